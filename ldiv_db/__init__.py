@@ -1,0 +1,21 @@
+"""ldiv_db: an in-database anonymizer for l-diversity on DuckDB."""
+
+from ldiv_db.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
+from ldiv_db.policy import Policy, parse_policy, read_policy
+from ldiv_db.report import Result
+from ldiv_db.run import Listener, plan, run
+
+__all__ = [
+    "AuditError",
+    "DatabaseError",
+    "InfeasibleError",
+    "LdivError",
+    "Listener",
+    "Policy",
+    "PolicyError",
+    "Result",
+    "parse_policy",
+    "plan",
+    "read_policy",
+    "run",
+]

@@ -1,0 +1,88 @@
+"""What an algorithm is given and what it gives back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ldiv_db.encode import Encoded
+from ldiv_db.engine import Engine
+from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.requirements import Requirement
+from ldiv_db.templates import Relation
+
+#: Called with (done, total) units of work while an algorithm runs.
+Progress = Callable[[int, int], None]
+
+
+class Options(BaseModel):
+    """The options of an algorithm, as written in the policy beside its name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True)
+class Task:
+    """An encoded table and what its classes must meet."""
+
+    engine: Engine
+    encoded: Encoded
+    requirements: Sequence[Requirement]
+    seed: int = 0
+    progress: Progress = lambda done, total: None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rows assigned to classes: `assigned` is (row_id, class_id), each row at most once; the rest is suppressed.
+
+    `l` is the class size that was aimed at, `notes` is what the user should hear, `search` what the
+    algorithm has to say of its own work.
+    """
+
+    assigned: Relation
+    l: int  # noqa: E741 - the field's name for it
+    notes: tuple[str, ...] = ()
+    search: dict[str, Any] = field(default_factory=dict)
+
+
+class Algorithm(ABC):
+    """A way to make classes; an instance has its options."""
+
+    name: ClassVar[str]
+    options_type: ClassVar[type[Options]]
+
+    def __init__(self, options: dict[str, Any]):
+        """Raises PolicyError for options that the algorithm does not have or take."""
+        try:
+            self.options = self.options_type.model_validate(options)
+        except ValidationError as error:
+            raise PolicyError(map(self._problem, error.errors())) from None
+
+    def _problem(self, item: Any) -> Problem:
+        key = ".".join(["algorithm", *map(str, item["loc"])])
+        if item["type"] == "extra_forbidden":
+            return Problem(key, f"{self.name} has no such option", nearest(str(item["loc"][-1]), self.options_type.model_fields))
+        return Problem(key, str(item["msg"]))
+
+    @abstractmethod
+    def check(self, task: Task) -> Feasibility:
+        """Whether the task can be done, by counts alone; raises InfeasibleError with the numbers if it cannot."""
+
+    @abstractmethod
+    def run(self, task: Task) -> Plan:
+        """The plan; call after `check`."""
+
+
+@dataclass(frozen=True)
+class Feasibility:
+    """What is known before work starts."""
+
+    l: int  # noqa: E741
+    classes: int
+    rows_suppressed: int
+    notes: tuple[str, ...] = ()

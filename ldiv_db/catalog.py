@@ -1,0 +1,98 @@
+"""What a database holds: columns of a source, whether a table exists, where the `ldiv` schema is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ldiv_db.engine import Engine
+from ldiv_db.errors import DatabaseError
+from ldiv_db.templates import FileRelation, Relation
+
+#: The schema that holds taxonomies, the ledger of runs and the ledger of migrations.
+SCHEMA = "ldiv"
+
+#: Types that arithmetic orders; the rest generalises by taxonomy only.
+_NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+_REAL = ("FLOAT", "DOUBLE", "DECIMAL")
+_TIME = ("DATE", "TIMESTAMP")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a source, with its SQL type."""
+
+    name: str
+    type: str
+
+    @property
+    def is_integer(self) -> bool:
+        return self.type in _NUMERIC
+
+    @property
+    def is_number(self) -> bool:
+        return self.is_integer or self.type.startswith(_REAL)
+
+    @property
+    def is_time(self) -> bool:
+        return self.type.startswith(_TIME)
+
+    @property
+    def is_text(self) -> bool:
+        return self.type == "VARCHAR"
+
+
+def columns_of(engine: Engine, source: Relation | FileRelation) -> list[Column]:
+    """The columns of a table, view or file, in their order; raises DatabaseError if there is no such source."""
+    if isinstance(source, FileRelation):
+        rows = engine.execute(f"DESCRIBE SELECT * FROM {source.reader}($p)", {"p": source.path})
+    else:
+        rows = engine.execute(f"DESCRIBE SELECT * FROM {source.sql()}")
+    return [Column(row[0], row[1]) for row in rows]
+
+
+def table_exists(engine: Engine, relation: Relation) -> bool:
+    """Whether a table or view of that name exists, compared as the database compares names."""
+    schema, name = _schema_and_name(engine, relation)
+    found = engine.execute(
+        "SELECT count(*) FROM information_schema.tables WHERE lower(table_name) = lower($name)"
+        " AND lower(table_schema) = lower($schema) AND lower(table_catalog) = lower($catalog)",
+        {"name": name, "schema": schema, "catalog": _catalog(engine, relation)},
+    )
+    return bool(found[0][0])
+
+
+def list_tables(engine: Engine) -> list[str]:
+    """The names of all tables and views outside system schemas, as `schema.name`."""
+    rows = engine.execute(
+        "SELECT table_schema, table_name FROM information_schema.tables"
+        " WHERE table_catalog = current_database() ORDER BY ALL"
+    )
+    return [f"{schema}.{name}" for schema, name in rows]
+
+
+def catalog_table(name: str) -> Relation:
+    """A table of the catalog schema."""
+    return Relation((SCHEMA, name))
+
+
+def qualify(engine: Engine, text: str, key: str) -> Relation:
+    """The relation that `text` names, refused if it is no name."""
+    try:
+        relation = Relation.parse(text)
+    except Exception as error:
+        raise DatabaseError(f"{key}: {text!r} is not the name of a table") from error
+    if not 1 <= len(relation.parts) <= 3 or not all(relation.parts):
+        raise DatabaseError(f"{key}: {text!r} is not the name of a table")
+    return relation
+
+
+def _schema_and_name(engine: Engine, relation: Relation) -> tuple[str, str]:
+    if len(relation.parts) == 1:
+        return str(engine.execute("SELECT current_schema()")[0][0]), relation.name
+    return relation.parts[-2], relation.name
+
+
+def _catalog(engine: Engine, relation: Relation) -> str:
+    if len(relation.parts) == 3:
+        return relation.parts[0]
+    return str(engine.execute("SELECT current_database()")[0][0])

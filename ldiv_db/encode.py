@@ -1,0 +1,330 @@
+"""Encoding: every quasi-identifier and sensitive value becomes an integer, once, in TEMP tables.
+
+Algorithms see codes and counts only. A code's distance is what generalisation costs: for a taxonomy
+the leaf's number, for numbers the place between the column's bounds. NULL has the last code, alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ldiv_db import taxonomy as taxonomies
+from ldiv_db.catalog import Column
+from ldiv_db.engine import Engine
+from ldiv_db.errors import InfeasibleError, PolicyError, Problem, nearest
+from ldiv_db.policy import Policy, QuasiIdentifier
+from ldiv_db.requirements import Distribution
+from ldiv_db.taxonomy import Taxonomy
+from ldiv_db.templates import FileRelation, Identifier, Relation, Value
+
+#: Codes of numbers that are not whole, or too far apart, run from 0 to this.
+NUMBER_SCALE = 2**30
+#: Losses per value are integers, in billionths, so that sums do not depend on their order.
+LOSS_UNIT = 10**9
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """A column of the source, and the name under which the working tables carry it."""
+
+    column: Identifier
+    alias: Identifier
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One quasi-identifier as algorithms see it: integer codes `0..scale`, ordered.
+
+    `dictionary` is (value, code); `nodes` are the taxonomy's, None for plain numbers. `null_code` is
+    the code of NULL, None if the column holds none; it is counted in `scale` for a taxonomy only.
+    """
+
+    column: Identifier
+    code: Identifier
+    low: Identifier
+    high: Identifier
+    label: Identifier
+    table: Identifier
+    dictionary: Relation
+    nodes: Relation | None
+    taxonomy: Taxonomy | None
+    scale: int
+    null_code: int | None
+    weight: float
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves of the taxonomy, NULL counted if it occurs."""
+        return self.scale + 1
+
+    @property
+    def scale_value(self) -> Value:
+        """The largest distance of two codes."""
+        return Value(self.scale)
+
+    @property
+    def unit_weight(self) -> Value:
+        """The weight times `LOSS_UNIT`, as an integer."""
+        return Value(round(self.weight * LOSS_UNIT))
+
+
+@dataclass(frozen=True)
+class SensitiveAxis:
+    """One sensitive attribute: codes from 1 in an order that depends on the seed; `dictionary` is (value, rows, code)."""
+
+    column: Identifier
+    code: Identifier
+    table: Identifier
+    dictionary: Relation
+    distribution: Distribution
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The encoded table: `rows` is (row_id, codes, kept columns), `row_id` from 1 in an order given by content alone.
+
+    `rows_in` counts the source's rows, `left_out` those that a NULL took out before anything else.
+    """
+
+    rows: Relation
+    axes: tuple[Axis, ...]
+    sensitive: tuple[SensitiveAxis, ...]
+    kept: tuple[Renamed, ...]
+    rows_in: int
+    left_out: int
+
+    @property
+    def row_count(self) -> int:
+        return self.rows_in - self.left_out
+
+
+class Encoder:
+    """Encodes one source under one policy; `folder` is where relative files of the policy lie."""
+
+    def __init__(self, engine: Engine, policy: Policy, columns: list[Column], folder: Path):
+        self._engine = engine
+        self._policy = policy
+        self._types = {column.name.lower(): column for column in columns}
+        self._folder = folder
+
+    def encode(self, source: Relation | FileRelation) -> Encoded:
+        """The encoded source.
+
+        Raises InfeasibleError for an empty source and for NULLs that the policy rejects, PolicyError
+        for taxonomies that are missing or do not cover the values.
+        """
+        known = self._known_taxonomies()
+        snapshot, rows_in, left_out = self._snapshot(source)
+        self._reject_nulls(snapshot)
+        axes = self._axes(snapshot, known)
+        sensitive = tuple(self._sensitive(snapshot, i, name) for i, name in enumerate(self._policy.sensitive, 1))
+        kept = self._renamed("k", self._policy.keep)
+        # The most spread-out taxonomies come first in the order of rows: neighbours then share what costs most to mix.
+        ordered = sorted(axes, key=lambda axis: (axis.taxonomy is None, -axis.scale))
+        rows = self._engine.materialise(
+            "rows", "input/encode_rows", rows=snapshot, axes=ordered, sensitive=sensitive, kept=kept
+        )
+        self._engine.drop(snapshot)
+        return Encoded(rows, tuple(axes), sensitive, tuple(kept), rows_in, left_out)
+
+    # -- the source ----------------------------------------------------------------------------------
+
+    def _renamed(self, letter: str, names: list[str]) -> list[Renamed]:
+        return [Renamed(Identifier(name), Identifier(f"{letter}{i}")) for i, name in enumerate(names, 1)]
+
+    def _snapshot(self, source: Relation | FileRelation) -> tuple[Relation, int, int]:
+        """A TEMP copy of what the policy needs, the source's row count, and how many rows a NULL left out."""
+        policy, engine = self._policy, self._engine
+        identifying = self._renamed("q", list(policy.quasi_identifiers))
+        sensitive = self._renamed("s", list(policy.sensitive))
+        required = identifying if policy.nulls == "suppress" else []
+        required = required + (sensitive if policy.nulls_sensitive == "suppress" else [])
+        columns = identifying + sensitive + self._renamed("k", policy.keep)
+        rows_in = engine.scalar("input/count_rows", rows=source)
+        snapshot = engine.materialise(
+            "snapshot", "input/snapshot_source", source=source, columns=columns, required=required
+        )
+        kept = engine.scalar("input/count_rows", rows=snapshot)
+        if rows_in == 0:
+            raise InfeasibleError(f"{source} is empty: there is nothing to publish")
+        if kept == 0:
+            raise InfeasibleError(f"every one of the {rows_in:,} rows has a NULL that the policy suppresses")
+        return snapshot, rows_in, rows_in - kept
+
+    def _reject_nulls(self, snapshot: Relation) -> None:
+        policy = self._policy
+        rejected = self._renamed("q", list(policy.quasi_identifiers)) if policy.nulls == "reject" else []
+        if policy.nulls_sensitive == "reject":
+            rejected = rejected + self._renamed("s", list(policy.sensitive))
+        if not rejected:
+            return
+        counts = self._engine.record("input/count_nulls", rows=snapshot, columns=rejected)
+        found = {column.column.name: counts[column.alias.name] for column in rejected if counts[column.alias.name]}
+        if found:
+            text = ", ".join(f"{name} in {count:,} rows" for name, count in found.items())
+            raise InfeasibleError(
+                f"NULLs: {text}. Set nulls (quasi-identifiers) or nulls_sensitive to suppress or value to go on"
+            )
+
+    # -- quasi-identifiers -----------------------------------------------------------------------------
+
+    def _known_taxonomies(self) -> dict[str, Taxonomy]:
+        """The taxonomies that need no data, by quasi-identifier; all problems with them at once."""
+        found, problems = {}, []
+        for name, qi in self._policy.quasi_identifiers.items():
+            try:
+                taxonomy = self._named_taxonomy(qi)
+            except PolicyError as error:
+                problems += [Problem(f"quasi_identifiers.{name}.{p.key}", p.what, p.hint) for p in error.problems]
+                continue
+            if taxonomy is not None:
+                found[name] = taxonomy
+        if problems:
+            raise PolicyError(problems)
+        return found
+
+    def _named_taxonomy(self, qi: QuasiIdentifier) -> Taxonomy | None:
+        spec = qi.taxonomy
+        if spec is None or spec.ranges is not None:
+            return None
+        if spec.file is not None:
+            return taxonomies.read_taxonomy(self._folder / spec.file, spec.tree)
+        assert spec.name is not None
+        taxonomy = taxonomies.fetch(self._engine, spec.name)
+        if taxonomy is None:
+            hint = nearest(spec.name, taxonomies.stored(self._engine)) or "see `ldiv taxonomy import`"
+            raise PolicyError([Problem("taxonomy", f"the catalog has no taxonomy {spec.name!r}", hint)])
+        return taxonomy
+
+    def _axes(self, snapshot: Relation, known: dict[str, Taxonomy]) -> list[Axis]:
+        """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""
+        names = list(self._policy.quasi_identifiers)
+        nulls = self._engine.record("input/count_nulls", rows=snapshot, columns=self._renamed("q", names))
+        axes: list[Axis] = []
+        problems: list[Problem] = []
+        for number, (name, qi) in enumerate(self._policy.quasi_identifiers.items(), 1):
+            code = Identifier(f"q{number}")
+            try:
+                if qi.numeric:
+                    axes.append(self._number_axis(snapshot, number, name, qi.weight, bool(nulls[code.name])))
+                else:
+                    taxonomy = known.get(name) or self._ranges(snapshot, code, name, qi)
+                    axes.append(self._tree_axis(snapshot, number, name, taxonomy, qi.weight, bool(nulls[code.name])))
+            except PolicyError as error:
+                problems += error.problems
+        if problems:
+            raise PolicyError(problems)
+        return axes
+
+    def _tree_axis(
+        self, snapshot: Relation, number: int, name: str, taxonomy: Taxonomy, weight: float, nullable: bool
+    ) -> Axis:
+        if nullable:
+            taxonomy = taxonomy.with_null()
+        last = taxonomy.nodes[0].high
+        code = Identifier(f"q{number}")
+        nodes = taxonomies.load(self._engine, taxonomy, code.name)
+        dictionary = self._engine.materialise(
+            f"dictionary_{code.name}",
+            "input/map_leaves",
+            rows=snapshot,
+            nodes=nodes,
+            column=code,
+            by_range=taxonomy.by_range,
+            null_code=Value(last if nullable else None),
+        )
+        self._refuse_missing(name, taxonomy, dictionary)
+        return self._axis(number, name, dictionary, nodes, taxonomy, last, last if nullable else None, weight)
+
+    def _refuse_missing(self, name: str, taxonomy: Taxonomy, dictionary: Relation) -> None:
+        missing = self._engine.rows("input/list_missing_values", dictionary=dictionary)
+        if missing:
+            some = ", ".join(repr(value) for value, _ in missing)
+            more = f" and {missing[0][1] - len(missing):,} more" if missing[0][1] > len(missing) else ""
+            raise PolicyError(
+                [Problem(f"quasi_identifiers.{name}", f"taxonomy {taxonomy.origin} has no leaf for {some}{more}")]
+            )
+
+    def _bounds(self, snapshot: Relation, code: Identifier, name: str) -> tuple[float, float]:
+        smallest, largest = self._engine.rows("input/bound_numbers", rows=snapshot, column=code)[0]
+        if smallest is None:
+            return 0.0, 0.0
+        if not (abs(smallest) < float("inf") and abs(largest) < float("inf")):
+            raise PolicyError([Problem(f"quasi_identifiers.{name}", "holds NaN or infinity, which no range covers")])
+        return smallest, largest
+
+    def _ranges(self, snapshot: Relation, code: Identifier, name: str, qi: QuasiIdentifier) -> Taxonomy:
+        assert qi.taxonomy is not None and qi.taxonomy.ranges is not None
+        smallest, largest = self._bounds(snapshot, code, name)
+        integers = self._types[name.lower()].is_integer
+        try:
+            return taxonomies.from_ranges(qi.taxonomy.ranges, qi.taxonomy.origin, smallest, largest, integers)
+        except PolicyError as error:
+            raise PolicyError(
+                Problem(f"quasi_identifiers.{name}.taxonomy.{p.key}", p.what, p.hint) for p in error.problems
+            ) from None
+
+    def _number_axis(self, snapshot: Relation, number: int, name: str, weight: float, nullable: bool) -> Axis:
+        code = Identifier(f"q{number}")
+        smallest, largest = self._bounds(snapshot, code, name)
+        width = largest - smallest
+        shifted = self._types[name.lower()].is_integer and width <= NUMBER_SCALE
+        scale = int(width) if shifted else NUMBER_SCALE
+        dictionary = self._engine.materialise(
+            f"dictionary_{code.name}",
+            "input/map_numbers",
+            rows=snapshot,
+            column=code,
+            integers=shifted,
+            smallest=Value(int(smallest) if shifted else smallest),
+            width=Value(width or 1.0),
+            scale=Value(scale),
+            null_code=Value(scale + 1 if nullable else None),
+        )
+        return self._axis(number, name, dictionary, None, None, scale, scale + 1 if nullable else None, weight)
+
+    def _axis(
+        self,
+        number: int,
+        name: str,
+        dictionary: Relation,
+        nodes: Relation | None,
+        taxonomy: Taxonomy | None,
+        scale: int,
+        null_code: int | None,
+        weight: float,
+    ) -> Axis:
+        q = f"q{number}"
+        return Axis(
+            column=Identifier(name),
+            code=Identifier(q),
+            low=Identifier(f"{q}_low"),
+            high=Identifier(f"{q}_high"),
+            label=Identifier(f"{q}_label"),
+            table=Identifier(f"t_{q}"),
+            dictionary=dictionary,
+            nodes=nodes,
+            taxonomy=taxonomy,
+            scale=scale,
+            null_code=null_code,
+            weight=weight,
+        )
+
+    # -- sensitive attributes --------------------------------------------------------------------------
+
+    def _sensitive(self, snapshot: Relation, number: int, name: str) -> SensitiveAxis:
+        code = Identifier(f"s{number}")
+        dictionary = self._engine.materialise(
+            f"dictionary_{code.name}",
+            "input/map_sensitive",
+            rows=snapshot,
+            column=code,
+            seed=Value(self._policy.seed),
+        )
+        counts = [row[0] for row in self._engine.rows("input/list_counts", dictionary=dictionary)]
+        return SensitiveAxis(Identifier(name), code, Identifier(f"t_{code.name}"), dictionary, Distribution(counts))

@@ -1,0 +1,250 @@
+"""The database: one statement a step, results as named relations, and nothing known of privacy.
+
+The only module that imports `duckdb`. It works on the caller's connection or on one that it opens;
+what it makes for itself is TEMP and dropped at the end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from ldiv_db.errors import DatabaseError
+from ldiv_db.templates import Identifier, Relation, Statement, render
+
+#: Errors whose text is about names and resources. The text of any other may quote a row's value, so it is withheld.
+_PLAIN_ERRORS = (
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.ConnectionException,
+    duckdb.DependencyException,
+    duckdb.InternalException,
+    duckdb.IOException,
+    duckdb.NotImplementedException,
+    duckdb.OutOfMemoryException,
+    duckdb.ParserException,
+    duckdb.PermissionException,
+    duckdb.SyntaxException,
+    duckdb.TransactionException,
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One finished statement: its name, the rows it made and the milliseconds it took."""
+
+    name: str
+    rows: int
+    milliseconds: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a database that we open may use the machine; None leaves the database's default."""
+
+    threads: int | None = None
+    memory_limit: str | None = None
+    temp_directory: str | None = None
+
+    def as_config(self) -> dict[str, str | int]:
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+class Engine:
+    """Runs templates on one connection and remembers the steps it took.
+
+    `on_step` is called after every named step, `on_statement` before every statement is sent.
+    """
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        on_step: Callable[[Step], None] | None = None,
+        on_statement: Callable[[Statement], None] | None = None,
+    ):
+        self.connection = connection
+        self.steps: list[Step] = []
+        self._on_step = on_step
+        self._on_statement = on_statement
+        self._scratch: list[Relation] = []
+        self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
+        self._numbers = itertools.count(1)
+
+    # -- templates ---------------------------------------------------------------------------------
+
+    def materialise(self, name: str, template: str, **holes: Any) -> Relation:
+        """The TEMP table holding what `template` selects; it lives until dropped or `close_scratch`."""
+        target = Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
+        statement = render(template, holes)
+        statement.sql = f"CREATE TEMP TABLE {target.sql()} AS\n{statement.sql}"
+        self._timed(name, statement)
+        self._scratch.append(target)
+        return target
+
+    def rows(self, template: str, **holes: Any) -> list[tuple[Any, ...]]:
+        """All rows that `template` selects: for counts, bounds and plans, never for data."""
+        return self._execute(render(template, holes)).fetchall()
+
+    def records(self, template: str, **holes: Any) -> list[dict[str, Any]]:
+        """As `rows`, each a dict by column name."""
+        cursor = self._execute(render(template, holes))
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def record(self, template: str, **holes: Any) -> dict[str, Any]:
+        """The single row that `template` selects, as a dict by column name."""
+        (row,) = self.records(template, **holes)
+        return row
+
+    def scalar(self, template: str, **holes: Any) -> Any:
+        """The single value that `template` selects."""
+        ((value,),) = self.rows(template, **holes)
+        return value
+
+    def create(self, target: Relation, template: str, replace: bool = False, **holes: Any) -> None:
+        """Make `target`, a table that stays, of what `template` selects; its schema is made if need be."""
+        if len(target.parts) > 1:
+            self.execute(f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}")
+        statement = render(template, holes)
+        verb = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE"
+        statement.sql = f"{verb} {target.sql()} AS\n{statement.sql}"
+        self._timed("publish", statement)
+
+    def insert(self, target: Relation, template: str, **holes: Any) -> None:
+        """Append what `template` selects to the table `target`, by column name."""
+        statement = render(template, holes)
+        statement.sql = f"INSERT INTO {target.sql()} BY NAME\n{statement.sql}"
+        self._execute(statement)
+
+    def delete(self, target: Relation, column: Identifier, value: Any) -> None:
+        """Delete the rows of `target` whose `column` has the value."""
+        self.execute(f"DELETE FROM {target.sql()} WHERE {column.sql()} = $p", {"p": value})
+
+    # -- statements of floor 0 ---------------------------------------------------------------------
+
+    def execute(self, sql: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """Run a statement written in floor 0 (DDL, catalog look-ups) and return its rows."""
+        return self._execute(Statement("(built in)", sql, dict(values or {}))).fetchall()
+
+    def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
+        """A TEMP table of metadata made in Python (a taxonomy's nodes): `columns` is name to SQL type."""
+        target = Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
+        names = [Identifier(column).sql() for column in columns]
+        types = ", ".join(f"{n} {t}" for n, t in zip(names, columns.values(), strict=True))
+        self.execute(f"CREATE TEMP TABLE {target.sql()} ({types})")
+        self._scratch.append(target)
+        self.append(target, columns, rows)
+        return target
+
+    def append(self, target: Relation, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> None:
+        """Insert rows of metadata into `target`: one statement, one list parameter a column."""
+        if not rows:
+            return
+        names = ", ".join(Identifier(column).sql() for column in columns)
+        lists = ", ".join(f"unnest(${f'p{i}'}::{t}[])" for i, t in enumerate(columns.values()))
+        values = {f"p{i}": [row[i] for row in rows] for i in range(len(columns))}
+        self.execute(f"INSERT INTO {target.sql()} ({names}) SELECT {lists}", values)
+
+    def drop(self, *relations: Relation) -> None:
+        """Drop TEMP tables that `materialise` or `load` made."""
+        for relation in relations:
+            self.execute(f"DROP TABLE IF EXISTS {relation.sql()}")
+            self._scratch.remove(relation)
+
+    def close_scratch(self) -> None:
+        """Drop every TEMP table of ours that is left."""
+        for relation in reversed(self._scratch):
+            # Best effort: after a failure the connection itself may be gone, and TEMP goes with it.
+            try:
+                self.connection.execute(f"DROP TABLE IF EXISTS {relation.sql()}")
+            except duckdb.Error:
+                break
+        self._scratch.clear()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing. Inside a transaction of the caller's it joins that one, which the caller ends."""
+        if self._in_transaction():
+            yield
+            return
+        self.execute("BEGIN TRANSACTION")
+        try:
+            yield
+        except BaseException:
+            self._rollback()
+            raise
+        self.execute("COMMIT")
+
+    def _in_transaction(self) -> bool:
+        """Whether one is open: outside, every statement is a transaction of its own, with its own number."""
+        first, second = (self.execute("SELECT txid_current()") for _ in range(2))
+        return first == second
+
+    def _rollback(self) -> None:
+        try:
+            self.connection.execute("ROLLBACK")
+        except duckdb.Error:
+            pass  # the database has already rolled back; the first error is the one to report
+
+    def _timed(self, name: str, statement: Statement) -> None:
+        start = time.perf_counter()
+        result = self._execute(statement).fetchall()
+        count = result[0][0] if result and isinstance(result[0][0], int) else 0
+        step = Step(name, count, (time.perf_counter() - start) * 1000)
+        self.steps.append(step)
+        if self._on_step:
+            self._on_step(step)
+
+    def _execute(self, statement: Statement) -> duckdb.DuckDBPyConnection:
+        if self._on_statement:
+            self._on_statement(statement)
+        try:
+            return self.connection.execute(statement.sql, statement.values or None)
+        except duckdb.Error as error:
+            raise _database_error(error, statement) from error
+
+
+def _database_error(error: duckdb.Error, statement: Statement) -> DatabaseError:
+    """The report of a failed statement: its template, its numbered SQL and the database's hint."""
+    if isinstance(error, _PLAIN_ERRORS):
+        hint = str(error)
+    else:
+        hint = f"{type(error).__name__} (its text may quote data and is withheld)"
+    if isinstance(error, duckdb.OutOfMemoryException | duckdb.IOException):
+        return DatabaseError(f"{hint}\nwhile running {statement.template}")
+    return DatabaseError(f"{hint}\nin template {statement.template}:\n{statement.numbered()}")
+
+
+@contextmanager
+def open_database(
+    path: str | Path, read_only: bool = False, create: bool = False, settings: Settings | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to the database file at `path`, closed at the end.
+
+    Raises DatabaseError if the file is missing (unless `create`), locked by another process, or no database.
+    """
+    path = str(path)
+    if path != ":memory:" and not create and not Path(path).is_file():
+        raise DatabaseError(f"no database file {path}")
+    try:
+        config: dict[str, Any] = (settings or Settings()).as_config()
+        connection = duckdb.connect(path, read_only=read_only and path != ":memory:", config=config)
+    except duckdb.Error as error:
+        raise DatabaseError(f"cannot open {path}: {error}") from error
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def database_version() -> str:
+    """The version of the database library."""
+    return str(duckdb.__version__)

@@ -1,0 +1,92 @@
+"""Migrations of the catalog schema: numbered SQL files, a ledger with their checksums.
+
+A migration's statements and its ledger row are one transaction. `pending` and `applied` only read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ldiv_db import catalog
+from ldiv_db.engine import Engine
+from ldiv_db.errors import DatabaseError
+from ldiv_db.templates import Relation, resource_folder
+
+LEDGER = catalog.catalog_table("migration")
+_FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One numbered step of the catalog schema."""
+
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def available(folder: Path | None = None) -> list[Migration]:
+    """All migrations that this version ships, in order; raises DatabaseError if their numbers have a gap."""
+    migrations = []
+    for path in sorted((folder or resource_folder("migrations")).glob("*.sql")):
+        match = _FILE_NAME.fullmatch(path.name)
+        if match is None:
+            raise DatabaseError(f"{path.name} is not the name of a migration (0001_name.sql)")
+        # Read without newline translation surprises: the checksum must not depend on the platform.
+        text = path.read_bytes().decode().replace("\r\n", "\n")
+        migrations.append(Migration(int(match[1]), match[2], text))
+    for expected, migration in enumerate(migrations, 1):
+        if migration.number != expected:
+            raise DatabaseError(f"migration {expected:04d} is missing, {migration.number:04d} is there")
+    return migrations
+
+
+def applied(engine: Engine) -> dict[int, tuple[str, str]]:
+    """The migrations in the ledger: number to (name, checksum). Empty where there is no ledger."""
+    if not catalog.table_exists(engine, LEDGER):
+        return {}
+    rows = engine.execute(f"SELECT number, name, checksum FROM {LEDGER.sql()} ORDER BY number")
+    return {number: (name, checksum) for number, name, checksum in rows}
+
+
+def pending(engine: Engine, folder: Path | None = None) -> list[Migration]:
+    """The migrations still to be applied.
+
+    Raises DatabaseError if the ledger has a gap, a migration that was changed since it was applied,
+    or one newer than this version knows.
+    """
+    known = {migration.number: migration for migration in available(folder)}
+    ledger = applied(engine)
+    for expected, number in enumerate(ledger, 1):
+        if number != expected:
+            raise DatabaseError(f"the ledger of migrations lacks {expected:04d} but has {number:04d}")
+        if number not in known:
+            raise DatabaseError(f"the database has migration {number:04d}; this version of ldiv_db is older")
+        if ledger[number][1] != known[number].checksum:
+            raise DatabaseError(f"migration {number:04d}_{known[number].name} was changed after it was applied")
+    return [migration for number, migration in known.items() if number not in ledger]
+
+
+def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
+    """Apply all pending migrations, each with its ledger row in one transaction; returns them."""
+    todo = pending(engine, folder)
+    for migration in todo:
+        with engine.transaction():
+            engine.execute(f"CREATE SCHEMA IF NOT EXISTS {Relation((catalog.SCHEMA,)).sql()}")
+            engine.execute(
+                f"CREATE TABLE IF NOT EXISTS {LEDGER.sql()} (number INTEGER PRIMARY KEY, name VARCHAR NOT NULL,"
+                " checksum VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL)"
+            )
+            engine.execute(migration.sql)
+            engine.execute(
+                f"INSERT INTO {LEDGER.sql()} VALUES ($number, $name, $checksum, now())",
+                {"number": migration.number, "name": migration.name, "checksum": migration.checksum},
+            )
+    return todo

@@ -1,0 +1,238 @@
+"""A policy: what a table holds, what must be true of its release, and how to get there.
+
+Read from YAML or given as a mapping; every problem is reported at once, with its key, what is wrong
+and the nearest right name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from ldiv_db.catalog import Column
+from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.requirements import RequirementSpec
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TaxonomySpec(_Part):
+    """Where a taxonomy comes from: the catalog, a file, or numeric ranges; exactly one."""
+
+    name: str | None = None
+    file: str | None = None
+    tree: str | None = None
+    ranges: list[float] | None = Field(default=None, min_length=1)
+    origin: float = 0
+
+    def problems(self, key: str) -> list[Problem]:
+        given = [name for name in ("name", "file", "ranges") if getattr(self, name) is not None]
+        if len(given) != 1:
+            return [Problem(key, "takes one of: a name in the catalog, `file:`, `ranges:`")]
+        if self.tree is not None and self.file is None:
+            return [Problem(f"{key}.tree", "goes with `file:`")]
+        return []
+
+
+def _taxonomy(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+class QuasiIdentifier(_Part):
+    """One quasi-identifier: its taxonomy, or `numeric: true` for plain ranges, and its weight in losses."""
+
+    taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(_taxonomy)] = None
+    numeric: bool = False
+    weight: float = Field(default=1.0, ge=0, le=1_000_000)
+
+    def problems(self, key: str) -> list[Problem]:
+        if (self.taxonomy is None) != self.numeric:
+            return [Problem(key, "takes either `taxonomy:` or `numeric: true`")]
+        return self.taxonomy.problems(f"{key}.taxonomy") if self.taxonomy else []
+
+
+class Sensitive(_Part):
+    """One sensitive attribute."""
+
+
+class Target(_Part):
+    """Where the release goes: a table of the source's database."""
+
+    table: str
+    if_exists: Literal["fail", "replace"] = "fail"
+
+
+class Output(_Part):
+    """What the release shows besides its columns."""
+
+    class_id: bool | None = None
+
+
+class Algorithm(BaseModel):
+    """The algorithm's name; its options are checked by the algorithm itself."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    name: str = "bsgi"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+def _columns(value: Any) -> Any:
+    """A list of column names as a mapping to empty settings."""
+    if isinstance(value, list):
+        return {name: {} for name in value}
+    if isinstance(value, Mapping):
+        return {name: {} if settings is None else settings for name, settings in value.items()}
+    return value
+
+
+def _requirement(value: Any) -> Any:
+    if isinstance(value, Mapping) and len(value) == 1:
+        ((name, argument),) = value.items()
+        return RequirementSpec(str(name), argument)
+    raise ValueError("takes `name: value`, e.g. `distinct: 3`")
+
+
+class Policy(_Part):
+    """A whole policy; see the README's policy reference for every key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+    source: str
+    target: Annotated[Target, BeforeValidator(lambda v: {"table": v} if isinstance(v, str) else v)]
+    quasi_identifiers: dict[str, QuasiIdentifier] = Field(min_length=1)
+    sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(min_length=1)
+    require: list[Annotated[RequirementSpec, BeforeValidator(_requirement)]] = Field(min_length=1)
+    identifiers: list[str] = []
+    keep: list[str] = []
+    algorithm: Annotated[Algorithm, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = Algorithm()
+    nulls: Literal["value", "suppress", "reject"] = "value"
+    nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"
+    output: Output = Output()
+    seed: int = Field(default=0, ge=0)
+
+    @property
+    def publishes_class_id(self) -> bool:
+        """Whether the release has a column `class_id`.
+
+        By default exactly where unique distinct l-diversity is required: classes published with equal
+        quasi-identifiers cannot be told apart without it, so the requirement could not be audited.
+        """
+        if self.output.class_id is None:
+            return any(spec.name == "unique_distinct" for spec in self.require)
+        return self.output.class_id
+
+    def roles(self) -> list[tuple[str, str]]:
+        """Every (key, column) that the policy classifies, in its order."""
+        keys: list[tuple[str, str]] = [("identifiers", name) for name in self.identifiers]
+        keys += [("quasi_identifiers", name) for name in self.quasi_identifiers]
+        keys += [("sensitive", name) for name in self.sensitive]
+        return keys + [("keep", name) for name in self.keep]
+
+
+def read_policy(path: str | Path) -> Policy:
+    """The policy in a YAML file; raises PolicyError with everything that is wrong with it."""
+    path = Path(path)
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise PolicyError([Problem("policy", f"cannot read {path}: {error.strerror}")]) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise PolicyError([Problem("policy", f"{path} is no YAML: {error}")]) from error
+    return parse_policy(document)
+
+
+def parse_policy(document: Any) -> Policy:
+    """The policy of a mapping; raises PolicyError with everything that is wrong with it."""
+    if isinstance(document, Policy):
+        return document
+    if not isinstance(document, Mapping):
+        raise PolicyError([Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
+    try:
+        policy = Policy.model_validate(dict(document))
+    except ValidationError as error:
+        raise PolicyError([_problem(item) for item in error.errors()]) from None
+    problems = [p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")]
+    for number, spec in enumerate(policy.require):
+        problems += spec.problems(f"require.{number}")
+    problems += _twice(policy)
+    if any(spec.name == "unique_distinct" for spec in policy.require) and not policy.publishes_class_id:
+        problems.append(
+            Problem("output.class_id", "unique_distinct can only be audited with class ids", "or require frequency")
+        )
+    if problems:
+        raise PolicyError(problems)
+    return policy
+
+
+def _problem(item: Mapping[str, Any]) -> Problem:
+    """A pydantic error in our words."""
+    key = ".".join(str(part) for part in item["loc"] if not str(part).startswith("function-")) or "policy"
+    if item["type"] == "extra_forbidden":
+        owner = _owner(item["loc"])
+        return Problem(key, "unknown key", nearest(str(item["loc"][-1]), owner.model_fields))
+    if item["type"] == "missing":
+        return Problem(key, "is required")
+    return Problem(key, str(item["msg"]).removeprefix("Value error, "))
+
+
+def _owner(location: tuple[Any, ...]) -> type[BaseModel]:
+    """The part of the policy in which a key at `location` stands."""
+    if len(location) == 1:
+        return Policy
+    if "taxonomy" in location[:-1]:
+        return TaxonomySpec
+    parts: dict[str, type[BaseModel]] = {
+        "quasi_identifiers": QuasiIdentifier,
+        "sensitive": Sensitive,
+        "target": Target,
+        "output": Output,
+    }
+    return parts.get(str(location[0]), Policy)
+
+
+def _twice(policy: Policy) -> list[Problem]:
+    """Columns that two keys classify; names are compared as the database compares them."""
+    first: dict[str, str] = {}
+    problems = []
+    for key, column in policy.roles():
+        if column.lower() in first:
+            problems.append(Problem(f"{key}.{column}", f"is classified already under {first[column.lower()]}"))
+        first.setdefault(column.lower(), key)
+    return problems
+
+
+def check_columns(policy: Policy, columns: list[Column]) -> None:
+    """Check the policy against the source's columns.
+
+    Raises PolicyError naming every column that the source lacks, every one that the policy leaves
+    unclassified, and every quasi-identifier whose type does not fit.
+    """
+    known = {column.name.lower(): column for column in columns}
+    problems = []
+    for key, name in policy.roles():
+        if name.lower() not in known:
+            hint = nearest(name, [column.name for column in columns])
+            problems.append(Problem(f"{key}.{name}", "the source has no such column", hint))
+    listed = {name.lower() for _, name in policy.roles()}
+    for column in columns:
+        if column.name.lower() not in listed:
+            way_out = "list it under identifiers, quasi_identifiers, sensitive or keep"
+            problems.append(Problem(column.name, "is a column of the source that the policy does not classify", way_out))
+    for name, qi in policy.quasi_identifiers.items():
+        found = known.get(name.lower())
+        by_number = qi.numeric or (qi.taxonomy is not None and qi.taxonomy.ranges is not None)
+        if found and by_number and not found.is_number:
+            problems.append(Problem(f"quasi_identifiers.{name}", f"ranges need numbers, the column is {found.type}"))
+    if policy.publishes_class_id and "class_id" in {name.lower() for key, name in policy.roles() if key != "identifiers"}:
+        problems.append(Problem("output.class_id", "the source has a column of that name"))
+    if problems:
+        raise PolicyError(problems)

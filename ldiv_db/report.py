@@ -1,0 +1,105 @@
+"""Results, for machines (`as_dict`) and for people (rich tables)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ldiv_db.audit import Audit
+from ldiv_db.loss import Loss
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run did: the object that `ldiv run --json` prints."""
+
+    run_id: str
+    algorithm: str
+    source: str
+    target: str
+    l: int  # noqa: E741 - the field's name for it
+    loss: Loss
+    audits: Sequence[Audit]
+    search: dict[str, Any]
+    seconds: float
+    seed: int
+    versions: dict[str, str]
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def requirements(self) -> list[dict[str, Any]]:
+        return [{**v.as_dict(), "sensitive": audit.sensitive} for audit in self.audits for v in audit.verdicts]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as JSON has it, keys as in the README."""
+        return {
+            "run_id": self.run_id,
+            "algorithm": self.algorithm,
+            "source": self.source,
+            "target": self.target,
+            "rows_in": self.loss.rows_published + self.loss.rows_suppressed,
+            "rows_published": self.loss.rows_published,
+            "rows_suppressed": self.loss.rows_suppressed,
+            "cells_suppressed": self.loss.cells_suppressed,
+            "classes": self.loss.classes,
+            "avg_class_size": self.loss.average_class_size,
+            "loss": self.loss.as_dict(self.l),
+            "requirements": self.requirements,
+            "search": self.search,
+            "seconds": self.seconds,
+            "seed": self.seed,
+            "versions": self.versions,
+            "notes": list(self.notes),
+        }
+
+
+def print_result(console: Console, result: Result) -> None:
+    """The result of a run as tables."""
+    loss = result.loss
+    table = Table(title=f"{result.source} → {result.target}", show_header=False)
+    table.add_row("algorithm", f"{result.algorithm}, l = {result.l}")
+    table.add_row("rows published", f"{loss.rows_published:,}")
+    table.add_row("rows suppressed", f"{loss.rows_suppressed:,}")
+    table.add_row("classes", f"{loss.classes:,}")
+    table.add_row(
+        "class size", f"{loss.average_class_size:.2f} on average, {loss.smallest_class} to {loss.largest_class}"
+    )
+    table.add_row("information lost", f"{loss.lm_mean:.4f} of 1 per cell (LM), {loss.ncp_mean:.4f} (NCP)")
+    for name, value in loss.lm_by_column.items():
+        table.add_row(f"  {name}", f"{value:.4f}")
+    table.add_row("seconds", f"{result.seconds:.2f}")
+    console.print(table)
+    print_audits(console, result.audits)
+    for note in result.notes:
+        console.print(f"note: {note}", markup=False)
+
+
+def print_audits(console: Console, audits: Sequence[Audit]) -> None:
+    """The verdicts of an audit, one table a sensitive attribute."""
+    for audit in audits:
+        table = Table(title=f"audit of {audit.sensitive}: {audit.classes:,} classes, {audit.rows:,} rows")
+        for heading in ("requirement", "holds", "worst class", "violating classes", "rows in them"):
+            table.add_column(heading)
+        for verdict in audit.verdicts:
+            table.add_row(
+                str(verdict.requirement),
+                "yes" if verdict.holds else "NO",
+                "-" if verdict.worst is None else f"{verdict.worst:g}",
+                f"{verdict.violating_classes:,}",
+                f"{verdict.violating_rows:,}",
+            )
+        console.print(table)
+
+
+def print_rows(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A few rows of a table."""
+    table = Table(title=title)
+    for column in columns:
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*("NULL" if value is None else str(value) for value in row))
+    console.print(table)

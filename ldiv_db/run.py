@@ -1,0 +1,155 @@
+"""The main job: encode, plan, recode, publish and audit, in one call."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ldiv_db import catalog, release
+from ldiv_db.algorithms import ALGORITHMS, Algorithm, Task
+from ldiv_db.algorithms.base import Feasibility, Progress
+from ldiv_db.catalog import columns_of, qualify
+from ldiv_db.encode import Encoded, Encoder
+from ldiv_db.engine import Engine, Step, database_version
+from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.loss import measure_recoding
+from ldiv_db.policy import Policy, check_columns, parse_policy
+from ldiv_db.recode import plan_recoding
+from ldiv_db.report import Result
+from ldiv_db.templates import FileRelation, Relation, Statement
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who hears of a run's progress; every member may be left out."""
+
+    on_step: Callable[[Step], None] | None = None
+    on_statement: Callable[[Statement], None] | None = None
+    on_progress: Progress = lambda done, total: None
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A policy held against its source: what runs next, with the table encoded."""
+
+    policy: Policy
+    algorithm: Algorithm
+    task: Task
+    feasibility: Feasibility
+
+    @property
+    def encoded(self) -> Encoded:
+        return self.task.encoded
+
+
+def run(
+    connection: Any, policy: Policy | dict[str, Any], folder: str | Path = ".", listener: Listener | None = None
+) -> Result:
+    """Anonymize, audit and publish under `policy` on an open DuckDB connection; returns what was done.
+
+    `folder` is where the policy's relative files lie. All of it is one transaction; inside a
+    transaction of the caller's it joins that one. Raises PolicyError, InfeasibleError, AuditError or
+    DatabaseError, and then nothing is written.
+    """
+    start = time.perf_counter()
+    with _engine(connection, listener) as engine:
+        with _prepared(engine, policy, folder, listener) as ready:
+            target = qualify(engine, ready.policy.target.table, "target.table")
+            plan = ready.algorithm.run(ready.task)
+            recoding = plan_recoding(engine, ready.encoded, plan.assigned)
+            loss = measure_recoding(engine, ready.encoded, recoding)
+            with engine.transaction():
+                audits = release.publish(
+                    engine, ready.policy, target, ready.encoded, recoding, ready.task.requirements
+                )
+                result = Result(
+                    run_id=uuid.uuid4().hex,
+                    algorithm=ready.algorithm.name,
+                    source=ready.policy.source,
+                    target=str(target),
+                    l=plan.l,
+                    loss=loss,
+                    audits=audits,
+                    search=plan.search,
+                    seconds=time.perf_counter() - start,
+                    seed=ready.policy.seed,
+                    versions=versions(),
+                    notes=plan.notes,
+                )
+                release.record_run(engine, result)
+            return result
+
+
+def plan(
+    connection: Any, policy: Policy | dict[str, Any], folder: str | Path = ".", listener: Listener | None = None
+) -> Preparation:
+    """What a run would do, by counts alone; writes nothing but TEMP tables, which are gone on return."""
+    with _engine(connection, listener) as engine, _prepared(engine, policy, folder, listener) as ready:
+        return ready
+
+
+def versions() -> dict[str, str]:
+    """The versions that a result depends on."""
+    return {"ldiv_db": version("ldiv-db"), "duckdb": database_version()}
+
+
+@contextmanager
+def _engine(connection: Any, listener: Listener | None) -> Iterator[Engine]:
+    listener = listener or Listener()
+    engine = Engine(connection, listener.on_step, listener.on_statement)
+    try:
+        yield engine
+    finally:
+        engine.close_scratch()
+
+
+@contextmanager
+def _prepared(
+    engine: Engine, policy: Policy | dict[str, Any], folder: str | Path, listener: Listener | None
+) -> Iterator[Preparation]:
+    """The policy checked against the source, and the source encoded; raises before any work if it cannot be met."""
+    policy = parse_policy(policy)
+    algorithm = make_algorithm(policy)
+    source = resolve_source(engine, policy.source, Path(folder))
+    columns = columns_of(engine, source)
+    check_columns(policy, columns)
+    if isinstance(source, Relation):
+        target = qualify(engine, policy.target.table, "target.table")
+        release.check_target(engine, policy, target, str(source))
+    encoded = Encoder(engine, policy, columns, Path(folder)).encode(source)
+    distribution = encoded.sensitive[0].distribution
+    requirements = [spec.resolve(distribution) for spec in policy.require]
+    progress = listener.on_progress if listener else Listener().on_progress
+    task = Task(engine, encoded, requirements, policy.seed, progress)
+    yield Preparation(policy, algorithm, task, algorithm.check(task))
+
+
+def make_algorithm(policy: Policy) -> Algorithm:
+    """The policy's algorithm with its options; raises PolicyError if there is none of that name."""
+    kind = ALGORITHMS.get(policy.algorithm.name)
+    if kind is None:
+        hint = nearest(policy.algorithm.name, ALGORITHMS)
+        raise PolicyError([Problem("algorithm.name", f"no algorithm {policy.algorithm.name!r}", hint)])
+    return kind(policy.algorithm.options)
+
+
+def resolve_source(engine: Engine, source: str, folder: Path) -> Relation | FileRelation:
+    """The table, view or data file that a policy names; raises PolicyError, with the nearest name, if there is none."""
+    file = FileRelation.of(str(folder / source))
+    if file is not None:
+        if not Path(file.path).is_file():
+            raise PolicyError([Problem("source", f"no file {source}")])
+        return file
+    relation = qualify(engine, source, "source")
+    if not catalog.table_exists(engine, relation):
+        tables = catalog.list_tables(engine)
+        hint = nearest(source, tables + [table.partition(".")[2] for table in tables if table.startswith("main.")])
+        raise PolicyError([Problem("source", f"no table or view {source}", hint)])
+    return relation
+

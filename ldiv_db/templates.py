@@ -1,0 +1,210 @@
+"""Jinja templates of SQL, with two kinds of hole that never mix: names and values.
+
+A name is an `Identifier` or a `Relation`, quoted by sqlglot; a value is a `Value`, always sent as a
+bound parameter. Anything else in a hole is an error, so no text of the user's ever becomes SQL.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import TemplateError as JinjaError
+from markupsafe import Markup
+from sqlglot import exp
+
+from ldiv_db.errors import TemplateError
+
+DIALECT = "duckdb"
+#: The only plain strings that a hole may write: the glue between the items of a generated list.
+CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + "})
+#: What the header of a template declares; `returns` and `implements` are prose, the others list holes.
+HOLE_KINDS = ("relations", "identifiers", "values", "options")
+
+
+@dataclass(frozen=True)
+class Identifier:
+    """A column name, of any characters."""
+
+    name: str
+
+    def sql(self) -> str:
+        return exp.to_identifier(self.name, quoted=True).sql(dialect=DIALECT)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table or view by its parts, `(catalog, schema, name)` or fewer."""
+
+    parts: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Relation:
+        """The relation that `text` names, e.g. `main.patients` or `"my schema"."my table"`."""
+        table = exp.to_table(text, dialect=DIALECT)
+        return cls(tuple(part.name for part in table.parts))
+
+    @property
+    def name(self) -> str:
+        return self.parts[-1]
+
+    def sql(self) -> str:
+        return ".".join(Identifier(part).sql() for part in self.parts)
+
+    def __str__(self) -> str:
+        return ".".join(self.parts)
+
+
+@dataclass(frozen=True)
+class FileRelation:
+    """A data file that the database reads with one of its table functions."""
+
+    reader: str
+    path: str
+
+    READERS = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".json": "read_json"}
+
+    @classmethod
+    def of(cls, path: str) -> FileRelation | None:
+        """The file's relation, or None if its ending is none that the database reads."""
+        reader = cls.READERS.get(Path(path).suffix.lower())
+        return cls(reader, path) if reader else None
+
+    def __str__(self) -> str:
+        return self.path
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value; it travels as a bound parameter and is never printed."""
+
+    value: Any
+
+
+@dataclass
+class Statement:
+    """A rendered template: its SQL, its bound values by parameter name, and where it came from."""
+
+    template: str
+    sql: str
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def numbered(self) -> str:
+        """The SQL with line numbers, for an error report."""
+        return "\n".join(f"{i:4d}  {line}" for i, line in enumerate(self.sql.splitlines(), 1))
+
+
+#: The values bound by the rendering under way.
+_bound: ContextVar[dict[str, Any]] = ContextVar("bound")
+
+
+def _bind(value: Any) -> Markup:
+    """The parameter that stands for `value` in the statement being rendered."""
+    values = _bound.get()
+    name = f"p{len(values) + 1}"
+    values[name] = value
+    return Markup(f"${name}")
+
+
+def _fill(hole: Any) -> Markup:
+    """What Jinja puts out for one hole; raises TemplateError for anything but a name or a value."""
+    if isinstance(hole, Identifier | Relation):
+        return Markup(hole.sql())
+    if isinstance(hole, FileRelation):
+        return Markup(f"{hole.reader}(") + _bind(hole.path) + Markup(")")
+    if isinstance(hole, Value):
+        return _bind(hole.value)
+    if isinstance(hole, Markup):
+        return hole
+    if isinstance(hole, str) and hole in CONNECTIVES:
+        return Markup(hole)
+    if isinstance(hole, StrictUndefined):
+        str(hole)  # raises, naming the variable
+    raise TemplateError(f"a hole takes an Identifier, a Relation or a Value, not {type(hole).__name__}")
+
+
+def resource_folder(name: str) -> Path:
+    """Where `sql`, `migrations` or `fixtures` lies: beside the package in a checkout, inside it in a wheel."""
+    package = Path(__file__).resolve().parent
+    for folder in (package / name, package.parent / name):
+        if folder.is_dir():
+            return folder
+    raise TemplateError(f"the installation is incomplete: no folder {name!r}")
+
+
+def all_templates() -> list[str]:
+    """The names of all templates that are statements, e.g. `loss/sum_losses`."""
+    root = resource_folder("sql")
+    files = sorted(root.rglob("*.sql.j2"))
+    return [f.relative_to(root).as_posix().removesuffix(".sql.j2") for f in files if f.parent.name != "macros"]
+
+
+def template_text(template: str) -> str:
+    """The source text of a template."""
+    path = resource_folder("sql") / f"{template}.sql.j2"
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise TemplateError(f"no template {template!r}") from None
+
+
+@functools.cache
+def header(template: str) -> dict[str, Any]:
+    """The header of a template: what it returns, the holes it has, the definition it implements.
+
+    Raises TemplateError if the text does not begin with a YAML header in a Jinja comment.
+    """
+    text = template_text(template)
+    end = text.find("#}")
+    if not text.startswith("{#") or end < 0:
+        raise TemplateError(f"{template}: a template begins with its header")
+    parsed = yaml.safe_load(text[2:end])
+    if not isinstance(parsed, dict) or "returns" not in parsed:
+        raise TemplateError(f"{template}: the header says what the template returns")
+    unknown = set(parsed) - {"returns", "implements", *HOLE_KINDS}
+    if unknown:
+        raise TemplateError(f"{template}: unknown keys in the header: {sorted(unknown)}")
+    return parsed
+
+
+def declared_holes(template: str) -> frozenset[str]:
+    """The names of all holes that the header declares."""
+    head = header(template)
+    return frozenset(name for kind in HOLE_KINDS for name in head.get(kind) or ())
+
+
+@functools.cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(resource_folder("sql")),
+        undefined=StrictUndefined,
+        finalize=_fill,
+        autoescape=True,  # makes macros return Markup, so that their output passes the check of holes
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+    )
+
+
+def render(template: str, holes: Mapping[str, Any]) -> Statement:
+    """The statement that `template` makes of `holes`; raises TemplateError where they do not fit."""
+    declared, given = declared_holes(template), set(holes)
+    if declared != given:
+        raise TemplateError(
+            f"{template}: missing holes {sorted(declared - given)}, undeclared holes {sorted(given - declared)}"
+        )
+    values: dict[str, Any] = {}
+    token = _bound.set(values)
+    try:
+        sql = _environment().get_template(f"{template}.sql.j2").render(holes)
+    except JinjaError as error:
+        raise TemplateError(f"{template}: {error}") from error
+    finally:
+        _bound.reset(token)
+    return Statement(template, sql.strip(), values)
