@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.catalog import columns_of
-from ldiv_db.encode import Renamed
+from ldiv_db.encoded import Renamed
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError, PolicyError, Problem, nearest
 from ldiv_db.requirements import Requirement, RequirementSpec, Verdict, judge
@@ -119,4 +119,3 @@ def check(
     requirements = [spec.resolve(None) for spec in require]
     class_columns = [*quasi_identifiers, *([class_column] if class_column else [])]
     return [audit_table(engine, table, class_columns, name, requirements) for name in sensitive]
-

@@ -6,101 +6,17 @@ the leaf's number, for numbers the place between the column's bounds. NULL has t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from ldiv_db import taxonomy as taxonomies
 from ldiv_db.catalog import Column
+from ldiv_db.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.engine import Engine
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem, nearest
-from ldiv_db.policy import Policy, QuasiIdentifier
+from ldiv_db.policy import Policy, QuasiIdentifier, TaxonomySpec
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
-
-#: Codes of numbers that are not whole, or too far apart, run from 0 to this.
-NUMBER_SCALE = 2**30
-#: Losses per value are integers, in billionths, so that sums do not depend on their order.
-LOSS_UNIT = 10**9
-
-
-@dataclass(frozen=True)
-class Renamed:
-    """A column of the source, and the name under which the working tables carry it."""
-
-    column: Identifier
-    alias: Identifier
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One quasi-identifier as algorithms see it: integer codes `0..scale`, ordered.
-
-    `dictionary` is (value, code); `nodes` are the taxonomy's, None for plain numbers. `null_code` is
-    the code of NULL, None if the column holds none; it is counted in `scale` for a taxonomy only.
-    """
-
-    column: Identifier
-    code: Identifier
-    low: Identifier
-    high: Identifier
-    label: Identifier
-    table: Identifier
-    dictionary: Relation
-    nodes: Relation | None
-    taxonomy: Taxonomy | None
-    scale: int
-    null_code: int | None
-    weight: float
-
-    @property
-    def name(self) -> str:
-        return self.column.name
-
-    @property
-    def leaves(self) -> int:
-        """The number of leaves of the taxonomy, NULL counted if it occurs."""
-        return self.scale + 1
-
-    @property
-    def scale_value(self) -> Value:
-        """The largest distance of two codes."""
-        return Value(self.scale)
-
-    @property
-    def unit_weight(self) -> Value:
-        """The weight times `LOSS_UNIT`, as an integer."""
-        return Value(round(self.weight * LOSS_UNIT))
-
-
-@dataclass(frozen=True)
-class SensitiveAxis:
-    """One sensitive attribute: codes from 1 in an order that depends on the seed; `dictionary` is (value, rows, code)."""
-
-    column: Identifier
-    code: Identifier
-    table: Identifier
-    dictionary: Relation
-    distribution: Distribution
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """The encoded table: `rows` is (row_id, codes, kept columns), `row_id` from 1 in an order given by content alone.
-
-    `rows_in` counts the source's rows, `left_out` those that a NULL took out before anything else.
-    """
-
-    rows: Relation
-    axes: tuple[Axis, ...]
-    sensitive: tuple[SensitiveAxis, ...]
-    kept: tuple[Renamed, ...]
-    rows_in: int
-    left_out: int
-
-    @property
-    def row_count(self) -> int:
-        return self.rows_in - self.left_out
 
 
 class Encoder:
@@ -124,13 +40,20 @@ class Encoder:
         axes = self._axes(snapshot, known)
         sensitive = tuple(self._sensitive(snapshot, i, name) for i, name in enumerate(self._policy.sensitive, 1))
         kept = self._renamed("k", self._policy.keep)
-        # The most spread-out taxonomies come first in the order of rows: neighbours then share what costs most to mix.
-        ordered = sorted(axes, key=lambda axis: (axis.taxonomy is None, -axis.scale))
+        ordered = sorted(axes, key=self._most_frequent, reverse=True)
         rows = self._engine.materialise(
             "rows", "input/encode_rows", rows=snapshot, axes=ordered, sensitive=sensitive, kept=kept
         )
         self._engine.drop(snapshot)
         return Encoded(rows, tuple(axes), sensitive, tuple(kept), rows_in, left_out)
+
+    def _most_frequent(self, axis: Axis) -> int:
+        """The rows of the axis's most frequent value.
+
+        Rows are numbered with the most uniform quasi-identifier first, so that those of a rare value are
+        neighbours: mixing them with the rest is what costs most.
+        """
+        return int(self._engine.rows("input/list_counts", dictionary=axis.dictionary)[0][0])
 
     # -- the source ----------------------------------------------------------------------------------
 
@@ -194,11 +117,11 @@ class Encoder:
             return None
         if spec.file is not None:
             return taxonomies.read_taxonomy(self._folder / spec.file, spec.tree)
-        assert spec.name is not None
-        taxonomy = taxonomies.fetch(self._engine, spec.name)
+        name = spec.name or ""
+        taxonomy = taxonomies.fetch(self._engine, name)
         if taxonomy is None:
-            hint = nearest(spec.name, taxonomies.stored(self._engine)) or "see `ldiv taxonomy import`"
-            raise PolicyError([Problem("taxonomy", f"the catalog has no taxonomy {spec.name!r}", hint)])
+            hint = nearest(name, taxonomies.stored(self._engine)) or "see `ldiv taxonomy import`"
+            raise PolicyError([Problem("taxonomy", f"the catalog has no taxonomy {name!r}", hint)])
         return taxonomy
 
     def _axes(self, snapshot: Relation, known: dict[str, Taxonomy]) -> list[Axis]:
@@ -213,7 +136,7 @@ class Encoder:
                 if qi.numeric:
                     axes.append(self._number_axis(snapshot, number, name, qi.weight, bool(nulls[code.name])))
                 else:
-                    taxonomy = known.get(name) or self._ranges(snapshot, code, name, qi)
+                    taxonomy = known.get(name) or self._ranges(snapshot, code, name, qi.taxonomy or TaxonomySpec())
                     axes.append(self._tree_axis(snapshot, number, name, taxonomy, qi.weight, bool(nulls[code.name])))
             except PolicyError as error:
                 problems += error.problems
@@ -258,12 +181,11 @@ class Encoder:
             raise PolicyError([Problem(f"quasi_identifiers.{name}", "holds NaN or infinity, which no range covers")])
         return smallest, largest
 
-    def _ranges(self, snapshot: Relation, code: Identifier, name: str, qi: QuasiIdentifier) -> Taxonomy:
-        assert qi.taxonomy is not None and qi.taxonomy.ranges is not None
+    def _ranges(self, snapshot: Relation, code: Identifier, name: str, spec: TaxonomySpec) -> Taxonomy:
         smallest, largest = self._bounds(snapshot, code, name)
         integers = self._types[name.lower()].is_integer
         try:
-            return taxonomies.from_ranges(qi.taxonomy.ranges, qi.taxonomy.origin, smallest, largest, integers)
+            return taxonomies.from_ranges(spec.ranges or [], spec.origin, smallest, largest, integers)
         except PolicyError as error:
             raise PolicyError(
                 Problem(f"quasi_identifiers.{name}.taxonomy.{p.key}", p.what, p.hint) for p in error.problems

@@ -10,7 +10,7 @@ import itertools
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -189,10 +189,9 @@ class Engine:
         return first == second
 
     def _rollback(self) -> None:
-        try:
+        # The database may have rolled back already; the first error is the one to report.
+        with suppress(duckdb.Error):
             self.connection.execute("ROLLBACK")
-        except duckdb.Error:
-            pass  # the database has already rolled back; the first error is the one to report
 
     def _timed(self, name: str, statement: Statement) -> None:
         start = time.perf_counter()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.encode import LOSS_UNIT, Encoded
+from ldiv_db.encoded import LOSS_UNIT, Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.recode import Recoding
 

@@ -226,13 +226,17 @@ def check_columns(policy: Policy, columns: list[Column]) -> None:
     for column in columns:
         if column.name.lower() not in listed:
             way_out = "list it under identifiers, quasi_identifiers, sensitive or keep"
-            problems.append(Problem(column.name, "is a column of the source that the policy does not classify", way_out))
+            problems.append(
+                Problem(column.name, "is a column of the source that the policy does not classify", way_out)
+            )
     for name, qi in policy.quasi_identifiers.items():
         found = known.get(name.lower())
         by_number = qi.numeric or (qi.taxonomy is not None and qi.taxonomy.ranges is not None)
         if found and by_number and not found.is_number:
             problems.append(Problem(f"quasi_identifiers.{name}", f"ranges need numbers, the column is {found.type}"))
-    if policy.publishes_class_id and "class_id" in {name.lower() for key, name in policy.roles() if key != "identifiers"}:
+    if policy.publishes_class_id and "class_id" in {
+        name.lower() for key, name in policy.roles() if key != "identifiers"
+    }:
         problems.append(Problem("output.class_id", "the source has a column of that name"))
     if problems:
         raise PolicyError(problems)

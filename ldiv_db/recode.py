@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ldiv_db.encode import LOSS_UNIT, Axis, Encoded
+from ldiv_db.encoded import LOSS_UNIT, Axis, Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.templates import Identifier, Relation, Value
 

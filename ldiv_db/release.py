@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from ldiv_db import catalog, migrate
 from ldiv_db.audit import Audit, audit_table, require_good
-from ldiv_db.encode import Encoded
+from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.policy import Policy
@@ -79,7 +79,7 @@ def publish(
 
 
 def record_run(engine: Engine, result: Result) -> None:
-    """Write the run's rows into the ledger; the catalog is brought up to date first. Call inside the same transaction."""
+    """Write the run into the ledger, the catalog brought up to date first; call inside the publishing transaction."""
     migrate.migrate(engine)
     engine.append(
         catalog.catalog_table("run"),

@@ -95,7 +95,7 @@ class DistinctL(Requirement):
 
 @dataclass(frozen=True)
 class UniqueDistinctL(Requirement):
-    """Unique distinct l-diversity: `|G|` rows with `|G|` different sensitive values, `|G| >= l` (BSGI, Definition 2)."""
+    """Unique distinct l-diversity: `|G| >= l` rows, all of different sensitive values (BSGI, Definition 2)."""
 
     name = "unique_distinct"
     l: int  # noqa: E741

@@ -15,7 +15,8 @@ from ldiv_db import catalog, release
 from ldiv_db.algorithms import ALGORITHMS, Algorithm, Task
 from ldiv_db.algorithms.base import Feasibility, Progress
 from ldiv_db.catalog import columns_of, qualify
-from ldiv_db.encode import Encoded, Encoder
+from ldiv_db.encode import Encoder
+from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine, Step, database_version
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.loss import measure_recoding
@@ -53,37 +54,34 @@ def run(
 ) -> Result:
     """Anonymize, audit and publish under `policy` on an open DuckDB connection; returns what was done.
 
-    `folder` is where the policy's relative files lie. All of it is one transaction; inside a
-    transaction of the caller's it joins that one. Raises PolicyError, InfeasibleError, AuditError or
+    `folder` is where the policy's relative files lie. Release, audit and ledger row are one transaction;
+    inside a transaction of the caller's they join that one, which the caller ends. Raises PolicyError, InfeasibleError, AuditError or
     DatabaseError, and then nothing is written.
     """
     start = time.perf_counter()
-    with _engine(connection, listener) as engine:
-        with _prepared(engine, policy, folder, listener) as ready:
-            target = qualify(engine, ready.policy.target.table, "target.table")
-            plan = ready.algorithm.run(ready.task)
-            recoding = plan_recoding(engine, ready.encoded, plan.assigned)
-            loss = measure_recoding(engine, ready.encoded, recoding)
-            with engine.transaction():
-                audits = release.publish(
-                    engine, ready.policy, target, ready.encoded, recoding, ready.task.requirements
-                )
-                result = Result(
-                    run_id=uuid.uuid4().hex,
-                    algorithm=ready.algorithm.name,
-                    source=ready.policy.source,
-                    target=str(target),
-                    l=plan.l,
-                    loss=loss,
-                    audits=audits,
-                    search=plan.search,
-                    seconds=time.perf_counter() - start,
-                    seed=ready.policy.seed,
-                    versions=versions(),
-                    notes=plan.notes,
-                )
-                release.record_run(engine, result)
-            return result
+    with _engine(connection, listener) as engine, _prepared(engine, policy, folder, listener) as ready:
+        target = qualify(engine, ready.policy.target.table, "target.table")
+        plan = ready.algorithm.run(ready.task)
+        recoding = plan_recoding(engine, ready.encoded, plan.assigned)
+        loss = measure_recoding(engine, ready.encoded, recoding)
+        with engine.transaction():
+            audits = release.publish(engine, ready.policy, target, ready.encoded, recoding, ready.task.requirements)
+            result = Result(
+                run_id=uuid.uuid4().hex,
+                algorithm=ready.algorithm.name,
+                source=ready.policy.source,
+                target=str(target),
+                l=plan.l,
+                loss=loss,
+                audits=audits,
+                search=plan.search,
+                seconds=time.perf_counter() - start,
+                seed=ready.policy.seed,
+                versions=versions(),
+                notes=plan.notes,
+            )
+            release.record_run(engine, result)
+        return result
 
 
 def plan(
@@ -152,4 +150,3 @@ def resolve_source(engine: Engine, source: str, folder: Path) -> Relation | File
         hint = nearest(source, tables + [table.partition(".")[2] for table in tables if table.startswith("main.")])
         raise PolicyError([Problem("source", f"no table or view {source}", hint)])
     return relation
-

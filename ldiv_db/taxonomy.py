@@ -7,6 +7,7 @@ smallest and the largest leaf number alone, and so do all losses.
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -178,12 +179,12 @@ def read_levels(path: Path) -> Tree:
     problems = []
     with path.open(encoding="utf-8-sig", newline="") as lines:
         for line, cells in enumerate(csv.reader(lines, delimiter=";"), 1):
-            cells = [cell.strip() for cell in cells]
-            if not any(cells):
+            levels = [cell.strip() for cell in cells]
+            if not any(levels):
                 continue
-            if not all(cells):
+            if not all(levels):
                 problems.append(Problem(f"taxonomy {path.name}", f"line {line} has an empty level"))
-            way = [cell for i, cell in enumerate(cells) if i == 0 or cell != cells[i - 1]][::-1]
+            way = [cell for i, cell in enumerate(levels) if i == 0 or cell != levels[i - 1]][::-1]
             if paths.setdefault(way[-1], way) != way:
                 problems.append(Problem(f"taxonomy {path.name}", f"{way[-1]!r} has two places (line {line})"))
     if not paths:
@@ -249,8 +250,8 @@ def from_edges(edges: Iterable[tuple[str, str | None]], origin: str) -> Taxonomy
     """
     parents: dict[str, str | None] = {}
     problems = []
-    for child, parent in edges:
-        parent = parent or None
+    for child, given in edges:
+        parent = given or None
         if parents.setdefault(child, parent) != parent:
             problems.append(Problem(f"taxonomy {origin}", f"{child!r} has two parents"))
     for parent in [p for p in parents.values() if p is not None]:
@@ -294,7 +295,7 @@ def from_ranges(widths: Sequence[float], origin: float, smallest: float, largest
     exact = [Decimal(str(width)) for width in widths]
     problems = [
         Problem("ranges", f"{wide} is no multiple of {narrow}")
-        for narrow, wide in zip(exact, exact[1:], strict=False)
+        for narrow, wide in itertools.pairwise(exact)
         if narrow > 0 and wide % narrow
     ]
     if not exact or any(width <= 0 for width in exact) or sorted(set(exact)) != exact:
@@ -307,13 +308,13 @@ def from_ranges(widths: Sequence[float], origin: float, smallest: float, largest
     low, high = Decimal(str(smallest)), Decimal(str(largest))
     if (high - low) / exact[0] > MAX_LEAVES:
         raise PolicyError([Problem("ranges", f"{exact[0]} makes more than {MAX_LEAVES:,} leaves", "widen it")])
+    first, last = math.floor((low - start) / exact[0]), math.floor((high - start) / exact[0])
     level = [
-        _range_tree(start + i * exact[0], exact[0], integers)
-        for i in range(math.floor((low - start) / exact[0]), math.floor((high - start) / exact[0]) + 1)
+        (start + i * exact[0], _range_tree(start + i * exact[0], exact[0], integers)) for i in range(first, last + 1)
     ]
     for width in exact[1:]:
         level = _group_ranges(level, width, start, integers)
-    return number(_rooted(level), f"ranges {', '.join(map(str, widths))}")
+    return number(_rooted([tree for _, tree in level]), f"ranges {', '.join(map(str, widths))}")
 
 
 def _range_label(low: Decimal, width: Decimal, integers: bool) -> str:
@@ -326,17 +327,15 @@ def _range_tree(low: Decimal, width: Decimal, integers: bool) -> Tree:
     return Tree(_range_label(low, width, integers), bounds=(float(low), float(low + width)))
 
 
-def _group_ranges(level: list[Tree], width: Decimal, origin: Decimal, integers: bool) -> list[Tree]:
-    """The next level up: the ranges of `width` over those of `level`."""
+def _group_ranges(
+    level: list[tuple[Decimal, Tree]], width: Decimal, origin: Decimal, integers: bool
+) -> list[tuple[Decimal, Tree]]:
+    """The next level up, the ranges of `width` over those of `level`, each with where it begins."""
     groups: dict[Decimal, Tree] = {}
-    for tree in level:
-        assert tree.bounds is not None
-        low = origin + ((Decimal(str(tree.bounds[0])) - origin) // width) * width
-        if Decimal(str(tree.bounds[0])) < low:  # Decimal's // truncates towards zero
-            low -= width
-        label = _range_label(low, width, integers)
-        groups.setdefault(low, Tree(label, bounds=(float(low), float(low + width)))).children.append(tree)
-    return list(groups.values())
+    for begin, tree in level:
+        low = origin + math.floor((begin - origin) / width) * width
+        groups.setdefault(low, _range_tree(low, width, integers)).children.append(tree)
+    return list(groups.items())
 
 
 # -- in the database -------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ldiv_db.encode import Encoded
+from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.requirements import Requirement
@@ -66,7 +66,9 @@ class Algorithm(ABC):
     def _problem(self, item: Any) -> Problem:
         key = ".".join(["algorithm", *map(str, item["loc"])])
         if item["type"] == "extra_forbidden":
-            return Problem(key, f"{self.name} has no such option", nearest(str(item["loc"][-1]), self.options_type.model_fields))
+            return Problem(
+                key, f"{self.name} has no such option", nearest(str(item["loc"][-1]), self.options_type.model_fields)
+            )
         return Problem(key, str(item["msg"]))
 
     @abstractmethod

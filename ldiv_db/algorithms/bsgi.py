@@ -13,7 +13,7 @@ from typing import Literal
 
 from ldiv_db.algorithms import bisection, selection
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.encode import Encoded
+from ldiv_db.encoded import Encoded
 from ldiv_db.errors import InfeasibleError
 from ldiv_db.recode import plan_recoding
 from ldiv_db.requirements import Distribution
@@ -28,7 +28,7 @@ class BsgiOptions(Options):
 
 
 def most_classes(counts: Sequence[int], l: int) -> int:  # noqa: E741 - the field's name for it
-    """The largest number of classes of l rows with different values: `max{k : sum_i min(n_i, k) >= k l}` (Theorem 1)."""
+    """The most classes of l rows with different values: `max{k : sum_i min(n_i, k) >= k l}` (Theorem 1)."""
     low, high = 0, sum(counts) // l
     while low < high:
         k = (low + high + 1) // 2

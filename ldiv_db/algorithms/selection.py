@@ -1,27 +1,30 @@
 """BSGI's Select procedure (Figure 2): one class after the other, each row the cheapest of its bucket.
 
 The buckets that a class draws from follow from bucket sizes alone, so the whole schedule is known
-beforehand. Classes are then grown many at a time: each of a batch picks from the rows free at its
-start, and the batch is accepted up to the first class that picked a row of an earlier one. What is
-accepted is exactly what one class at a time would have picked, because the best of all free rows stays
-the best when other rows are taken.
+beforehand, and a batch of classes can be grown side by side: a statement ranks the free rows of every
+class's next bucket, and the classes then choose in turn, each the best row that no earlier one holds. A
+batch is accepted up to the first class that lost a row to an earlier one's later step, or found all of its
+ranked rows taken. What is accepted is exactly what growing one class at a time gives, because the best of
+all free rows stays the best when others are taken.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.encode import Axis
+from ldiv_db.encoded import Axis
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: The unit of costs: weighted NCP per row in millionths, so that cost and row number fit one integer.
 COST_UNIT = 10**6
 #: How far the order of ties is turned from one class to the next, lest all classes want the same of equal rows.
 TIE_STRIDE = 7919
-_SMALLEST_BATCH, _LARGEST_BATCH = 8, 256
+#: Classes grown side by side, and rows ranked for each.
+BATCH, RANKED = 48, 16
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,16 @@ class Way:
         return self.axis.table
 
 
+@dataclass(frozen=True)
+class Pool:
+    """What classes grow from: the free rows, each row's gains, and the schedule of draws."""
+
+    ways: Sequence[Way]
+    free: Relation
+    gains: Relation
+    draws: Relation
+
+
 def schedule(counts: Sequence[int], l: int, classes: int) -> list[tuple[int, int, int]]:  # noqa: E741
     """Which bucket each class draws from: (class, step, bucket), all from 1, `counts` by bucket (Max-l).
 
@@ -64,29 +77,55 @@ def schedule(counts: Sequence[int], l: int, classes: int) -> list[tuple[int, int
     return plan
 
 
-def select(task: Task, l: int, classes: int) -> Relation:  # noqa: E741
+class _Batch:
+    """The rows that the classes of one batch hold, and the first class that cannot be accepted."""
+
+    def __init__(self, end: int):
+        self.end = end
+        self._holder: dict[int, int] = {}
+
+    def choose(self, class_id: int, ranked: Sequence[int]) -> int:
+        """The best of the ranked rows that no earlier class holds; a later class that holds it cannot be accepted."""
+        for row_id in ranked:
+            holder = self._holder.get(row_id, class_id)
+            if holder >= class_id:
+                if holder > class_id:
+                    self.end = min(self.end, holder)
+                self._holder[row_id] = class_id
+                return row_id
+        self.end = min(self.end, class_id)
+        return ranked[0]
+
+    def accepted(self) -> list[tuple[int, int]]:
+        """The accepted picks as (row_id, class_id)."""
+        return sorted((row_id, class_id) for row_id, class_id in self._holder.items() if class_id < self.end)
+
+
+def select(task: Task, l: int, classes: int) -> Relation:  # noqa: E741 - the field's name for it
     """The assignment (row_id, class_id) of `l * classes` rows by the paper's Select."""
-    engine, encoded = task.engine, task.encoded
-    ways = [_way(task, axis) for axis in encoded.axes]
-    free = _candidates(task, ways)
-    order = engine.rows("bsgi/list_buckets", dictionary=encoded.sensitive[0].dictionary)
-    plan = schedule([rows for _, rows in order], l, classes)
-    codes = [code for code, _ in order]
-    draws = engine.load(
-        "draws", {"class_id": "BIGINT", "step": "INTEGER", "bucket": "INTEGER"}, [(c, s, codes[b - 1]) for c, s, b in plan]
-    )
-    picked = engine.load("picked", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-    done, batch = 0, _SMALLEST_BATCH
-    while done < classes:
-        task.progress(done, classes)
-        accepted = _grow_batch(task, ways, free, draws, picked, done + 1, min(done + batch, classes), l)
-        rest = engine.materialise("free", "bsgi/keep_free", rows=free, picked=picked, first=Value(done + 1))
-        engine.drop(free)
-        free, done = rest, done + accepted
-        batch = max(_SMALLEST_BATCH, min(_LARGEST_BATCH, 2 * accepted))
+    engine = task.engine
+    pool = _pool(task, l, classes)
+    columns = {"row_id": "BIGINT", "class_id": "BIGINT"}
+    picked = engine.load("picked", columns, [])
+    first = 1
+    while first <= classes:
+        task.progress(first - 1, classes)
+        batch = _grow_batch(task, pool, first, min(first + BATCH, classes + 1), l)
+        engine.append(picked, columns, batch.accepted())
+        rest = engine.materialise("free", "bsgi/keep_free", rows=pool.free, picked=picked, first=Value(first))
+        engine.drop(pool.free)
+        pool, first = replace(pool, free=rest), batch.end
     task.progress(classes, classes)
-    engine.drop(free, draws, *(way.paths for way in ways if way.paths is not None))
+    engine.drop(pool.free, pool.gains, pool.draws)
     return picked
+
+
+def _draws(task: Task, l: int, classes: int) -> Relation:  # noqa: E741
+    """The schedule as a TEMP table (class_id, step, bucket), buckets by the code of their sensitive value."""
+    buckets = task.engine.rows("bsgi/list_buckets", dictionary=task.encoded.sensitive[0].dictionary)
+    plan = schedule([rows for _, rows in buckets], l, classes)
+    columns = {"class_id": "BIGINT", "step": "INTEGER", "bucket": "INTEGER"}
+    return task.engine.load("draws", columns, [(c, step, buckets[place - 1][0]) for c, step, place in plan])
 
 
 def _way(task: Task, axis: Axis) -> Way:
@@ -110,48 +149,70 @@ def _way(task: Task, axis: Axis) -> Way:
     return Way(axis, levels, full, null_code, paths)
 
 
-def _candidates(task: Task, ways: Sequence[Way]) -> Relation:
-    """The rows with their paths through the taxonomies and their place in the seeded order of their bucket."""
-    return task.engine.materialise(
+def _pool(task: Task, l: int, classes: int) -> Pool:  # noqa: E741
+    """All rows with their paths through the taxonomies and their place in the seeded order, and the schedule."""
+    engine, encoded = task.engine, task.encoded
+    ways = [_way(task, axis) for axis in encoded.axes]
+    free = engine.materialise(
         "free",
         "bsgi/list_candidates",
-        rows=task.encoded.rows,
+        rows=encoded.rows,
         ways=ways,
-        sensitive=task.encoded.sensitive[0],
+        sensitive=encoded.sensitive[0],
         seed=Value(task.seed),
     )
+    gains = engine.materialise("gains", "bsgi/list_gains", rows=encoded.rows, ways=ways)
+    engine.drop(*(way.paths for way in ways if way.paths is not None))
+    return Pool(ways, free, gains, _draws(task, l, classes))
 
 
 def _grow_batch(
     task: Task,
-    ways: Sequence[Way],
-    free: Relation,
-    draws: Relation,
-    picked: Relation,
+    pool: Pool,
     first: int,
-    last: int,
+    end: int,
     l: int,  # noqa: E741
-) -> int:
-    """Grow the classes `first..last` from the free rows, add the accepted ones to `picked`, return how many."""
-    engine = task.engine
+) -> _Batch:
+    """The classes from `first` on and before `end`, grown from the free rows, one row a class and step."""
+    engine, batch = task.engine, _Batch(end)
     grown = engine.materialise(
-        "grown", "bsgi/start_classes", rows=free, draws=draws, ways=ways, first=Value(first), last=Value(last)
+        "grown",
+        "bsgi/start_classes",
+        rows=pool.free,
+        draws=pool.draws,
+        gains=pool.gains,
+        ways=pool.ways,
+        first=Value(first),
+        end=Value(end),
     )
-    picks = [grown]
+    for class_id, row_id in engine.rows("bsgi/list_first_rows", grown=grown):
+        batch.choose(class_id, [row_id])
     for step in range(2, l + 1):
-        grown = engine.materialise(
-            "grown",
-            "bsgi/grow_step",
-            rows=free,
-            draws=draws,
-            grown=grown,
-            ways=ways,
-            step=Value(step),
-            modulus=Value(task.encoded.row_count + 1),
-            stride=Value(TIE_STRIDE),
+        chosen = _choose_step(task, pool, grown, step, batch)
+        larger = engine.materialise(
+            "grown", "bsgi/grow_classes_by", rows=pool.free, chosen=chosen, grown=grown, ways=pool.ways
         )
-        picks.append(grown)
-    accepted = int(engine.scalar("bsgi/count_accepted", picks=picks, first=Value(first), last=Value(last)))
-    engine.insert(picked, "bsgi/list_accepted", picks=picks, end=Value(first + accepted))
-    engine.drop(*picks)
-    return accepted
+        engine.drop(chosen, grown)
+        grown = larger
+    engine.drop(grown)
+    return batch
+
+
+def _choose_step(task: Task, pool: Pool, grown: Relation, step: int, batch: _Batch) -> Relation:
+    """The row that each class takes in this step, as a TEMP table (class_id, row_id)."""
+    ranked = task.engine.rows(
+        "bsgi/rank_candidates",
+        rows=pool.free,
+        draws=pool.draws,
+        grown=grown,
+        ways=pool.ways,
+        step=Value(step),
+        modulus=Value(task.encoded.row_count + 1),
+        stride=Value(TIE_STRIDE),
+        ranked=Value(RANKED),
+    )
+    chosen = [
+        (class_id, batch.choose(class_id, [row_id for _, row_id in rows]))
+        for class_id, rows in itertools.groupby(ranked, key=lambda row: row[0])
+    ]
+    return task.engine.load("chosen", {"class_id": "BIGINT", "row_id": "BIGINT"}, chosen)

@@ -1,0 +1,93 @@
+"""The encoded table, as algorithms see it: axes of integer codes, sensitive codes, kept columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ldiv_db.requirements import Distribution
+from ldiv_db.taxonomy import Taxonomy
+from ldiv_db.templates import Identifier, Relation, Value
+
+#: Codes of numbers that are not whole, or too far apart, run from 0 to this.
+NUMBER_SCALE = 2**30
+#: Losses per value are integers, in billionths, so that sums do not depend on their order.
+LOSS_UNIT = 10**9
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """A column of the source, and the name under which the working tables carry it."""
+
+    column: Identifier
+    alias: Identifier
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One quasi-identifier as algorithms see it: integer codes `0..scale`, ordered.
+
+    `dictionary` is (value, code); `nodes` are the taxonomy's, None for plain numbers. `null_code` is
+    the code of NULL, None if the column holds none; it is counted in `scale` for a taxonomy only.
+    """
+
+    column: Identifier
+    code: Identifier
+    low: Identifier
+    high: Identifier
+    label: Identifier
+    table: Identifier
+    dictionary: Relation
+    nodes: Relation | None
+    taxonomy: Taxonomy | None
+    scale: int
+    null_code: int | None
+    weight: float
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves of the taxonomy, NULL counted if it occurs."""
+        return self.scale + 1
+
+    @property
+    def scale_value(self) -> Value:
+        """The largest distance of two codes."""
+        return Value(self.scale)
+
+    @property
+    def unit_weight(self) -> Value:
+        """The weight times `LOSS_UNIT`, as an integer."""
+        return Value(round(self.weight * LOSS_UNIT))
+
+
+@dataclass(frozen=True)
+class SensitiveAxis:
+    """One sensitive attribute: codes from 1 in an order given by the seed; `dictionary` is (value, rows, code)."""
+
+    column: Identifier
+    code: Identifier
+    table: Identifier
+    dictionary: Relation
+    distribution: Distribution
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The encoded table: `rows` is (row_id, codes, kept columns), `row_id` from 1 in an order given by content alone.
+
+    `rows_in` counts the source's rows, `left_out` those that a NULL took out before anything else.
+    """
+
+    rows: Relation
+    axes: tuple[Axis, ...]
+    sensitive: tuple[SensitiveAxis, ...]
+    kept: tuple[Renamed, ...]
+    rows_in: int
+    left_out: int
+
+    @property
+    def row_count(self) -> int:
+        return self.rows_in - self.left_out
