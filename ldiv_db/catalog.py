@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ldiv_db.engine import Engine
-from ldiv_db.errors import DatabaseError
+from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.templates import FileRelation, Relation
 
 #: The schema that holds taxonomies, the ledger of runs and the ledger of migrations.
@@ -61,6 +61,12 @@ def table_exists(engine: Engine, relation: Relation) -> bool:
     return bool(found[0][0])
 
 
+def same_table(engine: Engine, one: Relation, other: Relation) -> bool:
+    """Whether two names stand for the same table, whichever of their parts are left out."""
+    first, second = ((_catalog(engine, r), *_schema_and_name(engine, r)) for r in (one, other))
+    return [part.lower() for part in first] == [part.lower() for part in second]
+
+
 def list_tables(engine: Engine) -> list[str]:
     """The names of all tables and views outside system schemas, as `schema.name`."""
     rows = engine.execute(
@@ -80,9 +86,9 @@ def qualify(engine: Engine, text: str, key: str) -> Relation:
     try:
         relation = Relation.parse(text)
     except Exception as error:
-        raise DatabaseError(f"{key}: {text!r} is not the name of a table") from error
+        raise PolicyError([Problem(key, f"{text!r} is not the name of a table")]) from error
     if not 1 <= len(relation.parts) <= 3 or not all(relation.parts):
-        raise DatabaseError(f"{key}: {text!r} is not the name of a table")
+        raise PolicyError([Problem(key, f"{text!r} is not the name of a table")])
     return relation
 
 

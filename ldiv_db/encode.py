@@ -12,7 +12,7 @@ from ldiv_db import taxonomy as taxonomies
 from ldiv_db.catalog import Column
 from ldiv_db.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.engine import Engine
-from ldiv_db.errors import InfeasibleError, PolicyError, Problem, nearest
+from ldiv_db.errors import AuditError, InfeasibleError, PolicyError, Problem, nearest
 from ldiv_db.policy import Policy, QuasiIdentifier, TaxonomySpec
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomy import Taxonomy
@@ -45,6 +45,11 @@ class Encoder:
             "rows", "input/encode_rows", rows=snapshot, axes=ordered, sensitive=sensitive, kept=kept
         )
         self._engine.drop(snapshot)
+        found = self._engine.scalar("input/count_rows", rows=rows)
+        if found != rows_in - left_out:
+            raise AuditError(
+                f"encoding made {found:,} rows of {rows_in - left_out:,}: a value has several codes or none"
+            )
         return Encoded(rows, tuple(axes), sensitive, tuple(kept), rows_in, left_out)
 
     def _most_frequent(self, axis: Axis) -> int:
@@ -174,9 +179,10 @@ class Encoder:
             )
 
     def _bounds(self, snapshot: Relation, code: Identifier, name: str) -> tuple[float, float]:
-        smallest, largest = self._engine.rows("input/bound_numbers", rows=snapshot, column=code)[0]
+        integers = self._types[name.lower()].is_integer
+        smallest, largest = self._engine.rows("input/bound_numbers", rows=snapshot, column=code, integers=integers)[0]
         if smallest is None:
-            return 0.0, 0.0
+            return 0, 0
         if not (abs(smallest) < float("inf") and abs(largest) < float("inf")):
             raise PolicyError([Problem(f"quasi_identifiers.{name}", "holds NaN or infinity, which no range covers")])
         return smallest, largest
@@ -203,7 +209,7 @@ class Encoder:
             rows=snapshot,
             column=code,
             integers=shifted,
-            smallest=Value(int(smallest) if shifted else smallest),
+            smallest=Value(smallest),
             width=Value(width or 1.0),
             scale=Value(scale),
             null_code=Value(scale + 1 if nullable else None),

@@ -208,11 +208,17 @@ class Engine:
         try:
             return self.connection.execute(statement.sql, statement.values or None)
         except duckdb.Error as error:
-            raise _database_error(error, statement) from error
+            raise _database_error(error, statement) from None  # a cause in a traceback would quote data
+        except RuntimeError as error:
+            if "interrupted" in str(error):  # the client's word for Ctrl-C during a statement
+                raise KeyboardInterrupt from None
+            raise
 
 
 def _database_error(error: duckdb.Error, statement: Statement) -> DatabaseError:
     """The report of a failed statement: its template, its numbered SQL and the database's hint."""
+    if "read-only" in str(error):
+        return DatabaseError("the database is open read-only, this step writes")
     if isinstance(error, _PLAIN_ERRORS):
         hint = str(error)
     else:

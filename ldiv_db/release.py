@@ -15,7 +15,7 @@ from ldiv_db.policy import Policy
 from ldiv_db.recode import Recoding, write_release
 from ldiv_db.report import Result
 from ldiv_db.requirements import Requirement
-from ldiv_db.templates import Relation
+from ldiv_db.templates import FileRelation, Relation
 
 #: The ledger's columns, and those of the requirements that a run met.
 _RUN_COLUMNS = {
@@ -40,11 +40,11 @@ _REQUIREMENT_COLUMNS = {
 }
 
 
-def check_target(engine: Engine, policy: Policy, target: Relation, source: str) -> None:
+def check_target(engine: Engine, policy: Policy, target: Relation, source: Relation | FileRelation) -> None:
     """Raise PolicyError if the target is the source, or exists and is not to be replaced."""
-    if str(target).lower() == source.lower():
+    if isinstance(source, Relation) and catalog.same_table(engine, target, source):
         raise PolicyError([Problem("target", "is the source itself", "name another table")])
-    if target.parts[-2:-1] == (catalog.SCHEMA,):
+    if [part.lower() for part in target.parts[-2:-1]] == [catalog.SCHEMA]:
         raise PolicyError([Problem("target", f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")])
     if policy.target.if_exists == "fail" and catalog.table_exists(engine, target):
         raise PolicyError([Problem("target", f"{target} exists", "set if_exists: replace, or name another table")])

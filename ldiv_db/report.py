@@ -99,7 +99,7 @@ def print_rows(console: Console, title: str, columns: Sequence[str], rows: Seque
     """A few rows of a table."""
     table = Table(title=title)
     for column in columns:
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*("NULL" if value is None else str(value) for value in row))
     console.print(table)

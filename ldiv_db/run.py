@@ -54,9 +54,9 @@ def run(
 ) -> Result:
     """Anonymize, audit and publish under `policy` on an open DuckDB connection; returns what was done.
 
-    `folder` is where the policy's relative files lie. Release, audit and ledger row are one transaction;
-    inside a transaction of the caller's they join that one, which the caller ends. Raises PolicyError, InfeasibleError, AuditError or
-    DatabaseError, and then nothing is written.
+    `folder` is where the policy's relative files lie. Release, audit and ledger row are one transaction,
+    and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside a
+    transaction of the caller's they join that one: the caller commits, or rolls back after an error.
     """
     start = time.perf_counter()
     with _engine(connection, listener) as engine, _prepared(engine, policy, folder, listener) as ready:
@@ -117,9 +117,8 @@ def _prepared(
     source = resolve_source(engine, policy.source, Path(folder))
     columns = columns_of(engine, source)
     check_columns(policy, columns)
-    if isinstance(source, Relation):
-        target = qualify(engine, policy.target.table, "target.table")
-        release.check_target(engine, policy, target, str(source))
+    target = qualify(engine, policy.target.table, "target.table")
+    release.check_target(engine, policy, target, source)
     encoded = Encoder(engine, policy, columns, Path(folder)).encode(source)
     distribution = encoded.sensitive[0].distribution
     requirements = [spec.resolve(distribution) for spec in policy.require]
@@ -137,16 +136,28 @@ def make_algorithm(policy: Policy) -> Algorithm:
     return kind(policy.algorithm.options)
 
 
-def resolve_source(engine: Engine, source: str, folder: Path) -> Relation | FileRelation:
-    """The table, view or data file that a policy names; raises PolicyError, with the nearest name, if there is none."""
+def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source") -> Relation | FileRelation:
+    """The table, view or data file that `key` names; raises PolicyError, with the nearest name, if there is none."""
     file = FileRelation.of(str(folder / source))
-    if file is not None:
+    if file is not None and not _is_table(engine, source):
+        if set("*?[") & set(file.path):
+            raise PolicyError(
+                [Problem(key, f"{source} has one of * ? [ in its path, which would be read as a pattern")]
+            )
         if not Path(file.path).is_file():
-            raise PolicyError([Problem("source", f"no file {source}")])
+            raise PolicyError([Problem(key, f"no file {source}")])
         return file
-    relation = qualify(engine, source, "source")
+    relation = qualify(engine, source, key)
     if not catalog.table_exists(engine, relation):
         tables = catalog.list_tables(engine)
         hint = nearest(source, tables + [table.partition(".")[2] for table in tables if table.startswith("main.")])
-        raise PolicyError([Problem("source", f"no table or view {source}", hint)])
+        raise PolicyError([Problem(key, f"no table or view {source}", hint)])
     return relation
+
+
+def _is_table(engine: Engine, name: str) -> bool:
+    """Whether a table or view has that very name, which may end like a file's."""
+    try:
+        return catalog.table_exists(engine, qualify(engine, name, "source"))
+    except PolicyError:
+        return False

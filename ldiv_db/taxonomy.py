@@ -104,7 +104,7 @@ class Taxonomy:
         """
         root, last = self.nodes[0], max(node.high for node in self.nodes) + 1
         old = list(self.nodes)
-        if root.label == ROOT_LABEL:
+        if root.label == ROOT_LABEL and len(old) > 1:
             old[0] = replace(root, high=last)
             null = Node(len(old), 0, NULL_LABEL, 1, last, last)
             return Taxonomy((*old, null), self.origin)
@@ -292,6 +292,8 @@ def from_ranges(widths: Sequence[float], origin: float, smallest: float, largest
     `widths` go from the leaves up, each a multiple of the one before; ranges start at `origin` plus
     multiples of their width. Raises PolicyError if the widths do not nest.
     """
+    if not all(map(math.isfinite, [*widths, origin, smallest, largest])):
+        raise PolicyError([Problem("ranges", "takes finite numbers")])
     exact = [Decimal(str(width)) for width in widths]
     problems = [
         Problem("ranges", f"{wide} is no multiple of {narrow}")
@@ -317,10 +319,14 @@ def from_ranges(widths: Sequence[float], origin: float, smallest: float, largest
     return number(_rooted([tree for _, tree in level]), f"ranges {', '.join(map(str, widths))}")
 
 
+def _plain(number: Decimal) -> str:
+    return format(number.normalize(), "f")
+
+
 def _range_label(low: Decimal, width: Decimal, integers: bool) -> str:
     if not integers:
-        return f"[{low}-{low + width})"
-    return str(low) if width == 1 else f"[{low}-{low + width - 1}]"
+        return f"[{_plain(low)}-{_plain(low + width)})"
+    return str(int(low)) if width == 1 else f"[{int(low)}-{int(low + width - 1)}]"
 
 
 def _range_tree(low: Decimal, width: Decimal, integers: bool) -> Tree:

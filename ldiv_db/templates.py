@@ -48,6 +48,8 @@ class Relation:
     def parse(cls, text: str) -> Relation:
         """The relation that `text` names, e.g. `main.patients` or `"my schema"."my table"`."""
         table = exp.to_table(text, dialect=DIALECT)
+        if not all(isinstance(part, exp.Identifier) for part in table.parts):
+            raise ValueError(f"{text!r} is more than a name")
         return cls(tuple(part.name for part in table.parts))
 
     @property

@@ -14,7 +14,7 @@ from typing import Literal
 from ldiv_db.algorithms import bisection, selection
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.encoded import Encoded
-from ldiv_db.errors import InfeasibleError
+from ldiv_db.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.recode import plan_recoding
 from ldiv_db.requirements import Distribution
 from ldiv_db.templates import Relation, Value
@@ -60,6 +60,8 @@ class Bsgi(Algorithm):
 
     def check(self, task: Task) -> Feasibility:
         """Raises InfeasibleError if there are too few sensitive values, or one is too frequent to incorporate."""
+        if len(task.encoded.sensitive) > 1:
+            raise PolicyError([Problem("sensitive", "bsgi protects one sensitive attribute", "list one")])
         distribution = task.encoded.sensitive[0].distribution
         l = class_size(task)  # noqa: E741
         if l > distribution.distinct:

@@ -1,0 +1,187 @@
+"""Benchmarks: rows made from Adult by the variant method, and what a run on them takes.
+
+Every size is made in one child process and run in another, so that peaks of memory are those of the
+run alone. The children are this module, called with one JSON argument.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.demo import adult_policy, load_adult
+from ldiv_db.engine import Engine, Settings, open_database
+from ldiv_db.errors import LdivError
+from ldiv_db.policy import Policy, parse_policy
+from ldiv_db.run import run
+from ldiv_db.templates import Identifier, Relation, Value, resource_folder
+
+#: Randomness is arithmetic modulo this prime; cubing permutes the numbers below it.
+PRIME = 2_147_483_579
+#: Copies go round the originals in steps of this size, a prime, so that few copies are a fair sample too.
+_STRIDE = 7_919
+
+
+@dataclass(frozen=True)
+class Case:
+    """One benchmark: so many rows, made with this seed, run in this way."""
+
+    rows: int
+    l: int = 4  # noqa: E741 - the field's name for it
+    select: str = "bisect"
+    threads: int = 2
+    memory_limit: str | None = None
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Redrawn:
+    """A quasi-identifier that may be redrawn, with the names and starts of its two random sequences."""
+
+    column: Identifier
+    chance: Identifier
+    pick: Identifier
+    table: Identifier
+    chance_start: Value
+    pick_start: Value
+
+
+def measure(case: Case) -> dict[str, Any]:
+    """What a run on `case.rows` rows took: rows, l, seconds, rows_per_second, peak_memory_mb, lm_mean, classes, ...
+
+    Raises LdivError if a child fails, with what it said and its exit code.
+    """
+    with tempfile.TemporaryDirectory(prefix="ldiv_") as folder:
+        _child("make", case, folder)
+        return dict(json.loads(_child("run", case, folder)))
+
+
+def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """The headings and rows of a table of results, for people."""
+    headings = ["rows", "l", "select", "seconds", "rows/s", "peak MB", "mean LM", "classes"]
+    rows = [
+        [
+            f"{found['rows']:,}",
+            str(found["l"]),
+            found["select"],
+            f"{found['seconds']:.2f}",
+            f"{found['rows_per_second']:,.0f}",
+            f"{found['peak_memory_mb']:,.0f}",
+            f"{found['lm_mean']:.4f}",
+            f"{found['classes']:,}",
+        ]
+        for found in results
+    ]
+    return headings, rows
+
+
+def make_rows(engine: Engine, policy: Policy, count: int, seed: int) -> Relation:
+    """The table `variants` of `count` rows: copies of Adult's, in each a random number of quasi-identifiers redrawn."""
+    names = [Identifier(name) for _, name in policy.roles()]
+    originals = engine.materialise("originals", "bench/number_rows", rows=load_adult(engine, policy), columns=names)
+    variants = Relation(("main", "variants"))
+    engine.create(
+        variants,
+        "bench/vary_rows",
+        originals=originals,
+        redrawn=[_redrawn(number, name) for number, name in enumerate(policy.quasi_identifiers, 1)],
+        fixed=[Identifier(name) for name in policy.sensitive],
+        count=Value(count),
+        rows=Value(engine.scalar("input/count_rows", rows=originals)),
+        stride=Value(_STRIDE),
+        seed=Value(seed),
+        prime=Value(PRIME),
+    )
+    engine.drop(originals)
+    return variants
+
+
+def _redrawn(number: int, name: str) -> Redrawn:
+    return Redrawn(
+        Identifier(name),
+        Identifier(f"chance_{number}"),
+        Identifier(f"pick_{number}"),
+        Identifier(f"t_{number}"),
+        Value(number * 104_729_017),
+        Value(number * 179_424_673),
+    )
+
+
+# -- the children ------------------------------------------------------------------------------------
+
+
+def _child(task: str, case: Case, folder: str) -> str:
+    """What the child process printed; raises LdivError if it failed."""
+    order = json.dumps({"task": task, "folder": folder, "case": asdict(case)})
+    done = subprocess.run(  # noqa: S603 - this module, by the interpreter that runs it
+        [sys.executable, "-m", "ldiv_db.bench", order], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        error = LdivError(f"the benchmark of {case.rows:,} rows failed: {done.stderr.strip()}")
+        error.exit_code = done.returncode
+        raise error
+    return done.stdout
+
+
+def _make(case: Case, folder: Path) -> None:
+    with open_database(folder / "bench.duckdb", create=True, settings=_settings(case, folder)) as connection:
+        engine = Engine(connection)
+        make_rows(engine, parse_policy(adult_policy()), case.rows, case.seed)
+
+
+def _run(case: Case, folder: Path) -> dict[str, Any]:
+    document = {**adult_policy(case.l, case.select), "source": "main.variants", "target": "published.variants"}
+    with open_database(folder / "bench.duckdb", settings=_settings(case, folder)) as connection:
+        start = time.perf_counter()
+        result = run(connection, document, resource_folder("fixtures") / "adult")
+        seconds = time.perf_counter() - start
+    return {
+        "rows": case.rows,
+        "l": result.l,
+        "select": case.select,
+        "threads": case.threads,
+        "seconds": seconds,
+        "rows_per_second": case.rows / seconds,
+        "peak_memory_mb": peak_memory(),
+        "lm_mean": result.loss.lm_mean,
+        "classes": result.loss.classes,
+        "rows_suppressed": result.loss.rows_suppressed,
+        "versions": result.versions,
+    }
+
+
+def _settings(case: Case, folder: Path) -> Settings:
+    return Settings(case.threads, case.memory_limit, str(folder / "spill"))
+
+
+def peak_memory() -> float:
+    """The most memory that this process has held, in MB."""
+    import resource  # noqa: PLC0415 - not on every platform, and needed here alone
+
+    unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes there, KiB elsewhere
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def _main() -> None:
+    """The work of a child, as its argument says."""
+    order = json.loads(sys.argv[1])
+    case, folder = Case(**order["case"]), Path(order["folder"])
+    try:
+        if order["task"] == "make":
+            _make(case, folder)
+        else:
+            sys.stdout.write(json.dumps(_run(case, folder)))
+    except LdivError as error:
+        sys.stderr.write(str(error))
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    _main()

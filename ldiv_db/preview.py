@@ -1,0 +1,76 @@
+"""What a run would do, for machines and for people: feasibility, algorithm, the columns' roles, the SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ldiv_db.encoded import Axis
+from ldiv_db.report import print_rows
+from ldiv_db.run import Preparation
+from ldiv_db.templates import Statement
+
+#: The name under which the engine sends what is no template: look-ups, and tables of metadata.
+_BUILT_IN = "(built in)"
+
+
+def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = None) -> dict[str, Any]:
+    """The plan as JSON has it, keys as in the README; `statements` adds those that come from templates."""
+    feasible, policy = ready.feasibility, ready.policy
+    document: dict[str, Any] = {
+        "source": policy.source,
+        "target": policy.target.table,
+        "algorithm": ready.algorithm.name,
+        "options": ready.algorithm.options.model_dump(),
+        "l": feasible.l,
+        "largest_l": min(attribute.distribution.largest_l for attribute in ready.encoded.sensitive),
+        "rows_in": ready.encoded.rows_in,
+        "rows_suppressed": feasible.rows_suppressed,
+        "classes": feasible.classes,
+        "requirements": [{"name": r.name, "parameters": r.parameters} for r in ready.task.requirements],
+        "columns": list(_columns(ready)),
+        "notes": list(feasible.notes),
+    }
+    if statements is not None:
+        sent = [statement for statement in statements if statement.template != _BUILT_IN]
+        document["statements"] = [{"template": s.template, "sql": s.sql} for s in sent]
+    return document
+
+
+def _columns(ready: Preparation) -> Iterator[dict[str, Any]]:
+    """Every column with its role, and how a quasi-identifier is generalised."""
+    axes = {axis.name: axis for axis in ready.encoded.axes}
+    for key, name in ready.policy.roles():
+        role = {"identifiers": "identifier", "quasi_identifiers": "quasi-identifier"}.get(key, key)
+        axis = axes.get(name) if key == "quasi_identifiers" else None
+        yield {"column": name, "role": role, "generalised_by": _generalisation(axis) if axis else None}
+
+
+def _generalisation(axis: Axis) -> str:
+    if axis.taxonomy is None:
+        return "ranges of numbers"
+    return f"taxonomy {axis.taxonomy.origin}: {axis.leaves:,} leaves, height {axis.taxonomy.height}"
+
+
+def print_plan(console: Console, document: dict[str, Any]) -> None:
+    """The plan as tables, then the notes and the SQL if it is there."""
+    options = ", ".join(f"{name}: {value}" for name, value in document["options"].items())
+    table = Table(title=f"{document['source']} → {document['target']}", show_header=False)
+    table.add_row("algorithm", f"{document['algorithm']} ({options})")
+    table.add_row("l", f"{document['l']}; up to {document['largest_l']} is feasible without suppression")
+    table.add_row("rows", f"{document['rows_in']:,}, of which {document['rows_suppressed']:,} would be suppressed")
+    table.add_row("classes", f"{document['classes']:,}")
+    for requirement in document["requirements"]:
+        parameters = ", ".join(f"{name} = {value}" for name, value in requirement["parameters"].items())
+        table.add_row("requirement", f"{requirement['name']}: {parameters}")
+    console.print(table)
+    rows = [(c["column"], c["role"], c["generalised_by"] or "") for c in document["columns"]]
+    print_rows(console, "columns", ("column", "role", "generalised by"), rows)
+    console.print("a plan: nothing was written")
+    for note in document["notes"]:
+        console.print(f"note: {note}")
+    for statement in document.get("statements", ()):
+        console.print(f"\n-- {statement['template']}\n{statement['sql']};", soft_wrap=True)

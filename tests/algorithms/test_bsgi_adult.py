@@ -1,0 +1,105 @@
+"""BSGI on Adult's 30,162 clean training rows: Table 5 of the paper, and the losses."""
+
+from collections import Counter
+
+import duckdb
+import oracle
+import pytest
+
+import ldiv_db
+
+TREES = ("education", "marital_status", "native_country", "race", "sex", "workclass")
+QI = ("age", *TREES)
+CLASSES = {2: 15081, 3: 10054, 4: 7540, 5: 6032, 6: 5027, 7: 4308}
+LM_AT_MOST = {2: 0.05, 4: 0.195, 6: 0.450, 7: 0.550}
+ROWS = 30162
+
+
+def policy(l, **changes):  # noqa: E741
+    base = {
+        "source": "adult",
+        "target": {"table": "released", "if_exists": "replace"},
+        "quasi_identifiers": {"age": {"numeric": True}}
+        | {name: {"taxonomy": {"file": f"{name}.csv"}} for name in TREES},
+        "sensitive": ["occupation"],
+        "require": [{"unique_distinct": l}],
+    }
+    return base | changes
+
+
+def connect(fixtures, threads, order="file_row_number", rows=32561):
+    con = duckdb.connect(config={"threads": threads})
+    con.execute(
+        f"CREATE TABLE adult AS SELECT {', '.join(QI)}, occupation FROM read_parquet(?, file_row_number = true)"
+        f" WHERE file_row_number < {rows} AND workclass IS NOT NULL AND occupation IS NOT NULL"
+        f" AND native_country IS NOT NULL ORDER BY {order}",
+        [str(fixtures / "adult" / "adult.parquet")],
+    )
+    return con
+
+
+@pytest.fixture(scope="module")
+def adult(fixtures):
+    with connect(fixtures, 2) as con:
+        yield con
+
+
+def run(con, fixtures, l, **changes):  # noqa: E741
+    result = ldiv_db.run(con, policy(l, **changes), folder=fixtures / "adult" / "taxonomies")
+    return result, con.execute("SELECT * FROM released").fetchall()
+
+
+def assert_valid(con, result, release, l, rows=ROWS):  # noqa: E741
+    place = len(QI) + 1
+    assert len(release) == rows and result.loss.rows_suppressed == 0, "no row is lost"
+    occupations = Counter(row[0] for row in con.execute("SELECT occupation FROM adult").fetchall())
+    assert Counter(row[place] for row in release) == occupations
+    assert not oracle.violations([(row[:place], row[place]) for row in release], "unique_distinct", l)
+
+
+@pytest.mark.parametrize("l", CLASSES)
+def test_table_5_by_bisection(adult, fixtures, l):  # noqa: E741
+    result, release = run(adult, fixtures, l)
+    assert_valid(adult, result, release, l)
+    assert result.loss.classes == len({row[0] for row in release}) == CLASSES[l]
+    assert round(ROWS / result.loss.classes, 2) == float(l)
+    sizes = Counter(Counter(row[0] for row in release).values())
+    assert sum(sizes.values()) == CLASSES[l] and set(sizes) <= {l, l + 1}
+    assert sizes[l + 1] == ROWS - l * CLASSES[l], "each residual row joins a class of its own or the number tells"
+    assert result.loss.lm_mean <= LM_AT_MOST.get(l, 1)
+
+
+def test_largest_feasible_l_is_seven(adult, fixtures):
+    with pytest.raises(ldiv_db.InfeasibleError, match="largest feasible l is 7"):
+        ldiv_db.plan(adult, policy(8), folder=fixtures / "adult" / "taxonomies")
+    ready = ldiv_db.plan(adult, policy("auto"), folder=fixtures / "adult" / "taxonomies")
+    assert (ready.feasibility.l, ready.feasibility.classes) == (7, 4308)
+
+
+def test_same_table_for_any_order_and_number_of_threads(adult, fixtures):
+    _, first = run(adult, fixtures, 4, seed=3)
+    for threads, order in ((1, "file_row_number"), (2, "md5(file_row_number::VARCHAR)"), (1, "age DESC, occupation")):
+        with connect(fixtures, threads, order) as con:
+            _, release = run(con, fixtures, 4, seed=3)
+        assert release == first, (threads, order)
+
+
+def test_another_seed_gives_another_valid_table(adult, fixtures):
+    _, first = run(adult, fixtures, 4, seed=1)
+    result, second = run(adult, fixtures, 4, seed=2)
+    assert_valid(adult, result, second, 4)
+    assert first != second
+
+
+@pytest.mark.parametrize("l", [2, 4])
+def test_greedy_on_a_sample(fixtures, l):  # noqa: E741
+    """The first 2,000 rows: as many classes as there can be, rows kept, and the losses of the oracle."""
+    with connect(fixtures, 2, rows=2166) as con:
+        rows = con.execute("SELECT count(*) FROM adult").fetchone()[0]
+        greedy, release = run(con, fixtures, l, algorithm={"name": "bsgi", "select": "greedy"})
+        assert_valid(con, greedy, release, l, rows)
+        counts = Counter(row[0] for row in con.execute("SELECT occupation FROM adult").fetchall())
+        assert greedy.loss.classes == len(oracle.draws(sorted(counts.values(), reverse=True), l))
+        ages = oracle.Numbers(row[0] for row in con.execute("SELECT age FROM adult").fetchall())
+        spans = [[int(end) for end in row[1].strip("[]").split("-")] for row in release]
+        assert greedy.loss.lm_by_column["age"] == pytest.approx(float(sum(map(ages.lm, spans)) / rows), rel=1e-6)

@@ -1,0 +1,190 @@
+"""What cannot be done is refused with one clear error, and the database stays as it was."""
+
+import pytest
+
+import ldiv_db
+from ldiv_db.algorithms.base import Plan
+from ldiv_db.algorithms.bsgi import Bsgi
+from ldiv_db.errors import AuditError, InfeasibleError, PolicyError
+
+COLUMNS = {"name": "VARCHAR", "age": "INTEGER", "secret": "VARCHAR"}
+ROWS = [(f"n{i}", 20 + i, "abc"[i % 3]) for i in range(9)]
+
+
+def policy(**changes):
+    base = {
+        "source": "t",
+        "target": "released",
+        "identifiers": ["name"],
+        "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": ["secret"],
+        "require": [{"distinct": 3}],
+    }
+    return base | changes
+
+
+def town(**taxonomy):
+    return {"quasi_identifiers": {"age": {"taxonomy": taxonomy}}}
+
+
+CASES = {
+    "too large an l": (ROWS, {"require": [{"distinct": 4}]}, InfeasibleError, "largest feasible l is 3"),
+    "k above the distinct values": (ROWS, {"require": [{"k": 5}]}, InfeasibleError, "3 different values"),
+    "one value too frequent": (
+        [*ROWS, *[("z", 1, "a")] * 6], {"require": [{"frequency": 2}]}, InfeasibleError,
+        "9 of 15 rows, more than 1/2.*No l above 1",
+    ),
+    "no rows": ([], {}, InfeasibleError, "empty"),
+    "one sensitive value": ([(n, a, "a") for n, a, _ in ROWS], {"require": [{"distinct": 2}]}, InfeasibleError, "single value"),  # noqa: E501
+    "unlisted column": (ROWS, {"identifiers": []}, PolicyError, "name.*does not classify"),
+    "unknown column": (ROWS, {"sensitive": ["secert"]}, PolicyError, "secert.*did you mean 'secret'"),
+    "unknown source": (ROWS, {"source": "tt"}, PolicyError, "no table or view tt"),
+    "values missing in a taxonomy": (ROWS, town(file="ages.yml"), PolicyError, "no leaf for '27', '28'$"),
+    "no such file": (ROWS, town(file="nothing.csv"), PolicyError, "no file nothing.csv"),
+    "no such taxonomy": (ROWS, town(name="ages"), PolicyError, "no taxonomy 'ages'"),
+    "target is the source": (ROWS, {"target": {"table": "T", "if_exists": "replace"}}, PolicyError, "source itself"),
+    "target is the source by its full name": (
+        ROWS, {"target": {"table": "main.t", "if_exists": "replace"}}, PolicyError, "source itself"),
+    "target exists": (ROWS, {"target": "taken"}, PolicyError, "taken exists"),
+    "target in the catalog": (ROWS, {"target": "ldiv.run"}, PolicyError, "catalog's own"),
+    "target in the catalog, other case": (ROWS, {"target": "LDIV.run"}, PolicyError, "catalog's own"),
+    "unknown algorithm": (ROWS, {"algorithm": "bgsi"}, PolicyError, "did you mean 'bsgi'"),
+    "unknown option": (ROWS, {"algorithm": {"name": "bsgi", "selct": "greedy"}}, PolicyError, "did you mean 'select'"),
+    "wrong option": (ROWS, {"algorithm": {"name": "bsgi", "select": "all"}}, PolicyError, "algorithm.select"),
+    "a name that is none": (ROWS, {"source": "t; DROP TABLE t"}, PolicyError, "source"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_refused_and_nothing_changed(case, con, table, tmp_path, snapshot):
+    rows, changes, error, message = CASES[case]
+    table("t", COLUMNS, rows)
+    table("taken", {"x": "INTEGER"}, [(1,)])
+    (tmp_path / "ages.yml").write_text(f"Any: {[str(age) for age in range(20, 27)]}")
+    before = snapshot(con)
+    with pytest.raises(error, match=f"(?s){message}"):
+        ldiv_db.run(con, policy(**changes), folder=tmp_path)
+    assert snapshot(con) == before
+
+
+def test_target_exists_is_refused_for_a_file_as_well(con, table, tmp_path, snapshot):
+    table("taken", {"x": "INTEGER"}, [(1,)])
+    (tmp_path / "t.csv").write_text("name,age,secret\n" + "\n".join(",".join(map(str, row)) for row in ROWS))
+    before = snapshot(con)
+    for target, message in (
+        ("taken", "taken exists"),
+        ({"table": "ldiv.run", "if_exists": "replace"}, "catalog's own"),
+    ):
+        with pytest.raises(PolicyError, match=message):
+            ldiv_db.run(con, policy(source="t.csv", target=target), folder=tmp_path)
+    assert snapshot(con) == before
+
+
+def test_a_file_can_be_the_source(con, tmp_path):
+    (tmp_path / "t.csv").write_text("name,age,secret\n" + "\n".join(",".join(map(str, row)) for row in ROWS))
+    assert ldiv_db.run(con, policy(source="t.csv"), folder=tmp_path).loss.classes == 3
+
+
+def test_too_frequent_a_value_can_be_suppressed(con, table):
+    table("t", COLUMNS, [*ROWS, *[("z", 1, "a")] * 20])
+    result = ldiv_db.run(con, policy(require=[{"distinct": 2}], algorithm={"name": "bsgi", "residue": "suppress"}))
+    assert result.loss.classes == 6 and result.loss.rows_suppressed == 29 - 12
+    assert any("more than half" in note for note in result.notes)
+
+
+def one_row_a_class(self, task):
+    assigned = task.engine.load("bad", {"row_id": "BIGINT", "class_id": "BIGINT"}, [(i, i) for i in range(1, 10)])
+    return Plan(assigned, 2)
+
+
+def test_a_release_that_fails_its_audit_is_not_published(con, table, snapshot, monkeypatch):
+    table("t", COLUMNS, ROWS)
+    before = snapshot(con)
+    monkeypatch.setattr(Bsgi, "run", one_row_a_class)
+    with pytest.raises(AuditError, match=r"distinct l=3 on secret: 9 of 9 classes violate it \(9 rows\)"):
+        ldiv_db.run(con, policy())
+    assert snapshot(con) == before
+
+
+def test_a_failed_audit_keeps_the_table_that_was_to_be_replaced(con, table, snapshot, monkeypatch):
+    table("t", COLUMNS, ROWS)
+    table("released", {"old": "INTEGER"}, [(1,)])
+    before = snapshot(con)
+    monkeypatch.setattr(Bsgi, "run", one_row_a_class)
+    with pytest.raises(AuditError):
+        ldiv_db.run(con, policy(target={"table": "released", "if_exists": "replace"}))
+    assert snapshot(con) == before
+
+
+def test_a_run_leaves_the_release_its_ledger_row_and_nothing_else(con, table):
+    table("t", COLUMNS, ROWS)
+    ldiv_db.run(con, policy())
+    tables = con.execute("SELECT schema_name || '.' || table_name FROM duckdb_tables() ORDER BY ALL").fetchall()
+    assert [name for (name,) in tables] == [
+        "ldiv.migration", "ldiv.run", "ldiv.run_requirement", "ldiv.taxonomy", "ldiv.taxonomy_node", "main.released", "main.t"  # noqa: E501
+    ]  # fmt: skip
+    assert con.execute("SELECT source, target, rows_in, classes FROM ldiv.run").fetchall() == [("t", "released", 9, 3)]
+    assert con.execute("SELECT requirement, holds FROM ldiv.run_requirement").fetchall() == [("distinct", True)]
+
+
+def test_the_ledger_holds_no_sensitive_value(con, table):
+    table("t", COLUMNS, ROWS)
+    ldiv_db.run(con, policy(require=[{"threshold": {"default": 0.5, "c": 0.4}}]))
+    (parameters,) = con.execute("SELECT parameters FROM ldiv.run_requirement").fetchone()
+    assert '"c"' not in parameters and "0.5" in parameters
+
+
+def test_a_run_joins_the_callers_transaction(con, table, snapshot):
+    table("t", COLUMNS, ROWS)
+    before = snapshot(con)
+    con.execute("BEGIN")
+    ldiv_db.run(con, policy())
+    assert con.execute("SELECT count(*) FROM released").fetchone() == (9,)
+    con.execute("ROLLBACK")
+    assert snapshot(con) == before
+
+
+HOSTILE = 'a"; DROP TABLE t; --'
+
+
+def test_names_and_values_that_look_like_sql(con, table, tmp_path):
+    column = 'it\'s "q"; DROP TABLE x --'
+    rows = [(f"'; DROP TABLE x; --{i % 3}", i, f"{{{{ 7 * 7 }}}} $p1 '{i % 3}") for i in range(9)]
+    table('"we""ird; x"', {column: "VARCHAR", "select": "INTEGER", HOSTILE: "VARCHAR"}, rows)
+    table("x", {"y": "INTEGER"}, [(1,)])
+    (tmp_path / "tree.yml").write_text("'*':\n" + "".join(f'  "\'; DROP TABLE x; --{i}": {{}}\n' for i in range(3)))
+    ldiv_db.run(
+        con,
+        {
+            "source": '"we""ird; x"',
+            "target": '"out ""put"."re;leased"',
+            "quasi_identifiers": {
+                column: {"taxonomy": {"file": "tree.yml"}}, "select": {"numeric": True},
+            },
+            "sensitive": [HOSTILE],
+            "require": [{"unique_distinct": 3}, {"threshold": {"default": 0.5, rows[0][2]: 0.34}}],
+        },
+        folder=tmp_path,
+    )  # fmt: skip
+    cursor = con.execute('SELECT * FROM "out ""put"."re;leased"')
+    assert [c[0] for c in cursor.description] == ["class_id", column, "select", HOSTILE]
+    assert sorted(row[3] for row in cursor.fetchall()) == sorted(row[2] for row in rows)
+    assert con.execute("SELECT y FROM x").fetchall() == [(1,)]
+
+
+def test_labels_of_whole_ranges_have_no_decimal_point(con, table):
+    table("t", COLUMNS, ROWS)
+    quasi = {"age": {"taxonomy": {"ranges": [3, 9], "origin": 20}}}
+    ldiv_db.run(con, policy(quasi_identifiers=quasi, require=[{"unique_distinct": 3}]))
+    labels = {row[0] for row in con.execute("SELECT age FROM released").fetchall()}
+    assert labels <= {"[20-22]", "[23-25]", "[26-28]", "[20-28]"}
+
+
+def test_large_whole_numbers_keep_apart_from_null(con, table):
+    """Numbers past 2^53, where doubles have gaps."""
+    big = 2**53
+    ages = [big + 3, big + 3, big + 5, big + 5, None, None]
+    table("t", COLUMNS | {"age": "BIGINT"}, [("n", age, "ab"[i % 2]) for i, age in enumerate(ages)])
+    ldiv_db.run(con, policy(require=[{"unique_distinct": 2}]))
+    found = sorted(str(row[0]) for row in con.execute("SELECT age FROM released").fetchall())
+    assert found == sorted(map(str, ages))

@@ -1,0 +1,95 @@
+"""BSGI's numbers of classes and quotas, and Select against the paper's one-class-at-a-time procedure."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import oracle
+import pytest
+import tables
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ldiv_db.algorithms import bsgi, selection
+from ldiv_db.algorithms.base import Task
+from ldiv_db.catalog import columns_of
+from ldiv_db.encode import Encoder
+from ldiv_db.engine import Engine
+from ldiv_db.policy import parse_policy
+from ldiv_db.templates import Relation
+
+COUNTS = st.lists(st.integers(1, 6), min_size=2, max_size=6).map(lambda counts: sorted(counts, reverse=True))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(COUNTS, st.integers(2, 6))
+def test_most_classes_is_the_most_there_can_be(counts, l):  # noqa: E741
+    assert bsgi.most_classes(counts, l) == oracle.most_classes(counts, l) == len(oracle.draws(counts, l))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(st.lists(st.integers(1, 60), min_size=2, max_size=9).map(lambda c: sorted(c, reverse=True)), st.integers(2, 5))
+def test_quotas_fill_the_classes_and_leave_different_values(counts, l):  # noqa: E741
+    classes = bsgi.most_classes(counts, l)
+    quotas = bsgi.quotas(counts, l)
+    assert sum(quotas) == l * classes
+    assert all(0 <= quota <= min(count, classes) for quota, count in zip(quotas, counts, strict=True))
+    residue = [count - quota for count, quota in zip(counts, quotas, strict=True)]
+    if counts[0] * l <= sum(counts):
+        assert max(residue) <= 1 and sum(residue) < l  # Corollary 1
+
+
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@given(COUNTS, st.integers(2, 6))
+def test_schedule_draws_from_the_largest_buckets(counts, l):  # noqa: E741
+    plan = oracle.draws(counts, l)
+    expected = [
+        (number, step, bucket + 1) for number, order in enumerate(plan, 1) for step, bucket in enumerate(order, 1)
+    ]
+    assert selection.schedule(counts, l, len(plan)) == expected
+
+
+def encoded_task(con, case: tables.Case, folder: Path) -> Task:
+    case.place(con, folder)
+    engine = Engine(con)
+    policy = parse_policy(case.policy)
+    source = Relation.parse("source")
+    encoded = Encoder(engine, policy, columns_of(engine, source), folder).encode(source)
+    requirements = [spec.resolve(encoded.sensitive[0].distribution) for spec in policy.require]
+    return Task(engine, encoded, requirements, policy.seed)
+
+
+def sequential(con, task: Task, l: int) -> dict[int, int]:  # noqa: E741
+    """The paper's Select on the encoded rows."""
+    encoded = task.encoded
+    names = ", ".join(axis.code.sql() for axis in encoded.axes)
+    sensitive = encoded.sensitive[0]
+    found = con.execute(f"SELECT row_id, {sensitive.code.sql()}, {names} FROM {encoded.rows.sql()}").fetchall()
+    rows = {row[0]: (row[1], row[2:]) for row in found}
+    axes = []
+    for axis in encoded.axes:
+        unit = round(axis.weight * selection.COST_UNIT)
+        if axis.taxonomy is None:
+            axes.append(oracle.CodedNumbers(axis.scale, axis.null_code, unit))
+        else:
+            axes.append(oracle.CodedTree([(node.low, node.high) for node in axis.taxonomy.nodes], unit))
+    sizes = Counter(bucket for bucket, _ in rows.values())
+    order = sorted(sizes, key=lambda bucket: (-sizes[bucket], bucket))
+    return oracle.select(rows, axes, order, l, task.seed, selection.TIE_STRIDE)
+
+
+@pytest.mark.parametrize(("batch", "ranked"), [(None, None), (5, 2), (30, 1), (1, 1)])
+@pytest.mark.parametrize("seed", range(12))
+def test_greedy_is_the_sequential_procedure(seed, batch, ranked, con, tmp_path, monkeypatch):
+    """What is selected many classes at a time, however many, is what one class at a time selects, row by row."""
+    if batch is not None:
+        monkeypatch.setattr(selection, "BATCH", batch)
+        monkeypatch.setattr(selection, "RANKED", ranked)
+    draw = random.Random(seed)
+    case = tables.random_case(draw, "greedy", largest=draw.choice([20, 80, 200]))
+    task = encoded_task(con, case, tmp_path)
+    l = bsgi.class_size(task)  # noqa: E741
+    classes = bsgi.most_classes(task.encoded.sensitive[0].distribution.counts, l)
+    selected = con.execute(f"SELECT row_id, class_id FROM {selection.select(task, l, classes).sql()}").fetchall()
+    assert len(selected) == l * classes
+    assert dict(selected) == sequential(con, task, l)

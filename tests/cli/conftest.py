@@ -1,0 +1,122 @@
+"""A small database and its policy, and a way to call the command line and see that a failure changed nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from ldiv_db.cli import app
+
+COUNTRIES = "Norway;Europe;*\nItaly;Europe;*\nJapan;Asia;*\nKorea;Asia;*\n"
+DISEASES = ("Flu", "Cancer", "Hepatitis", "Asthma")
+
+
+def policy_document(**changes: Any) -> dict[str, Any]:
+    """A policy that the table `patients` meets, with other values for some keys (None takes a key out)."""
+    document: dict[str, Any] = {
+        "source": "main.patients",
+        "target": "published.patients",
+        "identifiers": ["name"],
+        "quasi_identifiers": {"age": {"numeric": True}, "country": {"taxonomy": {"file": "country.csv"}}},
+        "sensitive": ["disease"],
+        "keep": ["ward"],
+        "require": [{"unique_distinct": 3}],
+    }
+    document.update(changes)
+    return {key: value for key, value in document.items() if value is not None}
+
+
+@dataclass
+class Called:
+    """What a call printed, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass
+class Bed:
+    """A folder with a database file, a taxonomy and a policy."""
+
+    folder: Path
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "hospital.duckdb"
+
+    @property
+    def policy(self) -> Path:
+        return self.folder / "policy.yml"
+
+    def write_policy(self, **changes: Any) -> None:
+        self.policy.write_text(yaml.safe_dump(policy_document(**changes), sort_keys=False))
+
+    def write(self, name: str, text: str) -> str:
+        (self.folder / name).write_text(text)
+        return str(self.folder / name)
+
+    def sql(self, text: str) -> list[tuple[Any, ...]]:
+        with duckdb.connect(str(self.database)) as con:
+            return con.execute(text).fetchall()
+
+    def call(self, *words: Any) -> Called:
+        """Call `ldiv WORDS`; a traceback is a failure of the test."""
+        result = CliRunner().invoke(app, [str(word) for word in words], prog_name="ldiv")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Called(result.exit_code, result.stdout, result.stderr)
+
+    def run(self, *words: Any) -> Called:
+        return self.call("run", self.database, self.policy, *words)
+
+    def fails(self, code: int, *words: Any) -> str:
+        """The message of a call that fails with `code`, prints nothing on stdout and leaves every file as it was."""
+        before = self.files()
+        called = self.call(*words)
+        assert (called.code, called.out) == (code, ""), called
+        assert self.files() == before
+        assert "Traceback" not in called.err
+        return called.err
+
+    def files(self) -> dict[str, bytes]:
+        return {str(path): path.read_bytes() for path in sorted(self.folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="session")
+def first_bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bed")
+    bed = Bed(folder)
+    bed.write("country.csv", COUNTRIES)
+    bed.write_policy()
+    countries = ("Norway", "Italy", "Japan", "Korea")
+    rows = [(f"P{i}", 20 + i * 7 % 40, countries[i % 4], DISEASES[i // 2 % 4], f"W{i % 2}") for i in range(24)]
+    with duckdb.connect(str(bed.database)) as con:
+        con.execute("CREATE TABLE patients (name VARCHAR, age INTEGER, country VARCHAR, disease VARCHAR, ward VARCHAR)")
+        con.executemany("INSERT INTO patients VALUES (?, ?, ?, ?, ?)", rows)
+        con.execute("CREATE TABLE empty AS FROM patients LIMIT 0")
+    return folder
+
+
+@pytest.fixture
+def bed(first_bed: Path, tmp_path: Path) -> Bed:
+    shutil.copytree(first_bed, tmp_path, dirs_exist_ok=True)
+    return Bed(tmp_path)
+
+
+@pytest.fixture
+def call(bed: Bed) -> Callable[..., Called]:
+    return bed.call

@@ -1,0 +1,103 @@
+"""`ldiv check`: the audit of any table, view or file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def small(bed: Any) -> Any:
+    """Three classes: two values, three values, and one whose quasi-identifiers are NULL and whose values are equal."""
+    bed.sql(
+        "CREATE TABLE t AS FROM (VALUES (1, 'x', 'Flu'), (1, 'x', 'HIV'), (2, 'y', 'Flu'), (2, 'y', 'HIV'),"
+        " (2, 'y', 'Cold')) v(\"a,b\", c, s)"
+    )
+    bed.sql('CREATE VIEW w AS SELECT "a,b" AS a, c, s FROM t')
+    return bed
+
+
+def check(bed: Any, table: Any, *words: Any) -> Any:
+    return bed.call("check", bed.database, table, *words)
+
+
+def test_a_table_that_holds(small: Any) -> None:
+    called = check(small, "w", "--qi", "a,c", "--sensitive", "s", "--require", "distinct:2", "--require", "k:2")
+    assert called.code == 0 and "distinct l=2" in called.out and "yes" in called.out
+
+
+def test_a_table_that_fails(small: Any) -> None:
+    called = check(small, "main.w", "--qi", "a", "--qi", "c", "--sensitive", "s", "--require", "distinct:3")
+    assert called.code == 1 and "NO" in called.out
+
+
+def test_null_classes_count(small: Any) -> None:
+    small.sql("INSERT INTO t VALUES (NULL, 'x', 'Flu'), (NULL, 'x', 'Flu')")
+    called = check(small, "w", "--qi", "a,c", "--sensitive", "s", "--require", "distinct:2", "--json")
+    assert called.code == 1
+    (audit,) = called.json["audits"]
+    assert (audit["classes"], audit["rows"], audit["requirements"][0]["violating_classes"]) == (3, 7, 1)
+
+
+def test_json_has_the_documented_keys(small: Any) -> None:
+    words = ("--sensitive", "s", "--sensitive", "c", "--require", "threshold:0.5,HIV=0.4", "--json")
+    found = check(small, "w", "--qi", "a", *words).json
+    assert set(found) == {"table", "holds", "audits"}
+    assert [audit["sensitive"] for audit in found["audits"]] == ["s", "c"]
+    for audit in found["audits"]:
+        assert set(audit) == {"sensitive", "classes", "rows", "holds", "requirements"}
+        for requirement in audit["requirements"]:
+            assert set(requirement) == {
+                "name", "parameters", "holds", "worst", "violating_classes", "violating_rows",
+            }  # fmt: skip
+    assert found["holds"] is False
+
+
+def test_a_column_whose_name_has_a_comma(small: Any) -> None:
+    called = check(small, "t", "--qi", "a,b", "--qi", "c", "--sensitive", "s", "--require", "frequency:2")
+    assert called.code == 0, called.err
+
+
+def test_a_class_column_tells_classes_apart(small: Any) -> None:
+    words = ("--qi", "c", "--sensitive", "s", "--require", "unique_distinct:1")
+    small.sql("CREATE TABLE u AS SELECT row_number() OVER () AS id, 'x' AS c, s FROM t")
+    assert check(small, "u", *words).code == 1
+    assert check(small, "u", *words, "--class", "id").code == 0
+
+
+@pytest.mark.parametrize("name", ["r.parquet", "r.csv", "we\"ird 'na;me.parquet"])
+def test_a_file(small: Any, name: str) -> None:
+    path = small.folder / name
+    quoted = str(path).replace("'", "''")
+    small.sql(f"COPY w TO '{quoted}'")
+    words = ("--qi", "a,c", "--sensitive", "s", "--require", "distinct:2")
+    assert check(small, path, *words).code == 0
+    assert small.call("check", ":memory:", path, *words).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("w", "--qi", "a,d", "--sensitive", "z", "--require", "k:2"), ["qi: the table has no column 'd'", "'z'"]),
+        (("w", "--qi", "a", "--sensitive", "s", "--require", "k"), ["name:value"]),
+        (("w", "--qi", "a", "--sensitive", "s", "--require", "k:x", "--require", "l:2"), ["whole number", "'l'"]),
+        (("w", "--qi", "a", "--sensitive", "s", "--require", "k:auto"), ["auto"]),
+        (("w", "--qi", "a", "--sensitive", "s", "--require", "k:2", "--class", "id"), ["class", "'id'"]),
+        (("ww", "--qi", "a", "--sensitive", "s", "--require", "k:2"), ["table: no table or view ww"]),
+        (("none.parquet", "--qi", "a", "--sensitive", "s", "--require", "k:2"), ["table: no file none.parquet"]),
+        (('"; DROP TABLE t; --', "--qi", "a", "--sensitive", "s", "--require", "k:2"), ["table"]),
+        (("w", "--qi", '"; DROP TABLE t; --', "--sensitive", "s", "--require", "k:2"), ["no column"]),
+        (("w", "--qi", "a", "--sensitive", "s", "--require", "threshold:x"), ["number"]),
+        (("w", "--qi", "a", "--sensitive", "s"), ["--require"]),
+    ],
+)
+def test_bad_arguments_are_named(small: Any, words: tuple[str, ...], says: list[str]) -> None:
+    message = small.fails(2, "check", small.database, *words)
+    for text in says:
+        assert text in message
+
+
+def test_an_empty_table_violates_nothing(small: Any) -> None:
+    called = check(small, "empty", "--qi", "age", "--sensitive", "disease", "--require", "k:2", "--json")
+    assert called.code == 0 and called.json["audits"][0]["rows"] == 0

@@ -1,0 +1,132 @@
+"""Databases that are missing, none, locked or not to be written; interruption; the process from outside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import yaml
+
+from ldiv_db.demo import adult_policy, load_adult
+from ldiv_db.engine import Engine
+from ldiv_db.policy import parse_policy
+
+LDIV = [sys.executable, "-m", "ldiv_db"]
+
+
+def outside(*words: Any) -> subprocess.CompletedProcess[str]:
+    """`ldiv WORDS` in a process of its own."""
+    return subprocess.run([*LDIV, *map(str, words)], capture_output=True, text=True, check=False)
+
+
+def test_a_database_that_is_not_there(bed: Any) -> None:
+    missing = bed.folder / "none.duckdb"
+    for words in (("run", missing, bed.policy), ("plan", missing, bed.policy), ("migrate", missing)):
+        assert "no database file" in bed.fails(3, *words)
+    assert not missing.exists()
+
+
+def test_a_file_that_is_no_database(bed: Any) -> None:
+    bed.write("text.duckdb", "this is no database, whatever its name says" * 1000)
+    assert "cannot open" in bed.fails(3, "run", bed.folder / "text.duckdb", bed.policy)
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_locked_database_says_so_plainly(bed: Any, command: str) -> None:
+    before = bed.files()
+    with duckdb.connect(str(bed.database)):
+        done = outside(command, bed.database, bed.policy)
+    assert done.returncode == 3 and done.stdout == ""
+    assert done.stderr.startswith("error: the database is in use by another process")
+    assert f"PID {os.getpid()}" in done.stderr
+    assert bed.files() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everything")
+def test_a_read_only_file_is_a_database_error(bed: Any) -> None:
+    bed.database.chmod(0o444)
+    bed.folder.chmod(0o555)
+    try:
+        assert "cannot open" in bed.fails(3, "run", bed.database, bed.policy)
+        assert bed.call("plan", bed.database, bed.policy).code == 0
+    finally:
+        bed.folder.chmod(0o755)
+
+
+def test_settings_that_the_database_refuses(bed: Any) -> None:
+    assert bed.fails(3, "run", bed.database, bed.policy, "--memory-limit", "plenty").startswith("error: ")
+
+
+def test_too_little_memory_leaves_the_database_as_it_was(tmp_path: Path) -> None:
+    database, policy = _adult(tmp_path, select="bisect")
+    before = database.read_bytes()
+    (tmp_path / "spill").write_text("a file where a folder is needed")
+    done = outside("run", database, policy, "--memory-limit", "8MB", "--temp-dir", tmp_path / "spill")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr
+    assert database.read_bytes() == before
+
+
+def _adult(folder: Path, select: str) -> tuple[Path, Path]:
+    """A database with Adult and a policy for it."""
+    document = adult_policy(4, select)
+    for qi in document["quasi_identifiers"].values():
+        if "taxonomy" in qi:
+            fixtures = Path(__file__).parents[2] / "fixtures" / "adult"
+            qi["taxonomy"]["file"] = str(fixtures / qi["taxonomy"]["file"])
+    (folder / "policy.yml").write_text(yaml.safe_dump(document))
+    with duckdb.connect(str(folder / "adult.duckdb")) as con:
+        load_adult(Engine(con), parse_policy(document))
+    return folder / "adult.duckdb", folder / "policy.yml"
+
+
+def _default_interrupts() -> None:
+    """A process that was started in the background ignores Ctrl-C unless told otherwise."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_interruption_ends_with_130_and_writes_nothing(tmp_path: Path) -> None:
+    database, policy = _adult(tmp_path, select="greedy")
+    before = database.read_bytes()
+    process = subprocess.Popen(
+        [*LDIV, "run", str(database), str(policy)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_default_interrupts,  # noqa: PLW1509 - the test has no threads
+    )
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, ""), err
+    assert "interrupted" in err and "Traceback" not in err
+    assert database.read_bytes() == before
+
+
+def test_version_and_help_of_every_command(bed: Any) -> None:
+    assert bed.call("--version").out.startswith("ldiv ")
+    commands = [
+        ("demo",), ("run",), ("plan",), ("check",), ("migrate",), ("bench", "bsgi"), ("taxonomy", "import"),
+        ("taxonomy", "build"), ("taxonomy", "show"), ("taxonomy", "list"), ("taxonomy", "check"),
+    ]  # fmt: skip
+    for command in commands:
+        shown = bed.call(*command, "--help")
+        assert shown.code == 0 and "Example" in shown.out and f"ldiv {' '.join(command)}" in shown.out
+
+
+def test_usage_errors_are_code_2(bed: Any) -> None:
+    for words in (("runn",), ("run",), ("run", "a", "b", "--thread", 0), ("run", "a", "b", "--threads", 0)):
+        assert bed.fails(2, *words)
+
+
+def test_the_module_is_the_command() -> None:
+    done = outside("--version")
+    assert done.returncode == 0 and done.stdout.startswith("ldiv ") and done.stderr == ""

@@ -1,0 +1,209 @@
+"""`ldiv run` and `ldiv plan`: what they print and publish, and every refusal, which leaves the file as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+RUN_KEYS = {
+    "run_id", "algorithm", "source", "target", "rows_in", "rows_published", "rows_suppressed", "cells_suppressed",
+    "classes", "avg_class_size", "loss", "requirements", "search", "seconds", "seed", "versions", "notes",
+}  # fmt: skip
+LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "lm_by_column"}
+REQUIREMENT_KEYS = {"name", "parameters", "holds", "worst", "violating_classes", "violating_rows", "sensitive"}
+PLAN_KEYS = {
+    "source", "target", "algorithm", "options", "l", "largest_l", "rows_in", "rows_suppressed", "classes",
+    "requirements", "columns", "notes",
+}  # fmt: skip
+HOSTILE = '"; DROP TABLE patients; --'
+
+
+def test_run_publishes_and_says_so(bed: Any) -> None:
+    called = bed.run()
+    assert called.code == 0, called.err
+    assert "rows published" in called.out and "unique_distinct l=3" in called.out and "yes" in called.out
+    assert bed.sql("SELECT count(*), count(DISTINCT class_id) FROM published.patients") == [(24, 8)]
+    columns = [row[0] for row in bed.sql("DESCRIBE published.patients")]
+    assert columns == ["class_id", "age", "country", "disease", "ward"]
+
+
+def test_run_json_has_the_documented_keys(bed: Any) -> None:
+    called = bed.run("--json", "--threads", 1, "--memory-limit", "1GB", "--temp-dir", bed.folder / "spill")
+    assert called.code == 0 and called.err == ""
+    result = called.json
+    assert set(result) == RUN_KEYS
+    assert set(result["loss"]) == LOSS_KEYS
+    assert all(set(requirement) == REQUIREMENT_KEYS for requirement in result["requirements"])
+    assert set(result["versions"]) == {"ldiv_db", "duckdb"}
+    assert (result["rows_in"], result["rows_published"], result["classes"]) == (24, 24, 8)
+
+
+def test_a_run_leaves_the_source_and_a_row_of_the_ledger(bed: Any) -> None:
+    before = bed.sql("FROM patients")
+    run_id = bed.run("--json").json["run_id"]
+    assert bed.sql("FROM patients") == before
+    assert bed.sql("SELECT run_id, rows_in FROM ldiv.run") == [(run_id, 24)]
+
+
+def test_plan_says_what_would_happen_and_writes_nothing(bed: Any) -> None:
+    before = bed.files()
+    called = bed.call("plan", bed.database, bed.policy)
+    assert called.code == 0, called.err
+    assert "nothing was written" in called.out and "taxonomy country.csv: 4 leaves" in called.out
+    assert bed.files() == before
+
+
+def test_plan_json_has_the_documented_keys(bed: Any) -> None:
+    found = bed.call("plan", bed.database, bed.policy, "--json").json
+    assert set(found) == PLAN_KEYS
+    assert (found["l"], found["largest_l"], found["classes"], found["rows_suppressed"]) == (3, 4, 8, 0)
+    assert {(c["column"], c["role"]) for c in found["columns"]} == {
+        ("name", "identifier"),
+        ("age", "quasi-identifier"),
+        ("country", "quasi-identifier"),
+        ("disease", "sensitive"),
+        ("ward", "keep"),
+    }
+    assert all(set(column) == {"column", "role", "generalised_by"} for column in found["columns"])
+
+
+def test_plan_shows_its_sql_but_no_value(bed: Any) -> None:
+    found = bed.call("plan", bed.database, bed.policy, "--json", "--sql").json
+    assert set(found) == PLAN_KEYS | {"statements"}
+    assert {"input/snapshot_source", "input/encode_rows"} <= {s["template"] for s in found["statements"]}
+    text = bed.call("plan", bed.database, bed.policy, "--sql").out
+    assert '"main"."patients"' in text
+    assert "Norway" not in text and "Hepatitis" not in text
+
+
+def refusals() -> list[Any]:
+    """(id, changes of the policy, exit code, what the message says)."""
+    qi = {"age": {"numeric": True}, "country": {"taxonomy": {"file": "country.csv"}}}
+    cases: list[tuple[str, dict[str, Any], int, list[str]]] = [
+        ("unknown column", {"sensitive": ["diseese"]}, 2, ["sensitive.diseese", "did you mean 'disease'"]),
+        ("unlisted column", {"keep": []}, 2, ["ward", "does not classify"]),
+        ("misspelt key", {"sensitiv": ["x"]}, 2, ["sensitiv: unknown key (did you mean 'sensitive'?)"]),
+        ("missing key", {"require": None}, 2, ["require: is required"]),
+        ("several problems", {"sensitiv": 1, "require": None, "seed": -1}, 2, ["sensitiv", "require", "seed"]),
+        ("l above the values", {"require": [{"distinct": 5}]}, 1, ["The largest feasible l is 4"]),
+        ("empty table", {"source": "main.empty"}, 1, ["empty"]),
+        ("no table", {"source": "main.patient"}, 2, ["source", "did you mean"]),
+        ("no file", {"source": "patients.parquet"}, 2, ["source: no file patients.parquet"]),
+        ("no taxonomy", {"quasi_identifiers": {**qi, "country": {"taxonomy": "lands"}}}, 2, ["lands"]),
+        ("no taxonomy file", {"quasi_identifiers": {**qi, "country": {"taxonomy": {"file": "x.csv"}}}}, 2, ["x.csv"]),
+        ("numeric text", {"quasi_identifiers": {**qi, "country": {"numeric": True}}}, 2, ["country", "VARCHAR"]),
+        ("no algorithm", {"algorithm": "bsgy"}, 2, ["algorithm.name", "did you mean 'bsgi'"]),
+        ("no option", {"algorithm": {"name": "bsgi", "selekt": "x"}}, 2, ["algorithm.selekt", "did you mean 'select'"]),
+        ("no requirement", {"require": [{"distict": 3}]}, 2, ["did you mean 'distinct'"]),
+        ("target is the source", {"target": "main.patients"}, 2, ["target: is the source itself"]),
+        ("target exists", {"target": "main.empty"}, 2, ["main.empty exists"]),
+        ("target in the catalog", {"target": "ldiv.x"}, 2, ["catalog"]),
+        ("hostile source", {"source": HOSTILE}, 2, ["source"]),
+        ("hostile target", {"target": HOSTILE}, 2, ["target.table"]),
+        ("hostile column", {"keep": ["ward", HOSTILE]}, 2, [f"keep.{HOSTILE}", "no such column"]),
+        ("hostile taxonomy", {"quasi_identifiers": {**qi, "country": {"taxonomy": HOSTILE}}}, 2, ["no taxonomy"]),
+    ]
+    return [pytest.param(*case[1:], id=case[0]) for case in cases]
+
+
+@pytest.mark.parametrize(("changes", "code", "says"), refusals())
+def test_a_refusal_is_clear_and_writes_nothing(bed: Any, changes: dict[str, Any], code: int, says: list[str]) -> None:
+    bed.write_policy(**changes)
+    message = bed.fails(code, "run", bed.database, bed.policy)
+    assert message.startswith("error: ")
+    for text in says:
+        assert text in message
+    assert bed.fails(code, "plan", bed.database, bed.policy) == message
+
+
+def test_every_problem_of_a_policy_has_a_line(bed: Any) -> None:
+    bed.write_policy(sensitiv=1, require=None, seed=-1)
+    lines = bed.fails(2, "run", bed.database, bed.policy).splitlines()
+    assert len(lines) == 3 and all(line.startswith("error: ") for line in lines)
+
+
+def test_a_single_sensitive_value_is_refused(bed: Any) -> None:
+    bed.sql("UPDATE patients SET disease = 'Flu'")
+    assert "a single value" in bed.fails(1, "run", bed.database, bed.policy)
+
+
+def test_a_value_that_is_too_frequent_is_refused_with_the_largest_l(bed: Any) -> None:
+    bed.sql("UPDATE patients SET disease = 'Flu' WHERE name < 'P2'")
+    message = bed.fails(1, "run", bed.database, bed.policy)
+    assert "The largest feasible l is" in message or "No l above 1" in message
+
+
+def test_null_sensitive_values_are_refused_unless_the_policy_says_otherwise(bed: Any) -> None:
+    bed.sql("UPDATE patients SET disease = NULL WHERE name = 'P1'")
+    assert "disease in 1 rows" in bed.fails(1, "run", bed.database, bed.policy)
+    bed.write_policy(nulls_sensitive="suppress")
+    assert bed.run().code == 0
+
+
+def test_values_that_a_taxonomy_lacks_are_named(bed: Any) -> None:
+    bed.sql("UPDATE patients SET country = 'Atlantis' WHERE name = 'P1'")
+    bed.sql("UPDATE patients SET country = '[/red] Mu' WHERE name = 'P2'")
+    message = bed.fails(2, "run", bed.database, bed.policy)
+    assert "'Atlantis'" in message and "'[/red] Mu'" in message
+
+
+def test_a_target_that_exists_needs_replace(bed: Any) -> None:
+    assert bed.run().code == 0
+    assert "published.patients exists" in bed.fails(2, "run", bed.database, bed.policy)
+    bed.write_policy(target={"table": "published.patients", "if_exists": "replace"}, require=[{"distinct": 4}])
+    assert bed.run("--json").json["classes"] == 6
+
+
+@pytest.mark.parametrize("name", [HOSTILE, "[/red] {{ x }}", "select", "ünï'cødé, $p1 %s"])
+def test_names_and_values_that_look_like_something_else(bed: Any, name: str) -> None:
+    quoted = '"' + name.replace('"', '""') + '"'
+    bed.sql(f"ALTER TABLE patients RENAME country TO {quoted}")
+    bed.sql(f"UPDATE patients SET {quoted} = {_text(name)} WHERE {quoted} = 'Norway'")
+    bed.sql(f"UPDATE patients SET disease = {_text(name)} WHERE disease = 'Flu'")
+    bed.sql(f"ALTER TABLE patients RENAME TO {quoted}")
+    taxonomy = f"  {_yaml(name)}: {{}}\n  Italy: {{}}\nAsia: {{Japan: {{}}, Korea: {{}}}}\n"
+    bed.write("country.yml", f"Europe:\n{taxonomy}")
+    bed.write_policy(
+        source=f"main.{quoted}",
+        target=f"published.{quoted}",
+        quasi_identifiers={"age": {"numeric": True}, name: {"taxonomy": {"file": "country.yml"}}},
+    )
+    called = bed.run()
+    assert called.code == 0, called.err
+    assert bed.sql(f"SELECT count(*) FROM published.{quoted}") == [(24,)]
+    assert bed.sql(f"SELECT count(*) FROM main.{quoted} WHERE disease = {_text(name)}") == [(6,)]
+    checked = bed.call(
+        "check", bed.database, f"published.{quoted}", "--qi", "age", "--qi", name, "--class", "class_id",
+        "--sensitive", "disease", "--require", "unique_distinct:3",
+    )  # fmt: skip
+    assert checked.code == 0, checked.err
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _yaml(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+@pytest.mark.parametrize("text", ["", "- a\n- b\n", "a: [1\n", "\x00", "source: {a: 1}\n", "&a [*a]\n"])
+def test_a_file_that_is_no_policy(bed: Any, text: str) -> None:
+    bed.policy.write_text(text)
+    assert bed.fails(2, "run", bed.database, bed.policy).startswith("error: ")
+
+
+def test_a_policy_that_is_not_there(bed: Any) -> None:
+    assert "cannot read" in bed.fails(2, "run", bed.database, bed.folder / "none.yml")
+    assert "cannot read" in bed.fails(2, "run", bed.database, bed.folder)
+
+
+def test_a_policy_in_another_encoding(bed: Any) -> None:
+    bed.policy.write_bytes("source: köln\n".encode("latin-1"))
+    assert "policy" in bed.fails(2, "run", bed.database, bed.policy)
+
+
+def test_a_taxonomy_file_in_another_encoding(bed: Any) -> None:
+    (bed.folder / "country.csv").write_bytes("Köln;*\n".encode("latin-1"))
+    assert bed.fails(2, "run", bed.database, bed.policy).startswith("error: ")

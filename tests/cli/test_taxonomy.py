@@ -1,0 +1,178 @@
+"""`ldiv taxonomy` and `ldiv migrate`: the catalog from the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+SUMMARY_KEYS = {"name", "origin", "leaves", "height"}
+NODE_KEYS = {"node", "parent", "label", "depth", "low", "high", "min_value", "max_value"}
+
+
+def taxonomy(bed: Any, verb: str, *words: Any) -> Any:
+    return bed.call("taxonomy", verb, bed.database, *words)
+
+
+def fails(bed: Any, verb: str, *words: Any) -> str:
+    return str(bed.fails(2, "taxonomy", verb, bed.database, *words))
+
+
+def test_a_level_file_is_imported_shown_listed_and_used(bed: Any) -> None:
+    called = taxonomy(bed, "import", "country", bed.folder / "country.csv")
+    assert called.code == 0 and "4 leaves" in called.out
+    shown = taxonomy(bed, "show", "country").out
+    assert "Europe" in shown and shown.index("Norway") < shown.index("Italy") < shown.index("Japan")
+    assert "country.csv" in taxonomy(bed, "list").out
+    bed.write_policy(quasi_identifiers={"age": {"numeric": True}, "country": {"taxonomy": "country"}})
+    assert bed.run().code == 0
+
+
+def test_json_has_the_documented_keys(bed: Any) -> None:
+    found = taxonomy(bed, "import", "country", bed.folder / "country.csv", "--json").json
+    assert set(found) == SUMMARY_KEYS and found["leaves"] == 4
+    found = taxonomy(bed, "show", "country", "--json").json
+    assert set(found) == SUMMARY_KEYS | {"nodes"}
+    assert all(set(node) == NODE_KEYS for node in found["nodes"])
+    found = taxonomy(bed, "list", "--json").json
+    assert set(found) == {"taxonomies"} and set(found["taxonomies"][0]) == SUMMARY_KEYS
+    found = taxonomy(bed, "check", "country", "--table", "patients", "--column", "country", "--json").json
+    assert found == {"taxonomy": "country", "table": "patients", "column": "country", "missing": []}
+
+
+def test_one_tree_of_a_nested_file(bed: Any) -> None:
+    file = bed.write("trees.yml", "a: {x: [1, 2], y: [3]}\nb: {no: [off]}\n")
+    assert taxonomy(bed, "import", "t", file, "--tree", "a").code == 0
+    assert "off" not in taxonomy(bed, "show", "t").out
+    assert "no tree 'c'" in fails(bed, "import", "u", file, "--tree", "c")
+
+
+def test_a_table_of_edges(bed: Any) -> None:
+    bed.sql("CREATE TABLE edges AS FROM (VALUES ('Norway', 'Europe'), ('Europe', NULL)) v(c, p)")
+    words = ("--table", "edges", "--child", "c", "--parent", "p")
+    assert taxonomy(bed, "import", "t", *words).code == 0
+    assert "Norway" in taxonomy(bed, "show", "t").out
+    assert "child" in fails(bed, "import", "u", "--table", "edges", "--child", "x", "--parent", "p")
+    assert "no table" in fails(bed, "import", "u", "--table", "edgs", "--child", "c", "--parent", "p")
+
+
+def test_edges_that_are_no_tree_are_all_named(bed: Any) -> None:
+    bed.sql("CREATE TABLE e AS FROM (VALUES ('a', 'b'), ('b', 'a'), ('x', 'r'), ('x', 'q'), ('y', 'y')) v(c, p)")
+    message = fails(bed, "import", "t", "--table", "e", "--child", "c", "--parent", "p")
+    for text in ("'a' is its own ancestor", "'b' is its own", "'y' is its own", "'x' has two parents"):
+        assert text in message
+
+
+def test_ranges_are_built(bed: Any) -> None:
+    words = ("--ranges", "5,10,20", "--origin", "17", "--from", "0", "--to", "99")
+    assert taxonomy(bed, "build", "age", *words).code == 0
+    shown = taxonomy(bed, "show", "age").out
+    assert "[17-36]" in shown and "[17-21]" in shown and ".0" not in shown
+    assert taxonomy(bed, "build", "w", "--ranges", "0.5,5", "--from", "0", "--to", "10", "--decimal").code == 0
+    assert "[0-0.5)" in taxonomy(bed, "show", "w").out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--ranges", "5,12", "--from", "0", "--to", "9"), "12 is no multiple of 5"),
+        (("--ranges", "x", "--from", "0", "--to", "9"), "takes numbers"),
+        (("--ranges", "nan", "--from", "0", "--to", "9"), "ranges"),
+        (("--ranges", "inf", "--from", "0", "--to", "9"), "ranges"),
+        (("--ranges", "5", "--from", "nan", "--to", "9"), "error"),
+        (("--ranges", "5", "--from", "0", "--to", "inf"), "error"),
+        (("--ranges", "-5", "--from", "0", "--to", "9"), "rising widths"),
+        (("--ranges", "0.5", "--from", "0", "--to", "9"), "whole"),
+        (("--ranges", "5", "--from", "10", "--to", "9"), "above"),
+        (("--ranges", "0.000001", "--from", "0", "--to", "999", "--decimal"), "leaves"),
+    ],
+)
+def test_ranges_that_are_none(bed: Any, words: tuple[str, ...], says: str) -> None:
+    assert says in fails(bed, "build", "age", *words)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("t.csv", "a;x;*\na;y;*\n;x;*\n", ["'a' has two places (line 2)", "line 3 has an empty level"]),
+        ("t.csv", "", ["is empty"]),
+        ("t.csv", "a;x;*\nb;a;*\n", ["'a' stands for more than one node"]),
+        ("t.yml", "a: [x, y]\nb: [x, y]\n", ["'x' stands for", "'y' stands for"]),
+        ("t.yml", "a: [x\n", ["no YAML"]),
+        ("t.json", "{}", ["no value"]),
+        ("t.json", "[" * 1500, ["error"]),
+    ],
+)
+def test_files_that_are_no_taxonomy_name_everything(bed: Any, name: str, text: str, says: list[str]) -> None:
+    message = fails(bed, "import", "t", bed.write(name, text))
+    for part in says:
+        assert part in message
+
+
+def test_a_taxonomy_that_exists_needs_replace(bed: Any) -> None:
+    words = ("country", bed.folder / "country.csv")
+    taxonomy(bed, "import", *words)
+    assert "exists" in fails(bed, "import", *words)
+    bed.write("country.csv", "Norway;*\nItaly;*\n")
+    assert taxonomy(bed, "import", *words, "--replace").code == 0
+    assert taxonomy(bed, "show", "country", "--json").json["leaves"] == 2
+
+
+def test_check_names_every_value_without_a_leaf(bed: Any) -> None:
+    taxonomy(bed, "import", "country", bed.folder / "country.csv")
+    bed.sql("CREATE TABLE lands AS SELECT 'Land ' || i AS land FROM range(15) t(i) UNION ALL SELECT NULL")
+    called = taxonomy(bed, "check", "country", "--table", "lands", "--column", "land")
+    assert called.code == 1
+    assert sorted(called.out.splitlines()) == sorted(f"Land {i}" for i in range(15))
+    assert taxonomy(bed, "check", "country", "--table", "patients", "--column", "country").code == 0
+
+
+def test_check_of_ranges_takes_numbers(bed: Any) -> None:
+    taxonomy(bed, "build", "age", "--ranges", "10", "--from", "20", "--to", "39")
+    called = taxonomy(bed, "check", "age", "--table", "patients", "--column", "age")
+    assert called.code == 1 and all(int(line) >= 40 for line in called.out.splitlines())
+    assert "VARCHAR" in fails(bed, "check", "age", "--table", "patients", "--column", "ward")
+
+
+def test_names_that_are_not_there(bed: Any) -> None:
+    assert "no taxonomy 'x'" in fails(bed, "show", "x")
+    taxonomy(bed, "import", "country", bed.folder / "country.csv")
+    assert "did you mean 'country'" in fails(bed, "show", "contry")
+    assert "no column" in fails(bed, "check", "country", "--table", "patients", "--column", "x")
+    assert "no table" in fails(bed, "check", "country", "--table", "x", "--column", "x")
+    assert "no file" in fails(bed, "import", "x", bed.folder / "x.csv")
+    assert "name" in fails(bed, "import", " ", bed.folder / "country.csv")
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("f.csv", "--table", "t"), ("--table", "t"), ("f.csv", "--child", "c"), ("--tree", "t")]
+)
+def test_import_takes_a_file_or_a_table(bed: Any, words: tuple[str, ...]) -> None:
+    assert "--table" in fails(bed, "import", "x", *words)
+
+
+def test_a_name_that_looks_like_sql(bed: Any) -> None:
+    name = "'; DROP TABLE patients; --"
+    assert taxonomy(bed, "import", name, bed.folder / "country.csv").code == 0
+    assert taxonomy(bed, "list", "--json").json["taxonomies"][0]["name"] == name
+    assert bed.sql("SELECT count(*) FROM patients") == [(24,)]
+
+
+def test_migrate(bed: Any) -> None:
+    before = bed.files()
+    found = bed.call("migrate", bed.database, "--pending", "--json").json
+    assert set(found) == {"applied", "pending"} and found["pending"][0] == "0001_taxonomies_and_runs"
+    assert bed.files() == before
+    called = bed.call("migrate", bed.database)
+    assert called.code == 0 and "applied 0001_taxonomies_and_runs" in called.out
+    assert bed.call("migrate", bed.database, "--json").json == {"applied": [], "pending": []}
+    assert "up to date" in bed.call("migrate", bed.database).out
+
+
+def test_a_catalog_of_a_newer_version_is_refused(bed: Any) -> None:
+    bed.call("migrate", bed.database)
+    number = bed.sql("SELECT max(number) + 1 FROM ldiv.migration")[0][0]
+    bed.sql(f"INSERT INTO ldiv.migration VALUES ({number}, 'x', 'y', now())")
+    for words in (("migrate",), ("migrate", "--pending")):
+        assert "older" in bed.fails(3, *words[:1], bed.database, *words[1:])
+    assert "older" in bed.fails(3, "run", bed.database, bed.policy)

@@ -1,0 +1,65 @@
+"""Shared pieces: connections, engines, tables, and the files of the fixtures folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from ldiv_db.engine import Engine
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+#: The random tables serve all folders of tests.
+sys.path.insert(0, str(Path(__file__).resolve().parent / "algorithms"))
+
+
+@pytest.fixture
+def con() -> Iterator[Any]:
+    connection = duckdb.connect(":memory:")
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def engine(con: Any) -> Iterator[Engine]:
+    engine = Engine(con)
+    yield engine
+    engine.close_scratch()
+
+
+@pytest.fixture
+def table(con: Any) -> Callable[[str, dict[str, str], list[tuple[Any, ...]]], None]:
+    """Makes a table on the test's connection: `table(name, {column: type}, rows)`."""
+    from tables import fill  # noqa: PLC0415
+
+    return lambda name, columns, rows: fill(con, name, columns, rows)
+
+
+@pytest.fixture(scope="session")
+def fixtures() -> Path:
+    return FIXTURES
+
+
+def content(con: Any) -> dict[str, Any]:
+    """Everything that stays in the database, table by table: what a failed run must not have changed."""
+    tables = con.execute(
+        "SELECT database_name, schema_name, table_name FROM duckdb_tables() UNION ALL"
+        " SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal ORDER BY ALL"
+    ).fetchall()
+    schemas = con.execute("SELECT schema_name FROM information_schema.schemata ORDER BY ALL").fetchall()
+    found: dict[str, Any] = {"schemas": schemas, "tables": tables}
+    for parts in tables:
+        name = ".".join('"{}"'.format(part.replace('"', '""')) for part in parts)
+        # Compared through repr: a NaN differs from itself.
+        found[name] = sorted(map(repr, con.execute(f"SELECT * FROM {name}").fetchall()))
+    return found
+
+
+@pytest.fixture
+def snapshot() -> Callable[[Any], dict[str, Any]]:
+    """`snapshot(con)`: everything in the database, to compare before and after."""
+    return content

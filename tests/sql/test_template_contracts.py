@@ -1,0 +1,227 @@
+"""What every template promises: its header, its holes, and SQL that other engines can carry."""
+
+import random
+import tempfile
+from pathlib import Path
+
+import duckdb
+import jinja2
+import jinja2.meta
+import pytest
+import sqlglot
+import tables
+from sqlglot import exp
+from tables import fill
+
+import ldiv_db
+from ldiv_db import migrate, taxonomy
+from ldiv_db.engine import Engine
+from ldiv_db.errors import TemplateError
+from ldiv_db.templates import Identifier, Relation, Value, all_templates, declared_holes, header, render, template_text
+
+FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi"}
+TEMPLATES = all_templates()
+
+
+def test_templates_are_found():
+    assert len(TEMPLATES) > 30
+    assert {name.split("/")[0] for name in TEMPLATES} >= FOLDERS
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_header_says_what_the_template_returns(template):
+    assert isinstance(header(template)["returns"], str)
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_declared_holes_are_the_undeclared_variables(template):
+    parsed = jinja2.Environment().parse(template_text(template))
+    assert jinja2.meta.find_undeclared_variables(parsed) == declared_holes(template)
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_hole_is_declared_once(template):
+    kinds = [header(template).get(kind) or [] for kind in ("relations", "identifiers", "values", "options")]
+    names = [name for kind in kinds for name in kind]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("template", [t for t in TEMPLATES if header(t).get("relations") == ["rows"]])
+def test_a_plain_string_in_a_relation_is_refused(template):
+    holes = dict.fromkeys(declared_holes(template), Identifier("x")) | {"rows": "patients; DROP TABLE x"}
+    with pytest.raises((TemplateError, TypeError, AttributeError)):
+        render(template, holes)
+
+
+@pytest.mark.parametrize("hole", ["t", "x'; --", 3, 2.5, None, True, ["t"], b"t"])
+def test_only_names_and_values_fill_a_hole(hole):
+    with pytest.raises(TemplateError, match="a hole takes"):
+        render("input/count_rows", {"rows": hole})
+
+
+def test_values_are_bound_and_never_written():
+    secret = "s3cret'; DROP TABLE x; --"
+    statement = render("input/list_taxonomy_nodes", {"nodes": Relation(("n",)), "taxonomy": Value(secret)})
+    assert statement.values == {"p1": secret}
+    assert "s3cret" not in statement.sql and "$p1" in statement.sql
+
+
+def test_missing_and_undeclared_holes_are_named():
+    with pytest.raises(TemplateError, match=r"missing holes \['rows'\], undeclared holes \['row'\]"):
+        render("input/count_rows", {"row": Relation(("t",))})
+
+
+def test_an_unknown_template_is_named():
+    with pytest.raises(TemplateError, match="no template 'input/nothing'"):
+        render("input/nothing", {})
+
+
+# -- all statements of some runs -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def statements():
+    """A statement of every way a template was rendered, over runs that reach all templates."""
+    recorded = {}
+
+    def listen(statement):
+        recorded.setdefault((statement.template, statement.sql), statement)
+
+    listener = ldiv_db.Listener(on_statement=listen)
+    for seed in range(12):
+        for select in ("bisect", "greedy"):
+            case = tables.random_case(random.Random(seed), select)
+            case.policy["algorithm"]["residue"] = "incorporate"
+            with duckdb.connect() as con, tempfile.TemporaryDirectory() as folder:
+                case.place(con, Path(folder))
+                ldiv_db.run(con, case.policy, folder=folder, listener=listener)
+    with duckdb.connect() as con:
+        run_all_requirements(con, listener)
+    return list(recorded.values())
+
+
+def run_all_requirements(con, listener):
+    """A run with a taxonomy out of the catalog, made from a table of edges, and every requirement."""
+    engine = Engine(con, on_statement=listener.on_statement)
+    migrate.migrate(engine)
+    fill(con, "edges", {"child": "VARCHAR", "parent": "VARCHAR"}, [("a", "top"), ("b", "top")])
+    taxonomy.store(engine, "town", taxonomy.read_edges(engine, Relation.parse("edges"), "child", "parent"))
+    rows = [("ab"[i % 2], "xyz"[i % 3]) for i in range(10)]
+    fill(con, "source", {"town": "VARCHAR", "secret": "VARCHAR"}, rows)
+    policy = {
+        "source": "source", "target": "released", "sensitive": ["secret"], "nulls": "suppress",
+        "quasi_identifiers": {"town": {"taxonomy": "town"}},
+        "require": [{"k": 2}, {"distinct": 2}, {"unique_distinct": 2}, {"frequency": 2}, {"threshold": 0.5}],
+    }  # fmt: skip
+    ldiv_db.run(con, policy, listener=listener)
+    with pytest.raises(ldiv_db.PolicyError):  # a value without a leaf
+        fill(con, "source", {"town": "VARCHAR", "secret": "VARCHAR"}, [("c", "x"), ("a", "y")])
+        ldiv_db.run(con, policy | {"target": "other"}, listener=listener)
+
+
+def selects(statements):
+    """(statement, syntax tree of its SELECT) of all that came from templates."""
+    for statement in statements:
+        if statement.template in TEMPLATES:
+            (tree,) = sqlglot.parse(statement.sql, read="duckdb")
+            yield statement, tree.expression if isinstance(tree, exp.Create | exp.Insert) else tree
+
+
+def test_every_template_was_exercised(statements):
+    expected = {name for name in TEMPLATES if name.split("/")[0] in FOLDERS}
+    assert expected - {statement.template for statement in statements} == set()
+
+
+def test_each_template_is_one_select(statements):
+    for statement, tree in selects(statements):
+        assert isinstance(tree, exp.Select | exp.SetOperation), statement.template
+
+
+FUNCTIONS = {
+    "hash",
+    "list",
+    "array_agg",
+    "random",
+    "uuid",
+    "gen_random_uuid",
+    "now",
+    "current_timestamp",
+    "struct_pack",
+}
+
+
+def lint(tree):
+    """What in a syntax tree other engines cannot carry, or gives other results from run to run."""
+    found = []
+    for node in tree.walk():
+        if isinstance(node, exp.Group) and (
+            node.args.get("all") or any(e.name.upper() == "ALL" for e in node.expressions)
+        ):
+            found.append("GROUP BY ALL")
+        if isinstance(node, exp.Order) and any(
+            e.name.upper() == "ALL" and not e.this.args.get("quoted") for e in node.expressions
+        ):
+            found.append("ORDER BY ALL")
+        if isinstance(node, exp.Star) and any(node.args.get(key) for key in ("except", "except_", "replace", "rename")):
+            found.append("EXCLUDE")
+        if isinstance(node, exp.Join):
+            kinds = {str(node.args.get(key) or "").upper() for key in ("kind", "method", "side")}
+            found += sorted(kinds & {"SEMI", "ANTI", "ASOF", "POSITIONAL"})
+        if isinstance(node, exp.Column) and node.name.lower() == "rowid":
+            found.append("rowid")
+        if isinstance(node, exp.Func):
+            name = node.name.lower() if isinstance(node, exp.Anonymous) else node.sql_name().lower()
+            if name in FUNCTIONS or isinstance(node, exp.ArrayAgg | exp.Rand | exp.List):
+                found.append(f"{name}()")
+        if isinstance(node, exp.Qualify | exp.Pivot | exp.Lambda):
+            found.append(type(node).__name__)
+    return found
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a, count(*) FROM t GROUP BY ALL",
+        "SELECT a FROM t ORDER BY ALL",
+        "SELECT * EXCLUDE (a) FROM t",
+        "SELECT * FROM t ASOF JOIN u ON t.a >= u.a",
+        "SELECT * FROM t SEMI JOIN u ON t.a = u.a",
+        "SELECT * FROM t ANTI JOIN u ON t.a = u.a",
+        "SELECT rowid FROM t",
+        "SELECT hash(a) FROM t",
+        "SELECT list(a ORDER BY b) FROM t",
+        "SELECT random() FROM t",
+        "SELECT a FROM t QUALIFY row_number() OVER (ORDER BY a) = 1",
+    ],
+)
+def test_the_lint_finds(sql):
+    assert lint(sqlglot.parse_one(sql, read="duckdb"))
+
+
+def test_no_statement_uses_what_other_engines_lack(statements):
+    found = {(statement.template, what) for statement, tree in selects(statements) for what in lint(tree)}
+    assert found == set()
+
+
+@pytest.mark.parametrize("dialect", ["spark", "postgres"])
+def test_every_statement_transpiles(statements, dialect):
+    failed = {}
+    for statement, tree in selects(statements):
+        try:
+            sql = tree.sql(dialect=dialect, unsupported_level=sqlglot.ErrorLevel.RAISE)
+            sqlglot.parse_one(sql, read=dialect)
+        except sqlglot.errors.SqlglotError as error:
+            failed[statement.template] = str(error)
+    assert failed == {}
+
+
+def test_no_statement_holds_a_value(statements):
+    """Literals are the template's own: every value of a hole is a parameter."""
+    for statement, tree in selects(statements):
+        written = {literal.this for literal in tree.find_all(exp.Literal) if literal.is_string}
+        own = {
+            literal.this
+            for literal in tree.find_all(exp.Literal)
+            if f"'{literal.this}'" in template_text(statement.template)
+        }
+        assert written <= own | {""}, statement.template

@@ -1,0 +1,121 @@
+"""The floors: imports go down or level, one module knows the database's client, SQL stays on the ground floor."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import ldiv_db
+
+PACKAGE = Path(ldiv_db.__file__).parent
+FLOORS = {
+    0: {"errors", "templates", "engine", "catalog", "migrate"},
+    1: {"taxonomy", "requirements", "policy", "encoded", "encode", "recode", "loss"},
+    2: {"algorithms"},
+    3: {"audit", "release", "report", "preview", "run", "demo", "bench"},
+    4: {"cli", "cli_taxonomy", "console", "__main__", "__init__"},
+}
+FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def unit(path):
+    """The part of the package that a file belongs to."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(tree, path):
+    """The names of all modules that a file imports, wherever in it."""
+    package = ["ldiv_db", *path.relative_to(PACKAGE).parts[:-1]]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def parse(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_every_module_has_a_floor():
+    assert {unit(path) for path in MODULES} <= set(FLOOR_OF)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_down_or_level(path):
+    floor = FLOOR_OF[unit(path)]
+    above = set()
+    for name in imported(parse(path), path):
+        parts = name.split(".")
+        if parts[0] == "ldiv_db":
+            part = parts[1] if len(parts) > 1 and parts[1] in FLOOR_OF else "__init__"
+            if FLOOR_OF[part] > floor:
+                above.add(name)
+    assert above == set()
+
+
+def test_only_the_engine_imports_the_databases_client():
+    users = {unit(path) for path in MODULES for name in imported(parse(path), path) if name.split(".")[0] == "duckdb"}
+    assert users == {"engine"}
+
+
+SQL = re.compile(
+    r"\bSELECT\b.+\bFROM\b|\b(CREATE|DROP|ALTER)\s+(OR\s+REPLACE\s+)?(TEMP\s+)?(TABLE|VIEW|SCHEMA)\b"
+    r"|\bINSERT\s+INTO\b|\bDELETE\s+FROM\b|\bUPDATE\s+\S+\s+SET\b|\bGROUP\s+BY\b|\bORDER\s+BY\b|\bATTACH\s+'|^\s*SELECT\b|\bCOPY\s+\S+\s+TO\b",
+    re.DOTALL,
+)
+
+
+def sql_texts(tree):
+    """String constants that hold SQL, docstrings aside; of an f-string, its constant parts joined."""
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(part.value if isinstance(part, ast.Constant) else " x " for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            text = node.value
+        else:
+            continue
+        if SQL.search(text):
+            yield text
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if FLOOR_OF.get(unit(p), 1) > 0], ids=lambda path: str(path.relative_to(PACKAGE))
+)
+def test_no_sql_above_the_ground_floor(path):
+    assert list(sql_texts(parse(path))) == []
+
+
+@pytest.mark.parametrize(
+    "code", ['f"SELECT {x} FROM t"', '"CREATE TABLE t (x INT)"', '"INSERT INTO t VALUES (1)"', 'f"DROP TABLE {t}"']
+)
+def test_sql_is_found(code):
+    assert list(sql_texts(ast.parse(f"x = {code}")))
+
+
+@pytest.mark.parametrize("code", ['"Select the rows of a table"', 'def f():\n    """SELECT x FROM t"""', '"from t"'])
+def test_prose_is_no_sql(code):
+    assert not list(sql_texts(ast.parse(code if code.startswith("def") else f"x = {code}")))
+
+
+def test_audit_and_algorithms_share_no_template():
+    """The auditor would repeat the mistakes of what it checks."""
+
+    def templates(*names):
+        texts = [node.value for path in MODULES if unit(path) in names for node in ast.walk(parse(path))
+                 if isinstance(node, ast.Constant) and isinstance(node.value, str)]  # fmt: skip
+        return {text for text in texts if re.fullmatch(r"[a-z_]+/[a-z_]+", text)}
+
+    audit = templates("audit", "requirements")
+    assert audit and not audit & templates("algorithms", "recode", "loss", "encode")

@@ -1,0 +1,129 @@
+"""The engine: errors that say no data, transactions, scratch that goes."""
+
+import traceback
+
+import pytest
+
+from ldiv_db.engine import Engine, Settings, open_database
+from ldiv_db.errors import DatabaseError
+from ldiv_db.templates import Identifier, Relation, Value
+
+SECRET = "HIV-of-Alice"
+
+
+@pytest.fixture
+def secrets(con):
+    con.execute("CREATE TABLE t AS SELECT $1 AS disease", [SECRET])
+    con.execute("CREATE VIEW broken AS SELECT CAST(disease AS INTEGER) AS disease FROM t")
+
+
+def test_an_error_hides_the_values_of_the_data(engine, secrets):
+    with pytest.raises(DatabaseError) as caught:
+        engine.rows("input/bound_numbers", rows=Relation(("t",)), column=Identifier("disease"), integers=False)
+    text = str(caught.value)
+    assert SECRET not in text
+    assert "withheld" in text and "input/bound_numbers" in text and "   1  SELECT" in text
+
+
+def test_a_traceback_hides_the_values_of_the_data(engine, secrets):
+    """What a scheduler logs is the whole traceback, causes and all."""
+    with pytest.raises(DatabaseError) as caught:
+        engine.materialise(
+            "x", "input/bound_numbers", rows=Relation(("broken",)), column=Identifier("disease"), integers=False
+        )
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_an_error_hides_bound_values(engine, con):
+    con.execute("CREATE TABLE n (taxonomy INTEGER)")
+    with pytest.raises(DatabaseError) as caught:
+        engine.rows("input/list_taxonomy_nodes", nodes=Relation(("n",)), taxonomy=Value(SECRET))
+    assert SECRET not in str(caught.value)
+
+
+def test_an_error_about_names_gives_the_databases_hint(engine, con):
+    con.execute("CREATE TABLE patients (age INTEGER)")
+    with pytest.raises(DatabaseError, match='"age"'):
+        engine.rows("input/bound_numbers", rows=Relation(("patients",)), column=Identifier("agee"), integers=False)
+
+
+def test_a_failed_transaction_is_undone(engine, con):
+    with pytest.raises(ValueError, match="stop"), engine.transaction():
+        engine.execute("CREATE TABLE t (x INTEGER)")
+        raise ValueError("stop")
+    assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (0,)
+    with engine.transaction():
+        engine.execute("CREATE TABLE t (x INTEGER)")
+    assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (1,)
+
+
+def test_a_transaction_joins_the_callers(engine, con):
+    con.execute("BEGIN")
+    with engine.transaction():
+        engine.execute("CREATE TABLE t (x INTEGER)")
+    con.execute("ROLLBACK")  # would fail had the engine committed
+    assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (0,)
+
+
+def test_transactions_nest(engine, con):
+    with pytest.raises(ValueError, match="stop"), engine.transaction():
+        with engine.transaction():
+            engine.execute("CREATE TABLE t (x INTEGER)")
+        raise ValueError("stop")
+    assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (0,)
+
+
+def test_scratch_is_temporary_and_dropped(con):
+    engine = Engine(con)
+    con.execute("CREATE TABLE t (x INTEGER)")
+    made = engine.materialise("x", "input/count_rows", rows=Relation(("t",)))
+    loaded = engine.load("y", {"a": "INTEGER"}, [(1,), (2,)])
+    assert con.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchone() == (2,)
+    assert con.execute("SELECT count(*) FROM duckdb_tables() WHERE NOT temporary").fetchone() == (1,)
+    assert made.parts[0] == loaded.parts[0] == "temp"
+    engine.drop(made)
+    engine.close_scratch()
+    assert con.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("t",)]
+
+
+def test_two_engines_do_not_meet(con):
+    con.execute("CREATE TABLE t (x INTEGER)")
+    first, second = Engine(con), Engine(con)
+    assert first.load("x", {"a": "INTEGER"}, []) != second.load("x", {"a": "INTEGER"}, [])
+
+
+def test_steps_are_named_and_counted(con):
+    steps, statements = [], []
+    engine = Engine(con, steps.append, statements.append)
+    con.execute("CREATE TABLE t AS SELECT range AS x FROM range(3)")
+    engine.materialise("counted", "input/count_rows", rows=Relation(("t",)))
+    assert [(step.name, step.rows) for step in steps] == [("counted", 1)] and steps == engine.steps
+    assert steps[0].milliseconds >= 0
+    assert [statement.template for statement in statements] == ["input/count_rows"]
+
+
+def test_metadata_loads_with_nulls_and_quotes(engine, con):
+    rows = [(1, "it's"), (2, None), (None, 'a"b')]
+    made = engine.load("x", {"number": "INTEGER", "te xt": "VARCHAR"}, rows)
+    assert con.execute(f"SELECT * FROM {made.sql()}").fetchall() == rows
+
+
+def test_a_missing_file_is_no_database(tmp_path):
+    with pytest.raises(DatabaseError, match="no database file"), open_database(tmp_path / "x.duckdb"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_database(tmp_path):
+    path = tmp_path / "x.duckdb"
+    path.write_text("no database, this" * 1000)
+    with pytest.raises(DatabaseError, match="cannot open"), open_database(path):
+        pass
+
+
+def test_read_only_refuses_to_write(tmp_path):
+    path = tmp_path / "x.duckdb"
+    with open_database(path, create=True, settings=Settings(threads=1)) as con:
+        assert con.execute("SELECT current_setting('threads')").fetchone() == (1,)
+    with open_database(path, read_only=True) as con, pytest.raises(DatabaseError, match="read-only"):
+        Engine(con).execute("CREATE TABLE t (x INTEGER)")

@@ -1,0 +1,238 @@
+"""Taxonomies: what they are read from, and every way in which they can be wrong."""
+
+import json
+from math import prod
+
+import oracle
+import pytest
+
+from ldiv_db import migrate, taxonomy
+from ldiv_db.errors import PolicyError
+from ldiv_db.taxonomy import from_edges, from_ranges, read_taxonomy
+from ldiv_db.templates import Relation
+
+
+def nested(tax):
+    """The taxonomy as nested mappings."""
+    below = {node.node: {} for node in tax.nodes}
+    for node in tax.nodes[1:]:
+        below[node.parent][node.label] = below[node.node]
+    return {tax.nodes[0].label: below[0]}
+
+
+def assert_numbered(tax):
+    """Leaves count up in tree order, and a node's interval is that of the leaves below it."""
+    parents = {node.parent for node in tax.nodes}
+    leaves = [node for node in tax.nodes if node.node not in parents]
+    assert [leaf.low for leaf in leaves] == [leaf.high for leaf in leaves] == list(range(len(leaves)))
+    assert (tax.nodes[0].low, tax.nodes[0].high) == (0, len(leaves) - 1)
+    for node in tax.nodes:
+        below = [child for child in tax.nodes if child.parent == node.node]
+        assert all(child.depth == node.depth + 1 for child in below)
+        if below:
+            assert (node.low, node.high) == (min(c.low for c in below), max(c.high for c in below))
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+def problems(call, *arguments):
+    with pytest.raises(PolicyError) as caught:
+        call(*arguments)
+    return "\n".join(map(str, caught.value.problems))
+
+
+def test_level_file(tmp_path):
+    tax = read_taxonomy(write(tmp_path / "x.csv", "a;L;*\nc;R;*\n\nb;L;*\nd;d;*\n"))
+    assert nested(tax) == {"*": {"L": {"a": {}, "b": {}}, "R": {"c": {}}, "d": {}}}
+    assert_numbered(tax)
+
+
+def test_level_file_of_several_roots_gets_one(tmp_path):
+    assert nested(read_taxonomy(write(tmp_path / "x.csv", "a;L\nb;R\n"))) == {"*": {"L": {"a": {}}, "R": {"b": {}}}}
+
+
+def test_level_file_problems_all_at_once(tmp_path):
+    text = problems(read_taxonomy, write(tmp_path / "x.csv", "a;L;*\na;R;*\nb;;*\n"))
+    assert "'a' has two places (line 2)" in text and "line 3 has an empty level" in text
+
+
+def test_duplicate_labels_are_named(tmp_path):
+    text = problems(read_taxonomy, write(tmp_path / "x.csv", "a;L;*\nb;a;*\nc;d;*\nd;e;*\n"))
+    assert "'a' stands for more than one node" in text and "'d' stands for" in text
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.yml", "x.json"])
+def test_empty_file(tmp_path, name):
+    assert "empty" in (text := problems(read_taxonomy, write(tmp_path / name, ""))) or "no value" in text
+
+
+def test_missing_file(tmp_path):
+    assert "no file x.csv" in problems(read_taxonomy, tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Any: {L: {a: , b: }, R: [c, d]}",
+        "Any:\n  L: [a, b]\n  R:\n    - c\n    - d",
+        '{"Any": {"L": {"a": {}, "b": {}}, "R": ["c", "d"]}}',
+    ],
+)
+def test_nested_file(tmp_path, text):
+    tax = read_taxonomy(write(tmp_path / "x.yml", text))
+    assert nested(tax) == {"Any": {"L": {"a": {}, "b": {}}, "R": {"c": {}, "d": {}}}}
+    assert_numbered(tax)
+
+
+def test_yaml_values_stay_text(tmp_path):
+    tax = read_taxonomy(write(tmp_path / "x.yml", "Any: [no, 010, 1.50, 2020-01-01, true]"))
+    assert [leaf.label for leaf in tax.leaves] == ["no", "010", "1.50", "2020-01-01", "true"]
+
+
+def test_nested_duplicates_are_named(tmp_path):
+    assert "'a' stands for" in problems(read_taxonomy, write(tmp_path / "x.yml", "Any: {L: [a], R: [a]}"))
+    assert "'L' stands for" in problems(read_taxonomy, write(tmp_path / "x.json", '{"Any": {"L": ["a"], "L": ["b"]}}'))
+
+
+def test_one_tree_of_several(tmp_path):
+    path = write(tmp_path / "x.yml", "sex: {'*': [F, M]}\nrace: {'*': [x]}")
+    assert nested(read_taxonomy(path, "sex")) == {"*": {"F": {}, "M": {}}}
+    assert "no tree 'age'" in problems(read_taxonomy, path, "age")
+
+
+def test_no_yaml(tmp_path):
+    assert "no YAML" in problems(read_taxonomy, write(tmp_path / "x.yml", "a: [b"))
+
+
+def test_parent_child_table(engine, con):
+    con.execute(
+        "CREATE TABLE e AS SELECT * FROM (VALUES ('L', 'Any'), ('a', 'L'), ('b', 'L'), ('c', 'Any'), ('Any', NULL)) v(c, p)"  # noqa: E501
+    )
+    tax = taxonomy.read_edges(engine, Relation.parse("e"), "c", "p")
+    assert nested(tax) == {"Any": {"L": {"a": {}, "b": {}}, "c": {}}}
+    assert_numbered(tax)
+
+
+def test_edges_with_two_parents_and_cycles_are_all_named():
+    text = problems(
+        from_edges, [("a", "L"), ("a", "R"), ("x", "y"), ("y", "z"), ("z", "x"), ("w", "w"), ("tail", "x")], "e"
+    )
+    assert "'a' has two parents" in text
+    assert all(f"'{value}' is its own ancestor" in text for value in "xyzw")
+    assert "'L'" not in text and "'R'" not in text
+
+
+def test_no_edges():
+    assert "empty" in problems(from_edges, [], "e")
+
+
+@pytest.mark.parametrize(
+    ("widths", "origin", "low", "high", "integers", "leaves"),
+    [
+        ([5, 10], 0, 3, 17, True, ["[0-4]", "[5-9]", "[10-14]", "[15-19]"]),
+        ([5, 10], 0, -12, 3, True, ["[-15--11]", "[-10--6]", "[-5--1]", "[0-4]"]),
+        ([1, 2], 0, -1, 1, True, ["-1", "0", "1"]),
+        ([10], 7, 8, 8, True, ["[7-16]"]),
+        ([0.5, 1], 0, -0.7, 0.2, False, ["[-1--0.5)", "[-0.5-0)", "[0-0.5)"]),
+        ([0.1, 0.3], 0.1, 0.3, 0.5, False, ["[0.3-0.4)", "[0.4-0.5)", "[0.5-0.6)"]),
+    ],
+)
+def test_ranges(widths, origin, low, high, integers, leaves):
+    tax = from_ranges(widths, origin, low, high, integers)
+    assert [leaf.label for leaf in tax.leaves] == leaves
+    assert_numbered(tax)
+    for node in tax.nodes:
+        if node.min_value is not None:
+            assert (node.min_value, node.max_value) == (
+                tax.leaves[node.low].min_value,
+                tax.leaves[node.high].max_value,
+            ) or (
+                node.min_value <= tax.leaves[node.low].min_value and node.max_value >= tax.leaves[node.high].max_value
+            )
+    for first, second in zip(tax.leaves, tax.leaves[1:], strict=False):
+        assert first.max_value == second.min_value, "no gap and no overlap"
+    assert tax.leaves[0].min_value <= low and tax.leaves[-1].max_value > high
+
+
+def test_ranges_group_by_the_next_width():
+    assert nested(from_ranges([5, 10, 40], -3, -13, 11, True)) == {
+        "*": {
+            "[-43--4]": {"[-13--4]": {"[-13--9]": {}, "[-8--4]": {}}},
+            "[-3-36]": {"[-3-6]": {"[-3-1]": {}, "[2-6]": {}}, "[7-16]": {"[7-11]": {}}},
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("widths", "integers", "what"),
+    [
+        ([5, 12], True, "12 is no multiple of 5"),
+        ([10, 5], True, "rising widths"),
+        ([5, 5], True, "rising widths"),
+        ([0], True, "above 0"),
+        ([-5], True, "above 0"),
+        ([], True, "rising widths"),
+        ([2.5], True, "whole widths"),
+        ([1e-9], False, "more than 1,000,000 leaves"),
+    ],
+)
+def test_ranges_that_do_not_nest(widths, integers, what):
+    assert what in problems(from_ranges, widths, 0, 0, 100, integers)
+
+
+CUTS = {"default": 356_440_500, "coarse": 152_685_000, "medium": 6_943_460_940, "fine": 431_934_597_900}
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_cuts_of_the_adult_trees(fixtures, name):
+    path = fixtures / "adult" / "cuts" / f"{name}.json"
+    assert prod(read_taxonomy(path, tree).cuts for tree in json.loads(path.read_text())) == CUTS[name]
+
+
+def test_cuts_of_figure_1(fixtures):
+    path = fixtures / "papers" / "l_plus_figure1.json"
+    assert [read_taxonomy(path, tree).cuts for tree in ("education", "country")] == [5, 5]
+
+
+def test_cuts_of_a_leaf_and_of_a_chain(tmp_path):
+    assert read_taxonomy(write(tmp_path / "x.yml", "only")).cuts == 1
+    assert read_taxonomy(write(tmp_path / "y.yml", "A: {B: {C: }}")).cuts == 3
+
+
+ADULT = {"age": (100, 4), "education": (16, 3), "income": (2, 1), "marital_status": (7, 2), "native_country": (41, 2),
+         "occupation": (14, 2), "race": (5, 1), "sex": (2, 1), "workclass": (8, 2)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ADULT)
+def test_adult_hierarchies(fixtures, name):
+    tax = read_taxonomy(fixtures / "adult" / "taxonomies" / f"{name}.csv")
+    assert (len(tax.leaves), tax.height) == ADULT[name]
+    assert_numbered(tax)
+
+
+@pytest.mark.parametrize("tree", [{"*": {"a": {}, "b": {}}}, {"Any": {"L": {"a": {}}, "b": {}}}, {"a": {}}])
+def test_null_is_one_more_leaf_under_the_root(tmp_path, tree):
+    tax = read_taxonomy(write(tmp_path / "x.json", json.dumps(tree))).with_null()
+    assert_numbered(tax)
+    assert tax.nodes[0].label == "*" and tax.leaves[-1].parent == 0
+    assert len(tax.leaves) == oracle.Tree(tree, True).root_leaves
+    ((root, below),) = tree.items()
+    assert nested(tax) == {"*": (below if root == "*" else {root: below}) | {"NULL": {}}}
+
+
+def test_stored_and_fetched(engine, tmp_path):
+    migrate.migrate(engine)
+    tax = from_ranges([0.5, 1], 0, -0.7, 0.2, False)
+    taxonomy.store(engine, "it's", tax)
+    assert taxonomy.fetch(engine, "it's") == tax and taxonomy.fetch(engine, "other") is None
+    assert "exists" in problems(taxonomy.store, engine, "it's", tax)
+    other = from_edges([("a", "b")], "e")
+    taxonomy.store(engine, "it's", other, overwrite=True)
+    assert taxonomy.fetch(engine, "it's") == other and list(taxonomy.stored(engine)) == ["it's"]
+
+
+def test_no_catalog_holds_no_taxonomy(engine):
+    assert taxonomy.stored(engine) == {} and taxonomy.fetch(engine, "x") is None

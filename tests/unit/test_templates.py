@@ -1,0 +1,83 @@
+"""Names quote themselves, whatever they hold."""
+
+import pytest
+
+from ldiv_db.catalog import qualify
+from ldiv_db.errors import LdivError
+from ldiv_db.templates import FileRelation, Identifier, Relation, Value, render
+
+HOSTILE = [
+    'a"b',
+    "it's",
+    "x; DROP TABLE y --",
+    "select",
+    "",
+    " ",
+    "ü",
+    "{{ 7 * 7 }}",
+    "$p1",
+    "a.b",
+    "\\",
+    "/* */",
+    'a""b',
+]
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTILE if name])
+def test_hostile_names_come_back_as_they_are(con, name):
+    quoted = Identifier(name).sql()
+    assert quoted == '"' + name.replace('"', '""') + '"'
+    con.execute(f"CREATE TABLE {Relation((name,)).sql()} ({quoted} INTEGER)")
+    assert con.execute("SELECT table_name, column_name FROM information_schema.columns").fetchall() == [(name, name)]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("t", ("t",)),
+        ("main.t", ("main", "t")),
+        ("db.main.t", ("db", "main", "t")),
+        ('"my schema"."my.table"', ("my schema", "my.table")),
+        ('"a""b"', ('a"b',)),
+        ("Patients", ("Patients",)),
+    ],
+)
+def test_parse(text, parts):
+    relation = Relation.parse(text)
+    assert relation.parts == parts and relation.name == parts[-1]
+    assert Relation.parse(relation.sql()) == relation
+
+
+@pytest.mark.parametrize("text", ["", "a.", "a.b.c.d"])
+def test_parse_refuses_what_is_no_name(engine, text):
+    with pytest.raises(LdivError, match="is not the name of a table"):
+        qualify(engine, text, "source")
+
+
+@pytest.mark.parametrize(
+    "text", ["t; DROP TABLE u", "SELECT 1", "t WHERE 1 = 1", "t AS x", "t JOIN u", "f(x)", "(SELECT 1)"]
+)
+def test_what_looks_like_sql_is_at_most_a_strange_name(engine, text):
+    try:
+        relation = qualify(engine, text, "source")
+    except LdivError:
+        return
+    assert relation.parts == (text,) and relation.sql() == f'"{text}"'
+
+
+def test_a_files_path_is_bound():
+    statement = render("input/count_rows", {"rows": FileRelation.of("it's.parquet")})
+    assert statement.values == {"p1": "it's.parquet"} and "read_parquet($p1)" in statement.sql
+
+
+@pytest.mark.parametrize(
+    ("path", "reader"), [("a.CSV", "read_csv"), ("b.json", "read_json"), ("main.t", None), ("c.txt", None)]
+)
+def test_files_are_told_by_their_ending(path, reader):
+    file = FileRelation.of(path)
+    assert (file.reader if file else None) == reader
+
+
+def test_value_does_not_become_sql_even_in_an_identifiers_place():
+    statement = render("input/bound_numbers", {"rows": Relation(("t",)), "column": Value("x"), "integers": False})
+    assert "x" not in statement.sql.replace("max", "") and statement.values
