@@ -37,8 +37,11 @@ class Column:
         return self.type.startswith(_TIME)
 
     @property
-    def is_text(self) -> bool:
-        return self.type == "VARCHAR"
+    def kind(self) -> str:
+        """How the column's values stand on a line: integer, date, timestamp, instant (with time zone), or real."""
+        if self.is_time:
+            return {"DATE": "date", "TIMESTAMP WITH TIME ZONE": "instant"}.get(self.type, "timestamp")
+        return "integer" if self.is_integer else "real"
 
 
 def columns_of(engine: Engine, source: Relation | FileRelation) -> list[Column]:

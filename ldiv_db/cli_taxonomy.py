@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.tree import Tree
 
-from ldiv_db import catalog, migrate, report
+from ldiv_db import catalog, migrate, report, taxonomy_sources
 from ldiv_db import taxonomy as taxonomies
 from ldiv_db.console import opened, print_json, printer
 from ldiv_db.engine import Engine
@@ -53,7 +53,7 @@ def import_command(
     edges = (table, child, parent)
     if (file is None) == (table is None) or any(edges) != all(edges) or (tree is not None and file is None):
         raise typer.BadParameter("give FILE (and perhaps --tree), or --table, --child and --parent")
-    found = None if file is None else taxonomies.read_taxonomy(file, tree)
+    found = None if file is None else taxonomy_sources.read_taxonomy(file, tree)
     with opened(database) as connection:
         engine = Engine(connection)
         if found is None:
@@ -84,7 +84,7 @@ def build_command(
     widths = _numbers(ranges)
     if smallest > largest:
         raise PolicyError([Problem("from", f"{smallest:g} is above --to {largest:g}")])
-    found = taxonomies.from_ranges(widths, _whole(origin), _whole(smallest), _whole(largest), not decimal)
+    found = taxonomy_sources.from_ranges(widths, _whole(origin), _whole(smallest), _whole(largest), not decimal)
     with opened(database) as connection:
         _store(Engine(connection), name, found, replace)
     _say_stored(name, found, json)
@@ -174,7 +174,7 @@ def _read_edges(engine: Engine, table: str, child: str, parent: str) -> Taxonomy
     if isinstance(relation, FileRelation):
         raise PolicyError([Problem("table", f"{table} is a file", "edges are read from a table")])
     _check_columns(engine, relation, {"child": child, "parent": parent})
-    return taxonomies.read_edges(engine, relation, child, parent)
+    return taxonomy_sources.read_edges(engine, relation, child, parent)
 
 
 def _check_columns(engine: Engine, relation: Relation | FileRelation, wanted: dict[str, str]) -> None:
@@ -203,6 +203,7 @@ def _missing(engine: Engine, taxonomy: Taxonomy, relation: Relation | FileRelati
         nodes=nodes,
         column=Identifier(column),
         by_range=taxonomy.by_range,
+        levels=[],
         null_code=Value(-1),  # NULL is a value of its own wherever it occurs: never missing
     )
     return [value for (value,) in engine.rows("taxonomy/list_unknown_values", dictionary=dictionary)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ldiv_db import taxonomy as taxonomies
+from ldiv_db import taxonomy_sources
 from ldiv_db.catalog import Column
 from ldiv_db.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.engine import Engine
@@ -16,6 +17,7 @@ from ldiv_db.errors import AuditError, InfeasibleError, PolicyError, Problem, ne
 from ldiv_db.policy import Policy, QuasiIdentifier, TaxonomySpec
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomy import Taxonomy
+from ldiv_db.taxonomy_sources import Level
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 
 
@@ -118,10 +120,10 @@ class Encoder:
 
     def _named_taxonomy(self, qi: QuasiIdentifier) -> Taxonomy | None:
         spec = qi.taxonomy
-        if spec is None or spec.ranges is not None:
+        if spec is None or (spec.file is None and spec.name is None):
             return None
         if spec.file is not None:
-            return taxonomies.read_taxonomy(self._folder / spec.file, spec.tree)
+            return taxonomy_sources.read_taxonomy(self._folder / spec.file, spec.tree)
         name = spec.name or ""
         taxonomy = taxonomies.fetch(self._engine, name)
         if taxonomy is None:
@@ -141,7 +143,9 @@ class Encoder:
                 if qi.numeric:
                     axes.append(self._number_axis(snapshot, number, name, qi.weight, bool(nulls[code.name])))
                 else:
-                    taxonomy = known.get(name) or self._ranges(snapshot, code, name, qi.taxonomy or TaxonomySpec())
+                    taxonomy = known.get(name) or self._made_taxonomy(
+                        snapshot, code, name, qi.taxonomy or TaxonomySpec()
+                    )
                     axes.append(self._tree_axis(snapshot, number, name, taxonomy, qi.weight, bool(nulls[code.name])))
             except PolicyError as error:
                 problems += error.problems
@@ -164,6 +168,7 @@ class Encoder:
             nodes=nodes,
             column=code,
             by_range=taxonomy.by_range,
+            levels=self._levels(name),
             null_code=Value(last if nullable else None),
         )
         self._refuse_missing(name, taxonomy, dictionary)
@@ -179,19 +184,34 @@ class Encoder:
             )
 
     def _bounds(self, snapshot: Relation, code: Identifier, name: str) -> tuple[float, float]:
-        integers = self._types[name.lower()].is_integer
-        smallest, largest = self._engine.rows("input/bound_numbers", rows=snapshot, column=code, integers=integers)[0]
+        kind = self._types[name.lower()].kind
+        smallest, largest = self._engine.rows("input/bound_numbers", rows=snapshot, column=code, kind=kind)[0]
         if smallest is None:
             return 0, 0
         if not (abs(smallest) < float("inf") and abs(largest) < float("inf")):
             raise PolicyError([Problem(f"quasi_identifiers.{name}", "holds NaN or infinity, which no range covers")])
         return smallest, largest
 
+    def _levels(self, name: str) -> list[Level]:
+        """The levels of a taxonomy that is made of the values themselves; none for any other."""
+        spec = self._policy.quasi_identifiers[name].taxonomy
+        if spec and spec.prefix:
+            return taxonomy_sources.prefix_levels(spec.prefix)
+        return taxonomy_sources.date_levels(spec.dates) if spec and spec.dates else []
+
+    def _made_taxonomy(self, snapshot: Relation, code: Identifier, name: str, spec: TaxonomySpec) -> Taxonomy:
+        """The taxonomy that the policy describes by ranges, prefixes or stretches of time."""
+        levels = self._levels(name)
+        if not levels:
+            return self._ranges(snapshot, code, name, spec)
+        origin = f"of prefixes {spec.prefix}" if spec.prefix else f"of {', '.join(spec.dates or ())}"
+        return taxonomy_sources.from_values(self._engine, snapshot, code, levels, origin)
+
     def _ranges(self, snapshot: Relation, code: Identifier, name: str, spec: TaxonomySpec) -> Taxonomy:
         smallest, largest = self._bounds(snapshot, code, name)
         integers = self._types[name.lower()].is_integer
         try:
-            return taxonomies.from_ranges(spec.ranges or [], spec.origin, smallest, largest, integers)
+            return taxonomy_sources.from_ranges(spec.ranges or [], spec.origin, smallest, largest, integers)
         except PolicyError as error:
             raise PolicyError(
                 Problem(f"quasi_identifiers.{name}.taxonomy.{p.key}", p.what, p.hint) for p in error.problems
@@ -201,14 +221,16 @@ class Encoder:
         code = Identifier(f"q{number}")
         smallest, largest = self._bounds(snapshot, code, name)
         width = largest - smallest
-        shifted = self._types[name.lower()].is_integer and width <= NUMBER_SCALE
+        kind = self._types[name.lower()].kind
+        shifted = kind != "real" and width <= NUMBER_SCALE
         scale = int(width) if shifted else NUMBER_SCALE
         dictionary = self._engine.materialise(
             f"dictionary_{code.name}",
             "input/map_numbers",
             rows=snapshot,
             column=code,
-            integers=shifted,
+            kind=kind,
+            shifted=shifted,
             smallest=Value(smallest),
             width=Value(width or 1.0),
             scale=Value(scale),

@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from ldiv_db.catalog import Column
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.requirements import RequirementSpec
+from ldiv_db.taxonomy_sources import UNITS
 
 
 class _Part(BaseModel):
@@ -23,18 +24,27 @@ class _Part(BaseModel):
 
 
 class TaxonomySpec(_Part):
-    """Where a taxonomy comes from: the catalog, a file, or numeric ranges; exactly one."""
+    """Where a taxonomy comes from: the catalog, a file, ranges of numbers, prefixes, stretches of time; exactly one."""
 
     name: str | None = None
     file: str | None = None
     tree: str | None = None
     ranges: list[float] | None = Field(default=None, min_length=1)
     origin: float = 0
+    prefix: list[Annotated[int, Field(ge=1)]] | None = Field(default=None, min_length=1)
+    dates: list[str] | None = Field(default=None, min_length=1)
 
     def problems(self, key: str) -> list[Problem]:
-        given = [name for name in ("name", "file", "ranges") if getattr(self, name) is not None]
+        given = [name for name in ("name", "file", "ranges", "prefix", "dates") if getattr(self, name) is not None]
         if len(given) != 1:
-            return [Problem(key, "takes one of: a name in the catalog, `file:`, `ranges:`")]
+            return [Problem(key, "takes one of: a name in the catalog, `file:`, `ranges:`, `prefix:`, `dates:`")]
+        if self.prefix is not None and sorted(set(self.prefix), reverse=True) != self.prefix:
+            return [Problem(f"{key}.prefix", "takes falling lengths, e.g. [5, 3, 1]")]
+        unknown = [unit for unit in self.dates or () if unit not in UNITS]
+        if unknown:
+            return [Problem(f"{key}.dates", f"no unit {unit!r}", nearest(unit, UNITS)) for unit in unknown]
+        if self.dates is not None and [unit for unit in UNITS if unit in self.dates] != self.dates:
+            return [Problem(f"{key}.dates", f"takes rising units of {', '.join(UNITS)}")]
         if self.tree is not None and self.file is None:
             return [Problem(f"{key}.tree", "goes with `file:`")]
         return []
@@ -231,12 +241,23 @@ def check_columns(policy: Policy, columns: list[Column]) -> None:
             )
     for name, qi in policy.quasi_identifiers.items():
         found = known.get(name.lower())
-        by_number = qi.numeric or (qi.taxonomy is not None and qi.taxonomy.ranges is not None)
-        if found and by_number and not found.is_number:
-            problems.append(Problem(f"quasi_identifiers.{name}", f"ranges need numbers, the column is {found.type}"))
+        if found:
+            problems += _type_problems(f"quasi_identifiers.{name}", qi, found)
     if policy.publishes_class_id and "class_id" in {
         name.lower() for key, name in policy.roles() if key != "identifiers"
     }:
         problems.append(Problem("output.class_id", "the source has a column of that name"))
     if problems:
         raise PolicyError(problems)
+
+
+def _type_problems(key: str, qi: QuasiIdentifier, column: Column) -> list[Problem]:
+    """What the column's type does not allow."""
+    spec = qi.taxonomy
+    if qi.numeric and not (column.is_number or column.is_time):
+        return [Problem(key, f"ranges need numbers or times, the column is {column.type}", "give it a taxonomy")]
+    if spec and spec.ranges and not column.is_number:
+        return [Problem(key, f"ranges need numbers, the column is {column.type}")]
+    if spec and spec.dates and not column.is_time:
+        return [Problem(key, f"stretches of time need dates or timestamps, the column is {column.type}")]
+    return []

@@ -23,8 +23,9 @@ from ldiv_db.templates import Identifier, Relation, Value
 COST_UNIT = 10**6
 #: How far the order of ties is turned from one class to the next, lest all classes want the same of equal rows.
 TIE_STRIDE = 7919
-#: Classes grown side by side, and rows ranked for each.
+#: The most classes grown side by side, and rows ranked for each.
 BATCH, RANKED = 48, 16
+_SMALLEST_BATCH = 8
 
 
 @dataclass(frozen=True)
@@ -107,13 +108,15 @@ def select(task: Task, l: int, classes: int) -> Relation:  # noqa: E741 - the fi
     pool = _pool(task, l, classes)
     columns = {"row_id": "BIGINT", "class_id": "BIGINT"}
     picked = engine.load("picked", columns, [])
-    first = 1
+    first, size = 1, BATCH
     while first <= classes:
         task.progress(first - 1, classes)
-        batch = _grow_batch(task, pool, first, min(first + BATCH, classes + 1), l)
+        batch = _grow_batch(task, pool, first, min(first + size, classes + 1), l)
         engine.append(picked, columns, batch.accepted())
         rest = engine.materialise("free", "bsgi/keep_free", rows=pool.free, picked=picked, first=Value(first))
         engine.drop(pool.free)
+        # Where classes crowd, most of a large batch would be thrown away.
+        size = max(min(BATCH, _SMALLEST_BATCH), min(BATCH, 2 * (batch.end - first)))
         pool, first = replace(pool, free=rest), batch.end
     task.progress(classes, classes)
     engine.drop(pool.free, pool.gains, pool.draws)

@@ -11,7 +11,7 @@ import ldiv_db
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
     0: {"errors", "templates", "engine", "catalog", "migrate"},
-    1: {"taxonomy", "requirements", "policy", "encoded", "encode", "recode", "loss"},
+    1: {"taxonomy", "taxonomy_sources", "requirements", "policy", "encoded", "encode", "recode", "loss"},
     2: {"algorithms"},
     3: {"audit", "release", "report", "preview", "run", "demo", "bench"},
     4: {"cli", "cli_taxonomy", "console", "__main__", "__init__"},

@@ -19,7 +19,7 @@ def secrets(con):
 
 def test_an_error_hides_the_values_of_the_data(engine, secrets):
     with pytest.raises(DatabaseError) as caught:
-        engine.rows("input/bound_numbers", rows=Relation(("t",)), column=Identifier("disease"), integers=False)
+        engine.rows("input/bound_numbers", rows=Relation(("t",)), column=Identifier("disease"), kind="real")
     text = str(caught.value)
     assert SECRET not in text
     assert "withheld" in text and "input/bound_numbers" in text and "   1  SELECT" in text
@@ -29,7 +29,7 @@ def test_a_traceback_hides_the_values_of_the_data(engine, secrets):
     """What a scheduler logs is the whole traceback, causes and all."""
     with pytest.raises(DatabaseError) as caught:
         engine.materialise(
-            "x", "input/bound_numbers", rows=Relation(("broken",)), column=Identifier("disease"), integers=False
+            "x", "input/bound_numbers", rows=Relation(("broken",)), column=Identifier("disease"), kind="real"
         )
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
@@ -44,7 +44,7 @@ def test_an_error_hides_bound_values(engine, con):
 def test_an_error_about_names_gives_the_databases_hint(engine, con):
     con.execute("CREATE TABLE patients (age INTEGER)")
     with pytest.raises(DatabaseError, match='"age"'):
-        engine.rows("input/bound_numbers", rows=Relation(("patients",)), column=Identifier("agee"), integers=False)
+        engine.rows("input/bound_numbers", rows=Relation(("patients",)), column=Identifier("agee"), kind="real")
 
 
 def test_a_failed_transaction_is_undone(engine, con):

@@ -8,7 +8,7 @@ import pytest
 
 from ldiv_db import migrate, taxonomy
 from ldiv_db.errors import PolicyError
-from ldiv_db.taxonomy import from_edges, from_ranges, read_taxonomy
+from ldiv_db.taxonomy_sources import from_edges, from_ranges, read_edges, read_taxonomy
 from ldiv_db.templates import Relation
 
 
@@ -111,7 +111,7 @@ def test_parent_child_table(engine, con):
     con.execute(
         "CREATE TABLE e AS SELECT * FROM (VALUES ('L', 'Any'), ('a', 'L'), ('b', 'L'), ('c', 'Any'), ('Any', NULL)) v(c, p)"  # noqa: E501
     )
-    tax = taxonomy.read_edges(engine, Relation.parse("e"), "c", "p")
+    tax = read_edges(engine, Relation.parse("e"), "c", "p")
     assert nested(tax) == {"Any": {"L": {"a": {}, "b": {}}, "c": {}}}
     assert_numbered(tax)
 

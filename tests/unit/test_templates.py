@@ -79,5 +79,5 @@ def test_files_are_told_by_their_ending(path, reader):
 
 
 def test_value_does_not_become_sql_even_in_an_identifiers_place():
-    statement = render("input/bound_numbers", {"rows": Relation(("t",)), "column": Value("x"), "integers": False})
+    statement = render("input/bound_numbers", {"rows": Relation(("t",)), "column": Value("x"), "kind": "real"})
     assert "x" not in statement.sql.replace("max", "") and statement.values

@@ -1,0 +1,255 @@
+"""Where taxonomies come from: level files, nested files, parent-child tables, ranges, prefixes, stretches of time."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ldiv_db.engine import Engine
+from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.taxonomy import ROOT_LABEL, Taxonomy, Tree, number, rooted
+from ldiv_db.templates import Identifier, Relation, Value
+
+#: More leaves than this are no taxonomy but a mistake in its widths.
+MAX_LEAVES = 1_000_000
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def read_taxonomy(path: Path, tree: str | None = None) -> Taxonomy:
+    """The taxonomy in a file: levels `leaf;…;root` (CSV) or nested mappings (YAML, JSON).
+
+    `tree` names one of several trees of a nested file. Raises PolicyError if the file is none.
+    """
+    if not path.is_file():
+        raise PolicyError([Problem("taxonomy", f"no file {path.name}")])
+    if path.suffix.lower() in (".yml", ".yaml", ".json"):
+        return number(rooted(_read_nested(path, tree)), path.name)
+    return number(read_levels(path), path.name)
+
+
+def read_levels(path: Path) -> Tree:
+    """The tree of a level file: a line a leaf, `leaf;…;root`, as ARX writes them.
+
+    A value repeated on neighbouring levels is one node; raises PolicyError naming every leaf given
+    twice with different ancestors.
+    """
+    paths: dict[str, list[str]] = {}
+    problems = []
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        for line, cells in enumerate(csv.reader(lines, delimiter=";"), 1):
+            levels = [cell.strip() for cell in cells]
+            if not any(levels):
+                continue
+            if not all(levels):
+                problems.append(Problem(f"taxonomy {path.name}", f"line {line} has an empty level"))
+            way = [cell for i, cell in enumerate(levels) if i == 0 or cell != levels[i - 1]][::-1]
+            if paths.setdefault(way[-1], way) != way:
+                problems.append(Problem(f"taxonomy {path.name}", f"{way[-1]!r} has two places (line {line})"))
+    if not paths:
+        problems.append(Problem(f"taxonomy {path.name}", "the file is empty"))
+    if problems:
+        raise PolicyError(problems)
+    return _tree_of_paths(paths.values())
+
+
+def _tree_of_paths(paths: Iterable[Sequence[str]]) -> Tree:
+    """The tree whose branches are the given ways from root to leaf."""
+    top = Tree("")
+    known: dict[tuple[str, ...], Tree] = {(): top}
+    for way in paths:
+        for depth in range(1, len(way) + 1):
+            key = tuple(way[:depth])
+            if key not in known:
+                known[key] = Tree(way[depth - 1])
+                known[key[:-1]].children.append(known[key])
+    return rooted(top.children)
+
+
+class _PairLoader(yaml.BaseLoader):
+    """YAML (and so JSON) with every scalar as text and every mapping as its list of pairs."""
+
+
+def _construct_pairs(loader: _PairLoader, node: yaml.MappingNode) -> tuple[Any, ...]:
+    return tuple((loader.construct_object(k, True), loader.construct_object(v, True)) for k, v in node.value)
+
+
+_PairLoader.add_constructor("tag:yaml.org,2002:map", _construct_pairs)
+
+
+def _read_nested(path: Path, tree: str | None) -> list[Tree]:
+    try:
+        document = yaml.load(path.read_text(encoding="utf-8"), Loader=_PairLoader)  # noqa: S506 - builds text only
+    except yaml.YAMLError as error:
+        raise PolicyError([Problem(f"taxonomy {path.name}", f"is no YAML or JSON: {error}")]) from error
+    if tree is not None:
+        found = [value for key, value in document if key == tree] if isinstance(document, tuple) else []
+        if not found:
+            raise PolicyError([Problem(f"taxonomy {path.name}", f"has no tree {tree!r}")])
+        document = found[0]
+    trees = _nested(document)
+    if not trees:
+        raise PolicyError([Problem(f"taxonomy {path.name}", "holds no value")])
+    return trees
+
+
+def _nested(document: Any) -> list[Tree]:
+    """The trees of a nested document: a mapping's keys, a list's items, or one text."""
+    if isinstance(document, tuple):
+        return [Tree(key, _nested(value)) for key, value in document]
+    if isinstance(document, list):
+        return [tree for item in document for tree in _nested(item)]
+    return [Tree(document)] if document not in ("", "null", "~", None) else []
+
+
+def from_edges(edges: Iterable[tuple[str, str | None]], origin: str) -> Taxonomy:
+    """The taxonomy of a parent-child table: pairs (child, parent), the parent of a root NULL or empty.
+
+    Raises PolicyError naming every value with two parents and every value on a cycle.
+    """
+    parents: dict[str, str | None] = {}
+    problems = []
+    for child, given in edges:
+        parent = given or None
+        if parents.setdefault(child, parent) != parent:
+            problems.append(Problem(f"taxonomy {origin}", f"{child!r} has two parents"))
+    for parent in [p for p in parents.values() if p is not None]:
+        parents.setdefault(parent, None)
+    problems += [Problem(f"taxonomy {origin}", f"{value!r} is its own ancestor") for value in _cyclic(parents)]
+    if not parents:
+        problems.append(Problem(f"taxonomy {origin}", "the table is empty"))
+    if problems:
+        raise PolicyError(problems)
+    trees = {value: Tree(value) for value in parents}
+    for value, parent in parents.items():
+        if parent is not None:
+            trees[parent].children.append(trees[value])
+    return number(rooted([trees[value] for value, parent in parents.items() if parent is None]), origin)
+
+
+def _cyclic(parents: dict[str, str | None]) -> list[str]:
+    """The values that never reach a root by going up."""
+    safe: set[str] = set()
+    cyclic: set[str] = set()
+    for start in parents:
+        way: list[str] = []
+        value: str | None = start
+        while value is not None and value not in safe and value not in cyclic and value not in way:
+            way.append(value)
+            value = parents[value]
+        # Ended in the way itself or in a known cycle: nothing on the way reaches a root.
+        (cyclic if value is not None and value not in safe else safe).update(way)
+    return [value for value in parents if value in cyclic]
+
+
+def read_edges(engine: Engine, source: Relation, child: str, parent: str) -> Taxonomy:
+    """The taxonomy of a parent-child table in the database."""
+    rows = engine.rows("input/list_edges", edges=source, child=Identifier(child), parent=Identifier(parent))
+    return from_edges(rows, str(source))
+
+
+# -- building --------------------------------------------------------------------------------------
+
+
+def from_ranges(widths: Sequence[float], origin: float, smallest: float, largest: float, integers: bool) -> Taxonomy:
+    """The taxonomy of nested numeric ranges that covers `smallest..largest`.
+
+    `widths` go from the leaves up, each a multiple of the one before; ranges start at `origin` plus
+    multiples of their width. Raises PolicyError if the widths do not nest.
+    """
+    if not all(map(math.isfinite, [*widths, origin, smallest, largest])):
+        raise PolicyError([Problem("ranges", "takes finite numbers")])
+    exact = [Decimal(str(width)) for width in widths]
+    problems = [
+        Problem("ranges", f"{wide} is no multiple of {narrow}")
+        for narrow, wide in itertools.pairwise(exact)
+        if narrow > 0 and wide % narrow
+    ]
+    if not exact or any(width <= 0 for width in exact) or sorted(set(exact)) != exact:
+        problems.append(Problem("ranges", "takes rising widths above 0"))
+    if integers and any(width % 1 for width in exact):
+        problems.append(Problem("ranges", "whole numbers take whole widths"))
+    if problems:
+        raise PolicyError(problems)
+    start = Decimal(str(origin))
+    low, high = Decimal(str(smallest)), Decimal(str(largest))
+    if (high - low) / exact[0] > MAX_LEAVES:
+        raise PolicyError([Problem("ranges", f"{exact[0]} makes more than {MAX_LEAVES:,} leaves", "widen it")])
+    first, last = math.floor((low - start) / exact[0]), math.floor((high - start) / exact[0])
+    level = [
+        (start + i * exact[0], _range_tree(start + i * exact[0], exact[0], integers)) for i in range(first, last + 1)
+    ]
+    for width in exact[1:]:
+        level = _group_ranges(level, width, start, integers)
+    return number(rooted([tree for _, tree in level]), f"ranges {', '.join(map(str, widths))}")
+
+
+def _plain(number: Decimal) -> str:
+    return format(number.normalize(), "f")
+
+
+def _range_label(low: Decimal, width: Decimal, integers: bool) -> str:
+    if not integers:
+        return f"[{_plain(low)}-{_plain(low + width)})"
+    return str(int(low)) if width == 1 else f"[{int(low)}-{int(low + width - 1)}]"
+
+
+def _range_tree(low: Decimal, width: Decimal, integers: bool) -> Tree:
+    return Tree(_range_label(low, width, integers), bounds=(float(low), float(low + width)))
+
+
+def _group_ranges(
+    level: list[tuple[Decimal, Tree]], width: Decimal, origin: Decimal, integers: bool
+) -> list[tuple[Decimal, Tree]]:
+    """The next level up, the ranges of `width` over those of `level`, each with where it begins."""
+    groups: dict[Decimal, Tree] = {}
+    for begin, tree in level:
+        low = origin + math.floor((begin - origin) / width) * width
+        groups.setdefault(low, _range_tree(low, width, integers)).children.append(tree)
+    return list(groups.items())
+
+
+# -- of the values themselves ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of a taxonomy made of the values themselves: the first `prefix` characters, or a stretch of time."""
+
+    label: Identifier
+    prefix: Value | None = None
+    unit: str | None = None
+
+
+#: The stretches of time that values can be grouped by, from short to long.
+UNITS = ("day", "month", "quarter", "year", "decade")
+
+
+def prefix_levels(lengths: Sequence[int]) -> list[Level]:
+    """The levels of prefixes of falling length, leaves first."""
+    return [Level(Identifier(f"level_{i}"), prefix=Value(length)) for i, length in enumerate(lengths, 1)]
+
+
+def date_levels(units: Sequence[str]) -> list[Level]:
+    """The levels of stretches of time, short ones first."""
+    return [Level(Identifier(f"level_{i}"), unit=unit) for i, unit in enumerate(units, 1)]
+
+
+def from_values(engine: Engine, rows: Relation, column: Identifier, levels: Sequence[Level], origin: str) -> Taxonomy:
+    """The taxonomy that `levels` make of a column's distinct values."""
+    paths = engine.rows("input/list_paths", rows=rows, column=column, levels=levels)
+    ways = [[label for i, label in enumerate(way) if i == 0 or label != way[i - 1]] for way in map(_reversed, paths)]
+    tree = _tree_of_paths(ways) if ways else Tree(ROOT_LABEL)
+    return number(tree if tree.label == ROOT_LABEL else Tree(ROOT_LABEL, [tree]), origin)
+
+
+def _reversed(path: tuple[str, ...]) -> tuple[str, ...]:
+    return path[::-1]
