@@ -1,11 +1,15 @@
 """ldiv_db: an in-database anonymizer for l-diversity on DuckDB."""
 
+from ldiv_db.api import check, profile
+from ldiv_db.audit import Audit
 from ldiv_db.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.policy import Policy, parse_policy, read_policy
+from ldiv_db.profile import Profile
 from ldiv_db.report import Result
 from ldiv_db.run import Listener, plan, run
 
 __all__ = [
+    "Audit",
     "AuditError",
     "DatabaseError",
     "InfeasibleError",
@@ -13,9 +17,12 @@ __all__ = [
     "Listener",
     "Policy",
     "PolicyError",
+    "Profile",
     "Result",
+    "check",
     "parse_policy",
     "plan",
+    "profile",
     "read_policy",
     "run",
 ]

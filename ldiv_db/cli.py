@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldiv_db import audit, bench, catalog, migrate, report
+from ldiv_db.api import read_requirements
+from ldiv_db.cli_profile import profile_command
 from ldiv_db.cli_taxonomy import taxonomy_app
-from ldiv_db.console import Guarded, Shown, opened, print_json, printer
+from ldiv_db.console import Guarded, Shown, opened, print_json, printer, split_names
 from ldiv_db.demo import demonstrate, print_demo
 from ldiv_db.engine import Engine, Settings
-from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.policy import read_policy
 from ldiv_db.preview import describe_plan, print_plan
-from ldiv_db.requirements import RequirementSpec, parse_requirement
 from ldiv_db.run import Listener, plan, resolve_source, run, versions
 from ldiv_db.templates import Statement
 
@@ -67,6 +67,7 @@ def ldiv(
     \b
     Examples:
       ldiv demo
+      ldiv profile warehouse.duckdb patients --sensitive disease
       ldiv plan warehouse.duckdb policy.yml
       ldiv run warehouse.duckdb policy.yml
       ldiv check warehouse.duckdb published.patients --qi age,sex --sensitive disease --require distinct:3
@@ -100,6 +101,9 @@ def demo_command(
         print_json(shown.result.as_dict())
     else:
         print_demo(printer(), shown)
+
+
+app.command("profile")(profile_command)
 
 
 @app.command("run")
@@ -182,39 +186,18 @@ def check_command(
       ldiv check warehouse.duckdb published.patients --qi age,sex --sensitive disease --require distinct:3
       ldiv check :memory: release.parquet --qi age --qi sex --sensitive disease --require k:5 --require frequency:2
     """
-    specs = _requirements(require)
+    specs = read_requirements(require)
     with opened(database, read_only=True) as connection:
         engine = Engine(connection)
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in catalog.columns_of(engine, relation)}
-        audits = audit.check(engine, relation, _split(qi, names), sensitive, specs, class_column)
+        audits = audit.check(engine, relation, split_names(qi, names), sensitive, specs, class_column)
     holds = all(found.holds for found in audits)
     if json:
         print_json({"table": table, "holds": holds, "audits": [found.as_dict() for found in audits]})
     else:
         report.print_audits(printer(), audits)
     raise typer.Exit(0 if holds else 1)
-
-
-def _requirements(texts: list[str]) -> list[RequirementSpec]:
-    """The requirements written on the command line; raises PolicyError for all that have not the form."""
-    specs, problems = [], []
-    for text in texts:
-        try:
-            specs.append(parse_requirement(text))
-        except ValueError as error:
-            problems.append(Problem("require", str(error)))
-    if problems:
-        raise PolicyError(problems)
-    return specs
-
-
-def _split(texts: list[str], names: set[str]) -> list[str]:
-    """The column names in `texts`, each of which is one of `names` or several with commas between."""
-    parts: list[str] = []
-    for text in texts:
-        parts += [text] if text.lower() in names else [part.strip() for part in text.split(",")]
-    return list(dict.fromkeys(parts))
 
 
 @app.command("migrate")

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Any
@@ -40,6 +40,14 @@ def printer(stderr: bool = False) -> Console:
 def print_json(document: dict[str, Any]) -> None:
     """The document on stdout as one JSON object."""
     typer.echo(json.dumps(document, indent=2, default=float))  # exact decimals become numbers
+
+
+def split_names(texts: Sequence[str], names: set[str]) -> list[str]:
+    """The column names in `texts`, each of which is one of `names` (lower case) or several with commas between."""
+    parts: list[str] = []
+    for text in texts:
+        parts += [text] if text.lower() in names else [part.strip() for part in text.split(",")]
+    return list(dict.fromkeys(parts))
 
 
 class Guarded(TyperGroup):

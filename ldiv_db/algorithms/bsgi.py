@@ -104,21 +104,39 @@ def _too_few_values(distribution: Distribution, l: int) -> str:  # noqa: E741
     most = "a single value" if distribution.distinct == 1 else f"{distribution.distinct} different values"
     return (
         f"classes of {l} different sensitive values are impossible: the sensitive attribute has {most}"
-        f" in {distribution.rows:,} rows. {_largest(distribution)}"
+        f" in {distribution.rows:,} rows. {_largest(distribution)}{_with_suppression(distribution)}"
     )
 
 
 def _too_frequent(distribution: Distribution, l: int) -> str:  # noqa: E741
     return (
         f"l = {l} is infeasible without suppression: the most frequent sensitive value holds {distribution.counts[0]:,}"
-        f" of {distribution.rows:,} rows, more than 1/{l}. {_largest(distribution)},"
-        " or set algorithm.residue: suppress"
+        f" of {distribution.rows:,} rows, more than 1/{l}. {_largest(distribution)}, or set algorithm.residue:"
+        f" suppress, which leaves out {_suppressed(distribution, l)} at l = {l}{_with_suppression(distribution, l)}"
     )
 
 
 def _largest(distribution: Distribution) -> str:
-    largest = min(distribution.largest_l, distribution.distinct)
+    largest = distribution.largest_l
     return f"The largest feasible l is {largest}" if largest > 1 else "No l above 1 is feasible"
+
+
+def _with_suppression(distribution: Distribution, asked: int = 0) -> str:
+    """What suppression allows beyond the l that is feasible without it and the one `asked` for; empty if nothing."""
+    most = distribution.distinct
+    if most in (distribution.largest_l, asked) or most < 2:
+        return ""
+    if asked:
+        return f" and allows up to l = {most}"
+    return (
+        f" without suppression, and {most} with algorithm.residue: suppress, which leaves out"
+        f" {_suppressed(distribution, most)}"
+    )
+
+
+def _suppressed(distribution: Distribution, l: int) -> str:  # noqa: E741
+    rows = distribution.rows - most_classes(distribution.counts, l) * l
+    return f"{rows:,} of {distribution.rows:,} rows"
 
 
 def _incorporate_next(task: Task, assigned: Relation) -> Relation:

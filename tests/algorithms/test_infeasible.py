@@ -67,6 +67,44 @@ def test_refused_and_nothing_changed(case, con, table, tmp_path, snapshot):
     assert snapshot(con) == before
 
 
+NEAREST = {
+    # sensitive values, l asked for, what the message says
+    "both are named": (
+        "aaaaaaaaabbbccc", 3,
+        "No l above 1 is feasible, or set algorithm.residue: suppress,"
+        " which leaves out 6 of 15 rows at l = 3$",
+    ),
+    "more is feasible with suppression": (
+        "aaaaabbbccd", 3,
+        "The largest feasible l is 2, or set .* leaves out 2 of 11 rows at l = 3 and allows up to l = 4$",
+    ),
+    "beyond the values": (
+        "aaaaabbbccd", 5,
+        "The largest feasible l is 2 without suppression, and 4 with algorithm.residue: suppress,"
+        " which leaves out 7 of 11 rows$",
+    ),
+    "beyond the values, which are equally frequent": ("aabbcc", 4, "The largest feasible l is 3$"),
+    "a single value": ("aaaa", 2, "a single value in 4 rows. No l above 1 is feasible$"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NEAREST)
+def test_what_is_infeasible_names_what_is_nearest(case, con, table):
+    values, l, message = NEAREST[case]  # noqa: E741
+    table("t", COLUMNS, [(f"n{i}", i, value) for i, value in enumerate(values)])
+    for call in (ldiv_db.plan, ldiv_db.run):
+        with pytest.raises(InfeasibleError, match=message):
+            call(con, policy(require=[{"distinct": l}]))
+
+
+def test_the_rows_that_suppression_is_said_to_take_are_those_it_takes(con, table):
+    table("t", COLUMNS, [(f"n{i}", i, value) for i, value in enumerate("aaaaabbbccd")])
+    suppress = {"name": "bsgi", "residue": "suppress"}
+    for l, rows in ((3, 2), (4, 7)):  # noqa: E741
+        changes = {"require": [{"distinct": l}], "algorithm": suppress, "target": f"released_{l}"}
+        assert ldiv_db.run(con, policy(**changes)).loss.rows_suppressed == rows
+
+
 def test_target_exists_is_refused_for_a_file_as_well(con, table, tmp_path, snapshot):
     table("taken", {"x": "INTEGER"}, [(1,)])
     (tmp_path / "t.csv").write_text("name,age,secret\n" + "\n".join(",".join(map(str, row)) for row in ROWS))

@@ -17,6 +17,8 @@ import ldiv_db
 from ldiv_db import migrate, taxonomy, taxonomy_sources
 from ldiv_db.engine import Engine
 from ldiv_db.errors import TemplateError
+from ldiv_db.profile import profile_table
+from ldiv_db.skeleton import make_skeleton
 from ldiv_db.templates import (
     Identifier,
     Relation,
@@ -29,7 +31,7 @@ from ldiv_db.templates import (
     template_text,
 )
 
-FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi"}
+FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "profile"}
 TEMPLATES = all_templates()
 
 
@@ -107,6 +109,11 @@ def statements():
                 ldiv_db.run(con, case.policy, folder=folder, listener=listener)
     with duckdb.connect() as con:
         run_all_requirements(con, listener)
+        engine = Engine(con, on_statement=listen)
+        source = Relation.parse("source")
+        for keys in (["town"], ["town", "secret"]):
+            profile_table(engine, source, keys)
+        make_skeleton(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
     return list(recorded.values())
 
 

@@ -13,8 +13,8 @@ FLOORS = {
     0: {"errors", "templates", "engine", "catalog", "migrate"},
     1: {"taxonomy", "taxonomy_sources", "requirements", "policy", "encoded", "encode", "recode", "loss"},
     2: {"algorithms"},
-    3: {"audit", "release", "report", "preview", "run", "demo", "bench"},
-    4: {"cli", "cli_taxonomy", "console", "__main__", "__init__"},
+    3: {"audit", "release", "report", "preview", "profile", "skeleton", "run", "api", "demo", "bench"},
+    4: {"cli", "cli_taxonomy", "cli_profile", "console", "__main__", "__init__"},
 }
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
 MODULES = sorted(PACKAGE.rglob("*.py"))

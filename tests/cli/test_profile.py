@@ -1,0 +1,165 @@
+"""`ldiv profile`: counts of a table without its values, and a policy that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ldiv_db.demo import demonstrate
+from ldiv_db.policy import parse_policy
+
+HOSTILE = 'a"; DROP TABLE t; --'
+
+
+def profile(bed: Any, *words: Any) -> Any:
+    return bed.call("profile", bed.database, *words)
+
+
+@pytest.fixture(scope="module")
+def adult(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("adult") / "demo"
+    demonstrate(4, None, folder)
+    return folder
+
+
+def test_adult_is_profiled_and_its_skeleton_runs(adult: Path, call: Any) -> None:
+    database, policy = adult / "adult.duckdb", adult / "start.yml"
+    found = call("profile", database, "adult", "--sensitive", "occupation", "--json").json
+    assert found["rows"] == 30_162
+    assert found["uniqueness"]["unique_rows"] == 7_653 and found["uniqueness"]["rows_below_5"] == 13_657
+    assert {c["column"]: c["unique_rows_without"] for c in found["uniqueness"]["contributions"]}["age"] == 1_648
+    (sensitive,) = found["sensitive"]
+    assert (sensitive["distinct"], sensitive["largest_l"]) == (14, 7)
+    called = call("profile", database, "adult", "--sensitive", "occupation", "--policy", policy)
+    assert called.code == 0 and f"written: {policy}" in called.out
+    assert yaml.safe_load(policy.read_text()) == found["policy"]
+    assert call("plan", database, policy).code == 0
+    ran = call("run", database, policy, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["rows_published"] == 30_162 and all(r["holds"] for r in ran.json["requirements"])
+
+
+def test_the_columns_roles_are_guessed(bed: Any) -> None:
+    found = profile(bed, "patients", "--sensitive", "DISEASE", "--json").json
+    assert set(found) == {"table", "rows", "columns", "uniqueness", "sensitive", "policy", "note", "written"}
+    columns = {column["column"]: column for column in found["columns"]}
+    assert {name: column["role"] for name, column in columns.items()} == {
+        "name": "identifier", "age": "identifier", "country": "quasi-identifier", "disease": "sensitive",
+        "ward": "quasi-identifier",
+    }  # fmt: skip
+    assert columns["country"] == {
+        "column": "country", "type": "VARCHAR", "role": "quasi-identifier", "distinct": 4, "nulls": 0,
+        "largest_share": 0.25,
+    }  # fmt: skip
+    assert found["sensitive"] == [
+        {"column": "disease", "distinct": 4, "nulls": 0, "largest_share": 0.25, "largest_l": 4, "entropy": 2.0}
+    ]
+
+
+def test_nothing_that_is_printed_is_a_value(bed: Any) -> None:
+    for words in (("--json",), ()):
+        text = profile(bed, "patients", "--sensitive", "disease", "--qi", "age,country", *words).out
+        for value in ("Norway", "Hepatitis", "P11", "W0"):
+            assert value not in text
+
+
+def test_columns_that_nobody_named_are_not_published(bed: Any) -> None:
+    found = profile(bed, "patients", "--sensitive", "disease", "--qi", "age,country", "--json").json
+    assert found["policy"]["identifiers"] == ["name", "ward"]
+    assert list(found["policy"]["quasi_identifiers"]) == ["age", "country"]
+    assert found["uniqueness"]["combinations"] == 24
+
+
+def test_the_printed_policy_is_the_one_that_is_written(bed: Any) -> None:
+    words = ("main.patients", "--sensitive", "disease", "--qi", "age", "--qi", "country")
+    printed = profile(bed, *words).out
+    (bed.folder / "new").mkdir()
+    assert profile(bed, *words, "--policy", bed.folder / "new" / "p.yml").code == 0
+    assert (bed.folder / "new" / "p.yml").read_text() in printed
+
+
+def test_without_a_sensitive_column_there_is_no_policy(bed: Any) -> None:
+    called = profile(bed, "patients")
+    assert called.code == 0 and "note: name the sensitive column" in called.out
+    assert "name the sensitive" in bed.fails(1, "profile", bed.database, "patients", "--policy", bed.folder / "new.yml")
+
+
+def test_nothing_is_overwritten(bed: Any) -> None:
+    words = ("profile", bed.database, "patients", "--sensitive", "disease", "--qi", "age,country", "--policy")
+    assert "policy.yml exists" in bed.fails(2, *words, bed.policy)
+    assert "country.csv exists" in bed.fails(2, *words, bed.folder / "new.yml")
+    assert "name of a taxonomy" in bed.fails(2, *words, bed.folder / "country.csv")
+
+
+def test_odd_names_values_and_types_make_a_policy_that_runs(bed: Any) -> None:
+    names = ['on', HOSTILE, "naïve; x: {y}", "new\nline", "A/b", "A b", "when", "yes?"]  # fmt: skip
+    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+    bed.sql(
+        f"CREATE TABLE \"select.from\" AS SELECT * FROM (SELECT i % 5, 'v;\"' || i % 2, 'ü' || i % 3, "
+        "CASE WHEN i % 4 > 0 THEN i % 4 = 1 END, 'x'||i%2, 'y'||i%2, DATE '2020-01-01' + CAST(i % 7 AS INTEGER),"
+        f" 'z' || i % 6 FROM range(60) t(i)) v({quoted})"
+    )
+    (bed.folder / "new").mkdir()
+    policy = bed.folder / "new" / "p.yml"
+    called = profile(bed, '"select.from"', "--sensitive", "yes?", "--policy", policy)
+    assert called.code == 0, called.err
+    document = yaml.safe_load(policy.read_text(encoding="utf-8"))
+    assert list(document["quasi_identifiers"]) == names[:-1]
+    parse_policy(document)
+    ran = bed.call("run", bed.database, policy)
+    assert ran.code == 0, ran.err
+
+
+def test_a_file_is_named_relative_to_the_policy(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    bed.sql(f"COPY patients TO '{bed.folder}/p.parquet'")
+    (bed.folder / "new").mkdir()
+    monkeypatch.chdir(bed.folder)
+    words = ("--sensitive", "disease", "--qi", "age,country", "--policy", "new/p.yml")
+    assert bed.call("profile", ":memory:", "p.parquet", *words).code == 0
+    assert yaml.safe_load((bed.folder / "new" / "p.yml").read_text())["source"] == "../p.parquet"
+    assert bed.call("run", bed.database, "new/p.yml").code == 0
+
+
+def test_many_values_need_a_taxonomy_of_the_users(bed: Any) -> None:
+    bed.sql("CREATE TABLE z AS SELECT 'z' || i % 60 AS zip, i % 9 AS age, 's' || i % 3 AS s FROM range(300) t(i)")
+    called = profile(bed, "z", "--sensitive", "s")
+    assert 'To publish "zip"' in called.out
+    assert yaml.safe_load(called.out[called.out.index("# A policy") :])["identifiers"] == ["zip"]
+
+
+def test_nulls_and_a_frequent_value_are_provided_for(bed: Any) -> None:
+    bed.sql("CREATE TABLE n AS SELECT i % 9 AS age, CASE WHEN i % 5 = 0 THEN 's' || i % 2 END AS s FROM range(90) t(i)")
+    found = profile(bed, "n", "--sensitive", "s", "--json").json
+    assert (found["sensitive"][0]["nulls"], found["sensitive"][0]["largest_l"]) == (72, 1)
+    assert found["policy"]["algorithm"]["residue"] == "suppress"
+    assert found["policy"]["nulls_sensitive"] == "value"
+    assert profile(bed, "n", "--sensitive", "s", "--policy", bed.folder / "n.yml").code == 0
+    ran = bed.call("run", bed.database, bed.folder / "n.yml", "--json")
+    assert ran.code == 0 and ran.json["rows_suppressed"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("patients", "--sensitive", "diseese"), 2, ["sensitive", "did you mean 'disease'"]),
+        (("patients", "--qi", "age,wardd", "--sensitive", "x"), 2, ["'wardd'", "'x'"]),
+        (("patients", "--qi", "age,disease", "--sensitive", "disease"), 2, ["quasi-identifier already"]),
+        (("patient",), 2, ["no table or view patient"]),
+        (("none.csv",), 2, ["no file none.csv"]),
+        ((HOSTILE,), 2, ["table"]),
+        (("empty",), 1, ["empty"]),
+    ],
+)
+def test_bad_arguments_are_named(bed: Any, words: tuple[str, ...], code: int, says: list[str]) -> None:
+    message = bed.fails(code, "profile", bed.database, *words)
+    for text in says:
+        assert text in message
+
+
+def test_a_profile_writes_nothing_to_the_database(bed: Any) -> None:
+    before = bed.files()
+    assert profile(bed, "patients", "--sensitive", "disease").code == 0
+    assert bed.files() == before

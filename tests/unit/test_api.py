@@ -1,0 +1,118 @@
+"""`check` and `profile` on the caller's connection."""
+
+import random
+from collections import Counter
+
+import pytest
+
+import ldiv_db
+from ldiv_db.errors import DatabaseError, InfeasibleError, PolicyError
+
+COLUMNS = {"id": "INTEGER", "a": "INTEGER", "b": "VARCHAR", "s": "VARCHAR"}
+ROWS = [(1, 1, "x", "Flu"), (2, 1, "x", "HIV"), (3, 2, None, "Flu"), (4, 2, None, "Cold"), (5, None, "x", "Flu")]
+
+
+@pytest.fixture
+def loaded(con, table):
+    table("t", COLUMNS, ROWS)
+    return con
+
+
+@pytest.mark.parametrize("require", ["distinct:2", ["distinct:2"], [{"distinct": 2}], {"distinct": 2}])
+def test_requirements_are_written_in_several_ways(loaded, require):
+    (audit,) = ldiv_db.check(loaded, "t", qi=["a", "b"], sensitive=["s"], require=require)
+    assert (audit.sensitive, audit.classes, audit.rows, audit.holds) == ("s", 3, 5, False)
+    (verdict,) = audit.verdicts
+    assert (verdict.violating_classes, verdict.violating_rows) == (1, 1)
+
+
+def test_a_class_column_tells_classes_apart(loaded):
+    (audit,) = ldiv_db.check(loaded, "t", "a", "s", ["k:2"], class_column="id")
+    assert audit.classes == 5 and not audit.holds
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "says"),
+    [
+        ({"table": "tt"}, PolicyError, "no table or view tt"),
+        ({"qi": ["aa"]}, PolicyError, "no column 'aa'"),
+        ({"sensitive": "ss"}, PolicyError, "no column 'ss'"),
+        ({"class_column": "c"}, PolicyError, "no column 'c'"),
+        ({"require": []}, PolicyError, "require: is empty"),
+        ({"require": ["distinct"]}, PolicyError, "name:value"),
+        ({"require": [{"distict": 2}, {"k": "x"}]}, PolicyError, "(?s)'distinct'.*whole number"),
+        ({"require": [{}, 3]}, PolicyError, "(?s)is written.*is written"),
+        ({"require": ["k:auto"]}, PolicyError, "auto"),
+    ],
+)
+def test_bad_arguments_are_named(loaded, snapshot, changes, error, says):
+    before = snapshot(loaded)
+    words = {"table": "t", "qi": ["a"], "sensitive": ["s"], "require": ["k:2"]} | changes
+    with pytest.raises(error, match=says):
+        ldiv_db.check(loaded, **words)
+    assert snapshot(loaded) == before
+
+
+def test_a_closed_connection_is_a_database_error(loaded):
+    loaded.close()
+    with pytest.raises(DatabaseError):
+        ldiv_db.profile(loaded, "t")
+
+
+def test_they_read_inside_the_callers_transaction_and_leave_nothing(loaded, snapshot):
+    before = snapshot(loaded)
+    loaded.execute("BEGIN")
+    loaded.execute("INSERT INTO t VALUES (6, 1, 'x', 'Flu')")
+    assert ldiv_db.profile(loaded, "t", ["a"], "s").rows == 6
+    assert ldiv_db.check(loaded, "t", ["a"], "s", "k:1")[0].rows == 6
+    assert loaded.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchone() == (0,)
+    loaded.execute("ROLLBACK")
+    assert snapshot(loaded) == before
+
+
+def test_null_is_a_value_of_a_combination(loaded):
+    profile = ldiv_db.profile(loaded, "t", ["a", "b"], "s")
+    assert profile.uniqueness.combinations == 3
+    assert (profile.uniqueness.unique_rows, profile.uniqueness.rare_rows) == (1, 5)
+    assert profile.uniqueness.unique_without == {"a": 0, "b": 1}
+    assert [column.role for column in profile.columns] == [
+        "identifier", "quasi-identifier", "quasi-identifier", "sensitive",
+    ]  # fmt: skip
+    b = profile.columns[2]
+    assert (b.distinct, b.nulls, b.most) == (1, 2, 3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_tables_agree_with_plain_python(con, table, seed):
+    draw = random.Random(seed)
+    names = [f"q{i}" for i in range(draw.randint(1, 5))]
+    rows = [tuple(draw.choice([None, "a", "b", "c"]) for _ in names) for _ in range(draw.randint(1, 60))]
+    table("t", dict.fromkeys(names, "VARCHAR"), rows)
+    found = ldiv_db.profile(con, "t", names).uniqueness
+
+    def unique(kept):
+        counts = Counter(tuple(row[i] for i in kept) for row in rows)
+        return sum(count == 1 for count in counts.values())
+
+    counts = Counter(rows)
+    everything = list(range(len(names)))
+    assert found.combinations == len(counts) and found.unique_rows == unique(everything)
+    assert found.rare_rows == sum(count for count in counts.values() if count < 5)
+    assert found.unique_without == {
+        name: unique([i for i in everything if i != out]) for out, name in enumerate(names)
+    }  # fmt: skip
+
+
+def test_a_table_without_quasi_identifiers(con, table):
+    table("t", {"s": "VARCHAR"}, [("a",), ("a",), ("b",)])
+    profile = ldiv_db.profile(con, "t", sensitive="s")
+    assert profile.uniqueness is None and profile.as_dict()["uniqueness"] is None
+    assert profile.sensitive[0].entropy == pytest.approx(0.9183, abs=1e-4)
+
+
+def test_what_cannot_be_profiled_is_refused(con, table):
+    table("t", COLUMNS, [])
+    with pytest.raises(InfeasibleError, match="empty"):
+        ldiv_db.profile(con, "t")
+    with pytest.raises(PolicyError, match="no table"):
+        ldiv_db.profile(con, "u")
