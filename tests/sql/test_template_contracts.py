@@ -114,6 +114,9 @@ def run_all_requirements(con, listener):
         "require": [{"k": 2}, {"distinct": 2}, {"unique_distinct": 2}, {"frequency": 2}, {"threshold": 0.5}],
     }  # fmt: skip
     ldiv_db.run(con, policy, listener=listener)
+    appended = {"table": "numbered", "if_exists": "append"}
+    for _ in range(2):
+        ldiv_db.run(con, policy | {"target": appended, "output": {"class_id": True}}, listener=listener)
     with pytest.raises(ldiv_db.PolicyError):  # a value without a leaf
         fill(con, "source", {"town": "VARCHAR", "secret": "VARCHAR"}, [("c", "x"), ("a", "y")])
         ldiv_db.run(con, policy | {"target": "other"}, listener=listener)
