@@ -120,3 +120,60 @@ def test_a_full_disk_is_a_database_error_and_changes_nothing(many: Any, kind: st
     assert state(many.database) == before
     assert {path.name for path in many.folder.iterdir()} == names
     assert many.run().code == 0
+
+
+# -- where things spill, and what files stay ------------------------------------------------------------------
+
+
+def test_a_spill_folder_that_we_made_is_removed(bed: Any) -> None:
+    before = {path.name for path in bed.folder.iterdir()}
+    assert bed.run("--temp-dir", bed.folder / "deep" / "spill").code == 0
+    assert not (bed.folder / "deep" / "spill").exists()
+    (bed.folder / "deep").rmdir()
+    assert {path.name for path in bed.folder.iterdir()} == before
+
+
+def test_a_spill_folder_of_the_users_stays_without_what_crashed_runs_left(bed: Any) -> None:
+    spill = bed.folder / "spill"
+    left = spill / f".spill.ldiv-{'c' * 32}"
+    left.mkdir(parents=True)
+    (left / "raw").write_text("raw")
+    (spill / "mine").write_text("mine")
+    assert bed.run("--temp-dir", spill).code == 0
+    assert [path.name for path in spill.iterdir()] == ["mine"]
+
+
+def test_a_temp_directory_that_cannot_be_used(bed: Any) -> None:
+    bed.write("spill", "a file where a folder is needed")
+    message = bed.fails(3, "run", bed.database, bed.policy, "--temp-dir", bed.folder / "spill")
+    assert "cannot use the temp directory" in message
+
+
+def test_too_little_memory_is_a_database_error_and_changes_nothing(many: Any) -> None:
+    done = outside("run", many.database, many.policy, "--memory-limit", "3MB", "--temp-dir", many.folder / "spill")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr
+    assert not (many.folder / "spill").exists()
+    assert "published.patients" not in state(many.database)
+
+
+@pytest.mark.parametrize("version", ["v1.0.0", "v1.2.0"])
+@pytest.mark.parametrize("kind", ["table", "duckdb"])
+def test_the_source_file_keeps_its_storage_version(bed: Any, version: str, kind: str) -> None:
+    old = bed.folder / "old.duckdb"
+    with duckdb.connect() as con:
+        con.execute(f"ATTACH '{bed.database}' AS new (READ_ONLY)")
+        con.execute(f"ATTACH '{old}' AS old (STORAGE_VERSION '{version}')")
+        con.execute("COPY FROM DATABASE new TO old")
+    before = storage_version(old)
+    bed.write_policy(target=TARGETS[kind])
+    called = bed.call("run", old, bed.policy)
+    assert called.code == 0, called.err
+    assert storage_version(old) == before
+
+
+def storage_version(path: Path) -> tuple[Any, bytes]:
+    """What the database says, and the version number in the file's header."""
+    with duckdb.connect(str(path), read_only=True) as con:
+        tags = con.execute("SELECT tags FROM duckdb_databases() WHERE NOT internal").fetchall()
+    return tags, path.read_bytes()[12:20]
