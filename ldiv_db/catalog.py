@@ -59,14 +59,46 @@ def table_exists(engine: Engine, relation: Relation) -> bool:
     found = engine.execute(
         "SELECT count(*) FROM information_schema.tables WHERE lower(table_name) = lower($name)"
         " AND lower(table_schema) = lower($schema) AND lower(table_catalog) = lower($catalog)",
-        {"name": name, "schema": schema, "catalog": _catalog(engine, relation)},
+        {"name": name, "schema": schema, "catalog": catalog_of(engine, relation)},
     )
     return bool(found[0][0])
 
 
+def is_view(engine: Engine, relation: Relation) -> bool:
+    """Whether the name stands for a view."""
+    schema, name = _schema_and_name(engine, relation)
+    found = engine.execute(
+        "SELECT count(*) FROM duckdb_views() WHERE lower(view_name) = lower($name)"
+        " AND lower(schema_name) = lower($schema) AND lower(database_name) = lower($catalog)",
+        {"name": name, "schema": schema, "catalog": catalog_of(engine, relation)},
+    )
+    return bool(found[0][0])
+
+
+def current_database(engine: Engine) -> str:
+    """The database in which names without one are looked up, and which holds the catalog."""
+    return str(engine.execute("SELECT current_database()")[0][0])
+
+
+def open_files(engine: Engine) -> list[str]:
+    """The files of all databases that are attached."""
+    rows = engine.execute("SELECT path FROM duckdb_databases() WHERE path IS NOT NULL AND NOT internal")
+    return [row[0] for row in rows]
+
+
+def relations_in(engine: Engine, database: str) -> list[Relation]:
+    """All tables and views of an attached database, as (schema, name)."""
+    rows = engine.execute(
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = $d AND NOT internal"
+        " UNION ALL SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = $d AND NOT internal",
+        {"d": database},
+    )
+    return [Relation(row) for row in rows]
+
+
 def same_table(engine: Engine, one: Relation, other: Relation) -> bool:
     """Whether two names stand for the same table, whichever of their parts are left out."""
-    first, second = ((_catalog(engine, r), *_schema_and_name(engine, r)) for r in (one, other))
+    first, second = ((catalog_of(engine, r), *_schema_and_name(engine, r)) for r in (one, other))
     return [part.lower() for part in first] == [part.lower() for part in second]
 
 
@@ -101,7 +133,8 @@ def _schema_and_name(engine: Engine, relation: Relation) -> tuple[str, str]:
     return relation.parts[-2], relation.name
 
 
-def _catalog(engine: Engine, relation: Relation) -> str:
+def catalog_of(engine: Engine, relation: Relation) -> str:
+    """The database that holds the relation."""
     if len(relation.parts) == 3:
         return relation.parts[0]
-    return str(engine.execute("SELECT current_database()")[0][0])
+    return current_database(engine)

@@ -9,8 +9,11 @@ import json
 import os
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -21,6 +24,7 @@ from typer.core import TyperGroup
 
 from ldiv_db.engine import Settings, Step, open_database
 from ldiv_db.errors import DatabaseError, LdivError, PolicyError
+from ldiv_db.files import sweep, work_folder
 from ldiv_db.run import Listener
 
 #: Columns of output that is no terminal, unless COLUMNS says otherwise.
@@ -89,9 +93,32 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 @contextmanager
+def _spill(parent: Path) -> Iterator[Path]:
+    """A folder of our own in `parent` for what does not fit into memory; what crashed runs left there is removed."""
+    made = not parent.exists()
+    with ExitStack() as stack:
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            if made:
+                stack.callback(_remove_if_empty, parent)
+            sweep(parent, "spill")
+            folder = stack.enter_context(work_folder(parent, "spill", uuid.uuid4().hex))
+        except OSError as error:
+            raise DatabaseError(f"cannot use the temp directory {parent}: {error.strerror}") from error
+        yield folder
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
+
+
+@contextmanager
 def opened(database: str, read_only: bool = False, settings: Settings | None = None) -> Iterator[Any]:
     """A connection to the database file; raises DatabaseError that says so if another process holds it."""
     with ExitStack() as stack:
+        if settings and settings.temp_directory:
+            settings = replace(settings, temp_directory=str(stack.enter_context(_spill(Path(settings.temp_directory)))))
         try:
             connection = stack.enter_context(open_database(database, read_only, settings=settings))
         except DatabaseError as error:

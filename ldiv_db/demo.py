@@ -119,7 +119,7 @@ def _run(folder: Path, policy: Policy, directory: Path | None, listener: Listene
         third = max(result.loss.classes // 3, 1)
         after = engine.rows(
             "demo/list_classes",
-            rows=Relation.parse(policy.target.table),
+            rows=Relation.parse(policy.target.table or ""),
             columns=columns,
             sensitive=Identifier(next(iter(policy.sensitive))),
             classes=Value([third, 2 * third]),

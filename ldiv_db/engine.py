@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 
 from ldiv_db.errors import DatabaseError
-from ldiv_db.templates import Identifier, Relation, Statement, render
+from ldiv_db.templates import Identifier, Relation, Statement, literal, render
 
 #: Errors whose text is about names and resources. The text of any other may quote a row's value, so it is withheld.
 _PLAIN_ERRORS = (
@@ -35,6 +35,13 @@ _PLAIN_ERRORS = (
     duckdb.SyntaxException,
     duckdb.TransactionException,
 )
+
+
+#: The file formats of `Engine.export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
+EXPORTS = {
+    "csv": "FORMAT csv, HEADER true, DELIMITER ',', QUOTE '\"', ESCAPE '\"', NULLSTR '', FORCE_QUOTE *",
+    "parquet": "FORMAT parquet, COMPRESSION zstd",
+}
 
 
 @dataclass(frozen=True)
@@ -122,11 +129,38 @@ class Engine:
         """Append what `template` selects to the table `target`, by column name."""
         statement = render(template, holes)
         statement.sql = f"INSERT INTO {target.sql()} BY NAME\n{statement.sql}"
-        self._execute(statement)
+        self._timed("publish", statement)
+
+    def export(self, path: Path, form: str, template: str, **holes: Any) -> None:
+        """Write what `template` selects to a file; `form` is one of `EXPORTS`."""
+        statement = render(template, holes)
+        statement.sql = f"COPY (\n{statement.sql}\n) TO {literal(str(path))} ({EXPORTS[form]})"
+        self._timed("publish", statement)
 
     def delete(self, target: Relation, column: Identifier, value: Any) -> None:
         """Delete the rows of `target` whose `column` has the value."""
         self.execute(f"DELETE FROM {target.sql()} WHERE {column.sql()} = $p", {"p": value})
+
+    def update(self, target: Relation, column: Identifier, value: Any, key: Identifier, found: Any) -> None:
+        """Set `column` to the value in the rows of `target` whose `key` is `found`."""
+        self.execute(f"UPDATE {target.sql()} SET {column.sql()} = $v WHERE {key.sql()} = $k", {"v": value, "k": found})
+
+    @contextmanager
+    def attached(self, path: Path, read_only: bool = False) -> Iterator[str]:
+        """The name under which the database file at `path` is attached, made if it is not there.
+
+        The file is checkpointed and let go at the end: then nothing of it is in a log beside it.
+        """
+        name = f"{self._prefix}_{next(self._numbers)}_file"
+        options = "TYPE duckdb, READ_ONLY" if read_only else "TYPE duckdb"
+        self.execute(f"ATTACH {literal(str(path))} AS {Identifier(name).sql()} ({options})")
+        try:
+            yield name
+            if not read_only:
+                self.execute(f"CHECKPOINT {Identifier(name).sql()}")
+        finally:
+            with suppress(duckdb.Error):  # the first error is the one to report
+                self.connection.execute(f"DETACH {Identifier(name).sql()}")
 
     # -- statements of floor 0 ---------------------------------------------------------------------
 
@@ -172,7 +206,7 @@ class Engine:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing. Inside a transaction of the caller's it joins that one, which the caller ends."""
-        if self._in_transaction():
+        if self.in_transaction():
             yield
             return
         self.execute("BEGIN TRANSACTION")
@@ -183,7 +217,7 @@ class Engine:
             raise
         self.execute("COMMIT")
 
-    def _in_transaction(self) -> bool:
+    def in_transaction(self) -> bool:
         """Whether one is open: outside, every statement is a transaction of its own, with its own number."""
         first, second = (self.execute("SELECT txid_current()") for _ in range(2))
         return first == second

@@ -71,11 +71,45 @@ class Sensitive(_Part):
     """One sensitive attribute."""
 
 
-class Target(_Part):
-    """Where the release goes: a table of the source's database."""
+#: The endings of files that a release may go to, and their formats.
+TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
 
-    table: str
-    if_exists: Literal["fail", "replace"] = "fail"
+
+class Target(_Part):
+    """Where the release goes: a table of the source's database, or a file of its own."""
+
+    table: str | None = None
+    file: str | None = None
+    if_exists: Literal["fail", "replace", "append"] = "fail"
+
+    def __str__(self) -> str:
+        return ":".join(part for part in (self.file, self.table) if part)
+
+    @property
+    def format(self) -> str | None:
+        """The file's format by its ending, None for one that we do not write."""
+        return TARGET_FILES.get(Path(self.file or "").suffix.lower())
+
+    def problems(self) -> list[Problem]:
+        if self.file is None:
+            return [] if self.table else [Problem("target", "takes `table:`, `file:` or both")]
+        found = []
+        if self.format is None:
+            found.append(Problem("target.file", f"{self.file} has none of the endings {', '.join(TARGET_FILES)}"))
+        elif self.format == "duckdb" and not self.table:
+            found.append(Problem("target.table", "is required: the name of the table in the file"))
+        elif self.format != "duckdb" and self.table:
+            found.append(Problem("target.table", "goes with a DuckDB file, this one holds one table without a name"))
+        if self.if_exists == "append":
+            found.append(Problem("target.if_exists", "append goes with a table of the source's database", "or replace"))
+        return found
+
+
+def _target(value: Any) -> Any:
+    """A name alone: a file if it ends like one, otherwise a table."""
+    if not isinstance(value, str):
+        return value
+    return {"file" if Path(value).suffix.lower() in TARGET_FILES else "table": value}
 
 
 class Output(_Part):
@@ -117,7 +151,7 @@ class Policy(_Part):
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
     source: str
-    target: Annotated[Target, BeforeValidator(lambda v: {"table": v} if isinstance(v, str) else v)]
+    target: Annotated[Target, BeforeValidator(_target)]
     quasi_identifiers: dict[str, QuasiIdentifier] = Field(min_length=1)
     sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(min_length=1)
     require: list[Annotated[RequirementSpec, BeforeValidator(_requirement)]] = Field(min_length=1)
@@ -173,7 +207,7 @@ def parse_policy(document: Any) -> Policy:
     problems = [p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")]
     for number, spec in enumerate(policy.require):
         problems += spec.problems(f"require.{number}")
-    problems += _twice(policy)
+    problems += _twice(policy) + policy.target.problems()
     if any(spec.name == "unique_distinct" for spec in policy.require) and not policy.publishes_class_id:
         problems.append(
             Problem("output.class_id", "unique_distinct can only be audited with class ids", "or require frequency")

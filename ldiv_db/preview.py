@@ -22,7 +22,7 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
     feasible, policy = ready.feasibility, ready.policy
     document: dict[str, Any] = {
         "source": policy.source,
-        "target": policy.target.table,
+        "target": str(policy.target),
         "algorithm": ready.algorithm.name,
         "options": ready.algorithm.options.model_dump(),
         "l": feasible.l,

@@ -6,11 +6,17 @@ distinct span and joined back; rows are touched only when the release is written
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from ldiv_db.encoded import LOSS_UNIT, Axis, Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.templates import Identifier, Relation, Value
+
+#: The template of the release.
+PUBLISHED = "publish/recode_rows"
 
 
 @dataclass(frozen=True)
@@ -74,29 +80,25 @@ def _spans(engine: Engine, axis: Axis, classes: Relation) -> Spans:
     return Spans(axis, relation)
 
 
-def write_release(
-    engine: Engine,
-    encoded: Encoded,
-    recoding: Recoding,
-    target: Relation,
-    seed: int,
-    class_id: bool = False,
-    replace: bool = False,
-) -> None:
-    """Create the table `target` with the published rows, in an order that carries no information."""
+@contextmanager
+def published_rows(
+    engine: Engine, encoded: Encoded, recoding: Recoding, seed: int, class_id: bool = False, last_class: int = 0
+) -> Iterator[dict[str, Any]]:
+    """What fills the template `PUBLISHED`: the published rows, in an order that carries no information.
+
+    Class ids, if they are shown, follow `last_class`.
+    """
     labels = engine.materialise(
         "labels", "publish/label_classes", classes=recoding.classes, spans=recoding.spans, seed=Value(seed)
     )
-    engine.create(
-        target,
-        "publish/recode_rows",
-        replace=replace,
-        rows=encoded.rows,
-        assigned=recoding.assigned,
-        labels=labels,
-        axes=encoded.axes,
-        sensitive=encoded.sensitive,
-        kept=encoded.kept,
-        class_id=class_id,
-    )
+    yield {
+        "rows": encoded.rows,
+        "assigned": recoding.assigned,
+        "labels": labels,
+        "axes": encoded.axes,
+        "sensitive": encoded.sensitive,
+        "kept": encoded.kept,
+        "class_id": class_id,
+        "last_class": Value(last_class),
+    }
     engine.drop(labels)

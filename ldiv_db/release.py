@@ -1,22 +1,26 @@
-"""Releases: writing the published table and its ledger row, all or nothing."""
+"""Releases: what is to be published, its audit, and its row in the ledger."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from ldiv_db import catalog, migrate
 from ldiv_db.audit import Audit, audit_table, require_good
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.policy import Policy
-from ldiv_db.recode import Recoding, write_release
+from ldiv_db.recode import Recoding, published_rows
 from ldiv_db.report import Result
 from ldiv_db.requirements import Requirement
-from ldiv_db.templates import FileRelation, Relation
+from ldiv_db.templates import FileRelation, Identifier, Relation
 
+#: What the ledger says of a release: its file is whole and about to be moved into place; it is in place.
+WRITTEN, PUBLISHED = "written", "published"
 #: The ledger's columns, and those of the requirements that a run met.
 _RUN_COLUMNS = {
     "run_id": "VARCHAR",
@@ -30,6 +34,7 @@ _RUN_COLUMNS = {
     "classes": "BIGINT",
     "lm_mean": "DOUBLE",
     "versions": "VARCHAR",
+    "status": "VARCHAR",
 }
 _REQUIREMENT_COLUMNS = {
     "run_id": "VARCHAR",
@@ -40,46 +45,46 @@ _REQUIREMENT_COLUMNS = {
 }
 
 
-def check_target(engine: Engine, policy: Policy, target: Relation, source: Relation | FileRelation) -> None:
-    """Raise PolicyError if the target is the source, or exists and is not to be replaced."""
-    if isinstance(source, Relation) and catalog.same_table(engine, target, source):
-        raise PolicyError([Problem("target", "is the source itself", "name another table")])
-    if [part.lower() for part in target.parts[-2:-1]] == [catalog.SCHEMA]:
-        raise PolicyError([Problem("target", f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")])
-    if policy.target.if_exists == "fail" and catalog.table_exists(engine, target):
-        raise PolicyError([Problem("target", f"{target} exists", "set if_exists: replace, or name another table")])
+@dataclass(frozen=True)
+class Draft:
+    """A release that is planned but not written."""
+
+    engine: Engine
+    policy: Policy
+    encoded: Encoded
+    recoding: Recoding
+    requirements: Sequence[Requirement]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the release, in their order."""
+        return release_columns(self.policy)
+
+    def rows(self, last_class: int = 0) -> AbstractContextManager[dict[str, Any]]:
+        """What fills the template of the release; class ids follow `last_class`."""
+        policy = self.policy
+        return published_rows(
+            self.engine, self.encoded, self.recoding, policy.seed, policy.publishes_class_id, last_class
+        )
+
+    def audit(self, published: Relation | FileRelation) -> list[Audit]:
+        """The audits of what was written; raises AuditError if it fails the policy."""
+        columns = [axis.name for axis in self.encoded.axes]
+        columns += ["class_id"] if self.policy.publishes_class_id else []
+        names = [attribute.column.name for attribute in self.encoded.sensitive]
+        audits = [audit_table(self.engine, published, columns, name, self.requirements) for name in names]
+        require_good(audits)
+        return audits
 
 
-def publish(
-    engine: Engine,
-    policy: Policy,
-    target: Relation,
-    encoded: Encoded,
-    recoding: Recoding,
-    requirements: Sequence[Requirement],
-) -> list[Audit]:
-    """Write the release and audit the very table that was written; call inside a transaction.
-
-    Raises AuditError if it fails its policy, which undoes the transaction.
-    """
-    class_id = policy.publishes_class_id
-    write_release(
-        engine,
-        encoded,
-        recoding,
-        target,
-        policy.seed,
-        class_id=class_id,
-        replace=policy.target.if_exists == "replace",
-    )
-    class_columns = [axis.name for axis in encoded.axes] + (["class_id"] if class_id else [])
-    audits = [audit_table(engine, target, class_columns, s.column.name, requirements) for s in encoded.sensitive]
-    require_good(audits)
-    return audits
+def release_columns(policy: Policy) -> list[str]:
+    """The columns that the policy publishes, in their order."""
+    shown = ["class_id"] if policy.publishes_class_id else []
+    return [*shown, *policy.quasi_identifiers, *policy.sensitive, *policy.keep]
 
 
-def record_run(engine: Engine, result: Result) -> None:
-    """Write the run into the ledger, the catalog brought up to date first; call inside the publishing transaction."""
+def record_run(engine: Engine, result: Result, status: str) -> None:
+    """Write the run into the ledger, the catalog brought up to date first; call inside a transaction."""
     migrate.migrate(engine)
     engine.append(
         catalog.catalog_table("run"),
@@ -97,6 +102,7 @@ def record_run(engine: Engine, result: Result) -> None:
                 result.loss.classes,
                 result.loss.lm_mean,
                 json.dumps(result.versions),
+                status,
             )
         ],
     )
@@ -112,3 +118,14 @@ def record_run(engine: Engine, result: Result) -> None:
         for verdict in result.requirements
     ]
     engine.append(catalog.catalog_table("run_requirement"), _REQUIREMENT_COLUMNS, rows)
+
+
+def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
+    """Have the ledger say what became of a release that was written beside: it is in place, or never was."""
+    key = Identifier("run_id")
+    if in_place:
+        engine.update(catalog.catalog_table("run"), Identifier("status"), PUBLISHED, key, run_id)
+        return
+    with engine.transaction():
+        engine.delete(catalog.catalog_table("run_requirement"), key, run_id)
+        engine.delete(catalog.catalog_table("run"), key, run_id)

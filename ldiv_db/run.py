@@ -11,9 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ldiv_db import catalog, release
+from ldiv_db import catalog
 from ldiv_db.algorithms import ALGORITHMS, Algorithm, Task
 from ldiv_db.algorithms.base import Feasibility, Progress
+from ldiv_db.audit import Audit
 from ldiv_db.catalog import columns_of, qualify
 from ldiv_db.encode import Encoder
 from ldiv_db.encoded import Encoded
@@ -22,7 +23,9 @@ from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.loss import measure_recoding
 from ldiv_db.policy import Policy, check_columns, parse_policy
 from ldiv_db.recode import plan_recoding
+from ldiv_db.release import Draft
 from ldiv_db.report import Result
+from ldiv_db.targets import Place, place_of
 from ldiv_db.templates import FileRelation, Relation, Statement
 
 
@@ -43,6 +46,7 @@ class Preparation:
     algorithm: Algorithm
     task: Task
     feasibility: Feasibility
+    place: Place
 
     @property
     def encoded(self) -> Encoded:
@@ -56,21 +60,22 @@ def run(
 
     `folder` is where the policy's relative files lie. Release, audit and ledger row are one transaction,
     and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside a
-    transaction of the caller's they join that one: the caller commits, or rolls back after an error.
+    transaction of the caller's they join that one: the caller commits, or rolls back after an error. A release
+    to a file of its own is written beside, audited there and moved into place; it joins no transaction.
     """
     start = time.perf_counter()
     with _engine(connection, listener) as engine, _prepared(engine, policy, folder, listener) as ready:
-        target = qualify(engine, ready.policy.target.table, "target.table")
         plan = ready.algorithm.run(ready.task)
         recoding = plan_recoding(engine, ready.encoded, plan.assigned)
         loss = measure_recoding(engine, ready.encoded, recoding)
-        with engine.transaction():
-            audits = release.publish(engine, ready.policy, target, ready.encoded, recoding, ready.task.requirements)
-            result = Result(
-                run_id=uuid.uuid4().hex,
+        run_id = uuid.uuid4().hex
+
+        def describe(audits: list[Audit]) -> Result:
+            return Result(
+                run_id=run_id,
                 algorithm=ready.algorithm.name,
                 source=ready.policy.source,
-                target=str(target),
+                target=str(ready.policy.target),
                 l=plan.l,
                 loss=loss,
                 audits=audits,
@@ -80,8 +85,9 @@ def run(
                 versions=versions(),
                 notes=plan.notes,
             )
-            release.record_run(engine, result)
-        return result
+
+        draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.task.requirements)
+        return ready.place.publish(draft, run_id, describe)
 
 
 def plan(
@@ -117,14 +123,14 @@ def _prepared(
     source = resolve_source(engine, policy.source, Path(folder))
     columns = columns_of(engine, source)
     check_columns(policy, columns)
-    target = qualify(engine, policy.target.table, "target.table")
-    release.check_target(engine, policy, target, source)
+    place = place_of(engine, policy, Path(folder))
+    place.check(source, columns)
     encoded = Encoder(engine, policy, columns, Path(folder)).encode(source)
     distribution = encoded.sensitive[0].distribution
     requirements = [spec.resolve(distribution) for spec in policy.require]
     progress = listener.on_progress if listener else Listener().on_progress
     task = Task(engine, encoded, requirements, policy.seed, progress)
-    yield Preparation(policy, algorithm, task, algorithm.check(task))
+    yield Preparation(policy, algorithm, task, algorithm.check(task), place)
 
 
 def make_algorithm(policy: Policy) -> Algorithm:

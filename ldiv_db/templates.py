@@ -28,6 +28,11 @@ CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + "})
 HOLE_KINDS = ("relations", "identifiers", "values", "options")
 
 
+def literal(text: str) -> str:
+    """A text as SQL writes it, for the few places that take no bound value: the name of a file to write or attach."""
+    return exp.Literal.string(text).sql(dialect=DIALECT)
+
+
 @dataclass(frozen=True)
 class Identifier:
     """A column name, of any characters."""
@@ -69,6 +74,8 @@ class FileRelation:
 
     reader: str
     path: str
+    #: The columns of a CSV file that we wrote: then nothing about it is guessed, and all of it is text.
+    columns: tuple[str, ...] = ()
 
     READERS: ClassVar = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".json": "read_json"}
 
@@ -114,12 +121,25 @@ def _bind(value: Any) -> Markup:
     return Markup(f"${name}")
 
 
+def _call(file: FileRelation) -> Markup:
+    """The call of the table function that reads the file."""
+    if not file.columns:
+        return Markup(f"{file.reader}(") + _bind(file.path) + Markup(")")
+    # As `Engine.export` writes it: nothing between two commas is NULL, two quotes are the empty text.
+    form = (
+        ", auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '',"
+        " allow_quoted_nulls = false, columns = "
+    )
+    types = _bind(dict.fromkeys(file.columns, "VARCHAR"))
+    return Markup(f"{file.reader}(") + _bind(file.path) + Markup(form) + types + Markup(")")
+
+
 def _fill(hole: Any) -> Markup:
     """What Jinja puts out for one hole; raises TemplateError for anything but a name or a value."""
     if isinstance(hole, Identifier | Relation):
         return Markup(hole.sql())
     if isinstance(hole, FileRelation):
-        return Markup(f"{hole.reader}(") + _bind(hole.path) + Markup(")")
+        return _call(hole)
     if isinstance(hole, Value):
         return _bind(hole.value)
     if isinstance(hole, Markup):

@@ -131,6 +131,9 @@ def run_all_requirements(con, listener):
         "require": [{"k": 2}, {"distinct": 2}, {"unique_distinct": 2}, {"frequency": 2}, {"threshold": 0.5}],
     }  # fmt: skip
     ldiv_db.run(con, policy, listener=listener)
+    appended = {"table": "numbered", "if_exists": "append"}
+    for _ in range(2):
+        ldiv_db.run(con, policy | {"target": appended, "output": {"class_id": True}}, listener=listener)
     con.execute("CREATE TABLE typed AS SELECT DATE '2020-01-01' + CAST(i AS INTEGER) AS d, i % 2 AS secret,"
                 " TIMESTAMP '2020-01-01' + i * INTERVAL 1 DAY AS t, CAST(12345 + i AS VARCHAR) AS zip"
                 " FROM (SELECT range AS i FROM range(8))")  # fmt: skip

@@ -1,0 +1,94 @@
+"""Folders for work in progress: made beside what they are for, locked while in use, found again after a crash.
+
+What is being written lies in such a folder until it is whole; it shares the file system of its destination,
+so that the last step is one atomic move. A folder that nobody locks was left by a process that died.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_LOCK = "lock"
+#: Whoever may enter such a folder: what is in it is not audited yet.
+_OWNER_ONLY = 0o700
+
+
+@contextmanager
+def work_folder(parent: Path, name: str, token: str) -> Iterator[Path]:
+    """A folder of our own in `parent`, for work on `name`; gone with all it holds at the end. May raise OSError."""
+    folder = parent / f".{name}.ldiv-{token}"
+    folder.mkdir(mode=_OWNER_ONLY)
+    lock = None
+    try:
+        lock = _lock(folder)
+        yield folder
+    finally:
+        if lock is not None:
+            os.close(lock)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def abandoned(parent: Path, name: str) -> dict[str, Path]:
+    """The folders for work on `name` whose process is gone, by their tokens."""
+    form = re.compile(re.escape(f".{name}.ldiv-") + "([0-9a-f]{32})")
+    found = {}
+    with suppress(OSError):
+        for path in sorted(parent.iterdir()):
+            match = form.fullmatch(path.name)
+            if match and path.is_dir() and _is_free(path):
+                found[match[1]] = path
+    return found
+
+
+def sweep(parent: Path, name: str) -> None:
+    """Remove the folders that crashed processes left."""
+    for folder in abandoned(parent, name).values():
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def flush(path: Path) -> None:
+    """Have the file on the disk before anybody says that it is there."""
+    _sync(path)
+
+
+def move(part: Path, final: Path) -> None:
+    """Put `part` in place of `final`: at any moment the old file is there, or the whole new one."""
+    os.replace(part, final)
+    with suppress(OSError):  # not every file system lets a folder be synced
+        _sync(final.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _lock(folder: Path) -> int:
+    """The handle that holds the folder's lock for as long as it is open; raises OSError if another one does."""
+    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    if sys.platform != "win32":  # there, a file that is open cannot be removed: that is lock enough
+        import fcntl  # noqa: PLC0415 - not on every platform
+
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            raise
+    return handle
+
+
+def _is_free(folder: Path) -> bool:
+    try:
+        os.close(_lock(folder))
+    except OSError:
+        return False
+    return True

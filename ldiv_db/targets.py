@@ -1,0 +1,261 @@
+"""Where a release goes: a table of the source's database, or a file of its own.
+
+A table is made, audited and entered in the ledger in one transaction. A file is written beside its place,
+closed, audited as it lies there, and moved into place; the ledger says `written` before the move and
+`published` after it. Whatever moment a process dies at, the old file is there or the whole new one, and the
+next run to the same place removes what was left over and has the ledger say what is true.
+"""
+
+from __future__ import annotations
+
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from ldiv_db import catalog, migrate
+from ldiv_db.audit import Audit
+from ldiv_db.catalog import Column, columns_of, qualify
+from ldiv_db.engine import Engine
+from ldiv_db.errors import AuditError, DatabaseError, PolicyError, Problem
+from ldiv_db.files import abandoned, flush, move, work_folder
+from ldiv_db.policy import Policy
+from ldiv_db.recode import PUBLISHED as ROWS
+from ldiv_db.release import PUBLISHED, WRITTEN, Draft, record_run, release_columns, settle_run
+from ldiv_db.report import Result
+from ldiv_db.templates import FileRelation, Relation
+
+#: Makes the result of a run out of its audits.
+Describe = Callable[[list[Audit]], Result]
+#: Integers that Parquet has no type for; they would silently become floating-point numbers.
+_TOO_WIDE = ("HUGEINT", "UHUGEINT")
+
+
+class Place(ABC):
+    """A place that a release goes to."""
+
+    def __init__(self, engine: Engine, policy: Policy):
+        self.engine = engine
+        self.policy = policy
+
+    @abstractmethod
+    def check(self, source: Relation | FileRelation, columns: list[Column]) -> None:
+        """Raise PolicyError if a release of `source`, which has `columns`, may not or cannot go there."""
+
+    @abstractmethod
+    def publish(self, draft: Draft, run_id: str, describe: Describe) -> Result:
+        """Write, audit and publish, with a row in the ledger; raises AuditError if it fails its policy."""
+
+
+def place_of(engine: Engine, policy: Policy, folder: Path) -> Place:
+    """The place that the policy names; `folder` is where relative files lie."""
+    target = policy.target
+    table = qualify(engine, target.table, "target.table") if target.table else None
+    if target.file is None:
+        return TablePlace(engine, policy, table or Relation(()))
+    path = (folder / target.file).resolve()
+    if target.format == "duckdb":
+        return DatabasePlace(engine, policy, path, table or Relation(()))
+    return DataFilePlace(engine, policy, path)
+
+
+class TablePlace(Place):
+    """A table of the source's database."""
+
+    def __init__(self, engine: Engine, policy: Policy, table: Relation):
+        super().__init__(engine, policy)
+        self.table = table
+
+    def check(self, source: Relation | FileRelation, columns: list[Column]) -> None:
+        engine, table = self.engine, self.table
+        if isinstance(source, Relation) and catalog.same_table(engine, table, source):
+            raise _refused("target", "is the source itself", "name another table")
+        if [part.lower() for part in table.parts[-2:-1]] == [catalog.SCHEMA]:
+            raise _refused("target", f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")
+        home = catalog.catalog_of(engine, table).lower()
+        if home not in ("temp", catalog.current_database(engine).lower()):
+            what = f"{table} is in another database, one transaction writes one"
+            raise _refused("target.table", what, "give `file:` as well")
+        if not catalog.table_exists(engine, table):
+            return
+        if self.policy.target.if_exists == "fail":
+            raise _refused("target", f"{table} exists", "set if_exists: replace or append, or name another table")
+        if catalog.is_view(engine, table):
+            raise _refused("target", f"{table} is a view", "name another table")
+        if self.policy.target.if_exists == "append":
+            self._compare(columns)
+
+    def _compare(self, columns: list[Column]) -> None:
+        """Refuse to append where a column is missing, is too many, or has another type."""
+        types = {column.name.lower(): column.type for column in columns}
+        types |= dict.fromkeys(map(str.lower, self.policy.quasi_identifiers), "VARCHAR") | {"class_id": "BIGINT"}
+        ours = {name.lower(): types[name.lower()] for name in release_columns(self.policy)}
+        theirs = {column.name.lower(): column.type for column in columns_of(self.engine, self.table)}
+        problems = [
+            Problem(
+                "target", f"{self.table} has column {name} as {theirs.get(name, 'none')}, not {ours.get(name, 'none')}"
+            )
+            for name in sorted(ours.keys() | theirs.keys())
+            if ours.get(name) != theirs.get(name)
+        ]
+        if problems:
+            raise PolicyError(problems)
+
+    def publish(self, draft: Draft, run_id: str, describe: Describe) -> Result:
+        with self.engine.transaction():
+            self._write(draft)
+            result = describe(draft.audit(self.table))
+            record_run(self.engine, result, PUBLISHED)
+        return result
+
+    def _write(self, draft: Draft) -> None:
+        how = self.policy.target.if_exists
+        if how != "append" or not catalog.table_exists(self.engine, self.table):
+            with draft.rows() as holes:
+                self.engine.create(self.table, ROWS, replace=how == "replace", **holes)
+            return
+        last = 0
+        if self.policy.publishes_class_id:
+            last = self.engine.scalar("publish/find_last_class", published=self.table)
+        with draft.rows(last) as holes:
+            self.engine.insert(self.table, ROWS, **holes)
+
+
+class FilePlace(Place):
+    """A file that holds the release and nothing else."""
+
+    def __init__(self, engine: Engine, policy: Policy, path: Path):
+        super().__init__(engine, policy)
+        self.path = path
+
+    @abstractmethod
+    def _write(self, draft: Draft, part: Path) -> None:
+        """Write the release to the new file `part` and close it."""
+
+    @abstractmethod
+    def _audit(self, draft: Draft, part: Path) -> list[Audit]:
+        """The audits of the file, read back."""
+
+    def check(self, source: Relation | FileRelation, columns: list[Column]) -> None:
+        name = self.policy.target.file
+        if self.engine.in_transaction():
+            raise _refused("target.file", "a file joins no open transaction", "commit first, or publish to a table")
+        if not self.path.parent.is_dir():
+            raise _refused("target.file", f"no folder for {name}")
+        taken = catalog.open_files(self.engine) + ([source.path] if isinstance(source, FileRelation) else [])
+        if any(_same_file(self.path, Path(other)) for other in taken):
+            raise _refused("target.file", f"{name} is the source, or is open here", "name another file")
+        if not self.path.exists():
+            return
+        if self.policy.target.if_exists == "fail":
+            raise _refused("target", f"{name} exists", "set if_exists: replace, or name another file")
+        if not self.path.is_file():
+            raise _refused("target.file", f"{name} is no file")
+
+    def publish(self, draft: Draft, run_id: str, describe: Describe) -> Result:
+        try:
+            with work_folder(self.path.parent, self.path.name, run_id) as folder:
+                part = folder / self.path.name
+                self._write(draft, part)
+                result = describe(self._audited(draft, part))
+                flush(part)
+                self._move(part, result)
+        except OSError as error:
+            raise DatabaseError(f"cannot write {self.policy.target.file}: {error.strerror}") from error
+        return result
+
+    def _audited(self, draft: Draft, part: Path) -> list[Audit]:
+        audits = self._audit(draft, part)
+        expected = int(self.engine.scalar("input/count_rows", rows=draft.recoding.assigned))
+        if any(audit.rows != expected for audit in audits):
+            raise AuditError(f"the file that was written has not the {expected:,} rows to be published")
+        return audits
+
+    def _move(self, part: Path, result: Result) -> None:
+        """Move the file into place; the ledger says before and after how far it has come."""
+        left = abandoned(self.path.parent, self.path.name)
+        with self.engine.transaction():
+            migrate.migrate(self.engine)
+            for run_id, folder in left.items():
+                settle_run(self.engine, run_id, in_place=not (folder / self.path.name).exists())
+            record_run(self.engine, result, WRITTEN)
+        try:
+            if self.policy.target.if_exists == "fail" and self.path.exists():
+                raise _refused("target", f"{self.policy.target.file} was made by someone else meanwhile")
+            move(part, self.path)
+        finally:
+            settle_run(self.engine, result.run_id, in_place=not part.exists())
+        for folder in left.values():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class DatabasePlace(FilePlace):
+    """A table in a DuckDB file of its own."""
+
+    def __init__(self, engine: Engine, policy: Policy, path: Path, table: Relation):
+        super().__init__(engine, policy, path)
+        self.table = table if len(table.parts) > 1 else Relation(("main", *table.parts))
+
+    def check(self, source: Relation | FileRelation, columns: list[Column]) -> None:
+        super().check(source, columns)
+        name = self.policy.target.file
+        if len(self.table.parts) > 2:
+            raise _refused("target.table", f"{self.table} names a database, the file is one", "leave it out")
+        if Path(f"{self.path}.wal").exists():
+            raise _refused("target.file", f"{name} has a write-ahead log beside it", "open and close it once")
+        if self.path.exists():
+            with self.engine.attached(self.path, read_only=True) as database:
+                others = [r for r in catalog.relations_in(self.engine, database) if not self._is_ours(r)]
+            if others:
+                raise _refused("target.file", f"{name} holds other tables, which replace would drop", "name a new file")
+
+    def _is_ours(self, relation: Relation) -> bool:
+        return [part.lower() for part in relation.parts] == [part.lower() for part in self.table.parts]
+
+    def _within(self, database: str) -> Relation:
+        return Relation((database, *self.table.parts))
+
+    def _write(self, draft: Draft, part: Path) -> None:
+        with self.engine.attached(part) as database, draft.rows() as holes, self.engine.transaction():
+            self.engine.create(self._within(database), ROWS, **holes)
+
+    def _audit(self, draft: Draft, part: Path) -> list[Audit]:
+        with self.engine.attached(part, read_only=True) as database:
+            return draft.audit(self._within(database))
+
+
+class DataFilePlace(FilePlace):
+    """A Parquet or CSV file."""
+
+    def check(self, source: Relation | FileRelation, columns: list[Column]) -> None:
+        super().check(source, columns)
+        if set("*?[") & set(str(self.path)):
+            raise _refused("target.file", "has one of * ? [ in its path, which would be read back as a pattern")
+        if self.policy.target.format != "parquet":
+            return
+        published = {name.lower() for name in [*self.policy.sensitive, *self.policy.keep]}
+        wide = [column.name for column in columns if column.name.lower() in published and column.type in _TOO_WIDE]
+        if wide:
+            raise _refused(
+                "target.file", f"Parquet has no integers as wide as {', '.join(wide)}", "write CSV or DuckDB"
+            )
+
+    def _write(self, draft: Draft, part: Path) -> None:
+        with draft.rows() as holes:
+            self.engine.export(part, self.policy.target.format or "", ROWS, **holes)
+
+    def _audit(self, draft: Draft, part: Path) -> list[Audit]:
+        if self.policy.target.format == "parquet":
+            return draft.audit(FileRelation("read_parquet", str(part)))
+        return draft.audit(FileRelation("read_csv", str(part), tuple(draft.columns)))
+
+
+def _refused(key: str, what: str, hint: str = "") -> PolicyError:
+    return PolicyError([Problem(key, what, hint)])
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    with suppress(OSError):
+        return one.samefile(other)
+    return False

@@ -1,0 +1,57 @@
+"""Runs that are killed: `killed.py POLICY FOLDER:MOMENT ...` runs the policy in each folder and dies at its moment.
+
+A moment is the number of a statement, or `before` or `after` the move of a file into place; `count` dies at none
+and prints the number of statements, and that of the one that publishes. Every run is a fork of this process, which
+itself opens no database.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import ldiv_db
+from ldiv_db import engine, targets
+
+
+def die(*_: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run(folder: Path, moment: str) -> None:
+    seen: list[str] = []
+
+    def listen(statement: Any) -> None:
+        if moment == str(len(seen)):
+            die()
+        seen.append(statement.template)
+
+    real = targets.move
+    if moment == "before":
+        targets.move = die
+    if moment == "after":
+        targets.move = lambda part, final: (real(part, final), die())
+    with engine.open_database(folder / "hospital.duckdb") as connection:
+        policy = ldiv_db.read_policy(folder / "policy.yml")
+        ldiv_db.run(connection, policy, folder, ldiv_db.Listener(on_statement=listen))
+    if moment == "count":
+        print(len(seen), seen.index("publish/recode_rows"), flush=True)
+
+
+def main() -> None:
+    for word in sys.argv[1:]:
+        folder, _, moment = word.rpartition(":")
+        child = os.fork()
+        if not child:
+            run(Path(folder), moment)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        if killed == (moment == "count"):
+            sys.exit(f"{word} ended with {status}")
+
+
+main()

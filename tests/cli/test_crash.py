@@ -1,0 +1,179 @@
+"""Whatever moment a run dies at, the database is as it was, and the next run works."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+KILLED = Path(__file__).with_name("killed.py")
+LDIV = [sys.executable, "-m", "ldiv_db"]
+TARGETS = {
+    "table": {"table": "published.patients"},
+    "duckdb": {"file": "release.duckdb", "table": "published.patients"},
+    "parquet": {"file": "release.parquet"},
+    "csv": {"file": "release.csv"},
+}
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes and limits files")
+
+
+def killed(*runs: str) -> str:
+    """What `killed.py` printed."""
+    done = subprocess.run([sys.executable, str(KILLED), *runs], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def state(database: Path) -> dict[str, list[Any]]:
+    """All tables outside the catalog with their rows, and the ledger."""
+    with duckdb.connect(str(database)) as con:
+        found = con.execute("SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT temporary").fetchall()
+        return {f"{s}.{t}": con.execute(f'SELECT COLUMNS(*)::VARCHAR FROM "{s}"."{t}"').fetchall() for s, t in found}
+
+
+def moments(bed: Any, kind: str) -> list[str]:
+    """A few moments before anything is written, some from then on, and those around the move."""
+    shutil.copytree(bed.folder, bed.folder / "counted")
+    total, publishes = map(int, killed(f"{bed.folder / 'counted'}:count").split())
+    shutil.rmtree(bed.folder / "counted")
+    early = range(3, publishes, max(publishes // 2, 1))
+    late = range(publishes, total, max((total - publishes) // 5, 1))
+    return [*map(str, sorted({*early, *late, total - 1})), *([] if kind == "table" else ["before", "after"])]
+
+
+@pytest.mark.parametrize("kind", ["table", "duckdb", "csv"])
+def test_a_run_killed_at_any_moment_leaves_everything_as_it_was(bed: Any, kind: str) -> None:
+    bed.write_policy(target={**TARGETS[kind], "if_exists": "replace"})
+    wanted = moments(bed, kind)
+    beds = {moment: bed.folder / f"killed_{moment}" for moment in wanted}
+    files = [path for path in bed.folder.iterdir() if path.is_file()]
+    for folder in beds.values():
+        folder.mkdir()
+        for path in files:
+            shutil.copy(path, folder)
+    killed(*(f"{folder}:{moment}" for moment, folder in beds.items()))
+    before = state(bed.database)
+    for moment, folder in beds.items():
+        in_place = (folder / TARGETS[kind].get("file", "none")).exists()
+        found = state(folder / "hospital.duckdb")
+        ledger = found.get("ldiv.run", [])
+        assert {name: rows for name, rows in found.items() if not name.startswith("ldiv.")} == before, moment
+        assert len(ledger) <= 1 and not [row for row in ledger if row[-1] == "published" and not in_place], moment
+        if moment != "before":  # dead between its two steps, the ledger says `written`: the next run settles it
+            assert bool(ledger) == in_place, moment
+        _next_run_works(bed, folder, kind, {path.name for path in files}, in_place)
+
+
+def _next_run_works(bed: Any, folder: Path, kind: str, files: set[str], in_place: bool) -> None:
+    called = bed.call("run", folder / "hospital.duckdb", folder / "policy.yml")
+    assert called.code == 0, called.err
+    assert {path.name for path in folder.iterdir()} == files | {TARGETS[kind].get("file", "hospital.duckdb")}
+    with duckdb.connect(str(folder / "hospital.duckdb")) as con:
+        assert con.execute("SELECT status FROM ldiv.run").fetchall() == [("published",)] * (2 if in_place else 1)
+
+
+# -- a full disk ----------------------------------------------------------------------------------------------
+
+
+def limited(limit: int) -> Callable[[], None]:
+    """What a child does first: no file of its own grows past the limit, and writing past it is an error."""
+
+    def limit_files() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    return limit_files
+
+
+def outside(*words: Any, first: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*LDIV, *map(str, words)], capture_output=True, text=True, check=False, preexec_fn=first)
+
+
+@pytest.fixture
+def many(bed: Any) -> Any:
+    """Enough rows that a release does not fit where the limit is."""
+    bed.sql(
+        "CREATE OR REPLACE TABLE patients AS SELECT 'P' || i AS name, i % 60 AS age,"
+        " ['Norway', 'Italy', 'Japan', 'Korea'][i % 4 + 1] AS country, 'D' || i % 97 AS disease,"
+        " md5(i::VARCHAR) AS ward FROM range(20000) AS r(i)"
+    )
+    bed.sql("CHECKPOINT")
+    return bed
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_a_full_disk_is_a_database_error_and_changes_nothing(many: Any, kind: str) -> None:
+    many.write_policy(target=TARGETS[kind])
+    before, names = state(many.database), {path.name for path in many.folder.iterdir()}
+    done = outside("run", many.database, many.policy, first=limited(100_000))
+    assert (done.returncode, done.stdout) == (3, ""), done.stderr
+    assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr
+    assert state(many.database) == before
+    assert {path.name for path in many.folder.iterdir()} == names
+    assert many.run().code == 0
+
+
+# -- where things spill, and what files stay ------------------------------------------------------------------
+
+
+def test_a_spill_folder_that_we_made_is_removed(bed: Any) -> None:
+    before = {path.name for path in bed.folder.iterdir()}
+    assert bed.run("--temp-dir", bed.folder / "deep" / "spill").code == 0
+    assert not (bed.folder / "deep" / "spill").exists()
+    (bed.folder / "deep").rmdir()
+    assert {path.name for path in bed.folder.iterdir()} == before
+
+
+def test_a_spill_folder_of_the_users_stays_without_what_crashed_runs_left(bed: Any) -> None:
+    spill = bed.folder / "spill"
+    left = spill / f".spill.ldiv-{'c' * 32}"
+    left.mkdir(parents=True)
+    (left / "raw").write_text("raw")
+    (spill / "mine").write_text("mine")
+    assert bed.run("--temp-dir", spill).code == 0
+    assert [path.name for path in spill.iterdir()] == ["mine"]
+
+
+def test_a_temp_directory_that_cannot_be_used(bed: Any) -> None:
+    bed.write("spill", "a file where a folder is needed")
+    message = bed.fails(3, "run", bed.database, bed.policy, "--temp-dir", bed.folder / "spill")
+    assert "cannot use the temp directory" in message
+
+
+def test_too_little_memory_is_a_database_error_and_changes_nothing(many: Any) -> None:
+    done = outside("run", many.database, many.policy, "--memory-limit", "3MB", "--temp-dir", many.folder / "spill")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr
+    assert not (many.folder / "spill").exists()
+    assert "published.patients" not in state(many.database)
+
+
+@pytest.mark.parametrize("version", ["v1.0.0", "v1.2.0"])
+@pytest.mark.parametrize("kind", ["table", "duckdb"])
+def test_the_source_file_keeps_its_storage_version(bed: Any, version: str, kind: str) -> None:
+    old = bed.folder / "old.duckdb"
+    with duckdb.connect() as con:
+        con.execute(f"ATTACH '{bed.database}' AS new (READ_ONLY)")
+        con.execute(f"ATTACH '{old}' AS old (STORAGE_VERSION '{version}')")
+        con.execute("COPY FROM DATABASE new TO old")
+    before = storage_version(old)
+    bed.write_policy(target=TARGETS[kind])
+    called = bed.call("run", old, bed.policy)
+    assert called.code == 0, called.err
+    assert storage_version(old) == before
+
+
+def storage_version(path: Path) -> tuple[Any, bytes]:
+    """What the database says, and the version number in the file's header."""
+    with duckdb.connect(str(path), read_only=True) as con:
+        tags = con.execute("SELECT tags FROM duckdb_databases() WHERE NOT internal").fetchall()
+    return tags, path.read_bytes()[12:20]

@@ -1,0 +1,415 @@
+"""Where a release goes: tables, replaced and appended to, and files that hold nothing but the release."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import ldiv_db
+from ldiv_db.files import work_folder
+
+FILES = ("release.duckdb", "release.parquet", "release.csv")
+LEDGER = "SELECT target, status, rows_published FROM ldiv.run ORDER BY finished_at"
+
+
+def target(name: str, **more: Any) -> dict[str, Any]:
+    """The policy's target for a file."""
+    return {"file": name, **({"table": "published.patients"} if name.endswith(".duckdb") else {}), **more}
+
+
+def read(path: Path) -> list[tuple[Any, ...]]:
+    """The rows of a release, whichever form it has."""
+    if path.suffix == ".csv":
+        with path.open(newline="") as lines:
+            return [tuple(row) for row in csv.reader(lines)][1:]
+    if path.suffix == ".parquet":
+        return duckdb.sql(f"SELECT * FROM read_parquet('{path}')").fetchall()
+    with duckdb.connect(str(path), read_only=True) as con:
+        return con.execute("SELECT * FROM published.patients").fetchall()
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+# -- files ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_holds_what_a_table_would(bed: Any, name: str) -> None:
+    assert bed.run().code == 0
+    expected = bed.sql("SELECT * FROM published.patients")
+    bed.write_policy(target=target(name))
+    before = names(bed.folder)
+    called = bed.run("--json")
+    assert called.code == 0, called.err
+    assert called.json["target"].startswith(name)
+    found = read(bed.folder / name)
+    assert [tuple(map(str, row)) for row in found] == [tuple(map(str, row)) for row in expected]
+    assert names(bed.folder) - before == {name}
+    assert [row[1] for row in bed.sql(LEDGER)] == ["published", "published"]
+    assert len(bed.sql("SELECT * FROM information_schema.tables WHERE table_schema = 'published'")) == 1
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_exists_is_replaced_on_demand_only(bed: Any, name: str) -> None:
+    bed.write_policy(target=target(name))
+    assert bed.run().code == 0
+    assert "exists" in bed.fails(2, "run", bed.database, bed.policy)
+    bed.sql("DELETE FROM patients WHERE name IN ('P1', 'P2', 'P3', 'P4')")
+    bed.write_policy(target=target(name, if_exists="replace"))
+    assert bed.run().code == 0
+    assert len(read(bed.folder / name)) < 24
+    assert [row[2] for row in bed.sql(LEDGER)] == [24, len(read(bed.folder / name))]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({}, "takes `table:`, `file:` or both"),
+        ({"file": "release.xlsx"}, "none of the endings"),
+        ({"file": "release.duckdb"}, "target.table: is required"),
+        ("release.duckdb", "target.table: is required"),
+        ({"file": "release.parquet", "table": "x"}, "goes with a DuckDB file"),
+        ({"file": "release.csv", "if_exists": "append"}, "append goes with a table"),
+        ({"file": "none/release.csv"}, "no folder"),
+        ({"file": "hospital.duckdb", "table": "x"}, "is the source"),
+        ({"file": "hospital.duckdb", "table": "x", "if_exists": "replace"}, "is the source"),
+        ({"file": "a[b].csv"}, "read back as a pattern"),
+        ({"file": "release.duckdb", "table": "a.b.c"}, "names a database"),
+        ({"table": "other.main.x"}, "another database"),
+        ({"table": "main.shown", "if_exists": "replace"}, "is a view"),
+        ({"file": "folder.csv", "if_exists": "replace"}, "is no file"),
+    ],
+)
+def test_targets_that_are_refused(bed: Any, wanted: Any, message: str) -> None:
+    (bed.folder / "folder.csv").mkdir()
+    bed.sql("CREATE VIEW shown AS FROM patients")
+    bed.write_policy(target=wanted)
+    assert message in bed.fails(2, "run", bed.database, bed.policy)
+
+
+def test_replace_never_drops_tables_that_are_not_the_release(bed: Any) -> None:
+    with duckdb.connect(str(bed.folder / "release.duckdb")) as con:
+        con.execute("CREATE TABLE precious AS SELECT 1 AS x")
+    bed.write_policy(target=target("release.duckdb", if_exists="replace"))
+    assert "holds other tables" in bed.fails(2, "run", bed.database, bed.policy)
+    bed.write("other.duckdb", "no database " * 1000)
+    bed.write_policy(target=target("other.duckdb", if_exists="replace"))
+    assert bed.fails(3, "run", bed.database, bed.policy)
+
+
+def test_a_log_beside_the_file_is_refused(bed: Any) -> None:
+    bed.write("release.duckdb.wal", "left over")
+    bed.write_policy(target=target("release.duckdb"))
+    assert "write-ahead log" in bed.fails(2, "run", bed.database, bed.policy)
+
+
+def test_the_source_file_is_never_the_target(bed: Any) -> None:
+    bed.sql(f"COPY patients TO '{bed.folder / 'patients.parquet'}'")
+    bed.write_policy(source="patients.parquet", target={"file": "patients.parquet", "if_exists": "replace"})
+    assert "is the source" in bed.fails(2, "run", bed.database, bed.policy)
+
+
+def test_a_link_is_followed(bed: Any) -> None:
+    (bed.folder / "away").mkdir()
+    (bed.folder / "release.csv").symlink_to(bed.folder / "away" / "real.csv")
+    bed.write_policy(target="release.csv")
+    assert bed.run().code == 0
+    assert names(bed.folder / "away") == {"real.csv"} and (bed.folder / "release.csv").is_symlink()
+
+
+def test_names_with_quotes_and_spaces(bed: Any) -> None:
+    for name in ('it\'s a "release".csv', "é 中.parquet", "a'b.duckdb"):
+        bed.write_policy(target=target(name))
+        called = bed.run()
+        assert called.code == 0, called.err
+        assert len(read_quoted(bed.folder / name)) == 24
+
+
+def read_quoted(path: Path) -> list[Any]:
+    plain = path.rename(path.with_name(f"plain{path.suffix}"))
+    return read(plain)
+
+
+def test_a_folder_that_cannot_be_written_is_a_database_error(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    bed.write_policy(target="release.csv")
+    assert "cannot write release.csv: Permission denied" in bed.fails(3, "run", bed.database, bed.policy)
+
+
+def test_a_move_that_fails_leaves_no_row_in_the_ledger(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ldiv_db.files.os.replace", refuse)
+    bed.write_policy(target="release.csv")
+    before = names(bed.folder)
+    called = bed.run()
+    assert called.code == 3 and "No space left" in called.err
+    assert names(bed.folder) == before
+    assert bed.sql(LEDGER) == [] and bed.sql("FROM ldiv.run_requirement") == []
+
+
+def test_a_file_that_fails_its_audit_is_not_published(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of one class get other quasi-identifiers behind the algorithm's back."""
+    from ldiv_db.engine import Engine  # noqa: PLC0415
+
+    for name, verb in (("release.duckdb", "create"), ("release.parquet", "export"), ("release.csv", "export")):
+        real = getattr(Engine, verb)
+
+        def broken(self: Any, *words: Any, real: Any = real, **holes: Any) -> Any:
+            labels = holes["labels"].sql()
+            self.execute(f"UPDATE {labels} SET published_id = published_id + 1000 WHERE published_id < 3")
+            self.execute(f"UPDATE {holes['assigned'].sql()} SET class_id = 1 WHERE row_id < 6")
+            return real(self, *words, **holes)
+
+        monkeypatch.setattr(Engine, verb, broken)
+        bed.write_policy(target=target(name))
+        before = names(bed.folder)
+        called = bed.run()
+        assert called.code == 1 and "the audit failed" in called.err, called.err
+        assert names(bed.folder) == before
+        monkeypatch.undo()
+    with duckdb.connect(str(bed.database)) as con:
+        assert not con.execute("FROM duckdb_schemas() WHERE schema_name = 'ldiv'").fetchall()
+
+
+def test_an_open_transaction_of_the_callers_is_refused(bed: Any) -> None:
+    bed.write_policy(target="release.csv")
+    policy = ldiv_db.read_policy(bed.policy)
+    with duckdb.connect(str(bed.database)) as con:
+        con.execute("BEGIN")
+        with pytest.raises(ldiv_db.PolicyError, match="joins no open transaction"):
+            ldiv_db.run(con, policy, bed.folder)
+        con.execute("ROLLBACK")
+        ldiv_db.run(con, policy, bed.folder)
+        assert len(con.execute("SELECT database_name FROM duckdb_databases() WHERE NOT internal").fetchall()) == 1
+
+
+# -- NULL and text ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_null_and_empty_text_stay_apart(bed: Any, name: str) -> None:
+    """Read back as one value, '' and NULL would leave two diseases to a class that needs three."""
+    with duckdb.connect(str(bed.database)) as con:
+        con.execute("CREATE TABLE texts (age INTEGER, disease VARCHAR)")
+        con.executemany(
+            "INSERT INTO texts VALUES (?, ?)", [(age, text) for age in (None, 1, 2) for text in ("", None, 'x, "y"\n')]
+        )
+    bed.write_policy(
+        source="texts", identifiers=None, keep=None, require=[{"distinct": 3}], nulls_sensitive="value",
+        quasi_identifiers={"age": {"numeric": True}}, target=target(name),
+    )  # fmt: skip
+    called = bed.run("--json")
+    assert called.code == 0, called.err
+    assert called.json["rows_published"] == 9
+    (held,) = called.json["requirements"]
+    assert held["holds"] and held["worst"] == 3
+
+
+def test_csv_quotes_text_and_leaves_null_empty(bed: Any) -> None:
+    bed.sql("UPDATE patients SET ward = CASE WHEN ward = 'W0' THEN NULL ELSE '' END")
+    bed.write_policy(target="release.csv")
+    assert bed.run().code == 0
+    lines = (bed.folder / "release.csv").read_text().splitlines()
+    assert lines[0] == '"class_id","age","country","disease","ward"'
+    assert {line.rpartition(",")[2] for line in lines[1:]} == {"", '""'}
+
+
+def test_parquet_refuses_integers_that_it_would_round(bed: Any) -> None:
+    bed.sql("ALTER TABLE patients ALTER ward TYPE HUGEINT USING 1::HUGEINT << 100")
+    bed.write_policy(target="release.parquet")
+    assert "ward" in bed.fails(2, "run", bed.database, bed.policy)
+    bed.write_policy(target="release.csv")
+    assert bed.run().code == 0
+    assert read(bed.folder / "release.csv")[0][-1] == str(1 << 100)
+
+
+# -- nothing but the release -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def secrets(bed: Any) -> Any:
+    """Rows whose every identifier and town is a text that occurs nowhere else; each class mixes towns of a region."""
+    towns = [f"Towntown{i:03}x" for i in range(200)]
+    bed.write("town.csv", "".join(f"{town};Region{i // 100};*\n" for i, town in enumerate(towns)))
+    rows = [(f"Secretname{i:04}y", town, 7_000_001 + i * 31, "ABCD"[i % 4]) for i, town in enumerate(towns)]
+    rows += [("Droppedname0z", towns[0], 9_999_991, None)]
+    with duckdb.connect(str(bed.database)) as con:
+        con.execute("CREATE TABLE secrets (name VARCHAR, town VARCHAR, income BIGINT, disease VARCHAR)")
+        con.executemany("INSERT INTO secrets VALUES (?, ?, ?, ?)", rows)
+    bed.write_policy(
+        source="secrets", keep=None, nulls_sensitive="suppress", seed=918273645546372819,
+        quasi_identifiers={
+            "town": {"taxonomy": {"file": "town.csv"}},
+            "income": {"taxonomy": {"ranges": [1_000_000], "origin": 0}},
+        },
+    )  # fmt: skip
+    return bed
+
+
+HIDDEN = re.compile(rb"Secretname\d|Towntown\d|Droppedname|9999991|918273645546372819|(?!7000000)70\d{5}")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_holds_no_value_that_was_dropped_or_generalised(secrets: Any, name: str) -> None:
+    document = ldiv_db.read_policy(secrets.policy)
+    secrets.policy.write_text(
+        secrets.policy.read_text().replace("published.patients", "{" + f"file: {name}" + (
+            ", table: published.patients}" if name.endswith("duckdb") else "}"))
+    )  # fmt: skip
+    called = secrets.run()
+    assert called.code == 0, called.err
+    content = (secrets.folder / name).read_bytes()
+    assert HIDDEN.search(content) is None
+    assert not any((7_000_001 + i * 31).to_bytes(8, "little") in content for i in range(200))
+    assert document.seed.to_bytes(8, "little") not in content
+    assert b"Region" in content or name == "release.parquet"  # compressed there
+    if name == "release.parquet":
+        shown = duckdb.sql(f"SELECT * FROM read_parquet('{secrets.folder / name}')").fetchall()
+        assert HIDDEN.search(repr(shown).encode()) is None
+        meta = duckdb.sql(f"SELECT * FROM parquet_metadata('{secrets.folder / name}')").fetchall()
+        meta += duckdb.sql(f"SELECT * FROM parquet_kv_metadata('{secrets.folder / name}')").fetchall()
+        assert HIDDEN.search(repr(meta).encode()) is None
+
+
+def test_the_search_of_bytes_finds_what_is_there(secrets: Any) -> None:
+    assert HIDDEN.search(secrets.database.read_bytes())
+
+
+@pytest.mark.parametrize("name", [None, *FILES])
+def test_output_and_ledger_hold_no_raw_value(secrets: Any, name: str | None) -> None:
+    if name:
+        wanted = target(name)
+        text = secrets.policy.read_text().replace("target: published.patients", f"target: {wanted}")
+        secrets.policy.write_text(text)
+    for words in ((), ("--json",)):
+        if words:
+            (secrets.folder / (name or "none")).unlink(missing_ok=True)
+            secrets.sql("DROP TABLE IF EXISTS published.patients")
+        called = secrets.run(*words)
+        assert called.code == 0, called.err
+        shown = (called.out + called.err).replace('"seed": 918273645546372819', "")
+        shown = re.sub(r"[0-9.]+e-\d+|\d+\.\d+|[0-9a-f]{32}", "", shown)  # losses, seconds, the run's id
+        assert HIDDEN.search(shown.encode()) is None
+    planned = secrets.call("plan", secrets.database, secrets.policy, "--sql").out
+    assert HIDDEN.search(planned.encode()) is None
+    for table in ("run", "run_requirement", "migration"):
+        rows = secrets.sql(f"SELECT COLUMNS(*)::VARCHAR FROM ldiv.{table}")
+        shown = re.sub(r"\d+\.\d+|[0-9a-f]{32,}", "", repr(rows))
+        assert rows and HIDDEN.search(shown.encode()) is None, table
+
+
+def test_errors_of_the_database_quote_no_value(secrets: Any) -> None:
+    """A view that fails on a row: the database's own message would quote the name."""
+    secrets.sql("CREATE VIEW bad AS SELECT name, town, CAST(name AS BIGINT) AS income, disease FROM secrets")
+    secrets.policy.write_text(secrets.policy.read_text().replace("source: secrets", "source: bad"))
+    message = secrets.fails(3, "run", secrets.database, secrets.policy)
+    assert HIDDEN.search(message.encode()) is None
+
+
+# -- append ------------------------------------------------------------------------------------------------
+
+
+def test_append_makes_the_table_if_there_is_none_and_goes_on_numbering(bed: Any) -> None:
+    bed.write_policy(target={"table": "published.patients", "if_exists": "append"})
+    for times in (1, 2, 3):
+        called = bed.run()
+        assert called.code == 0, called.err
+        found = bed.sql(
+            "SELECT count(*), count(DISTINCT class_id), min(class_id), max(class_id) FROM published.patients"
+        )
+        (rows, classes, first, last) = found[0]
+        assert (rows, first, last) == (24 * times, 1, classes) and classes % times == 0
+    assert len(bed.sql(LEDGER)) == 3
+
+
+def test_append_that_would_break_a_class_is_refused(bed: Any) -> None:
+    """A row that stands alone among the old ones."""
+    policy = {
+        "require": [{"k": 2}],
+        "keep": None,
+        "identifiers": ["name", "ward"],
+        "target": {"table": "released", "if_exists": "append"},
+    }
+    bed.write_policy(**policy)
+    assert bed.run().code == 0
+    bed.sql("INSERT INTO released SELECT '99', 'Norway', 'Flu'")
+    called = bed.run()
+    assert called.code == 1 and "the audit failed" in called.err
+    assert bed.sql("SELECT count(*) FROM released") == [(25,)]
+    assert len(bed.sql(LEDGER)) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE published.patients DROP COLUMN ward",
+        "ALTER TABLE published.patients ADD COLUMN more INTEGER",
+        "ALTER TABLE published.patients ALTER ward TYPE BLOB USING NULL",
+        "ALTER TABLE published.patients RENAME class_id TO class_no",
+    ],
+)
+def test_append_needs_the_same_columns(bed: Any, change: str) -> None:
+    bed.write_policy(target={"table": "published.patients", "if_exists": "append"})
+    assert bed.run().code == 0
+    bed.sql(change)
+    assert "has column" in bed.fails(2, "run", bed.database, bed.policy)
+
+
+def test_append_finds_columns_by_name(bed: Any) -> None:
+    bed.write_policy(target={"table": "released", "if_exists": "append"})
+    bed.sql("CREATE TABLE released (WARD VARCHAR, Disease VARCHAR, class_id BIGINT, country VARCHAR, age VARCHAR)")
+    assert bed.run().code == 0
+    assert bed.sql("SELECT DISTINCT ward FROM released ORDER BY 1") == [("W0",), ("W1",)]
+
+
+# -- what crashed runs left -----------------------------------------------------------------------------------
+
+
+def test_folders_of_the_dead_are_swept_and_those_of_the_living_stay(bed: Any) -> None:
+    dead = bed.folder / f".release.csv.ldiv-{'a' * 32}"
+    dead.mkdir()
+    (dead / "release.csv").write_text("raw")
+    alike = bed.folder / ".release.csv.ldiv-mine"
+    alike.mkdir()
+    bed.write_policy(target="release.csv")
+    with work_folder(bed.folder, "release.csv", "b" * 32) as living:
+        assert bed.run().code == 0
+        assert living.is_dir() and alike.is_dir() and not dead.exists()
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_the_next_run_settles_the_ledger(bed: Any, moved: bool) -> None:
+    """A process died just before the move, or just after it."""
+    bed.write_policy(target={"file": "release.csv", "if_exists": "replace"})
+    assert bed.run().code == 0
+    bed.sql("UPDATE ldiv.run SET status = 'written'")
+    ((run_id,),) = bed.sql("SELECT run_id FROM ldiv.run")
+    folder = bed.folder / f".release.csv.ldiv-{run_id}"
+    folder.mkdir()
+    if not moved:
+        (folder / "release.csv").write_text("whole but not in place")
+    assert bed.run().code == 0
+    assert [row[1] for row in bed.sql(LEDGER)] == ["published"] * (2 if moved else 1)
+    assert not folder.exists()
+    assert len(bed.sql("SELECT DISTINCT run_id FROM ldiv.run_requirement")) == (2 if moved else 1)
+
+
+def test_a_catalog_of_the_first_version_is_brought_up_to_date(bed: Any) -> None:
+    assert bed.run().code == 0
+    bed.sql("ALTER TABLE ldiv.run DROP COLUMN status")
+    bed.sql("DELETE FROM ldiv.migration WHERE number = 2")
+    bed.write_policy(target="release.csv")
+    assert bed.run().code == 0
+    assert [row[1] for row in bed.sql(LEDGER)] == ["published", "published"]
