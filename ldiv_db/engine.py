@@ -128,6 +128,11 @@ class Engine:
         """Delete the rows of `target` whose `column` has the value."""
         self.execute(f"DELETE FROM {target.sql()} WHERE {column.sql()} = $p", {"p": value})
 
+    def delete_listed(self, target: Relation, column: Identifier, listed: Relation) -> None:
+        """Delete the rows of `target` whose `column` has a value that `listed` has in the same column."""
+        name = column.sql()
+        self.execute(f"DELETE FROM {target.sql()} WHERE {name} IN (SELECT {name} FROM {listed.sql()})")
+
     # -- statements of floor 0 ---------------------------------------------------------------------
 
     def execute(self, sql: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:

@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from pydantic import Field
+
 from ldiv_db.algorithms import bisection, selection
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.exchange import exchange
 from ldiv_db.encoded import Encoded
 from ldiv_db.errors import InfeasibleError
 from ldiv_db.recode import plan_recoding
@@ -21,10 +24,11 @@ from ldiv_db.templates import Relation, Value
 
 
 class BsgiOptions(Options):
-    """How BSGI selects, and what becomes of rows that no class could take."""
+    """How BSGI selects, what becomes of rows that no class could take, and the most rounds of exchanges after `bisect`."""
 
     select: Literal["bisect", "greedy"] = "bisect"
     residue: Literal["incorporate", "suppress"] = "incorporate"
+    exchange: int = Field(default=6, ge=0, le=100)
 
 
 def most_classes(counts: Sequence[int], l: int) -> int:  # noqa: E741 - the field's name for it
@@ -83,6 +87,9 @@ class Bsgi(Algorithm):
             assigned = selection.select(task, l, feasible.classes)
         else:
             assigned = bisection.bisect(task, quotas(counts, l), l, feasible.classes)
+        rounds: tuple[int, ...] = ()
+        if self.options.exchange and self.options.select == "bisect":
+            assigned, rounds = exchange(task, assigned, l, self.options.exchange)
         residue = encoded.row_count - feasible.classes * l
         if residue and self.options.residue == "incorporate":
             for _ in range(residue):
@@ -90,6 +97,7 @@ class Bsgi(Algorithm):
                 engine.drop(assigned)
                 assigned = grown
         search = {"select": self.options.select, "residue_rows": residue, "residue": self.options.residue}
+        search |= {"exchange_rounds": len(rounds), "exchanges": list(rounds)}
         return Plan(assigned, l, feasible.notes, search)
 
 
