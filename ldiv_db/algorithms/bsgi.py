@@ -24,7 +24,7 @@ from ldiv_db.templates import Relation, Value
 
 
 class BsgiOptions(Options):
-    """How BSGI selects, what becomes of rows that no class could take, and the most rounds of exchanges after `bisect`."""
+    """How BSGI selects, what becomes of rows that no class could take, the most rounds of exchanges after `bisect`."""
 
     select: Literal["bisect", "greedy"] = "bisect"
     residue: Literal["incorporate", "suppress"] = "incorporate"

@@ -35,7 +35,10 @@ class _State:
 
 
 def exchange(task: Task, assigned: Relation, l: int, rounds: int) -> tuple[Relation, tuple[int, ...]]:  # noqa: E741
-    """The assignment after at most `rounds` rounds, and the exchanges of each; `assigned` has classes of exactly l rows and is dropped."""
+    """The assignment after at most `rounds` rounds, and the exchanges of each.
+
+    `assigned` is (row_id, class_id) with classes of exactly l rows; it is dropped.
+    """
     engine, measures = task.engine, measures_of(task)
     members = engine.materialise(
         "members",
@@ -124,7 +127,9 @@ def _apply(task: Task, state: _State, exchanges: Relation) -> None:
     for relation in (state.members, state.classes):
         engine.delete_listed(relation, class_id, exchanges)
     measured = _measure_classes(task, moved, state.measures, state.l)
-    engine.insert(state.members, "exchange/measure_rests", **_rests(moved, measured, state.measures, state.l, state.last))
+    engine.insert(
+        state.members, "exchange/measure_rests", **_rests(moved, measured, state.measures, state.l, state.last)
+    )
     engine.insert(state.classes, "exchange/list_centres", measured=measured, measures=state.measures)
     engine.drop(moved, measured)
 
