@@ -122,10 +122,7 @@ def _domain(task: Task) -> _Domain:
     scales = task.engine.load(
         "scales",
         {"axis": "INTEGER", "levels": "INTEGER", "full_cost": "BIGINT", "scale": "BIGINT", "null_code": "INTEGER"},
-        [
-            (number, len(m.levels), m.full.value, m.axis.scale, m.axis.null_code)
-            for number, m in enumerate(measures, 1)
-        ],
+        [(number, len(m.levels), m.full.value, m.axis.scale, m.axis.null_code) for number, m in enumerate(measures, 1)],
     )
     columns = tuple(Level(f"level_{i}", Value(i)) for i in range(max(len(m.levels) for m in measures)))
     trees = [_tree(number, m, columns) for number, m in enumerate(measures, 1) if m.levels]
@@ -190,6 +187,7 @@ def _choose(
         positions=domain.positions,
         sensitive=task.encoded.sensitive[0],
         by_bucket=by_bucket,
+        simple=Value(SIMPLE),
     )
     boundaries = engine.materialise(
         "boundaries",

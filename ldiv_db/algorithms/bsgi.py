@@ -9,7 +9,7 @@ Definition 2); the number of classes is the largest possible (Theorem 1). Two wa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -96,7 +96,11 @@ class Bsgi(Algorithm):
                 grown = _incorporate_next(task, assigned)
                 engine.drop(assigned)
                 assigned = grown
-        search = {"select": self.options.select, "residue_rows": residue, "residue": self.options.residue}
+        search: dict[str, Any] = {
+            "select": self.options.select,
+            "residue_rows": residue,
+            "residue": self.options.residue,
+        }
         search |= {"exchange_rounds": len(rounds), "exchanges": list(rounds)}
         return Plan(assigned, l, feasible.notes, search)
 

@@ -17,7 +17,7 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.measures import Measure, drop_paths, measures_of
 from ldiv_db.templates import Identifier, Relation, Value
 
-#: Rounds end when one lowers the cost by less than this part of it.
+#: Rounds end when two in a row lower the cost by less than this part of it.
 LEAST_PART = 200
 #: The jitter of an order by cardinality, in thousandths of a place.
 JITTER = 4000
@@ -58,16 +58,18 @@ def exchange(task: Task, assigned: Relation, l: int, rounds: int) -> tuple[Relat
 
 
 def _run_rounds(task: Task, state: _State, rounds: int) -> list[int]:
-    """The exchanges made in each round, until one gains too little."""
+    """The exchanges made in each round, until two in a row gain too little: even and odd rounds pair differently."""
     orders = _Orders(task, state.measures)
     cost = int(task.engine.scalar("exchange/sum_costs", classes=state.classes))
     made: list[int] = []
+    gained_before = cost
     while len(made) < rounds:
         count, gain = _round(task, state, orders.order(len(made)), len(made) // 2 % 2)
         made.append(count)
-        if gain * LEAST_PART < cost:
-            break
         cost -= gain
+        if (gained_before + gain) * LEAST_PART < cost or cost == 0:
+            break
+        gained_before = gain
     return made
 
 
