@@ -22,15 +22,15 @@ from ldiv_db.encoded import Axis
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: Nodes of at most so many classes halve on their dearest quasi-identifier.
-SIMPLE = 4
+SIMPLE = 8
 #: While a node has more classes than this, what sensitive values force across a boundary is counted.
 FORCED = 64
 #: The boundaries of each quasi-identifier for which it is counted.
-RANKED = 4
+RANKED = 2
 #: Each side of a boundary has at least so many hundredths of the classes.
 PART = 8
 #: Levels allowed, in hundredths of those that halving takes: nodes may be uneven, but not for ever.
-DEPTH = 150
+DEPTH = 125
 #: A domain wider than GRAINS squared is counted in this many grains.
 GRAINS = 1024
 

@@ -28,7 +28,7 @@ class BsgiOptions(Options):
 
     select: Literal["bisect", "greedy"] = "bisect"
     residue: Literal["incorporate", "suppress"] = "incorporate"
-    exchange: int = Field(default=6, ge=0, le=100)
+    exchange: int = Field(default=4, ge=0, le=100)
 
 
 def most_classes(counts: Sequence[int], l: int) -> int:  # noqa: E741 - the field's name for it
