@@ -25,6 +25,8 @@ from ldiv_db.templates import Identifier, Relation, Value
 SIMPLE = 8
 #: While a node has more classes than this, what sensitive values force across a boundary is counted.
 FORCED = 64
+#: With so many rows, nodes that large are cut by counts; with fewer, ordering all rows is faster.
+MANY_ROWS = 200_000
 #: The boundaries of each quasi-identifier for which it is counted.
 RANKED = 2
 #: Each side of a boundary has at least so many hundredths of the classes.
@@ -61,10 +63,10 @@ class Tree:
 class Ends:
     """The aliases of a span's ends in a statement over boundaries."""
 
-    low: Identifier = Identifier("low")
-    high: Identifier = Identifier("high")
-    code: Identifier = Identifier("code")
-    next: Identifier = Identifier("next")
+    low: Identifier
+    high: Identifier
+    code: Identifier
+    next: Identifier
 
 
 @dataclass(frozen=True)
@@ -152,43 +154,41 @@ def _split(
 ) -> tuple[Relation, int]:
     """The next level, every node of two classes or more split in two, and the classes of its largest node.
 
-    `largest` is that of this level; no side of a boundary gets more than `most` classes.
+    `largest` is that of this level; no side of a boundary gets more than `most` classes. While nodes are
+    large the counts of their values tell for most rows which side they go to, and few need an order.
     """
-    engine = task.engine
-    splits = _choose(task, nodes, domain, l, largest, most)
-    halves = engine.materialise(
-        "node",
-        "bsgi/split_nodes",
+    engine, by_bucket = task.engine, largest > FORCED
+    holes = {"positions": domain.positions, "sensitive": task.encoded.sensitive[0]}
+    counts = engine.materialise(
+        "counts",
+        "bsgi/count_positions",
         nodes=nodes,
-        splits=splits,
-        positions=domain.positions,
-        sensitive=task.encoded.sensitive[0],
-        l=Value(l),
+        by_bucket=by_bucket,
+        simple=Value(1 if by_bucket else SIMPLE),
+        **holes,
     )
+    splits = _choose(task, counts, domain, l, by_bucket, most)
+    if by_bucket and task.encoded.row_count >= MANY_ROWS:
+        cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l))
+        halves = engine.materialise("node", "bsgi/split_cells", nodes=nodes, cells=cells, splits=splits, **holes)
+        engine.drop(cells)
+    else:
+        halves = engine.materialise("node", "bsgi/split_nodes", nodes=nodes, splits=splits, l=Value(l), **holes)
     left = engine.scalar("bsgi/find_most_classes", splits=splits)
-    engine.drop(nodes, splits)
+    engine.drop(nodes, counts, splits)
     return halves, left
 
 
 def _choose(
     task: Task,
-    nodes: Relation,
+    counts: Relation,
     domain: _Domain,
     l: int,  # noqa: E741
-    largest: int,
+    by_bucket: bool,
     most: int,
 ) -> Relation:
     """How each node splits, as (node, axis, classes, left_classes)."""
-    engine, by_bucket = task.engine, largest > FORCED
-    counts = engine.materialise(
-        "counts",
-        "bsgi/count_positions",
-        nodes=nodes,
-        positions=domain.positions,
-        sensitive=task.encoded.sensitive[0],
-        by_bucket=by_bucket,
-        simple=Value(SIMPLE),
-    )
+    engine = task.engine
     boundaries = engine.materialise(
         "boundaries",
         "bsgi/rank_boundaries",
@@ -196,7 +196,7 @@ def _choose(
         levels=domain.levels,
         scales=domain.scales,
         columns=domain.columns,
-        names=Ends(),
+        names=Ends(*map(Identifier, ("low", "high", "code", "next"))),
         l=Value(l),
         simple=Value(SIMPLE),
         part=Value(PART),
@@ -207,5 +207,5 @@ def _choose(
     if by_bucket:
         forced = engine.materialise("forced", "bsgi/count_forced", boundaries=boundaries, counts=counts)
     splits = engine.materialise("splits", "bsgi/choose_splits", boundaries=boundaries, forced=forced, l=Value(l))
-    engine.drop(counts, boundaries, *([forced] if forced else []))
+    engine.drop(boundaries, *([forced] if forced else []))
     return splits
