@@ -37,7 +37,7 @@ PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.", sho
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads the database may use; all if not given.")]
 Memory = Annotated[str | None, typer.Option(help="Memory the database may use, e.g. 4GB.")]
-Select = Annotated[Literal["bisect", "greedy"] | None, typer.Option(help="How classes are selected.")]
+Select = Annotated[Literal["bisect", "refine", "greedy"] | None, typer.Option(help="How classes are selected.")]
 L = Annotated[int | None, typer.Option("--l", min=2, help="The l of the policy: the size of its classes.")]
 
 

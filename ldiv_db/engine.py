@@ -162,6 +162,11 @@ class Engine:
             with suppress(duckdb.Error):  # the first error is the one to report
                 self.connection.execute(f"DETACH {Identifier(name).sql()}")
 
+    def delete_listed(self, target: Relation, column: Identifier, listed: Relation) -> None:
+        """Delete the rows of `target` whose `column` has a value that `listed` has in the same column."""
+        name = column.sql()
+        self.execute(f"DELETE FROM {target.sql()} WHERE {name} IN (SELECT {name} FROM {listed.sql()})")
+
     # -- statements of floor 0 ---------------------------------------------------------------------
 
     def execute(self, sql: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:

@@ -33,6 +33,11 @@ def literal(text: str) -> str:
     return exp.Literal.string(text).sql(dialect=DIALECT)
 
 
+@functools.lru_cache(maxsize=4096)
+def _quote(name: str) -> str:
+    return exp.to_identifier(name, quoted=True).sql(dialect=DIALECT)
+
+
 @dataclass(frozen=True)
 class Identifier:
     """A column name, of any characters."""
@@ -40,7 +45,7 @@ class Identifier:
     name: str
 
     def sql(self) -> str:
-        return exp.to_identifier(self.name, quoted=True).sql(dialect=DIALECT)
+        return _quote(self.name)
 
 
 @dataclass(frozen=True)

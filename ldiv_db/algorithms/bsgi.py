@@ -1,18 +1,22 @@
 """BSGI: bucketize by sensitive value, select rows of different buckets into classes, incorporate the rest.
 
 Every class takes l rows of l different sensitive values, so it is unique distinct l-diverse (Ye et al.,
-Definition 2); the number of classes is the largest possible (Theorem 1). Two ways to select:
+Definition 2); the number of classes is the largest possible (Theorem 1). Three ways to select:
 `bisect` splits the table in halves that keep this possible, a few statements a level (`bisection`);
-`greedy` is the paper's procedure, one class after the other (`selection`).
+`refine` splits where values part (`boundaries`) and then exchanges rows between near classes (`exchange`),
+slower and with less loss; `greedy` is the paper's procedure, one class after the other (`selection`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
-from ldiv_db.algorithms import bisection, selection
+from pydantic import Field
+
+from ldiv_db.algorithms import bisection, boundaries, selection
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.exchange import exchange
 from ldiv_db.encoded import Encoded
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.recode import plan_recoding
@@ -21,10 +25,11 @@ from ldiv_db.templates import Relation, Value
 
 
 class BsgiOptions(Options):
-    """How BSGI selects, and what becomes of rows that no class could take."""
+    """How BSGI selects, what becomes of rows that no class could take, the most rounds of exchanges in `refine`."""
 
-    select: Literal["bisect", "greedy"] = "bisect"
+    select: Literal["bisect", "refine", "greedy"] = "bisect"
     residue: Literal["incorporate", "suppress"] = "incorporate"
+    exchange: int = Field(default=4, ge=0, le=100)
 
 
 def most_classes(counts: Sequence[int], l: int) -> int:  # noqa: E741 - the field's name for it
@@ -81,17 +86,26 @@ class Bsgi(Algorithm):
         feasible = self.check(task)
         engine, encoded, l = task.engine, task.encoded, feasible.l  # noqa: E741
         counts = encoded.sensitive[0].distribution.counts
+        rounds: tuple[int, ...] = ()
         if self.options.select == "greedy":
             assigned = selection.select(task, l, feasible.classes)
-        else:
+        elif self.options.select == "bisect":
             assigned = bisection.bisect(task, quotas(counts, l), l, feasible.classes)
+        else:
+            assigned = boundaries.split(task, quotas(counts, l), l, feasible.classes)
+            assigned, rounds = exchange(task, assigned, l, self.options.exchange)
         residue = encoded.row_count - feasible.classes * l
         if residue and self.options.residue == "incorporate":
             for _ in range(residue):
                 grown = _incorporate_next(task, assigned)
                 engine.drop(assigned)
                 assigned = grown
-        search = {"select": self.options.select, "residue_rows": residue, "residue": self.options.residue}
+        search: dict[str, Any] = {
+            "select": self.options.select,
+            "residue_rows": residue,
+            "residue": self.options.residue,
+        }
+        search |= {"exchange_rounds": len(rounds), "exchanges": list(rounds)}
         return Plan(assigned, l, feasible.notes, search)
 
 

@@ -15,6 +15,7 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db import migrate, taxonomy, taxonomy_sources
+from ldiv_db.algorithms import boundaries
 from ldiv_db.engine import Engine
 from ldiv_db.errors import TemplateError
 from ldiv_db.profile import profile_table
@@ -31,7 +32,7 @@ from ldiv_db.templates import (
     template_text,
 )
 
-FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "profile"}
+FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile"}
 TEMPLATES = all_templates()
 
 
@@ -114,7 +115,23 @@ def statements():
         for keys in (["town"], ["town", "secret"]):
             profile_table(engine, source, keys)
         make_skeleton(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
+    with duckdb.connect() as con:
+        refine(con, listener)
+    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as con:
+        for name, value in {"FORCED": 1, "MANY_ROWS": 0, "GRAINS": 4}.items():  # what only large tables reach
+            patch.setattr(boundaries, name, value)
+        refine(con, listener)
     return list(recorded.values())
+
+
+def refine(con, listener):
+    """A run that splits at boundaries and exchanges, with numbers and a tree."""
+    rows = [(i * 7 % 41, "abcd"[i % 4] + str(i % 9), "uvwxyz"[i * 5 % 6]) for i in range(240)]
+    fill(con, "source", {"age": "INTEGER", "zip": "VARCHAR", "secret": "VARCHAR"}, rows)
+    keys = {"age": {"numeric": True}, "zip": {"taxonomy": {"prefix": [2, 1]}}}
+    policy = {"source": "source", "target": "released", "sensitive": ["secret"], "quasi_identifiers": keys}
+    algorithm = {"name": "bsgi", "select": "refine"}
+    ldiv_db.run(con, policy | {"require": [{"distinct": 3}], "algorithm": algorithm}, listener=listener)
 
 
 def run_all_requirements(con, listener):
