@@ -24,7 +24,7 @@ COST_UNIT = 10**6
 #: How far the order of ties is turned from one class to the next, lest all classes want the same of equal rows.
 TIE_STRIDE = 7919
 #: The most classes grown side by side, and rows ranked for each.
-BATCH, RANKED = 48, 16
+BATCH, RANKED = 64, 16
 _SMALLEST_BATCH = 8
 
 
@@ -191,7 +191,10 @@ def _grow_batch(
     for class_id, row_id in engine.rows("bsgi/list_first_rows", grown=grown):
         batch.choose(class_id, [row_id])
     for step in range(2, l + 1):
-        chosen = _choose_step(task, pool, grown, step, batch)
+        picks = _choose_step(task, pool, grown, step, batch)
+        if step == l:
+            break
+        chosen = engine.load("chosen", {"class_id": "BIGINT", "row_id": "BIGINT"}, picks)
         larger = engine.materialise(
             "grown", "bsgi/grow_classes_by", rows=pool.free, chosen=chosen, grown=grown, ways=pool.ways
         )
@@ -201,8 +204,8 @@ def _grow_batch(
     return batch
 
 
-def _choose_step(task: Task, pool: Pool, grown: Relation, step: int, batch: _Batch) -> Relation:
-    """The row that each class takes in this step, as a TEMP table (class_id, row_id)."""
+def _choose_step(task: Task, pool: Pool, grown: Relation, step: int, batch: _Batch) -> list[tuple[int, int]]:
+    """The row that each class takes in this step, as (class_id, row_id)."""
     ranked = task.engine.rows(
         "bsgi/rank_candidates",
         rows=pool.free,
@@ -210,12 +213,12 @@ def _choose_step(task: Task, pool: Pool, grown: Relation, step: int, batch: _Bat
         grown=grown,
         ways=pool.ways,
         step=Value(step),
+        end=Value(batch.end),  # later classes are given up already
         modulus=Value(task.encoded.row_count + 1),
         stride=Value(TIE_STRIDE),
         ranked=Value(RANKED),
     )
-    chosen = [
+    return [
         (class_id, batch.choose(class_id, [row_id for _, row_id in rows]))
         for class_id, rows in itertools.groupby(ranked, key=lambda row: row[0])
     ]
-    return task.engine.load("chosen", {"class_id": "BIGINT", "row_id": "BIGINT"}, chosen)
