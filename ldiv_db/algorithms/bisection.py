@@ -19,7 +19,7 @@ SPREAD_UNIT = 10**6
 def bisect(task: Task, quotas: list[int], l: int, classes: int) -> Relation:  # noqa: E741 - the field's name for it
     """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size."""
     engine = task.engine
-    nodes = _root(task, quotas, classes)
+    nodes = fill_root(task, quotas, classes)
     levels = (classes - 1).bit_length()
     for level in range(levels):
         task.progress(level, levels)
@@ -32,7 +32,7 @@ def bisect(task: Task, quotas: list[int], l: int, classes: int) -> Relation:  # 
     return assigned
 
 
-def _root(task: Task, quotas: list[int], classes: int) -> Relation:
+def fill_root(task: Task, quotas: list[int], classes: int) -> Relation:
     """The rows that are selected, all in one node; which rows of a bucket stay out is drawn by the seed."""
     engine, encoded = task.engine, task.encoded
     sensitive = encoded.sensitive[0]

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.bisection import fill_root
 from ldiv_db.algorithms.measures import Level, Measure, drop_paths, measures_of
 from ldiv_db.encoded import Axis
 from ldiv_db.templates import Identifier, Relation, Value
@@ -81,7 +82,7 @@ class _Domain:
 def split(task: Task, quotas: list[int], l: int, classes: int) -> Relation:  # noqa: E741 - the field's name for it
     """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size."""
     engine = task.engine
-    nodes = _root(task, quotas, classes)
+    nodes = fill_root(task, quotas, classes)
     settled = engine.materialise("settled", "bsgi/settle_nodes", nodes=nodes)
     domain = _domain(task)
     halvings = (classes - 1).bit_length()
@@ -95,26 +96,6 @@ def split(task: Task, quotas: list[int], l: int, classes: int) -> Relation:  # n
     assigned = engine.materialise("assigned", "bsgi/number_classes", settled=settled)
     engine.drop(nodes, settled, domain.levels, domain.scales)
     return assigned
-
-
-def _root(task: Task, quotas: list[int], classes: int) -> Relation:
-    """The rows that are selected, all in one node; which rows of a bucket stay out is drawn by the seed."""
-    engine, encoded = task.engine, task.encoded
-    sensitive = encoded.sensitive[0]
-    buckets = engine.load("quotas", {"place": "BIGINT", "quota": "BIGINT"}, list(enumerate(quotas, 1)))
-    root = engine.materialise(
-        "node",
-        "bsgi/fill_root",
-        rows=encoded.rows,
-        dictionary=sensitive.dictionary,
-        quotas=buckets,
-        axes=encoded.axes,
-        sensitive=sensitive,
-        seed=Value(task.seed),
-        classes=Value(classes),
-    )
-    engine.drop(buckets)
-    return root
 
 
 def _domain(task: Task) -> _Domain:
