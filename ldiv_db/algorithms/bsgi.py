@@ -17,6 +17,7 @@ from pydantic import Field
 from ldiv_db.algorithms import bisection, boundaries, selection
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.exchange import exchange
+from ldiv_db.algorithms.measures import drop_paths, measures_of
 from ldiv_db.encoded import Encoded
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.recode import plan_recoding
@@ -92,8 +93,10 @@ class Bsgi(Algorithm):
         elif self.options.select == "bisect":
             assigned = bisection.bisect(task, quotas(counts, l), l, feasible.classes)
         else:
-            assigned = boundaries.split(task, quotas(counts, l), l, feasible.classes)
-            assigned, rounds = exchange(task, assigned, l, self.options.exchange)
+            measures = measures_of(task)
+            assigned = boundaries.split(task, measures, quotas(counts, l), l, feasible.classes)
+            assigned, rounds = exchange(task, measures, assigned, l, self.options.exchange)
+            drop_paths(task, measures)
         residue = encoded.row_count - feasible.classes * l
         if residue and self.options.residue == "incorporate":
             for _ in range(residue):

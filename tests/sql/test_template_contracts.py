@@ -126,7 +126,8 @@ def statements():
 
 def refine(con, listener):
     """A run that splits at boundaries and exchanges, with numbers and a tree."""
-    rows = [(i * 7 % 41, "abcd"[i % 4] + str(i % 9), "uvwxyz"[i * 5 % 6]) for i in range(240)]
+    draw = random.Random(1)
+    rows = [(draw.randrange(60), draw.choice("abcd") + str(draw.randrange(9)), "uvwxyz"[i % 6]) for i in range(600)]
     fill(con, "source", {"age": "INTEGER", "zip": "VARCHAR", "secret": "VARCHAR"}, rows)
     keys = {"age": {"numeric": True}, "zip": {"taxonomy": {"prefix": [2, 1]}}}
     policy = {"source": "source", "target": "released", "sensitive": ["secret"], "quasi_identifiers": keys}
