@@ -7,6 +7,7 @@ run alone. The children are this module, called with one JSON argument.
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,8 @@ from ldiv_db.policy import Policy, parse_policy
 from ldiv_db.run import run
 from ldiv_db.templates import Identifier, Relation, Value, resource_folder
 
+#: The sizes that are timed unless others are asked for.
+SIZES = (10_000, 30_162, 100_000, 300_000, 1_000_000)
 #: Randomness is arithmetic modulo this prime; cubing permutes the numbers below it.
 PRIME = 2_147_483_579
 #: Copies go round the originals in steps of this size, a prime, so that few copies are a fair sample too.
@@ -54,7 +57,7 @@ class Redrawn:
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """What a run on `case.rows` rows took: rows, l, seconds, rows_per_second, peak_memory_mb, lm_mean, classes, ...
+    """What a run on `case.rows` rows took: rows, l, seconds, ns_per_n_log_n, rows_per_second, peak_memory_mb, lm_mean, classes, ...
 
     Raises LdivError if a child fails, with what it said and its exit code.
     """
@@ -65,13 +68,14 @@ def measure(case: Case) -> dict[str, Any]:
 
 def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """The headings and rows of a table of results, for people."""
-    headings = ["rows", "l", "select", "seconds", "rows/s", "peak MB", "mean LM", "classes"]
+    headings = ["rows", "l", "select", "seconds", "ns/(n log n)", "rows/s", "peak MB", "mean LM", "classes"]
     rows = [
         [
             f"{found['rows']:,}",
             str(found["l"]),
             found["select"],
             f"{found['seconds']:.2f}",
+            f"{found['ns_per_n_log_n']:,.0f}",
             f"{found['rows_per_second']:,.0f}",
             f"{found['peak_memory_mb']:,.0f}",
             f"{found['lm_mean']:.4f}",
@@ -148,6 +152,7 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
         "select": case.select,
         "threads": case.threads,
         "seconds": seconds,
+        "ns_per_n_log_n": seconds * 1e9 / (case.rows * math.log2(max(case.rows, 2))),
         "rows_per_second": case.rows / seconds,
         "peak_memory_mb": peak_memory(),
         "lm_mean": result.loss.lm_mean,

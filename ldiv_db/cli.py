@@ -238,7 +238,9 @@ def bench_group() -> None:
 
 @bench_app.command("bsgi")
 def bench_command(
-    rows: Annotated[list[int], typer.Option(min=1, help="How many rows; may be repeated.", show_default=False)],
+    rows: Annotated[
+        list[int] | None, typer.Option(min=1, help="How many rows; may be repeated. 10,000 to a million if not given.")
+    ] = None,
     l: L = 4,  # noqa: E741
     select: Select = "bisect",
     threads: Annotated[int, typer.Option(min=1, help="Threads the database may use.")] = 2,
@@ -247,12 +249,14 @@ def bench_command(
 ) -> None:
     """Time BSGI on rows made from Adult: copies of real rows, in each a random number of QIs redrawn.
 
+    Seconds are those of the run, the next column divides them by n log n: it does not grow with the rows.
+
     \b
     Examples:
       ldiv bench bsgi --rows 100000 --rows 1000000
       ldiv bench bsgi --rows 10000 --select greedy --json
     """
-    cases = [bench.Case(count, l or 4, select or "bisect", threads, memory_limit) for count in rows]
+    cases = [bench.Case(count, l or 4, select or "bisect", threads, memory_limit) for count in rows or bench.SIZES]
     found: list[dict[str, Any]] = []
     for case in cases:
         typer.echo(f"{case.rows:,} rows …", err=True)
