@@ -249,7 +249,7 @@ def bench_command(
 ) -> None:
     """Time BSGI on rows made from Adult: copies of real rows, in each a random number of QIs redrawn.
 
-    Seconds are those of the run, the next column divides them by n log n: it does not grow with the rows.
+    Seconds are those of the run, the next column divides them by n log n.
 
     \b
     Examples:
