@@ -51,13 +51,13 @@ def _class_id(policy: Policy) -> list[str]:
 
 
 def release_types(policy: Policy, columns: Sequence[Column]) -> dict[str, str]:
-    """The type of every column of a release of a source with `columns`, by its name in lower case."""
-    sources = {column.name.lower(): column.type for column in columns}
-    types = {name.lower(): sources[name.lower()] for name in [*policy.sensitive, *policy.keep]}
+    """The type of every column of a release of a source with `columns`, in their order."""
+    types = {column.name.lower(): column.type for column in columns}
+    found = dict.fromkeys(_class_id(policy), "BIGINT")
     for name, form in forms(policy).items():
-        kind = sources[name.lower()] if form == "bounds" else "VARCHAR"
-        types |= {column.lower(): kind for column in columns_as(name, form)}
-    return types | ({CLASS_ID: "BIGINT"} if policy.publishes_class_id else {})
+        kind = types[name.lower()] if form == "bounds" else "VARCHAR"
+        found |= dict.fromkeys(columns_as(name, form), kind)
+    return found | {name: types[name.lower()] for name in [*policy.sensitive, *policy.keep]}
 
 
 def name_clashes(policy: Policy) -> Iterator[Problem]:

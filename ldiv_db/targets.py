@@ -89,7 +89,7 @@ class TablePlace(Place):
 
     def _compare(self, columns: list[Column]) -> None:
         """Refuse to append where a column is missing, is too many, or has another type."""
-        ours = release_types(self.policy, columns)
+        ours = {name.lower(): kind for name, kind in release_types(self.policy, columns).items()}
         theirs = {column.name.lower(): column.type for column in columns_of(self.engine, self.table)}
         problems = [
             Problem(
