@@ -13,6 +13,7 @@ from ldiv_db import catalog, migrate
 from ldiv_db.audit import Audit, audit_table, require_good
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
+from ldiv_db.errors import AuditError
 from ldiv_db.policy import Policy
 from ldiv_db.published import class_columns, release_columns
 from ldiv_db.recode import Recoding, published_rows
@@ -67,6 +68,12 @@ class Draft:
         return published_rows(
             self.engine, self.encoded, self.recoding, policy.seed, policy.publishes_class_id, last_class
         )
+
+    def require_rows(self, found: int) -> None:
+        """Raise AuditError if what was written has not the rows to be published: an audit does not miss a class."""
+        expected = int(self.engine.scalar("input/count_rows", rows=self.recoding.assigned))
+        if found != expected:
+            raise AuditError(f"{found:,} rows were written in place of the {expected:,} to be published")
 
     def audit(self, published: Relation | FileRelation) -> list[Audit]:
         """The audits of what was written; raises AuditError if it fails the policy."""
