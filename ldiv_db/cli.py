@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldiv_db import bench, migrate, report
+from ldiv_db.cli_bench_audit import bench_audit_command
 from ldiv_db.cli_check import check_command
 from ldiv_db.cli_profile import profile_command
 from ldiv_db.cli_taxonomy import taxonomy_app
@@ -193,6 +194,9 @@ def _name(migration: migrate.Migration) -> str:
 @bench_app.callback()
 def bench_group() -> None:
     """Time runs on made-up rows."""
+
+
+bench_app.command("audit")(bench_audit_command)
 
 
 @bench_app.command("bsgi")
