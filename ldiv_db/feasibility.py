@@ -12,19 +12,21 @@ from contextlib import contextmanager
 
 from ldiv_db.encoded import Encoded, SensitiveAxis
 from ldiv_db.engine import Engine
-from ldiv_db.errors import InfeasibleError
+from ldiv_db.errors import InfeasibleError, PolicyError
 from ldiv_db.requirements import Classes, Requirement, judge
 
 
 @contextmanager
 def explained(engine: Engine, encoded: Encoded, requirements: Mapping[str, Sequence[Requirement]]) -> Iterator[None]:
-    """Adds to an InfeasibleError which requirements are to blame."""
+    """Adds to an error which requirements are to blame; a policy that no table of these rows meets is infeasible."""
     try:
         yield
-    except InfeasibleError as error:
+    except (InfeasibleError, PolicyError) as error:
         reasons = [
             reason for axis in encoded.sensitive for reason in explain(engine, axis, requirements[axis.column.name])
         ]
+        if not reasons:
+            raise
         raise InfeasibleError("\n".join([*reasons, str(error)])) from error
 
 

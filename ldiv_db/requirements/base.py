@@ -75,6 +75,9 @@ class Requirement:
     #: Whether the union of two good classes is good: then the whole table as one class is the best there can be.
     monotone: ClassVar[bool] = True
 
+    #: Whether the class that reaches the most is the worst: shares, ratios and distances.
+    most_is_worst: ClassVar[bool] = False
+
     others_known: bool = field(default=False, kw_only=True)
 
     @classmethod

@@ -116,7 +116,7 @@ class EntropyL(Requirement):
         return math.ceil(self.l)
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
-        return f"l: {rounded(reached or 1, 3)}"
+        return f"l: {rounded((reached or 1) * (1 + TOLERANCE), 3)}"
 
     def nearest_at(self, size: int) -> str:
         return f"l: {size}"
@@ -133,6 +133,7 @@ class RecursiveCL(Requirement):
     """Recursive (c,l)-diversity: `r_1 < c (r_l + ... + r_m)`, counts in falling order (Machanavajjhala et al. 2006)."""
 
     name = "recursive"
+    most_is_worst = True
     fields = {"c": positive, "l": whole}  # noqa: RUF012
     relations = ("sizes",)
     c: Decimal
@@ -188,6 +189,7 @@ class AlphaK(Requirement):
     """(alpha,k)-anonymity: `|G| >= k` and no sensitive value in more than `alpha |G|` rows (Wong et al. 2006)."""
 
     name = "alpha_k"
+    most_is_worst = True
     fields = {"alpha": share, "k": whole}  # noqa: RUF012
     alpha: Decimal
     k: int
@@ -215,6 +217,7 @@ class Threshold(Requirement):
     """
 
     name = "threshold"
+    most_is_worst = True
     fields = {}  # noqa: RUF012 - its parameters are named by values
     relations = ("histogram",)
     default: Decimal

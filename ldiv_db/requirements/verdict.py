@@ -40,7 +40,7 @@ class Verdict:
 def judge(engine: Engine, requirement: Requirement, classes: Classes, watch: Watch | None = None) -> Verdict:
     """The verdict on one requirement over the classes of a published table."""
     measures = requirement.measure(engine, classes)
-    summary = engine.record("audit/summarise_measures", measures=measures)
+    summary = engine.record("audit/summarise_measures", measures=measures, most_is_worst=requirement.most_is_worst)
     if watch is not None:
         watch(requirement, classes, measures)
     engine.drop(measures)

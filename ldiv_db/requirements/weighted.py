@@ -139,6 +139,7 @@ class RecursiveAlpha(_OverCategories):
     """Recursive (c,l,alpha)-diversity: distinct (l,alpha), and recursive (c,l) over the categories."""
 
     name = "recursive_alpha"
+    most_is_worst = True
     fields = {"c": positive, "l": whole, "alpha": not_negative}  # noqa: RUF012
     c: Decimal = Decimal(1)
 
