@@ -193,16 +193,7 @@ def test_values_and_labels_are_shown_on_request_alone(bed3: Any) -> None:
 
 
 def test_known_attributes_are_no_labels(bed3: Any) -> None:
-    words = (
-        "--sensitive",
-        "salary",
-        "--require",
-        "disease=k:2",
-        "--others-known",
-        "--violations",
-        "--labels",
-        "--json",
-    )
+    words = ("--sensitive", "salary", "--require", "disease=k:2", "--others-known", "--violations", "--labels")
     assert all("salary" not in row for row in check(bed3, *words, "--json").json["violations"])
 
 
