@@ -11,10 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ldiv_db import audit
-from ldiv_db.audit import Audit
+from pydantic import ValidationError
+
+from ldiv_db.audit import Audit, Suppressed
+from ldiv_db.check import Question
+from ldiv_db.check import check as check_table
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.policy_parts import Sensitive, read_requirement
 from ldiv_db.profile import Profile, profile_table
 from ldiv_db.requirements import RequirementSpec, parse_requirement
 from ldiv_db.run import resolve_source
@@ -24,21 +28,25 @@ def check(
     con: Any,
     table: str,
     qi: Sequence[str],
-    sensitive: str | Sequence[str],
+    sensitive: str | Sequence[str] | Mapping[str, Any],
     require: Iterable[str | Mapping[str, Any]],
     class_column: str | None = None,
+    suppressed: Suppressed = "judge",
 ) -> list[Audit]:
     """The audits of a table, view or data file, one a sensitive column: do all its classes meet `require`?
 
     A class is the rows with equal `qi`, NULL being a value; `class_column` tells classes apart as well. A
-    requirement is written `"distinct:3"` or `{"distinct": 3}`. Every Audit has `holds`, `classes`, `rows`
+    requirement is written `"distinct:3"` or as in a policy, `{"distinct": 3, "sensitive": "disease"}`. `sensitive`
+    may be a mapping, as in a policy, to `categories`, `weights` and `taxonomy`. `suppressed` says what becomes of
+    rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL. Every Audit has `holds`, `classes`, `rows`
     and its `verdicts`; nothing is raised if one fails. Raises PolicyError for a table or columns that do
     not exist and for requirements that are none, DatabaseError if the database refuses.
     """
     specs = read_requirements([require] if isinstance(require, str | Mapping) else require)
     with _engine(con) as engine:
         relation = resolve_source(engine, table, Path(), "table")
-        return audit.check(engine, relation, _names(qi), _names(sensitive), specs, class_column)
+        question = Question(_names(qi), read_sensitive(sensitive), specs, class_column, suppressed)
+        return check_table(engine, relation, question)
 
 
 def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: str | Sequence[str] = ()) -> Profile:
@@ -72,7 +80,23 @@ def read_requirements(written: Iterable[str | Mapping[str, Any]]) -> list[Requir
 def _of_mapping(item: Any) -> list[RequirementSpec]:
     if not isinstance(item, Mapping) or not item:
         raise ValueError("a requirement is written 'distinct:3' or {'distinct': 3}")
+    if {"sensitive", "others_known"} & set(item):
+        return [read_requirement(item)]
     return [RequirementSpec(str(name), argument) for name, argument in item.items()]
+
+
+def read_sensitive(written: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Sensitive]:
+    """The sensitive attributes as written: a name, names, or a mapping of names to what a policy says of them."""
+    settings = written if isinstance(written, Mapping) else dict.fromkeys(_names(written))
+    found, problems = {}, []
+    for name, setting in settings.items():
+        try:
+            found[name] = Sensitive.model_validate(setting or {})
+        except ValidationError as error:
+            problems += [Problem(f"sensitive.{name}", str(item["msg"])) for item in error.errors()]
+    if problems:
+        raise PolicyError(problems)
+    return found
 
 
 def _names(columns: str | Sequence[str]) -> list[str]:

@@ -8,16 +8,17 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ldiv_db import audit, bench, catalog, migrate, report
-from ldiv_db.api import read_requirements
+from ldiv_db import bench, migrate, report
+from ldiv_db.cli_bench_audit import bench_audit_command
+from ldiv_db.cli_check import check_command
 from ldiv_db.cli_profile import profile_command
 from ldiv_db.cli_taxonomy import taxonomy_app
-from ldiv_db.console import Guarded, Shown, opened, print_json, printer, split_names
+from ldiv_db.console import Guarded, Shown, opened, print_json, printer
 from ldiv_db.demo import demonstrate, print_demo
 from ldiv_db.engine import Engine, Settings
 from ldiv_db.policy import read_policy
 from ldiv_db.preview import describe_plan, print_plan
-from ldiv_db.run import Listener, plan, resolve_source, run, versions
+from ldiv_db.run import Listener, plan, run, versions
 from ldiv_db.templates import Statement
 
 app = typer.Typer(
@@ -156,48 +157,7 @@ def plan_command(
         print_plan(printer(), document)
 
 
-@app.command("check")
-def check_command(
-    database: Database,
-    table: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
-    qi: Annotated[
-        list[str],
-        typer.Option(help="Quasi-identifiers, comma-separated or repeated.", show_default=False),
-    ],
-    sensitive: Annotated[list[str], typer.Option(help="A sensitive attribute; may be repeated.", show_default=False)],
-    require: Annotated[
-        list[str], typer.Option(help="name:value, e.g. distinct:3; may be repeated.", show_default=False)
-    ],
-    class_column: Annotated[
-        str | None, typer.Option("--class", help="A column of class ids that tells classes apart as well.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Audit any table: do all its classes meet the requirements?
-
-    A class is the rows with equal quasi-identifiers, NULL being a value like any other.
-
-    Requirements: k:5, distinct:3, unique_distinct:3, frequency:2.5, threshold:0.5,HIV=0.1. The exit code
-    is 1 if one fails. DATABASE may be :memory: if TABLE is a file. A --qi that is a column's whole name is
-    not split at commas.
-
-    \b
-    Examples:
-      ldiv check warehouse.duckdb published.patients --qi age,sex --sensitive disease --require distinct:3
-      ldiv check :memory: release.parquet --qi age --qi sex --sensitive disease --require k:5 --require frequency:2
-    """
-    specs = read_requirements(require)
-    with opened(database, read_only=True) as connection:
-        engine = Engine(connection)
-        relation = resolve_source(engine, table, Path(), "table")
-        names = {column.name.lower() for column in catalog.columns_of(engine, relation)}
-        audits = audit.check(engine, relation, split_names(qi, names), sensitive, specs, class_column)
-    holds = all(found.holds for found in audits)
-    if json:
-        print_json({"table": table, "holds": holds, "audits": [found.as_dict() for found in audits]})
-    else:
-        report.print_audits(printer(), audits)
-    raise typer.Exit(0 if holds else 1)
+app.command("check")(check_command)
 
 
 @app.command("migrate")
@@ -234,6 +194,9 @@ def _name(migration: migrate.Migration) -> str:
 @bench_app.callback()
 def bench_group() -> None:
     """Time runs on made-up rows."""
+
+
+bench_app.command("audit")(bench_audit_command)
 
 
 @bench_app.command("bsgi")

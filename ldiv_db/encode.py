@@ -14,7 +14,8 @@ from ldiv_db.catalog import Column
 from ldiv_db.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError, InfeasibleError, PolicyError, Problem, nearest
-from ldiv_db.policy import Policy, QuasiIdentifier, TaxonomySpec
+from ldiv_db.policy import Policy, QuasiIdentifier
+from ldiv_db.policy_parts import TaxonomySpec
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.taxonomy_sources import Level

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from ldiv_db import catalog, migrate
-from ldiv_db.audit import Audit, audit_table, require_good
+from ldiv_db.audit import Audit, Subject, audit_table, require_good
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError
 from ldiv_db.policy import Policy
-from ldiv_db.published import class_columns, release_columns
+from ldiv_db.published import class_id_columns, identifying_columns, release_columns
 from ldiv_db.recode import Recoding, published_rows
 from ldiv_db.report import Result
-from ldiv_db.requirements import Requirement
+from ldiv_db.requirements import Requirement, plain
 from ldiv_db.templates import FileRelation, Identifier, Relation
 
 #: What the ledger says of a release: its file is whole and about to be moved into place; it is in place.
@@ -55,7 +55,7 @@ class Draft:
     policy: Policy
     encoded: Encoded
     recoding: Recoding
-    requirements: Sequence[Requirement]
+    requirements: Mapping[str, Sequence[Requirement]]
 
     @property
     def columns(self) -> list[str]:
@@ -77,9 +77,13 @@ class Draft:
 
     def audit(self, published: Relation | FileRelation) -> list[Audit]:
         """The audits of what was written; raises AuditError if it fails the policy."""
-        columns = class_columns(self.policy)
-        names = [attribute.column.name for attribute in self.encoded.sensitive]
-        audits = [audit_table(self.engine, published, columns, name, self.requirements) for name in names]
+        labels, ids = identifying_columns(self.policy), class_id_columns(self.policy)
+        subject = Subject(published, labels, ids, suppressed=self.policy.suppressed)
+        names = list(self.requirements)
+        audits = [
+            audit_table(self.engine, subject, name, wanted, [other for other in names if other != name])
+            for name, wanted in self.requirements.items()
+        ]
         require_good(audits)
         return audits
 
@@ -110,13 +114,13 @@ def record_run(engine: Engine, result: Result, status: str) -> None:
     rows = [
         (
             result.run_id,
-            verdict["name"],
-            # Thresholds are keyed by sensitive values, which the ledger never holds.
-            json.dumps({k: v for k, v in verdict["parameters"].items() if k in ("k", "l", "default")}),
-            verdict["holds"],
-            verdict["worst"],
+            verdict.requirement.name,
+            json.dumps({k: plain(v) for k, v in verdict.requirement.shown.items()}),
+            verdict.holds,
+            verdict.worst,
         )
-        for verdict in result.requirements
+        for audit in result.audits
+        for verdict in audit.verdicts
     ]
     engine.append(catalog.catalog_table("run_requirement"), _REQUIREMENT_COLUMNS, rows)
 

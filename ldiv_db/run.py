@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -14,18 +14,21 @@ from typing import Any
 from ldiv_db import catalog
 from ldiv_db.algorithms import ALGORITHMS, Algorithm, Task
 from ldiv_db.algorithms.base import Feasibility, Progress
-from ldiv_db.audit import Audit
+from ldiv_db.audit import Audit, refuse_unlisted
 from ldiv_db.catalog import columns_of, qualify
 from ldiv_db.encode import Encoder
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine, Step, database_version
 from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.feasibility import explained
 from ldiv_db.loss import measure_recoding
 from ldiv_db.policy import Policy, check_columns, parse_policy
 from ldiv_db.published import forms
 from ldiv_db.recode import plan_recoding
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
+from ldiv_db.requirements import Requirement
+from ldiv_db.sensitive import read_attributes, resolve_all
 from ldiv_db.targets import Place, place_of
 from ldiv_db.templates import FileRelation, Relation, Statement
 
@@ -48,6 +51,7 @@ class Preparation:
     task: Task
     feasibility: Feasibility
     place: Place
+    requirements: Mapping[str, Sequence[Requirement]]
 
     @property
     def encoded(self) -> Encoded:
@@ -87,7 +91,7 @@ def run(
                 notes=plan.notes,
             )
 
-        draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.task.requirements)
+        draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
         return ready.place.publish(draft, run_id, describe)
 
 
@@ -126,12 +130,18 @@ def _prepared(
     check_columns(policy, columns)
     place = place_of(engine, policy, Path(folder))
     place.check(source, columns)
+    attributes = read_attributes(engine, policy.sensitive, columns, Path(folder))
     encoded = Encoder(engine, policy, columns, Path(folder)).encode(source)
-    distribution = encoded.sensitive[0].distribution
-    requirements = [spec.resolve(distribution) for spec in policy.require]
+    requirements = resolve_all(
+        policy.require, attributes, {axis.column.name: axis.distribution for axis in encoded.sensitive}
+    )
+    for axis in encoded.sensitive:
+        refuse_unlisted(engine, axis.column.name, requirements[axis.column.name], axis.dictionary)
     progress = listener.on_progress if listener else Listener().on_progress
-    task = Task(engine, encoded, requirements, policy.seed, progress)
-    yield Preparation(policy, algorithm, task, algorithm.check(task), place)
+    task = Task(engine, encoded, [r for wanted in requirements.values() for r in wanted], policy.seed, progress)
+    with explained(engine, encoded, requirements):
+        feasible = algorithm.check(task)
+    yield Preparation(policy, algorithm, task, feasible, place, requirements)
 
 
 def make_algorithm(policy: Policy) -> Algorithm:

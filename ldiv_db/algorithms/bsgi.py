@@ -113,8 +113,19 @@ class Bsgi(Algorithm):
 
 
 def class_size(task: Task) -> int:
-    """The l of a task: the smallest class of different sensitive values that meets every requirement, at least 2."""
-    return max([2, *(requirement.unique_class_size() for requirement in task.requirements)])
+    """The l of a task: the smallest class of different sensitive values that meets every requirement, at least 2.
+
+    Raises PolicyError for requirements that no size promises.
+    """
+    sizes = {requirement: requirement.unique_class_size() for requirement in task.requirements}
+    problems = [
+        Problem("require", f"bsgi cannot promise {requirement.label}: different sensitive values are not enough for it")
+        for requirement, size in sizes.items()
+        if size is None
+    ]
+    if problems:
+        raise PolicyError(problems)
+    return max([2, *(size for size in sizes.values() if size is not None)])
 
 
 def _too_few_values(distribution: Distribution, l: int) -> str:  # noqa: E741

@@ -16,9 +16,14 @@ from tables import fill
 import ldiv_db
 from ldiv_db import migrate, taxonomy, taxonomy_sources
 from ldiv_db.algorithms import boundaries
+from ldiv_db.audit import Pair
+from ldiv_db.bench_audit import ARGUMENTS
+from ldiv_db.check import Question, check
 from ldiv_db.engine import Engine
 from ldiv_db.errors import TemplateError
+from ldiv_db.policy_parts import Sensitive
 from ldiv_db.profile import profile_table
+from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.skeleton import make_skeleton
 from ldiv_db.templates import (
     Identifier,
@@ -31,6 +36,7 @@ from ldiv_db.templates import (
     resource_folder,
     template_text,
 )
+from ldiv_db.violations import Violations
 
 FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile"}
 TEMPLATES = all_templates()
@@ -114,6 +120,7 @@ def statements():
         source = Relation.parse("source")
         for keys in (["town"], ["town", "secret"]):
             profile_table(engine, source, keys)
+        check_everything(engine)
         make_skeleton(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
     with duckdb.connect() as con:
         refine(con, listener)
@@ -167,6 +174,40 @@ def run_all_requirements(con, listener):
     with pytest.raises(ldiv_db.PolicyError):  # a value without a leaf
         fill(con, "source", {"town": "VARCHAR", "secret": "VARCHAR"}, [("c", "x"), ("a", "y")])
         ldiv_db.run(con, policy | {"target": "other"}, listener=listener)
+
+
+def check_everything(engine):
+    """Checks of a table that fails every requirement, of a table with suppressed rows, and of anatomised pairs."""
+    con = engine.connection
+    fill(
+        con,
+        "poor",
+        {"town": "VARCHAR", "other": "INTEGER", "secret": "VARCHAR"},
+        [("a", 1, "x"), ("a", 1, "x"), ("b", 2, "y"), ("b", 2, "x"), ("b", 3, "y"), ("*", 3, "y"), (None, 3, None)],
+    )
+    fill(con, "groups", {"town": "VARCHAR", "g": "INTEGER"}, [("a", 1), ("b", 1)])
+    fill(con, "values_of", {"g": "INTEGER", "secret": "VARCHAR", "n": "INTEGER"}, [(1, "x", 1), (1, "y", 1)])
+    require = [RequirementSpec(name, argument) for name, argument in ARGUMENTS.items() if name in REQUIREMENTS]
+    require += [
+        RequirementSpec("t_closeness", {"t": 0, "distance": distance}) for distance in ("ordered", "hierarchical")
+    ]
+    settings = Sensitive.model_validate({"categories": [["x"], ["y", "z"]], "taxonomy": {"file": "secret.yml"}})
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "secret.yml").write_text("{any: {x: {}, y: {}}}")
+        for labels, values in ((False, False), (True, True)):
+            shown = Violations(engine, labels, values)
+            question = Question(["town"], {"secret": settings}, require, folder=Path(folder))
+            check(engine, Relation.parse("poor"), question, shown.see)
+    numbers = Question(["town"], {"other": Sensitive()}, [RequirementSpec("t_closeness", 0)], suppressed="ignore")
+    check(engine, Relation.parse("poor"), numbers)
+    for count in (None, "n"):
+        pair = Pair(Relation.parse("values_of"), "g", count)
+        check(engine, Relation.parse("groups"), Question([], {"secret": Sensitive()}, require[:1], pair=pair))
+    with pytest.raises(ldiv_db.InfeasibleError):
+        policy = {"source": "poor", "target": "none", "identifiers": ["town"], "sensitive": ["secret"],
+                  "quasi_identifiers": {"other": {"numeric": True}}, "require": [{"k": 9}]}  # fmt: skip
+        listener = ldiv_db.Listener(on_statement=engine._on_statement)
+        ldiv_db.run(con, policy | {"nulls_sensitive": "value"}, listener=listener)
 
 
 def selects(statements):
