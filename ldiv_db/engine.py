@@ -68,7 +68,8 @@ class Settings:
 class Engine:
     """Runs templates on one connection and remembers the steps it took.
 
-    `on_step` is called after every named step, `on_statement` before every statement is sent.
+    `on_step` is called after every named step, `on_statement` before every statement is sent. `catalog` names the
+    attached database that holds our own schema, None the current one.
     """
 
     def __init__(
@@ -76,8 +77,10 @@ class Engine:
         connection: duckdb.DuckDBPyConnection,
         on_step: Callable[[Step], None] | None = None,
         on_statement: Callable[[Statement], None] | None = None,
+        catalog: str | None = None,
     ):
         self.connection = connection
+        self.catalog = catalog
         self.steps: list[Step] = []
         self._on_step = on_step
         self._on_statement = on_statement

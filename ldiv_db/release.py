@@ -13,6 +13,7 @@ from ldiv_db import catalog, migrate
 from ldiv_db.audit import Audit, audit_table, require_good
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
+from ldiv_db.errors import AuditError
 from ldiv_db.policy import Policy
 from ldiv_db.recode import Recoding, published_rows
 from ldiv_db.report import Result
@@ -67,13 +68,19 @@ class Draft:
             self.engine, self.encoded, self.recoding, policy.seed, policy.publishes_class_id, last_class
         )
 
-    def audit(self, published: Relation | FileRelation) -> list[Audit]:
-        """The audits of what was written; raises AuditError if it fails the policy."""
+    def audit(self, published: Relation | FileRelation, rows_before: int = 0) -> list[Audit]:
+        """The audits of what was written; raises AuditError if it fails the policy or has lost or gained rows.
+
+        `rows_before` counts the rows that stood there already.
+        """
         columns = [axis.name for axis in self.encoded.axes]
         columns += ["class_id"] if self.policy.publishes_class_id else []
         names = [attribute.column.name for attribute in self.encoded.sensitive]
         audits = [audit_table(self.engine, published, columns, name, self.requirements) for name in names]
         require_good(audits)
+        expected = rows_before + int(self.engine.scalar("input/count_rows", rows=self.recoding.assigned))
+        if any(audit.rows != expected for audit in audits):
+            raise AuditError(f"what was written has not the {expected:,} rows to be published")
         return audits
 
 
@@ -87,7 +94,7 @@ def record_run(engine: Engine, result: Result, status: str) -> None:
     """Write the run into the ledger, the catalog brought up to date first; call inside a transaction."""
     migrate.migrate(engine)
     engine.append(
-        catalog.catalog_table("run"),
+        catalog.catalog_table(engine, "run"),
         _RUN_COLUMNS,
         [
             (
@@ -117,15 +124,15 @@ def record_run(engine: Engine, result: Result, status: str) -> None:
         )
         for verdict in result.requirements
     ]
-    engine.append(catalog.catalog_table("run_requirement"), _REQUIREMENT_COLUMNS, rows)
+    engine.append(catalog.catalog_table(engine, "run_requirement"), _REQUIREMENT_COLUMNS, rows)
 
 
 def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
     """Have the ledger say what became of a release that was written beside: it is in place, or never was."""
     key = Identifier("run_id")
     if in_place:
-        engine.update(catalog.catalog_table("run"), Identifier("status"), PUBLISHED, key, run_id)
+        engine.update(catalog.catalog_table(engine, "run"), Identifier("status"), PUBLISHED, key, run_id)
         return
     with engine.transaction():
-        engine.delete(catalog.catalog_table("run_requirement"), key, run_id)
-        engine.delete(catalog.catalog_table("run"), key, run_id)
+        engine.delete(catalog.catalog_table(engine, "run_requirement"), key, run_id)
+        engine.delete(catalog.catalog_table(engine, "run"), key, run_id)

@@ -44,8 +44,8 @@ def test_a_locked_database_says_so_plainly(bed: Any, command: str) -> None:
     with duckdb.connect(str(bed.database)):
         done = outside(command, bed.database, bed.policy)
     assert done.returncode == 3 and done.stdout == ""
-    assert done.stderr.startswith("error: the database is in use by another process")
-    assert f"PID {os.getpid()}" in done.stderr
+    assert done.stderr.startswith(f"error: {bed.database} is in use by another process: PID {os.getpid()} (")
+    assert len(done.stderr.splitlines()) == 1
     assert bed.files() == before
 
 
@@ -60,8 +60,19 @@ def test_a_read_only_file_is_a_database_error(bed: Any) -> None:
         bed.folder.chmod(0o755)
 
 
-def test_settings_that_the_database_refuses(bed: Any) -> None:
-    assert bed.fails(3, "run", bed.database, bed.policy, "--memory-limit", "plenty").startswith("error: ")
+@pytest.mark.parametrize("command", ["run", "plan", "profile", "check"])
+@pytest.mark.parametrize("size", ["plenty", "4", "4 XB", "-1GB", "0GB", "", "4GB2"])
+def test_a_memory_limit_that_is_no_size_is_a_usage_error(bed: Any, command: str, size: str) -> None:
+    words = {
+        "profile": ["patients"],
+        "check": ["patients", "--qi", "age", "--sensitive", "disease", "--require", "k:1"],
+    }.get(command, [bed.policy])
+    assert "is no size" in bed.fails(2, command, bed.database, *words, "--memory-limit", size)
+
+
+@pytest.mark.parametrize("size", ["500MB", "1.5 GB", "2GiB", "1000000KB", "1TB"])
+def test_a_memory_limit_is_a_number_with_a_unit(bed: Any, size: str) -> None:
+    assert bed.call("plan", bed.database, bed.policy, "--memory-limit", size, "--threads", 1).code == 0
 
 
 def test_too_little_memory_leaves_the_database_as_it_was(tmp_path: Path) -> None:

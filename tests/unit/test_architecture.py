@@ -10,11 +10,11 @@ import ldiv_db
 
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
-    0: {"errors", "files", "templates", "engine", "catalog", "migrate"},
+    0: {"errors", "files", "templates", "engine", "catalog", "migrate", "attach"},
     1: {"taxonomy", "taxonomy_sources", "requirements", "policy", "encoded", "encode", "recode", "loss"},
     2: {"algorithms"},
     3: {"audit", "release", "targets", "report", "preview", "profile", "skeleton", "run", "api", "demo", "bench"},
-    4: {"cli", "cli_taxonomy", "cli_profile", "console", "__main__", "__init__"},
+    4: {"cli", "cli_taxonomy", "cli_profile", "console", "options", "__main__", "__init__"},
 }
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
 MODULES = sorted(PACKAGE.rglob("*.py"))
