@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from typer.core import TyperGroup
 
+from ldiv_db import interrupts
 from ldiv_db.attach import open_with_catalog
 from ldiv_db.engine import Settings, Step, open_database
 from ldiv_db.errors import DatabaseError, LdivError, PolicyError
@@ -61,7 +62,8 @@ class Guarded(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with interrupts.heard():
+                return super().invoke(ctx)
         except (LdivError, OSError, UnicodeError, KeyboardInterrupt, RuntimeError) as error:
             code = _report(error)
             if code is None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import duckdb
 
+from ldiv_db import interrupts
 from ldiv_db.errors import DatabaseError
 from ldiv_db.templates import Identifier, Relation, Statement, literal, render
 
@@ -245,6 +246,7 @@ class Engine:
             self._on_step(step)
 
     def _execute(self, statement: Statement) -> duckdb.DuckDBPyConnection:
+        interrupts.check()
         if self._on_statement:
             self._on_statement(statement)
         try:

@@ -1,12 +1,10 @@
-"""Databases that are missing, none, locked or not to be written; interruption; the process from outside."""
+"""Databases that are missing, none, locked or not to be written; the process from outside."""
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -96,30 +94,6 @@ def _adult(folder: Path, select: str) -> tuple[Path, Path]:
     with duckdb.connect(str(folder / "adult.duckdb")) as con:
         load_adult(Engine(con), parse_policy(document))
     return folder / "adult.duckdb", folder / "policy.yml"
-
-
-def _default_interrupts() -> None:
-    """A process that was started in the background ignores Ctrl-C unless told otherwise."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
-def test_interruption_ends_with_130_and_writes_nothing(tmp_path: Path) -> None:
-    database, policy = _adult(tmp_path, select="greedy")
-    before = database.read_bytes()
-    process = subprocess.Popen(
-        [*LDIV, "run", str(database), str(policy)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=_default_interrupts,  # noqa: PLW1509 - the test has no threads
-    )
-    time.sleep(2)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert (process.returncode, out) == (130, ""), err
-    assert "interrupted" in err and "Traceback" not in err
-    assert database.read_bytes() == before
 
 
 def test_version_and_help_of_every_command(bed: Any) -> None:

@@ -10,7 +10,7 @@ import ldiv_db
 
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
-    0: {"errors", "files", "templates", "engine", "catalog", "migrate", "attach"},
+    0: {"errors", "files", "templates", "engine", "catalog", "migrate", "attach", "interrupts"},
     1: {"taxonomy", "taxonomy_sources", "requirements", "policy", "encoded", "encode", "recode", "loss"},
     2: {"algorithms"},
     3: {"audit", "release", "targets", "report", "preview", "profile", "skeleton", "run", "api", "demo", "bench"},
