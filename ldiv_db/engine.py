@@ -10,7 +10,7 @@ import itertools
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -251,6 +251,8 @@ class Engine:
             self._on_statement(statement)
         try:
             return self.connection.execute(statement.sql, statement.values or None)
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
         except duckdb.Error as error:
             raise _database_error(error, statement) from None  # a cause in a traceback would quote data
         except RuntimeError as error:
@@ -288,10 +290,8 @@ def open_database(
         connection = duckdb.connect(path, read_only=read_only and path != ":memory:", config=config)
     except duckdb.Error as error:
         raise DatabaseError(f"cannot open {path}: {error}") from error
-    try:
+    with closing(connection), interrupts.stopping(connection.interrupt):
         yield connection
-    finally:
-        connection.close()
 
 
 def database_version() -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ def slow(bed: Any) -> Any:
     )
     bed.sql(
         "CREATE VIEW endless AS SELECT 'P' || i AS name, i % 60 AS age, 'Norway' AS country, 'D' || i % 97 AS disease,"
-        " md5(md5(i::VARCHAR)) AS ward FROM range(300000000) AS r(i)"
+        " md5(md5(i::VARCHAR)) AS ward FROM range(100000000) AS r(i)"
     )
     bed.sql("CHECKPOINT")
     return bed
@@ -45,7 +47,7 @@ def interrupted(bed: Any, moment: str, *words: Any) -> None:
 
 def test_in_the_middle_of_a_statement(slow: Any) -> None:
     slow.write_policy(source="endless")
-    interrupted(slow, "input/count_rows")
+    interrupted(slow, "input/snapshot_source")
     slow.write_policy()
     interrupted(slow, "publish/recode_rows")
     assert slow.run().code == 0
@@ -78,6 +80,17 @@ def test_a_lost_interrupt_is_raised_once_and_not_in_what_cleans_up() -> None:
             finally:
                 interrupts.check()
         interrupts.check()
+
+
+def test_what_the_client_works_at_is_stopped() -> None:
+    """Python hears of no signal while it is in one long call, as of a client that looks for none."""
+    stopped = threading.Event()
+    sender = threading.Timer(0.05, os.kill, [os.getpid(), signal.SIGINT])
+    with pytest.raises(KeyboardInterrupt), interrupts.heard(), interrupts.stopping(stopped.set):
+        sender.start()
+        sum(range(100_000_000))
+    assert stopped.is_set()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler and signal.set_wakeup_fd(-1) == -1
 
 
 def test_the_database_can_be_opened_after_an_interrupt(slow: Any) -> None:
