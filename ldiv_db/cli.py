@@ -15,7 +15,8 @@ from ldiv_db.cli_profile import profile_command
 from ldiv_db.cli_taxonomy import taxonomy_app
 from ldiv_db.console import Guarded, Shown, opened, print_json, printer
 from ldiv_db.demo import demonstrate, print_demo
-from ldiv_db.engine import Engine, Settings
+from ldiv_db.engine import Engine
+from ldiv_db.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
 from ldiv_db.policy import read_policy
 from ldiv_db.preview import describe_plan, print_plan
 from ldiv_db.run import Listener, plan, run, versions
@@ -33,11 +34,7 @@ app.add_typer(taxonomy_app, name="taxonomy")
 bench_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Time runs on made-up rows.")
 app.add_typer(bench_app, name="bench")
 
-Database = Annotated[str, typer.Argument(help="The DuckDB file.", show_default=False)]
 PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads the database may use; all if not given.")]
-Memory = Annotated[str | None, typer.Option(help="Memory the database may use, e.g. 4GB.")]
 Select = Annotated[Literal["bisect", "refine", "greedy"] | None, typer.Option(help="How classes are selected.")]
 L = Annotated[int | None, typer.Option("--l", min=2, help="The l of the policy: the size of its classes.")]
 
@@ -114,7 +111,8 @@ def run_command(
     json: Json = False,
     threads: Threads = None,
     memory_limit: Memory = None,
-    temp_dir: Annotated[str | None, typer.Option(help="Where the database puts what does not fit.")] = None,
+    temp_dir: TempDir = None,
+    catalog: Catalog = None,
 ) -> None:
     """Anonymize, audit and publish under a policy: all or nothing.
 
@@ -122,10 +120,12 @@ def run_command(
     Examples:
       ldiv run warehouse.duckdb policy.yml
       ldiv run warehouse.duckdb policy.yml --threads 2 --memory-limit 4GB --json
+      ldiv run warehouse.duckdb policy.yml --catalog ours.duckdb
     """
     wanted = read_policy(policy)
-    with opened(database, settings=Settings(threads, memory_limit, temp_dir)) as connection, Shown() as listener:
-        result = run(connection, wanted, policy.parent, listener)
+    limits = settings(threads, memory_limit, temp_dir)
+    with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:
+        result = run(connection, wanted, policy.parent, listener, catalog_name(catalog))
     if json:
         print_json(result.as_dict())
     else:
@@ -138,6 +138,10 @@ def plan_command(
     policy: PolicyFile,
     json: Json = False,
     sql: Annotated[bool, typer.Option("--sql", help="Show the statements that were run to find out.")] = False,
+    threads: Threads = None,
+    memory_limit: Memory = None,
+    temp_dir: TempDir = None,
+    catalog: Catalog = None,
 ) -> None:
     """Show what a run would do, by counts alone; writes nothing.
 
@@ -148,8 +152,10 @@ def plan_command(
     """
     wanted = read_policy(policy)
     statements: list[Statement] = []
-    with opened(database, read_only=True) as connection:
-        ready = plan(connection, wanted, policy.parent, Listener(on_statement=statements.append))
+    limits = settings(threads, memory_limit, temp_dir)
+    with opened(database, read_only=True, settings=limits, catalog=catalog) as connection:
+        listener = Listener(on_statement=statements.append)
+        ready = plan(connection, wanted, policy.parent, listener, catalog_name(catalog))
     document = describe_plan(ready, statements if sql else None)
     if json:
         print_json(document)
@@ -165,16 +171,18 @@ def migrate_command(
     database: Database,
     pending: Annotated[bool, typer.Option("--pending", help="Only list what is to be applied.")] = False,
     json: Json = False,
+    catalog: Catalog = None,
 ) -> None:
-    """Bring the catalog, schema `ldiv` of the database, up to date.
+    """Bring the catalog, schema `ldiv` of the database or of a file of its own, up to date.
 
     \b
     Examples:
       ldiv migrate warehouse.duckdb
       ldiv migrate warehouse.duckdb --pending
+      ldiv migrate warehouse.duckdb --catalog ours.duckdb
     """
-    with opened(database, read_only=pending) as connection:
-        engine = Engine(connection)
+    with opened(database, read_only=pending, catalog=catalog) as connection:
+        engine = Engine(connection, catalog=catalog_name(catalog))
         applied = [] if pending else [_name(migration) for migration in migrate.migrate(engine)]
         waiting = [_name(migration) for migration in migrate.pending(engine)]
     if json:

@@ -10,13 +10,14 @@ import typer
 import yaml
 from rich.console import Console
 
-from ldiv_db import catalog, report
+from ldiv_db import catalog, options, report
 from ldiv_db.api import read_requirements, read_sensitive
 from ldiv_db.audit import Audit, Pair
 from ldiv_db.check import Question, check
 from ldiv_db.console import opened, print_json, printer, split_names
-from ldiv_db.engine import Engine, Settings
+from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.options import Database, Json, Memory, TempDir, Threads
 from ldiv_db.policy_parts import Sensitive
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.run import resolve_source
@@ -24,7 +25,7 @@ from ldiv_db.violations import Violations
 
 
 def check_command(
-    database: Annotated[str, typer.Argument(help="The DuckDB file.", show_default=False)],
+    database: Database,
     table: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
     sensitive: Annotated[list[str], typer.Option(help="A sensitive attribute; may be repeated.", show_default=False)],
     require: Annotated[
@@ -74,9 +75,10 @@ def check_command(
     labels: Annotated[bool, typer.Option("--labels", help="List their quasi-identifiers as well.")] = False,
     show_values: Annotated[bool, typer.Option("--show-values", help="List their sensitive values as well.")] = False,
     most: Annotated[int, typer.Option(min=1, help="List so many for each requirement.")] = 20,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads the database may use; all if not given.")] = None,
-    memory_limit: Annotated[str | None, typer.Option(help="Memory the database may use, e.g. 4GB.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    threads: Threads = None,
+    memory_limit: Memory = None,
+    temp_dir: TempDir = None,
+    json: Json = False,
 ) -> None:
     """Audit any table: do all its classes meet the requirements?
 
@@ -100,7 +102,9 @@ def check_command(
       ldiv check w.duckdb qit --sensitive-table st --group group_id --sensitive disease --require frequency:3
     """
     specs = [_known(spec, others_known) for spec in read_requirements(require)]
-    with opened(database, read_only=into is None, settings=Settings(threads, memory_limit)) as connection:
+    with opened(
+        database, read_only=into is None, settings=options.settings(threads, memory_limit, temp_dir)
+    ) as connection:
         engine = Engine(connection)
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in catalog.columns_of(engine, relation)}

@@ -10,13 +10,14 @@ import itertools
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from ldiv_db import interrupts
 from ldiv_db.errors import DatabaseError
 from ldiv_db.templates import Identifier, Relation, Statement, literal, render
 
@@ -68,7 +69,8 @@ class Settings:
 class Engine:
     """Runs templates on one connection and remembers the steps it took.
 
-    `on_step` is called after every named step, `on_statement` before every statement is sent.
+    `on_step` is called after every named step, `on_statement` before every statement is sent. `catalog` names the
+    attached database that holds our own schema, None the current one.
     """
 
     def __init__(
@@ -76,8 +78,10 @@ class Engine:
         connection: duckdb.DuckDBPyConnection,
         on_step: Callable[[Step], None] | None = None,
         on_statement: Callable[[Statement], None] | None = None,
+        catalog: str | None = None,
     ):
         self.connection = connection
+        self.catalog = catalog
         self.steps: list[Step] = []
         self._on_step = on_step
         self._on_statement = on_statement
@@ -242,10 +246,13 @@ class Engine:
             self._on_step(step)
 
     def _execute(self, statement: Statement) -> duckdb.DuckDBPyConnection:
+        interrupts.check()
         if self._on_statement:
             self._on_statement(statement)
         try:
             return self.connection.execute(statement.sql, statement.values or None)
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
         except duckdb.Error as error:
             raise _database_error(error, statement) from None  # a cause in a traceback would quote data
         except RuntimeError as error:
@@ -283,10 +290,8 @@ def open_database(
         connection = duckdb.connect(path, read_only=read_only and path != ":memory:", config=config)
     except duckdb.Error as error:
         raise DatabaseError(f"cannot open {path}: {error}") from error
-    try:
+    with closing(connection), interrupts.stopping(connection.interrupt):
         yield connection
-    finally:
-        connection.close()
 
 
 def database_version() -> str:

@@ -69,14 +69,11 @@ class Draft:
             self.engine, self.encoded, self.recoding, policy.seed, policy.publishes_class_id, last_class
         )
 
-    def require_rows(self, found: int) -> None:
-        """Raise AuditError if what was written has not the rows to be published: an audit does not miss a class."""
-        expected = int(self.engine.scalar("input/count_rows", rows=self.recoding.assigned))
-        if found != expected:
-            raise AuditError(f"{found:,} rows were written in place of the {expected:,} to be published")
+    def audit(self, published: Relation | FileRelation, rows_before: int = 0) -> list[Audit]:
+        """The audits of what was written; raises AuditError if it fails the policy or has lost or gained rows.
 
-    def audit(self, published: Relation | FileRelation) -> list[Audit]:
-        """The audits of what was written; raises AuditError if it fails the policy."""
+        `rows_before` counts the rows that stood there already.
+        """
         labels, ids = identifying_columns(self.policy), class_id_columns(self.policy)
         subject = Subject(published, labels, ids, suppressed=self.policy.suppressed)
         names = list(self.requirements)
@@ -85,6 +82,11 @@ class Draft:
             for name, wanted in self.requirements.items()
         ]
         require_good(audits)
+        expected = int(self.engine.scalar("input/count_rows", rows=self.recoding.assigned))
+        for audit in audits:
+            found = audit.rows + audit.ignored_rows - rows_before
+            if found != expected:
+                raise AuditError(f"{found:,} rows were written in place of the {expected:,} to be published")
         return audits
 
 
@@ -92,7 +94,7 @@ def record_run(engine: Engine, result: Result, status: str) -> None:
     """Write the run into the ledger, the catalog brought up to date first; call inside a transaction."""
     migrate.migrate(engine)
     engine.append(
-        catalog.catalog_table("run"),
+        catalog.catalog_table(engine, "run"),
         _RUN_COLUMNS,
         [
             (
@@ -122,15 +124,15 @@ def record_run(engine: Engine, result: Result, status: str) -> None:
         for audit in result.audits
         for verdict in audit.verdicts
     ]
-    engine.append(catalog.catalog_table("run_requirement"), _REQUIREMENT_COLUMNS, rows)
+    engine.append(catalog.catalog_table(engine, "run_requirement"), _REQUIREMENT_COLUMNS, rows)
 
 
 def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
     """Have the ledger say what became of a release that was written beside: it is in place, or never was."""
     key = Identifier("run_id")
     if in_place:
-        engine.update(catalog.catalog_table("run"), Identifier("status"), PUBLISHED, key, run_id)
+        engine.update(catalog.catalog_table(engine, "run"), Identifier("status"), PUBLISHED, key, run_id)
         return
     with engine.transaction():
-        engine.delete(catalog.catalog_table("run_requirement"), key, run_id)
-        engine.delete(catalog.catalog_table("run"), key, run_id)
+        engine.delete(catalog.catalog_table(engine, "run_requirement"), key, run_id)
+        engine.delete(catalog.catalog_table(engine, "run"), key, run_id)

@@ -59,17 +59,22 @@ class Preparation:
 
 
 def run(
-    connection: Any, policy: Policy | dict[str, Any], folder: str | Path = ".", listener: Listener | None = None
+    connection: Any,
+    policy: Policy | dict[str, Any],
+    folder: str | Path = ".",
+    listener: Listener | None = None,
+    catalog: str | None = None,
 ) -> Result:
     """Anonymize, audit and publish under `policy` on an open DuckDB connection; returns what was done.
 
-    `folder` is where the policy's relative files lie. Release, audit and ledger row are one transaction,
+    `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
+    taxonomies and the ledger, if it is not the current one. Release, audit and ledger row are one transaction,
     and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside a
     transaction of the caller's they join that one: the caller commits, or rolls back after an error. A release
     to a file of its own is written beside, audited there and moved into place; it joins no transaction.
     """
     start = time.perf_counter()
-    with _engine(connection, listener) as engine, _prepared(engine, policy, folder, listener) as ready:
+    with _engine(connection, listener, catalog) as engine, _prepared(engine, policy, folder, listener) as ready:
         plan = ready.algorithm.run(ready.task)
         recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy))
         loss = measure_recoding(engine, ready.encoded, recoding)
@@ -96,10 +101,14 @@ def run(
 
 
 def plan(
-    connection: Any, policy: Policy | dict[str, Any], folder: str | Path = ".", listener: Listener | None = None
+    connection: Any,
+    policy: Policy | dict[str, Any],
+    folder: str | Path = ".",
+    listener: Listener | None = None,
+    catalog: str | None = None,
 ) -> Preparation:
     """What a run would do, by counts alone; writes nothing but TEMP tables, which are gone on return."""
-    with _engine(connection, listener) as engine, _prepared(engine, policy, folder, listener) as ready:
+    with _engine(connection, listener, catalog) as engine, _prepared(engine, policy, folder, listener) as ready:
         return ready
 
 
@@ -109,9 +118,9 @@ def versions() -> dict[str, str]:
 
 
 @contextmanager
-def _engine(connection: Any, listener: Listener | None) -> Iterator[Engine]:
+def _engine(connection: Any, listener: Listener | None, catalog: str | None) -> Iterator[Engine]:
     listener = listener or Listener()
-    engine = Engine(connection, listener.on_step, listener.on_statement)
+    engine = Engine(connection, listener.on_step, listener.on_statement, catalog)
     try:
         yield engine
     finally:

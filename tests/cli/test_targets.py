@@ -138,8 +138,12 @@ def read_quoted(path: Path) -> list[Any]:
 
 
 def test_a_folder_that_cannot_be_written_is_a_database_error(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise PermissionError(13, "Permission denied")
+    real = Path.mkdir
+
+    def refuse(path: Path, *rest: Any, **named: Any) -> None:
+        if "release.csv" in path.name:
+            raise PermissionError(13, "Permission denied")
+        real(path, *rest, **named)
 
     monkeypatch.setattr(Path, "mkdir", refuse)
     bed.write_policy(target="release.csv")

@@ -10,7 +10,7 @@ import ldiv_db
 
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
-    0: {"errors", "files", "templates", "engine", "catalog", "migrate"},
+    0: {"errors", "files", "templates", "engine", "catalog", "migrate", "attach", "interrupts"},
     1: {
         "taxonomy", "taxonomy_sources", "requirements", "policy", "policy_parts", "sensitive", "feasibility",
         "encoded", "encode", "published", "recode", "sets", "loss",
@@ -20,7 +20,10 @@ FLOORS = {
         "audit", "check", "violations", "release", "targets", "report", "preview", "profile", "skeleton", "run", "api",
         "demo", "bench", "bench_audit",
     },
-    4: {"cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_bench_audit", "console", "__main__", "__init__"},
+    4: {
+        "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_bench_audit", "options", "console",
+        "__main__", "__init__",
+    },
 }  # fmt: skip
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
 MODULES = sorted(PACKAGE.rglob("*.py"))
