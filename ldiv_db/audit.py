@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.catalog import columns_of
-from ldiv_db.encoded import Renamed
+from ldiv_db.encoded import Encoded, Renamed
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError, PolicyError, Problem, nearest
 from ldiv_db.requirements import Requirement, RequirementSpec, Verdict, judge
-from ldiv_db.templates import FileRelation, Identifier, Relation
+from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,42 @@ def _histogram(
     engine.drop(counts)
     yield histogram
     engine.drop(histogram)
+
+
+class Individuals(Requirement):
+    """No individual has two rows in a class (BSGI, Section 5.2.2): whose a row is differs like a unique value."""
+
+    name = "individuals"
+
+    def __str__(self) -> str:
+        return "one row of an individual"
+
+    @property
+    def template(self) -> str:
+        return "requirements/unique_distinct"
+
+    def holes(self, engine: Engine) -> dict[str, Any]:
+        return {"l": Value(1)}
+
+
+def audit_individuals(engine: Engine, encoded: Encoded, assigned: Relation) -> list[Audit]:
+    """The audit of the classes as they are about to be published, since the individual is not; empty if there is none.
+
+    `assigned` is (row_id, class_id), whose rows are those of the encoded table.
+    """
+    if encoded.individual is None:
+        return []
+    histogram = engine.materialise(
+        "histogram",
+        "audit/count_individuals",
+        rows=encoded.rows,
+        assigned=assigned,
+        individual=encoded.individual.code,
+    )
+    summary = engine.record("audit/summarise_classes", histogram=histogram)
+    verdict = judge(engine, Individuals(), histogram)
+    engine.drop(histogram)
+    return [Audit(encoded.individual.column.name, summary["classes"], int(summary["rows"]), (verdict,))]
 
 
 def require_good(audits: Sequence[Audit]) -> None:

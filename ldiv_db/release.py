@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ldiv_db import catalog, migrate
-from ldiv_db.audit import Audit, audit_table, require_good
+from ldiv_db.audit import Audit, audit_individuals, audit_table, require_good
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.policy import Policy
@@ -73,6 +73,7 @@ class Draft:
         columns += ["class_id"] if self.policy.publishes_class_id else []
         names = [attribute.column.name for attribute in self.encoded.sensitive]
         audits = [audit_table(self.engine, published, columns, name, self.requirements) for name in names]
+        audits += audit_individuals(self.engine, self.encoded, self.recoding.assigned)
         require_good(audits)
         return audits
 

@@ -126,7 +126,7 @@ def _prepared(
     place = place_of(engine, policy, Path(folder))
     place.check(source, columns)
     encoded = Encoder(engine, policy, columns, Path(folder)).encode(source)
-    distribution = encoded.sensitive[0].distribution
+    distribution = min((key.distribution for key in encoded.keys), key=lambda found: found.largest_l)
     requirements = [spec.resolve(distribution) for spec in policy.require]
     progress = listener.on_progress if listener else Listener().on_progress
     task = Task(engine, encoded, requirements, policy.seed, progress)
