@@ -4,7 +4,8 @@ Classes come numbered so that near numbers are near. A round takes windows of th
 conflict is tried against every row of the window's other classes, and may change places with it if each
 then differs on all keys from the rows of its new class. So no exchange makes a conflict, each ends one, and
 classes keep their sizes. Exchanges between disjoint classes are made at once, the cheapest first. Windows
-move and widen from round to round. What is in conflict in the end is taken apart: its rows are residue.
+move and widen from round to round; of wide ones some classes are tried, spread over the window. A value that most classes have finds its place in few: for its rows the
+windows are of those classes alone. What is in conflict in the end is taken apart: its rows are residue.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from ldiv_db.algorithms.ways import Way, drop_paths, ways_of
 from ldiv_db.encoded import SensitiveAxis
 from ldiv_db.templates import Identifier, Relation, Value
 
-#: The most rounds, and the classes of the first round's window; it doubles every second round.
-ROUNDS, WIDTH = 24, 16
-#: The most pairs of rows that a round tries, by which windows are kept small where conflicts are many.
-PAIRS = 20_000_000
+#: The most rounds, and the classes of the first round's window; it doubles from round to round.
+ROUNDS, WIDTH = 32, 16
+#: How many pairs of rows a round tries, about; where conflicts are many only some classes of a window are tried.
+PAIRS = 2_000_000
 #: The cheapest exchanges of each class that a round chooses from.
 RANKED = 4
 _CLASS, _ROW = Identifier("class_id"), Identifier("row_id")
@@ -31,6 +32,7 @@ class Key:
     """A key, and the aliases of rows that agree on it there, in the class moved to, and here, in the class left."""
 
     axis: SensitiveAxis
+    number: Value
 
     @property
     def code(self) -> Identifier:
@@ -46,11 +48,31 @@ class Key:
 
 
 @dataclass(frozen=True)
+class _Window:
+    """How far a round looks: windows of `width` places begin at `offset`; one class in `stride` is tried, in turns."""
+
+    width: int
+    offset: int
+    stride: int
+    turn: int
+    whole: bool
+
+    @property
+    def is_all(self) -> bool:
+        """Whether every class is tried."""
+        return self.whole and self.stride == 1
+
+    def holes(self) -> dict[str, Value]:
+        return {name: Value(getattr(self, name)) for name in ("width", "offset", "stride", "turn")}
+
+
+@dataclass(frozen=True)
 class _State:
     """The rows of all classes, and what classes cost."""
 
     members: Relation
     classes: Relation
+    frequent: Relation
     ways: Sequence[Way]
     keys: Sequence[Key]
 
@@ -71,11 +93,11 @@ def repair(
     if not engine.scalar("input/count_rows", rows=conflicts):
         engine.drop(conflicts)
         return assigned, []
-    state = _first_state(task, assigned, keys)
+    state = _first_state(task, assigned, keys, classes)
     engine.drop(assigned)
     conflicts, made = _run_rounds(task, state, conflicts, l, classes)
     good = engine.materialise("assigned", "repair/keep_good", members=state.members, conflicts=conflicts)
-    engine.drop(state.members, state.classes, conflicts)
+    engine.drop(state.members, state.classes, state.frequent, conflicts)
     drop_paths(task, state.ways)
     return good, made
 
@@ -88,17 +110,27 @@ def _find_conflicts(
     )
 
 
-def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis]) -> _State:
+def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> _State:
     engine, encoded, ways = task.engine, task.encoded, ways_of(task)
+    numbered = [Key(key, Value(number)) for number, key in enumerate(keys, 1)]
+    # Exchanges leave the rows of a code as many as they are, so this is found once.
+    frequent = engine.materialise(
+        "frequent",
+        "repair/list_frequent",
+        rows=encoded.rows,
+        assigned=assigned,
+        keys=numbered,
+        least=Value(classes // 2),
+    )
     members = engine.materialise(
         "members", "repair/list_members", rows=encoded.rows, assigned=assigned, ways=ways, keys=keys
     )
     bounds = engine.materialise(
         "bounds", "publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
     )
-    classes = engine.materialise("classes", "residue/trace_classes", bounds=bounds, ways=ways)
+    traced = engine.materialise("classes", "residue/trace_classes", bounds=bounds, ways=ways)
     engine.drop(bounds)
-    return _State(members, classes, ways, [Key(key) for key in keys])
+    return _State(members, traced, frequent, ways, numbered)
 
 
 def _run_rounds(
@@ -111,10 +143,9 @@ def _run_rounds(
     """The conflicts that are left, and the exchanges of each round: until none is left, or no exchange helps."""
     engine, made = task.engine, list[int]()
     while len(made) < ROUNDS and (rows := engine.scalar("input/count_rows", rows=conflicts)):
-        most = max(2, PAIRS // (rows * l))
-        width = min(classes + 1, WIDTH << (len(made) // 2), most)
-        made.append(_round(task, state, conflicts, width, len(made) % 2 * (width // 2)))
-        if not made[-1] and width in (classes + 1, most):
+        window = _window(len(made), classes, PAIRS // (rows * l))
+        made.append(_round(task, state, conflicts, window))
+        if not made[-1] and window.is_all:
             break
         left = _find_conflicts(task, state.members, [key.axis for key in state.keys], conflicts)
         engine.drop(conflicts)
@@ -122,18 +153,25 @@ def _run_rounds(
     return conflicts, made
 
 
-def _round(task: Task, state: _State, conflicts: Relation, width: int, offset: int) -> int:
+def _window(turn: int, classes: int, tried: int) -> _Window:
+    """The windows of a round, by its number from 0; of each about `tried` classes are tried."""
+    width = min(classes + 1, WIDTH << turn)
+    return _Window(width, turn % 2 * (width // 2), max(1, width // max(tried, WIDTH)), turn, width > classes)
+
+
+def _round(task: Task, state: _State, conflicts: Relation, window: _Window) -> int:
     """One round: the exchanges made."""
     engine = task.engine
-    partners = engine.materialise(
-        "partners",
-        "repair/find_partners",
+    holes = {"members": state.members, "keys": state.keys}
+    seats = engine.materialise(
+        "seats",
+        "repair/seat_classes",
         conflicts=conflicts,
-        members=state.members,
-        keys=state.keys,
-        width=Value(width),
-        offset=Value(offset),
+        classes=state.classes,
+        frequent=state.frequent,
+        **holes,
     )
+    partners = engine.materialise("partners", "repair/find_partners", seats=seats, **window.holes(), **holes)
     ranked = engine.materialise(
         "ranked",
         "repair/rank_exchanges",
@@ -147,7 +185,7 @@ def _round(task: Task, state: _State, conflicts: Relation, width: int, offset: i
     exchanges = _settle(task, ranked, moves)
     if exchanges:
         _apply(task, state, moves)
-    engine.drop(partners, moves)
+    engine.drop(seats, partners, moves)
     return exchanges
 
 
