@@ -14,7 +14,7 @@ Of the rows without a class more are made, as long as there are any. The number 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic import Field
@@ -23,7 +23,7 @@ from ldiv_db.algorithms import bisection, boundaries, selection
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.exchange import exchange
 from ldiv_db.algorithms.feasibility import check_counts, class_size, most_classes, quotas
-from ldiv_db.algorithms.pool import Pool, left_pool, whole_pool
+from ldiv_db.algorithms.pool import Pool, left_pool, trimmed, whole_pool
 from ldiv_db.algorithms.repair import repair
 from ldiv_db.algorithms.residue import incorporate
 from ldiv_db.errors import InfeasibleError
@@ -31,9 +31,8 @@ from ldiv_db.templates import Relation, Value
 
 __all__ = ["Bsgi", "BsgiOptions", "class_size", "most_classes", "quotas"]
 
-#: How often classes are made of rows left over, where several keys count.
-PASSES = 4
-_ASSIGNED = {"row_id": "BIGINT", "class_id": "BIGINT"}
+#: How often classes are made of rows left over, where several keys count; and of how many rows greedily.
+PASSES, FEW = 8, 2_000
 
 
 class BsgiOptions(Options):
@@ -53,6 +52,14 @@ class _Made:
     last: int
     exchanges: tuple[int, ...] = ()
     repairs: list[int] = field(default_factory=list)
+
+    def add(self, task: Task, more: _Made) -> None:
+        """Take in more classes, numbered after these."""
+        task.engine.insert(self.assigned, "residue/shift_classes", assigned=more.assigned, last=Value(self.last))
+        task.engine.drop(more.assigned)
+        self.last += more.last
+        self.classes += more.classes
+        self.repairs += more.repairs
 
 
 class Bsgi(Algorithm):
@@ -80,29 +87,11 @@ class Bsgi(Algorithm):
         return Plan(made.assigned, l, (*feasible.notes, *(notes if several else ())), self._search(made, residue, left))
 
     def _make(self, task: Task, l: int) -> _Made:  # noqa: E741
-        """All classes that can be found."""
-        pool = whole_pool(task, l)
-        made = self._select(pool, l)
-        pool.drop()
+        """All classes that can be found, the first of them in the way that the policy asks for."""
+        made = _select(whole_pool(task, l), l, self.options.select, self.options.exchange)
         if len(task.encoded.keys) > 1:
             _make_more(task, made, l)
         return made
-
-    def _select(self, pool: Pool, l: int) -> _Made:  # noqa: E741
-        """The first classes, in the way that the policy asks for."""
-        task, classes = pool.task, pool.classes
-        rounds: tuple[int, ...] = ()
-        shares = quotas(task.encoded.sensitive[0].distribution.counts, l, classes)
-        if not classes:
-            assigned = task.engine.load("assigned", _ASSIGNED, [])
-        elif self.options.select == "greedy":
-            assigned = selection.select(task, l, classes, pool.others)
-        elif self.options.select == "bisect":
-            assigned = bisection.bisect(task, shares, l, classes, pool.others)
-        else:
-            assigned = boundaries.split(task, shares, l, classes)
-            assigned, rounds = exchange(task, assigned, l, self.options.exchange)
-        return _mend(pool, _Made(assigned, classes, classes, rounds), l)
 
     def _search(self, made: _Made, residue: int, left: int) -> dict[str, Any]:
         """What the result says of the work."""
@@ -117,33 +106,51 @@ class Bsgi(Algorithm):
         }
 
 
-def _mend(pool: Pool, made: _Made, l: int) -> _Made:  # noqa: E741
-    """The classes with those that agree on other keys repaired, or given up."""
-    if not pool.others:
-        return made
-    made.assigned, made.repairs = repair(pool.task, made.assigned, pool.task.encoded.keys, l, made.last)
-    made.classes = pool.task.engine.scalar("input/count_rows", rows=made.assigned) // l
+def _select(pool: Pool, l: int, select: str, exchanges: int = 0) -> _Made:  # noqa: E741
+    """Classes of the pool's rows that differ on every key; the pool is dropped."""
+    if select != "greedy":  # which takes what fits, others need counts that do
+        pool = trimmed(pool, l)
+    if not pool.classes:
+        made = _Made(pool.task.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []), 0, 0)
+    else:
+        made = _first_classes(pool, l, select, exchanges)
+    if made.classes and pool.others:
+        made.assigned, made.repairs = repair(pool.task, made.assigned, pool.task.encoded.keys, l, made.last)
+        made.classes = pool.task.engine.scalar("input/count_rows", rows=made.assigned) // l
+    pool.drop()
     return made
 
 
+def _first_classes(pool: Pool, l: int, select: str, exchanges: int) -> _Made:  # noqa: E741
+    """Classes that differ on the first key, and by `greedy` on the others."""
+    task, classes = pool.task, pool.classes
+    if select == "greedy":
+        return _Made(selection.select(task, l, classes, pool.others), classes, classes)
+    shares = quotas(task.encoded.sensitive[0].distribution.counts, l, classes)
+    if select == "bisect":
+        return _Made(bisection.bisect(task, shares, l, classes, pool.others), classes, classes)
+    assigned, rounds = exchange(task, boundaries.split(task, shares, l, classes), l, exchanges)
+    return _Made(assigned, classes, classes, rounds)
+
+
 def _make_more(task: Task, made: _Made, l: int) -> None:  # noqa: E741
-    """Make classes of the rows left over, until there are none to be made."""
-    engine = task.engine
-    for _ in range(PASSES):
-        pool = left_pool(task, made.assigned, l)
+    """Make classes of the rows left over, until there are none to be made.
+
+    Halves that were in each other's way may be so for good; then, where few rows are left, one class after the
+    other is tried, by a few seeds.
+    """
+    select = "bisect"
+    for turn in range(PASSES):
+        pool = left_pool(replace(task, seed=task.seed + turn), made.assigned, l)
         if not pool.classes:
             pool.drop()
             break
-        shares = quotas(pool.task.encoded.sensitive[0].distribution.counts, l, pool.classes)
-        assigned = bisection.bisect(pool.task, shares, l, pool.classes, pool.others)
-        more = _mend(pool, _Made(assigned, pool.classes, pool.classes), l)
-        engine.insert(made.assigned, "residue/shift_classes", assigned=more.assigned, last=Value(made.last))
-        made.last += more.last
-        made.classes += more.classes
-        made.repairs += more.repairs
-        pool.drop()
-        engine.drop(more.assigned)
-        if not more.classes:
+        more = _select(pool, l, select)
+        made.add(task, more)
+        if more.classes:
+            continue
+        select = "greedy"
+        if task.encoded.row_count - made.classes * l > FEW:
             break
 
 

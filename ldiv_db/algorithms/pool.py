@@ -1,7 +1,8 @@
 """Pools: rows of which classes are to be made, as a task of their own, where several keys count.
 
 A pool's keys have the counts of its rows, and the hardest sensitive attribute is its first: classes are made
-on that one, and repaired for the others. No code of any key is in more rows than there can be classes.
+on that one, and repaired for the others. In a trimmed pool no code of any key is in more rows than there
+can be classes.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ class Pool:
 
 
 def whole_pool(task: Task, l: int) -> Pool:  # noqa: E741 - the field's name for it
-    """All rows, as far as no code is too frequent."""
-    return _trimmed(Pool(_hardest_first(task), _most(task, l)), l)
+    """All rows."""
+    return Pool(_hardest_first(task), _most(task, l))
 
 
 def left_pool(task: Task, assigned: Relation, l: int) -> Pool:  # noqa: E741
-    """The rows without a class, as far as no code is too frequent."""
+    """The rows without a class."""
     free = task.engine.materialise("free", "residue/list_free", rows=task.encoded.rows, assigned=assigned)
-    return _trimmed(_pool_of(task, free, l), l)
+    return _pool_of(task, free, l)
 
 
-def _trimmed(pool: Pool, l: int) -> Pool:  # noqa: E741
+def trimmed(pool: Pool, l: int) -> Pool:  # noqa: E741
     """The pool without what is too much of any code; leaving rows out may lower what another code may have."""
     while pool.classes:
         worst = max(pool.task.encoded.keys, key=lambda key: key.distribution.counts[0])
@@ -55,6 +56,7 @@ def _trimmed(pool: Pool, l: int) -> Pool:  # noqa: E741
             "residue/trim_codes",
             rows=encoded.rows,
             key=worst,
+            others=[key for key in encoded.keys if key is not worst],
             most=Value(pool.classes),
             seed=Value(pool.task.seed),
         )

@@ -4,8 +4,9 @@ Classes come numbered so that near numbers are near. A round takes windows of th
 conflict is tried against every row of the window's other classes, and may change places with it if each
 then differs on all keys from the rows of its new class. So no exchange makes a conflict, each ends one, and
 classes keep their sizes. Exchanges between disjoint classes are made at once, the cheapest first. Windows
-move and widen from round to round; of wide ones some classes are tried, spread over the window. A value that most classes have finds its place in few: for its rows the
-windows are of those classes alone. What is in conflict in the end is taken apart: its rows are residue.
+move and widen from round to round; of wide ones some classes are tried, spread over the window. A value
+that most classes have finds its place in few: for its rows the windows are of those classes alone. What is
+in conflict in the end is taken apart: its rows are residue.
 """
 
 from __future__ import annotations
