@@ -116,6 +116,7 @@ class Policy(Part):
     require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]] = Field(min_length=1)
     identifiers: list[str] = Field(default_factory=list)
     keep: list[str] = Field(default_factory=list)
+    individual: str | None = None
     algorithm: Annotated[Algorithm, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = Algorithm()
     recode: Literal["tree", "set"] = "tree"
     nulls: Literal["value", "suppress", "reject"] = "value"
@@ -126,20 +127,22 @@ class Policy(Part):
 
     @property
     def publishes_class_id(self) -> bool:
-        """Whether the release has a column `class_id`.
+        """Whether the release has a column `class_id`; by default exactly where it is needed."""
+        return self.needs_class_id is not None if self.output.class_id is None else self.output.class_id
 
-        By default exactly where unique distinct l-diversity is required: classes published with equal
-        quasi-identifiers cannot be told apart without it, so the requirement could not be audited.
-        """
-        if self.output.class_id is None:
-            return any(spec.name == "unique_distinct" for spec in self.require)
-        return self.output.class_id
+    @property
+    def needs_class_id(self) -> str | None:
+        """What cannot be audited without class ids: classes published with equal labels cannot be told apart."""
+        asked = [spec.name for spec in self.require if spec.name == "unique_distinct"]
+        return asked[0] if asked else "individual" if self.individual else None
 
     def roles(self) -> list[tuple[str, str]]:
         """Every (key, column) that the policy classifies, in its order."""
         keys: list[tuple[str, str]] = [("identifiers", name) for name in self.identifiers]
         keys += [("quasi_identifiers", name) for name in self.quasi_identifiers]
         keys += [("sensitive", name) for name in self.sensitive]
+        if self.individual and self.individual.lower() not in map(str.lower, self.identifiers):
+            keys.append(("individual", self.individual))
         return keys + [("keep", name) for name in self.keep]
 
 
@@ -169,10 +172,10 @@ def parse_policy(document: Any) -> Policy:
     problems += [p for name, attribute in policy.sensitive.items() for p in attribute.problems(f"sensitive.{name}")]
     problems += _require_problems(policy)
     problems += _twice(policy) + policy.target.problems()
-    if any(spec.name == "unique_distinct" for spec in policy.require) and not policy.publishes_class_id:
-        problems.append(
-            Problem("output.class_id", "unique_distinct can only be audited with class ids", "or require frequency")
-        )
+    needing = policy.needs_class_id
+    if needing and not policy.publishes_class_id:
+        hint = "or require frequency" if needing == "unique_distinct" else ""
+        problems.append(Problem("output.class_id", f"{needing} can only be audited with class ids", hint))
     if problems:
         raise PolicyError(problems)
     return policy

@@ -14,6 +14,7 @@ from ldiv_db.audit import Audit, Subject, audit_table, require_good
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError
+from ldiv_db.individuals import audit_individuals
 from ldiv_db.policy import Policy
 from ldiv_db.published import class_id_columns, identifying_columns, release_columns
 from ldiv_db.recode import Recoding, published_rows
@@ -81,13 +82,14 @@ class Draft:
             audit_table(self.engine, subject, name, wanted, [other for other in names if other != name])
             for name, wanted in self.requirements.items()
         ]
-        require_good(audits)
+        beside = audit_individuals(self.engine, self.encoded, self.recoding.assigned)
+        require_good([*audits, *beside])
         expected = int(self.engine.scalar("input/count_rows", rows=self.recoding.assigned))
         for audit in audits:
             found = audit.rows + audit.ignored_rows - rows_before
             if found != expected:
                 raise AuditError(f"{found:,} rows were written in place of the {expected:,} to be published")
-        return audits
+        return [*audits, *beside]
 
 
 def record_run(engine: Engine, result: Result, status: str) -> None:

@@ -141,9 +141,8 @@ def _prepared(
     place.check(source, columns)
     attributes = read_attributes(engine, policy.sensitive, columns, Path(folder))
     encoded = Encoder(engine, policy, columns, Path(folder)).encode(source)
-    requirements = resolve_all(
-        policy.require, attributes, {axis.column.name: axis.distribution for axis in encoded.sensitive}
-    )
+    hardest = min((key.distribution for key in encoded.keys), key=lambda found: found.largest_l)
+    requirements = resolve_all(policy.require, attributes, dict.fromkeys(attributes, hardest))
     for axis in encoded.sensitive:
         refuse_unlisted(engine, axis.column.name, requirements[axis.column.name], axis.dictionary)
     progress = listener.on_progress if listener else Listener().on_progress

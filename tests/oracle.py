@@ -471,6 +471,8 @@ def select(
     l: int,  # noqa: E741
     seed: int,
     stride: int,
+    others: Mapping[int, tuple[Any, ...]] | None = None,
+    most: int | None = None,
 ) -> dict[int, int]:
     """BSGI's Select (Figure 2), one group after the other: row id to group, from 1.
 
@@ -478,24 +480,87 @@ def select(
     of a group is the free row of its bucket that comes first in the order of md5("seed:row id"); each
     next is the one that costs least in the grown group, ties to the least `(row id + group * stride)`
     modulo the number of rows and one.
+
+    `others` are values on which rows of a group must differ as well, None for a value like no other. A group that
+    finds no row gives up: its first row stays out, the others are free again. `most` bounds the groups.
     """
     free: dict[int, set[int]] = defaultdict(set)
     for row, (bucket, _) in rows.items():
         free[bucket].add(row)
+    others = others or dict.fromkeys(rows, ())
     modulus = len(rows) + 1
     taken: dict[int, int] = {}
-    for number, buckets in enumerate(draws([len(free[bucket]) for bucket in order], l), 1):
-        members: list[tuple[int, ...]] = []
+    for number, buckets in enumerate(draws([len(free[bucket]) for bucket in order], l)[:most], 1):
+        members: list[int] = []
         for bucket in (order[place] for place in buckets):
+            found = [row for row in free[bucket] if all(differ(others[row], others[member]) for member in members)]
+            if not found:
+                break
             if members:
-                key = functools.partial(_choice, rows, axes, members, number * stride, modulus)
+                codes = [rows[member][1] for member in members]
+                key = functools.partial(_choice, rows, axes, codes, number * stride, modulus)
             else:
                 key = functools.partial(_drawn, seed)
-            row = min(free[bucket], key=key)
+            row = min(found, key=key)
             free[bucket].remove(row)
-            taken[row] = number
-            members.append(rows[row][1])
+            members.append(row)
+        if len(members) == l:
+            taken |= dict.fromkeys(members, number)
+        else:
+            for row in members[1:]:
+                free[rows[row][0]].add(row)
     return taken
+
+
+def differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether two rows differ on every key; None, of whom nothing is known, differs from all."""
+    return all(a is None or a != b for a, b in zip(one, other, strict=True))
+
+
+def incorporate(
+    rows: Mapping[int, tuple[Any, ...]],
+    keys: Mapping[int, tuple[Any, ...]],
+    axes: Sequence[Any],
+    classes: Mapping[int, list[int]],
+    residual: Iterable[int],
+) -> dict[int, int]:
+    """BSGI's Incorporate (Figure 3) for residual rows in the order given: row id to class, for those that find one.
+
+    `rows` maps row ids to codes, `keys` to the values on which a class's rows differ, `classes` class ids to rows.
+    """
+    grown = {number: list(members) for number, members in classes.items()}
+    joined = {}
+    for row in residual:
+        costs = [
+            (len(members) * sum(axis.cost([rows[m][i] for m in members]) for i, axis in enumerate(axes)), number)
+            for number, others in grown.items()
+            if all(differ(keys[row], keys[member]) for member in others)
+            for members in [[*others, row]]
+        ]
+        if costs:
+            joined[row] = min(costs)[1]
+            grown[joined[row]].append(row)
+    return joined
+
+
+def most_differing_classes(keys: Sequence[tuple[Any, ...]], l: int) -> int:  # noqa: E741
+    """The most disjoint groups of l rows that differ pairwise on every key, by trying all: for a dozen rows."""
+
+    @functools.cache
+    def most(left: frozenset[int]) -> int:
+        if len(left) < l:
+            return 0
+        first = min(left)
+        best = most(left - {first})
+        for rest in itertools.combinations(sorted(left - {first}), l - 1):
+            members = (first, *rest)
+            if all(differ(keys[a], keys[b]) for a, b in itertools.combinations(members, 2)):
+                best = max(best, 1 + most(left - set(members)))
+            if best == len(left) // l:
+                break
+        return best
+
+    return most(frozenset(range(len(keys))))
 
 
 def _drawn(seed: int, row: int) -> tuple[str, int]:

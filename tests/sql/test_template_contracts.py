@@ -16,7 +16,7 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db import migrate, taxonomy, taxonomy_sources
-from ldiv_db.algorithms import boundaries
+from ldiv_db.algorithms import boundaries, repair
 from ldiv_db.audit import Pair
 from ldiv_db.bench_audit import ARGUMENTS
 from ldiv_db.check import Question, check
@@ -39,7 +39,7 @@ from ldiv_db.templates import (
 )
 from ldiv_db.violations import Violations
 
-FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile"}
+FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
 TEMPLATES = all_templates()
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
@@ -130,6 +130,12 @@ def statements():
         make_skeleton(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
     with duckdb.connect() as con:
         refine(con, listener)
+    for select in ("bisect", "greedy"):
+        with duckdb.connect() as con:
+            several(con, select, listener)
+    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as con:
+        patch.setattr(repair, "ROUNDS", 0)  # classes in conflict are given up, and others made of their rows
+        several(con, "bisect", listener)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as con:
         for name, value in {"FORCED": 1, "MANY_ROWS": 0, "GRAINS": 4}.items():  # what only large tables reach
             patch.setattr(boundaries, name, value)
@@ -146,6 +152,20 @@ def refine(con, listener):
     policy = {"source": "source", "target": "released", "sensitive": ["secret"], "quasi_identifiers": keys}
     algorithm = {"name": "bsgi", "select": "refine"}
     ldiv_db.run(con, policy | {"require": [{"distinct": 3}], "algorithm": algorithm}, listener=listener)
+
+
+def several(con, select, listener):
+    """A run with two sensitive attributes and individuals, values that are too frequent, and conflicts to repair."""
+    rows = [(i % 31, "uvwxyz"[i % 6], "aaabcdefg"[i // 10 % 9], i // 4 % 50 or None) for i in range(240)]
+    fill(con, "source", {"age": "INTEGER", "secret": "VARCHAR", "other": "VARCHAR", "person": "INTEGER"}, rows)
+    for residue in ("suppress", "incorporate"):
+        policy = {
+            "source": "source", "target": f"released_{residue}", "sensitive": ["secret", "other"],
+            "quasi_identifiers": {"age": {"numeric": True}}, "individual": "person",
+            "require": [{"distinct": 4 if residue == "suppress" else 2}],
+            "algorithm": {"name": "bsgi", "select": select, "residue": residue},
+        }  # fmt: skip
+        ldiv_db.run(con, policy, listener=listener)
 
 
 def run_all_requirements(con, listener):

@@ -17,8 +17,8 @@ FLOORS = {
     },
     2: {"algorithms"},
     3: {
-        "audit", "check", "violations", "release", "targets", "report", "preview", "profile", "skeleton", "run", "api",
-        "demo", "bench", "bench_audit",
+        "audit", "individuals", "check", "violations", "release", "targets", "report", "preview", "profile", "skeleton",
+        "run", "api", "demo", "bench", "bench_audit",
     },
     4: {
         "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_bench_audit", "options", "console",
