@@ -34,6 +34,8 @@ from ldiv_db.run import Listener
 _WIDTH = 140
 #: Seconds between two lines of progress where there is no terminal.
 _PAUSE = 5.0
+#: What the database says where its memory and its temp directory are full.
+_NO_ROOM = ("duckdb_temp", "max_temp_directory_size", "Out of Memory")
 _USAGE, _INTERRUPTED = 2, 130
 
 
@@ -84,6 +86,8 @@ def _report(error: BaseException) -> int | None:
     lines = error.problems if isinstance(error, PolicyError) else [error]
     for line in lines:
         typer.echo(f"error: {line}", err=True)
+    if isinstance(error, DatabaseError) and any(word in str(error) for word in _NO_ROOM):
+        typer.echo("what does not fit into memory found no room: give another --temp-dir or --memory-limit", err=True)
     return error.exit_code if isinstance(error, LdivError) else _USAGE
 
 

@@ -1,7 +1,7 @@
 """Ctrl-C that comes at once and is never lost, though the database's client may sit on it, or swallow its exception.
 
-The client looks for signals between pieces of work, and a piece may be a whole sort. So a thread of ours is woken by
-the signal itself, and has the database stop what it is at if Python does not get to hear of it soon.
+The client looks for signals between pieces of work, and even then waits for the statement to end. So a thread of ours
+is woken by the signal itself, and has the database stop the statement that is under way.
 """
 
 from __future__ import annotations
@@ -10,16 +10,27 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-#: Seconds that Python has to hear of a signal before a statement is stopped.
-_PATIENCE = 0.1
-#: What stops the statements that are under way.
+#: Seconds between two attempts to stop a statement.
+_PAUSE = 0.05
+#: What stops statements.
 _stops: list[Callable[[], None]] = []
-#: Python heard of a signal: for the thread, and for `check`, until its exception is known to be under way.
-_heard, _pending = threading.Event(), threading.Event()
+#: There was a signal, and its exception is not known to have arrived.
+_pending = threading.Event()
+
+
+class Work:
+    """What is under way: any object that stands for the statement, None between statements."""
+
+    statement: object | None = None
+
+
+#: Assigned, never called, where a signal may come: an assignment cannot be interrupted half way.
+work = Work()
 
 
 @contextmanager
@@ -44,37 +55,37 @@ def heard() -> Iterator[None]:
         try:
             yield
         finally:
+            work.statement = None
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            _heard.set()  # whatever came last, nobody waits for it any more
-    _heard.clear()
-    _pending.clear()
+            _pending.clear()
 
 
 @contextmanager
 def _woken() -> Iterator[None]:
     """Within, a thread of ours is woken by signals."""
     reader, writer = socket.socketpair()
-    with reader:
-        with writer:
-            writer.setblocking(False)
-            before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-            thread = threading.Thread(target=_watch, args=[reader], daemon=True)
-            thread.start()
-            try:
-                yield
-            finally:
-                signal.set_wakeup_fd(before)
+    writer.setblocking(False)
+    thread = threading.Thread(target=_watch, args=[reader], daemon=True)
+    thread.start()
+    before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        writer.close()
         thread.join()
+        reader.close()
 
 
 def _watch(reader: socket.socket) -> None:
-    """Stop what is under way for every signal that Python does not hear of soon."""
+    """Stop, for every signal, the statement that is under way then; what cleans up after it is let be."""
     while reader.recv(1):
-        while not _heard.wait(_PATIENCE):
+        statement = work.statement
+        while statement is not None and work.statement is statement:
             for stop in list(_stops):
                 with suppress(Exception):  # a connection may have been closed by now
                     stop()
-        _heard.clear()
+            time.sleep(_PAUSE)
 
 
 def check() -> None:
@@ -86,6 +97,5 @@ def check() -> None:
 
 
 def _hear(number: int, frame: FrameType | None) -> None:
-    _heard.set()
     _pending.set()
     raise KeyboardInterrupt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -87,8 +88,9 @@ def test_what_the_client_works_at_is_stopped() -> None:
     stopped = threading.Event()
     sender = threading.Timer(0.05, os.kill, [os.getpid(), signal.SIGINT])
     with pytest.raises(KeyboardInterrupt), interrupts.heard(), interrupts.stopping(stopped.set):
+        interrupts.work.statement = "long"
         sender.start()
-        sum(range(100_000_000))
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000)
     assert stopped.is_set()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler and signal.set_wakeup_fd(-1) == -1
 
