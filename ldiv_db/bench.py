@@ -38,7 +38,7 @@ class Case:
 
     rows: int
     l: int = 4  # noqa: E741 - the field's name for it
-    select: str = "bisect"
+    select: str = "refine"
     threads: int = 2
     memory_limit: str | None = None
     seed: int = 1

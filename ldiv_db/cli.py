@@ -35,7 +35,7 @@ bench_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Time 
 app.add_typer(bench_app, name="bench")
 
 PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)]
-Select = Annotated[Literal["bisect", "refine", "greedy"] | None, typer.Option(help="How classes are selected.")]
+Select = Annotated[Literal["refine", "bisect", "greedy"] | None, typer.Option(help="How classes are selected.")]
 L = Annotated[int | None, typer.Option("--l", min=2, help="The l of the policy: the size of its classes.")]
 
 
@@ -213,7 +213,7 @@ def bench_command(
         list[int] | None, typer.Option(min=1, help="How many rows; may be repeated. 10,000 to a million if not given.")
     ] = None,
     l: L = 4,  # noqa: E741
-    select: Select = "bisect",
+    select: Select = "refine",
     threads: Annotated[int, typer.Option(min=1, help="Threads the database may use.")] = 2,
     memory_limit: Memory = None,
     json: Json = False,
@@ -227,7 +227,7 @@ def bench_command(
       ldiv bench bsgi --rows 100000 --rows 1000000
       ldiv bench bsgi --rows 10000 --select greedy --json
     """
-    cases = [bench.Case(count, l or 4, select or "bisect", threads, memory_limit) for count in rows or bench.SIZES]
+    cases = [bench.Case(count, l or 4, select or "refine", threads, memory_limit) for count in rows or bench.SIZES]
     found: list[dict[str, Any]] = []
     for case in cases:
         typer.echo(f"{case.rows:,} rows …", err=True)

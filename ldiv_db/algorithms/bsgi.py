@@ -2,9 +2,9 @@
 
 Every class takes l rows of l different sensitive values, so it is unique distinct l-diverse (Ye et al.,
 Definition 2); the number of classes is the largest possible (Theorem 1). Three ways to select:
-`bisect` splits the table in halves that keep this possible, a few statements a level (`bisection`);
-`refine` splits where values part (`boundaries`) and then exchanges rows between near classes (`exchange`),
-slower and with less loss; `greedy` is the paper's procedure, one class after the other (`selection`).
+`refine` splits the table where values part, in a way that keeps this possible, a few statements a level
+(`boundaries`), and then exchanges rows between near classes (`exchange`); `bisect` only halves it, faster
+and with more loss (`bisection`); `greedy` is the paper's procedure, one class after the other (`selection`).
 
 Where there are several sensitive attributes, or several rows of an individual, the rows of a class differ
 on every one of these keys (Sections 5.2.2 and 5.2.3). Classes are made on the hardest sensitive attribute;
@@ -39,7 +39,7 @@ PASSES, FEW = 8, 2_000
 class BsgiOptions(Options):
     """How BSGI selects, what becomes of rows that no class could take, the most rounds of exchanges in `refine`."""
 
-    select: Literal["bisect", "refine", "greedy"] = "bisect"
+    select: Literal["bisect", "refine", "greedy"] = "refine"
     residue: Literal["incorporate", "suppress"] = "incorporate"
     exchange: int = Field(default=4, ge=0, le=100)
 
