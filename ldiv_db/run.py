@@ -20,6 +20,7 @@ from ldiv_db.encode import Encoder
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine, Step, database_version
 from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.estimate import Estimate, estimate_run
 from ldiv_db.loss import measure_recoding
 from ldiv_db.policy import Policy, check_columns, parse_policy
 from ldiv_db.recode import plan_recoding
@@ -47,6 +48,7 @@ class Preparation:
     task: Task
     feasibility: Feasibility
     place: Place
+    estimate: Estimate
 
     @property
     def encoded(self) -> Encoded:
@@ -70,6 +72,7 @@ def run(
     """
     start = time.perf_counter()
     with _engine(connection, listener, catalog) as engine, _prepared(engine, policy, folder, listener) as ready:
+        ready.estimate.require_room()
         plan = ready.algorithm.run(ready.task)
         recoding = plan_recoding(engine, ready.encoded, plan.assigned)
         loss = measure_recoding(engine, ready.encoded, recoding)
@@ -88,7 +91,7 @@ def run(
                 seconds=time.perf_counter() - start,
                 seed=ready.policy.seed,
                 versions=versions(),
-                notes=plan.notes,
+                notes=(*plan.notes, *ready.estimate.notes),
             )
 
         draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.task.requirements)
@@ -139,7 +142,8 @@ def _prepared(
     requirements = [spec.resolve(distribution) for spec in policy.require]
     progress = listener.on_progress if listener else Listener().on_progress
     task = Task(engine, encoded, requirements, policy.seed, progress)
-    yield Preparation(policy, algorithm, task, algorithm.check(task), place)
+    feasibility = algorithm.check(task)
+    yield Preparation(policy, algorithm, task, feasibility, place, estimate_run(engine, encoded, place.folder))
 
 
 def make_algorithm(policy: Policy) -> Algorithm:

@@ -13,7 +13,20 @@ FLOORS = {
     0: {"errors", "files", "templates", "engine", "catalog", "migrate", "attach", "interrupts"},
     1: {"taxonomy", "taxonomy_sources", "requirements", "policy", "encoded", "encode", "recode", "loss"},
     2: {"algorithms"},
-    3: {"audit", "release", "targets", "report", "preview", "profile", "skeleton", "run", "api", "demo", "bench"},
+    3: {
+        "audit",
+        "release",
+        "targets",
+        "report",
+        "preview",
+        "profile",
+        "skeleton",
+        "run",
+        "estimate",
+        "api",
+        "demo",
+        "bench",
+    },
     4: {"cli", "cli_taxonomy", "cli_profile", "console", "options", "__main__", "__init__"},
 }
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
