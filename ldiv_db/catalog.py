@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ldiv_db.engine import Engine
@@ -80,10 +81,42 @@ def current_database(engine: Engine) -> str:
     return str(engine.execute("SELECT current_database()")[0][0])
 
 
+def file_of(engine: Engine, database: str) -> str | None:
+    """The file of an attached database, None if it is in memory."""
+    rows = engine.execute("SELECT path FROM duckdb_databases() WHERE lower(database_name) = lower($d)", {"d": database})
+    return rows[0][0] if rows else None
+
+
 def open_files(engine: Engine) -> list[str]:
     """The files of all databases that are attached."""
     rows = engine.execute("SELECT path FROM duckdb_databases() WHERE path IS NOT NULL AND NOT internal")
     return [row[0] for row in rows]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the database may use: bytes of memory, and of its temp directory (None: all that are free)."""
+
+    memory_limit: int
+    temp_directory: str
+    temp_limit: int | None
+
+
+def resources(engine: Engine) -> Resources:
+    """What the connection's settings allow."""
+    ((memory, folder, limit),) = engine.execute(
+        "SELECT current_setting('memory_limit'), current_setting('temp_directory'),"
+        " current_setting('max_temp_directory_size')"
+    )
+    return Resources(_bytes(memory) or 0, folder or "", _bytes(limit))
+
+
+def _bytes(text: str) -> int | None:
+    """The number of bytes in a setting such as `18.8 GiB`; None for a share of what is free."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) (bytes?|[KMGTPE]iB)", text)
+    if match is None:
+        return None
+    return int(float(match[1]) * 1024 ** ("bKMGTPE".index(match[2][0])))
 
 
 def relations_in(engine: Engine, database: str) -> list[Relation]:

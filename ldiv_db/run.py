@@ -20,6 +20,7 @@ from ldiv_db.encode import Encoder
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine, Step, database_version
 from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.estimate import Estimate, estimate_run
 from ldiv_db.feasibility import explained
 from ldiv_db.loss import measure_recoding
 from ldiv_db.policy import Policy, check_columns, parse_policy
@@ -52,6 +53,7 @@ class Preparation:
     feasibility: Feasibility
     place: Place
     requirements: Mapping[str, Sequence[Requirement]]
+    estimate: Estimate
 
     @property
     def encoded(self) -> Encoded:
@@ -75,6 +77,7 @@ def run(
     """
     start = time.perf_counter()
     with _engine(connection, listener, catalog) as engine, _prepared(engine, policy, folder, listener) as ready:
+        ready.estimate.require_room()
         plan = ready.algorithm.run(ready.task)
         recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy))
         loss = measure_recoding(engine, ready.encoded, recoding)
@@ -93,7 +96,7 @@ def run(
                 seconds=time.perf_counter() - start,
                 seed=ready.policy.seed,
                 versions=versions(),
-                notes=plan.notes,
+                notes=(*plan.notes, *ready.estimate.notes),
             )
 
         draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
@@ -149,7 +152,8 @@ def _prepared(
     task = Task(engine, encoded, [r for wanted in requirements.values() for r in wanted], policy.seed, progress)
     with explained(engine, encoded, requirements):
         feasible = algorithm.check(task)
-    yield Preparation(policy, algorithm, task, feasible, place, requirements)
+    estimate = estimate_run(engine, encoded, place.folder)
+    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate)
 
 
 def make_algorithm(policy: Policy) -> Algorithm:

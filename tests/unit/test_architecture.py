@@ -18,7 +18,7 @@ FLOORS = {
     2: {"algorithms"},
     3: {
         "audit", "individuals", "check", "violations", "release", "targets", "report", "preview", "profile", "skeleton",
-        "run", "api", "demo", "bench", "bench_audit",
+        "run", "estimate", "api", "demo", "bench", "bench_audit",
     },
     4: {
         "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_bench_audit", "options", "console",
