@@ -255,7 +255,6 @@ class Encoder:
             code=Identifier(q),
             low=Identifier(f"{q}_low"),
             high=Identifier(f"{q}_high"),
-            label=Identifier(f"{q}_label"),
             table=Identifier(f"t_{q}"),
             dictionary=dictionary,
             nodes=nodes,

@@ -34,7 +34,6 @@ class Axis:
     code: Identifier
     low: Identifier
     high: Identifier
-    label: Identifier
     table: Identifier
     dictionary: Relation
     nodes: Relation | None

@@ -15,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from ldiv_db.catalog import Column
 from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.published import name_clashes
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.taxonomy_sources import UNITS
 
@@ -59,11 +60,14 @@ class QuasiIdentifier(_Part):
 
     taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(_taxonomy)] = None
     numeric: bool = False
+    recode: Literal["tree", "set"] | None = None
     weight: float = Field(default=1.0, ge=0, le=1_000_000)
 
     def problems(self, key: str) -> list[Problem]:
         if (self.taxonomy is None) != self.numeric:
             return [Problem(key, "takes either `taxonomy:` or `numeric: true`")]
+        if self.numeric and self.recode == "set":
+            return [Problem(f"{key}.recode", "sets are of a taxonomy's leaves; numbers are published as ranges")]
         return self.taxonomy.problems(f"{key}.taxonomy") if self.taxonomy else []
 
 
@@ -116,6 +120,7 @@ class Output(_Part):
     """What the release shows besides its columns."""
 
     class_id: bool | None = None
+    bounds: bool = False
 
 
 class Algorithm(BaseModel):
@@ -158,6 +163,7 @@ class Policy(_Part):
     identifiers: list[str] = []
     keep: list[str] = []
     algorithm: Annotated[Algorithm, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = Algorithm()
+    recode: Literal["tree", "set"] = "tree"
     nulls: Literal["value", "suppress", "reject"] = "value"
     nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"
     output: Output = Output()
@@ -274,13 +280,9 @@ def check_columns(policy: Policy, columns: list[Column]) -> None:
                 Problem(column.name, "is a column of the source that the policy does not classify", way_out)
             )
     for name, qi in policy.quasi_identifiers.items():
-        found = known.get(name.lower())
-        if found:
+        if found := known.get(name.lower()):
             problems += _type_problems(f"quasi_identifiers.{name}", qi, found)
-    if policy.publishes_class_id and "class_id" in {
-        name.lower() for key, name in policy.roles() if key != "identifiers"
-    }:
-        problems.append(Problem("output.class_id", "the source has a column of that name"))
+    problems += name_clashes(policy)
     if problems:
         raise PolicyError(problems)
 

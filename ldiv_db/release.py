@@ -14,6 +14,7 @@ from ldiv_db.audit import Audit, audit_table, require_good
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.policy import Policy
+from ldiv_db.published import class_columns, release_columns
 from ldiv_db.recode import Recoding, published_rows
 from ldiv_db.report import Result
 from ldiv_db.requirements import Requirement
@@ -69,18 +70,11 @@ class Draft:
 
     def audit(self, published: Relation | FileRelation) -> list[Audit]:
         """The audits of what was written; raises AuditError if it fails the policy."""
-        columns = [axis.name for axis in self.encoded.axes]
-        columns += ["class_id"] if self.policy.publishes_class_id else []
+        columns = class_columns(self.policy)
         names = [attribute.column.name for attribute in self.encoded.sensitive]
         audits = [audit_table(self.engine, published, columns, name, self.requirements) for name in names]
         require_good(audits)
         return audits
-
-
-def release_columns(policy: Policy) -> list[str]:
-    """The columns that the policy publishes, in their order."""
-    shown = ["class_id"] if policy.publishes_class_id else []
-    return [*shown, *policy.quasi_identifiers, *policy.sensitive, *policy.keep]
 
 
 def record_run(engine: Engine, result: Result, status: str) -> None:

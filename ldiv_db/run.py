@@ -22,6 +22,7 @@ from ldiv_db.engine import Engine, Step, database_version
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.loss import measure_recoding
 from ldiv_db.policy import Policy, check_columns, parse_policy
+from ldiv_db.published import forms
 from ldiv_db.recode import plan_recoding
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
@@ -66,7 +67,7 @@ def run(
     start = time.perf_counter()
     with _engine(connection, listener) as engine, _prepared(engine, policy, folder, listener) as ready:
         plan = ready.algorithm.run(ready.task)
-        recoding = plan_recoding(engine, ready.encoded, plan.assigned)
+        recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy))
         loss = measure_recoding(engine, ready.encoded, recoding)
         run_id = uuid.uuid4().hex
 

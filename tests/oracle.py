@@ -56,7 +56,12 @@ def violations(rows: Iterable[tuple[Hashable, Any]], name: str, argument: Any) -
 
 
 class Numbers:
-    """A numeric quasi-identifier without a tree; `column` is all values that take part."""
+    """A numeric quasi-identifier without a tree; `column` is all values that take part.
+
+    `bounded` says that it is published as two columns, of which NULL tells nothing.
+    """
+
+    bounded = False
 
     def __init__(self, column: Iterable[Any]):
         numbers = [Fraction(str(value)) for value in column if value is not None]
@@ -66,7 +71,7 @@ class Numbers:
         """The share of the domain that the class spans; numbers mixed with NULL lose all."""
         numbers = [Fraction(str(value)) for value in values if value is not None]
         if not numbers:
-            return Fraction(0)
+            return Fraction(self.bounded)
         if len(numbers) < len(values):
             return Fraction(1)
         return (max(numbers) - min(numbers)) / self.width if self.width else Fraction(0)
@@ -79,13 +84,24 @@ class Numbers:
         low, high, _ = _span(label)
         return label == "*" or low <= Decimal(str(value)) <= high
 
+    def bounds(self, low: Any, high: Any, values: Sequence[Any]) -> bool:
+        """Whether `low` and `high` bound a class with these values, as close as the codes of numbers are."""
+        if None in values:
+            return low is None and high is None
+        slack = self.width / 2**30
+        below, above = Fraction(str(min(values))) - Fraction(str(low)), Fraction(str(high)) - Fraction(str(max(values)))
+        return 0 <= below <= slack and 0 <= above <= slack
+
 
 class Tree:
     """A quasi-identifier with a tree: nested mappings with one root, leaves are empty.
 
     Where the column holds NULL, NULL is one more leaf under the root; a root that is not `*` first
-    gets a root `*` above it.
+    gets a root `*` above it. `sets` says that a class is published as the set of its leaves where that
+    is fewer than those of their lowest common ancestor.
     """
+
+    sets = False
 
     def __init__(self, tree: Nested, holds_null: bool):
         ((root, branches),) = tree.items()
@@ -117,22 +133,66 @@ class Tree:
         return tuple(level[0] for level in shared)
 
     def label(self, values: Iterable[Any]) -> str | None:
-        """What a class is published as."""
+        """The lowest common ancestor's label."""
         way = self.ancestor(values)
         return None if way == self._ways.get(None) else way[-1]
 
+    def members(self, values: Sequence[Any]) -> list[str | None] | None:
+        """The set that a class is published as, in the order of the tree; None if it is published as a label."""
+        found = {self.leaf(value) for value in values}
+        if not self.sets or not 1 < len(found) < self._leaves[self.ancestor(values)]:
+            return None
+        return [leaf for leaf in self._ways if leaf in found]
+
+    def _size(self, values: Sequence[Any]) -> int:
+        """The leaves that are published for a class."""
+        members = self.members(values)
+        return self._leaves[self.ancestor(values)] if members is None else len(members)
+
     def lm(self, values: Sequence[Any]) -> Fraction:
-        leaves = self._leaves[self.ancestor(values)]
+        leaves = self._size(values)
         return Fraction(leaves - 1, self.root_leaves - 1) if leaves > 1 else Fraction(0)
 
     def ncp(self, values: Sequence[Any]) -> Fraction:
-        way = self.ancestor(values)
+        leaves = self._size(values)
         # A node with a single leaf below it says exactly what the leaf says.
-        return Fraction(self._leaves[way], self.root_leaves) if self._leaves[way] > 1 else Fraction(0)
+        return Fraction(leaves, self.root_leaves) if leaves > 1 else Fraction(0)
 
     def covers(self, label: str | None, value: Any) -> bool:
+        if self.sets and label is not None and label.startswith("{"):
+            return any(self._node_covers(member, value) for member in parse_set(label))
+        return self._node_covers(label, value)
+
+    def _node_covers(self, label: str | None, value: Any) -> bool:
         way = self._ways[self.leaf(value)]
         return value is None if label is None else label in way
+
+
+def parse_set(text: str) -> list[str | None]:
+    """The labels in a published set `{a, "b, c", NULL}`, read character by character; None is NULL."""
+    assert text.startswith("{"), text
+    found: list[str | None] = []
+    place = 1
+    while True:
+        if text[place] == '"':
+            place, written = place + 1, ""
+            while text[place] != '"' or text[place + 1] == '"':
+                written += text[place]
+                place += 2 if text[place] == '"' else 1
+            found.append(written)
+            place += 1
+        else:
+            start = place
+            while text[place] not in ",}":
+                place += 1
+            written = text[start:place]
+            assert written and not set(written) & set('{"'), text
+            found.append(None if written == "NULL" else written)
+        if text[place] == "}":
+            assert place == len(text) - 1, text
+            return found
+        assert text[place : place + 2] == ", ", text
+        place += 2
 
 
 class Ranges(Tree):
@@ -168,7 +228,7 @@ class Ranges(Tree):
     def leaf(self, value: Any) -> str | None:
         return None if value is None else self._name(self._floor(Decimal(str(value)), self._width), self._width)
 
-    def covers(self, label: str | None, value: Any) -> bool:
+    def _node_covers(self, label: str | None, value: Any) -> bool:
         if label is None or value is None:
             return label == "*" or (label is None and value is None)
         low, high, closed = _span(label)

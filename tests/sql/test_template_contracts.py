@@ -160,7 +160,10 @@ def run_all_requirements(con, listener):
         "t": {"numeric": True},
         "zip": {"taxonomy": {"prefix": [5, 3]}},
     }
-    ldiv_db.run(con, policy | {"source": "typed", "target": "times", "quasi_identifiers": keys}, listener=listener)
+    typed = policy | {"source": "typed", "target": "times", "quasi_identifiers": keys}
+    ldiv_db.run(con, typed, listener=listener)
+    forms = {"target": "bounded", "recode": "set", "output": {"bounds": True}}
+    ldiv_db.run(con, typed | forms, listener=listener)
     with pytest.raises(ldiv_db.PolicyError):  # a value without a leaf
         fill(con, "source", {"town": "VARCHAR", "secret": "VARCHAR"}, [("c", "x"), ("a", "y")])
         ldiv_db.run(con, policy | {"target": "other"}, listener=listener)

@@ -11,7 +11,8 @@ import ldiv_db
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
     0: {"errors", "files", "templates", "engine", "catalog", "migrate"},
-    1: {"taxonomy", "taxonomy_sources", "requirements", "policy", "encoded", "encode", "recode", "loss"},
+    1: {"taxonomy", "taxonomy_sources", "requirements", "policy", "encoded", "encode", "recode", "loss"}
+    | {"published", "sets"},
     2: {"algorithms"},
     3: {"audit", "release", "targets", "report", "preview", "profile", "skeleton", "run", "api", "demo", "bench"},
     4: {"cli", "cli_taxonomy", "cli_profile", "console", "__main__", "__init__"},
