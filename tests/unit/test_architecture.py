@@ -14,8 +14,9 @@ FLOORS = {
     1: {"taxonomy", "taxonomy_sources", "requirements", "policy", "encoded", "encode", "recode", "loss"}
     | {"published", "sets"},
     2: {"algorithms"},
-    3: {"audit", "release", "targets", "report", "preview", "profile", "skeleton", "run", "api", "demo", "bench"},
-    4: {"cli", "cli_taxonomy", "cli_profile", "console", "__main__", "__init__"},
+    3: {"audit", "release", "targets", "report", "preview", "profile", "skeleton", "run", "api", "demo", "bench"}
+    | {"measure", "resolve", "tries", "divergence", "queries"},
+    4: {"cli", "cli_taxonomy", "cli_profile", "cli_measure", "console", "__main__", "__init__"},
 }
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
 MODULES = sorted(PACKAGE.rglob("*.py"))
