@@ -116,6 +116,7 @@ def run_command(
     threads: Threads = None,
     memory_limit: Memory = None,
     temp_dir: Annotated[str | None, typer.Option(help="Where the database puts what does not fit.")] = None,
+    kl: Annotated[bool, typer.Option("--kl", help="Work out the KL divergence as well, which takes longer.")] = False,
 ) -> None:
     """Anonymize, audit and publish under a policy: all or nothing.
 
@@ -126,7 +127,7 @@ def run_command(
     """
     wanted = read_policy(policy)
     with opened(database, settings=Settings(threads, memory_limit, temp_dir)) as connection, Shown() as listener:
-        result = run(connection, wanted, policy.parent, listener)
+        result = run(connection, wanted, policy.parent, listener, kl)
     if json:
         print_json(result.as_dict())
     else:

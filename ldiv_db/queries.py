@@ -100,9 +100,9 @@ def _draws(
     found = []
     for query in range(queries):
         count = 1 + _draw(seed, query, "count", len(keys))
-        order = sorted(range(len(keys)), key=lambda place: _draw(seed, query, f"order {place}", 2**64))  # noqa: B023
+        order = sorted(range(len(keys)), key=lambda place: _draw(seed, query, f"order {place}", 2**64))
         asked = {*order[:count], len(keys) + _draw(seed, query, "sensitive", len(sensitive))}
-        line = [query, _draw(seed, query, "anchor", rows)]
+        line: list[int] = [query, _draw(seed, query, "anchor", rows)]
         for place, column in enumerate([*keys, *sensitive]):
             width = _width(column, count) if place in asked else 0
             line += [width, _draw(seed, query, f"shift {place}", width) if width else 0]
@@ -112,13 +112,14 @@ def _draws(
 
 def _draw(seed: int, query: int, what: str, below: int) -> int:
     """A number from 0 to `below` - 1."""
-    return int(hashlib.md5(f"{seed}:{query}:{what}".encode(), usedforsecurity=False).hexdigest(), 16) % below
+    digest = hashlib.md5(f"{seed}:{query}:{what}".encode(), usedforsecurity=False).hexdigest()
+    return int(digest, base=16) % below
 
 
 def _width(column: Resolved, count: int) -> int:
     """How many codes a query on `count` quasi-identifiers asks for; NULL is none of them."""
     codes = column.leaves - (column.null_code is not None)
-    return max(1, round(codes * SELECTIVITY ** (1 / (count + 1))))
+    return max(1, round(codes * math.pow(SELECTIVITY, 1 / (count + 1))))
 
 
 def _ask(engine: Engine, anchors: Relation, column: Resolved) -> Relation:

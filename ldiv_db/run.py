@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,10 @@ from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine, Step, database_version
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.loss import measure_recoding
+from ldiv_db.measure import Wanted, measure_table
 from ldiv_db.policy import Policy, check_columns, parse_policy
 from ldiv_db.published import forms
-from ldiv_db.recode import plan_recoding
+from ldiv_db.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
 from ldiv_db.targets import Place, place_of
@@ -55,20 +56,27 @@ class Preparation:
 
 
 def run(
-    connection: Any, policy: Policy | dict[str, Any], folder: str | Path = ".", listener: Listener | None = None
+    connection: Any,
+    policy: Policy | dict[str, Any],
+    folder: str | Path = ".",
+    listener: Listener | None = None,
+    kl: bool = False,
 ) -> Result:
     """Anonymize, audit and publish under `policy` on an open DuckDB connection; returns what was done.
 
-    `folder` is where the policy's relative files lie. Release, audit and ledger row are one transaction,
-    and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside a
-    transaction of the caller's they join that one: the caller commits, or rolls back after an error. A release
-    to a file of its own is written beside, audited there and moved into place; it joins no transaction.
+    `folder` is where the policy's relative files lie; `kl` has the KL divergence worked out as well.
+    Release, audit and ledger row are one transaction, and nothing is written if PolicyError, InfeasibleError,
+    AuditError or DatabaseError is raised. Inside a transaction of the caller's they join that one: the caller
+    commits, or rolls back after an error. A release to a file of its own is written beside, audited there and
+    moved into place; it joins no transaction.
     """
     start = time.perf_counter()
     with _engine(connection, listener) as engine, _prepared(engine, policy, folder, listener) as ready:
         plan = ready.algorithm.run(ready.task)
         recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy))
         loss = measure_recoding(engine, ready.encoded, recoding)
+        if kl:
+            loss = replace(loss, kl=_divergence(ready, recoding, Path(folder), listener))
         run_id = uuid.uuid4().hex
 
         def describe(audits: list[Audit]) -> Result:
@@ -89,6 +97,16 @@ def run(
 
         draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.task.requirements)
         return ready.place.publish(draft, run_id, describe)
+
+
+def _divergence(ready: Preparation, recoding: Recoding, folder: Path, listener: Listener | None) -> float | None:
+    """The KL divergence of what is to be published, read off its labels as `measure` does for any table."""
+    policy = ready.policy
+    with _engine(ready.task.engine.connection, listener) as engine:
+        source = resolve_source(engine, policy.source, folder)
+        with published_rows(engine, ready.encoded, recoding, policy.seed, policy.publishes_class_id) as holes:
+            release = engine.materialise("release", PUBLISHED, **holes)
+        return measure_table(engine, release, source, policy, folder, Wanted()).loss.kl
 
 
 def plan(

@@ -58,7 +58,7 @@ class Tries:
 def grow_tries(
     engine: Engine, columns: Sequence[Resolved], cells: Relation, numbered: Relation, rows: int, published: int
 ) -> Tries:
-    """The tries of the source's `cells` (`rows` rows) and of `numbered` (`published` rows as numbers of their values)."""
+    """The tries of the source's `cells` (`rows` rows) and of `numbered` (`published` rows, values by number)."""
     grain = 2 ** (_MASS_BITS - max(rows, published).bit_length())
     boxes = engine.materialise(
         "boxes", "measure/list_boxes", numbered=numbered, columns=columns, grain=Value(float(grain))
