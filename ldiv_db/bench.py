@@ -57,7 +57,7 @@ class Redrawn:
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """What a run on `case.rows` rows took: rows, l, seconds, ns_per_n_log_n, rows_per_second, peak_memory_mb, lm_mean, classes, ...
+    """What a run on `case.rows` rows took: rows, l, seconds, ns_per_n_log_n, peak_memory_mb, lm_mean, classes, ...
 
     Raises LdivError if a child fails, with what it said and its exit code.
     """

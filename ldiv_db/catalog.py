@@ -76,7 +76,7 @@ def is_view(engine: Engine, relation: Relation) -> bool:
 
 
 def current_database(engine: Engine) -> str:
-    """The database in which names without one are looked up, and which holds the catalog."""
+    """The database in which names without one are looked up."""
     return str(engine.execute("SELECT current_database()")[0][0])
 
 
@@ -111,9 +111,9 @@ def list_tables(engine: Engine) -> list[str]:
     return [f"{schema}.{name}" for schema, name in rows]
 
 
-def catalog_table(name: str) -> Relation:
-    """A table of the catalog schema."""
-    return Relation((SCHEMA, name))
+def catalog_table(engine: Engine, name: str) -> Relation:
+    """A table of the catalog schema, which lies in the engine's catalog or, without one, in the current database."""
+    return Relation((SCHEMA, name) if engine.catalog is None else (engine.catalog, SCHEMA, name))
 
 
 def qualify(engine: Engine, text: str, key: str) -> Relation:

@@ -8,17 +8,19 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ldiv_db import audit, bench, catalog, migrate, report
-from ldiv_db.api import read_requirements
+from ldiv_db import bench, migrate, report
+from ldiv_db.cli_bench_audit import bench_audit_command
+from ldiv_db.cli_check import check_command
 from ldiv_db.cli_measure import measure_command
 from ldiv_db.cli_profile import profile_command
 from ldiv_db.cli_taxonomy import taxonomy_app
-from ldiv_db.console import Guarded, Shown, opened, print_json, printer, split_names
+from ldiv_db.console import Guarded, Shown, opened, print_json, printer
 from ldiv_db.demo import demonstrate, print_demo
-from ldiv_db.engine import Engine, Settings
+from ldiv_db.engine import Engine
+from ldiv_db.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
 from ldiv_db.policy import read_policy
 from ldiv_db.preview import describe_plan, print_plan
-from ldiv_db.run import Listener, plan, resolve_source, run, versions
+from ldiv_db.run import Listener, plan, run, versions
 from ldiv_db.templates import Statement
 
 app = typer.Typer(
@@ -33,11 +35,7 @@ app.add_typer(taxonomy_app, name="taxonomy")
 bench_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Time runs on made-up rows.")
 app.add_typer(bench_app, name="bench")
 
-Database = Annotated[str, typer.Argument(help="The DuckDB file.", show_default=False)]
 PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads the database may use; all if not given.")]
-Memory = Annotated[str | None, typer.Option(help="Memory the database may use, e.g. 4GB.")]
 Select = Annotated[Literal["bisect", "refine", "greedy"] | None, typer.Option(help="How classes are selected.")]
 L = Annotated[int | None, typer.Option("--l", min=2, help="The l of the policy: the size of its classes.")]
 
@@ -115,7 +113,8 @@ def run_command(
     json: Json = False,
     threads: Threads = None,
     memory_limit: Memory = None,
-    temp_dir: Annotated[str | None, typer.Option(help="Where the database puts what does not fit.")] = None,
+    temp_dir: TempDir = None,
+    catalog: Catalog = None,
     kl: Annotated[bool, typer.Option("--kl", help="Work out the KL divergence as well, which takes longer.")] = False,
 ) -> None:
     """Anonymize, audit and publish under a policy: all or nothing.
@@ -124,10 +123,12 @@ def run_command(
     Examples:
       ldiv run warehouse.duckdb policy.yml
       ldiv run warehouse.duckdb policy.yml --threads 2 --memory-limit 4GB --json
+      ldiv run warehouse.duckdb policy.yml --catalog ours.duckdb
     """
     wanted = read_policy(policy)
-    with opened(database, settings=Settings(threads, memory_limit, temp_dir)) as connection, Shown() as listener:
-        result = run(connection, wanted, policy.parent, listener, kl)
+    limits = settings(threads, memory_limit, temp_dir)
+    with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:
+        result = run(connection, wanted, policy.parent, listener, catalog_name(catalog), kl)
     if json:
         print_json(result.as_dict())
     else:
@@ -140,6 +141,10 @@ def plan_command(
     policy: PolicyFile,
     json: Json = False,
     sql: Annotated[bool, typer.Option("--sql", help="Show the statements that were run to find out.")] = False,
+    threads: Threads = None,
+    memory_limit: Memory = None,
+    temp_dir: TempDir = None,
+    catalog: Catalog = None,
 ) -> None:
     """Show what a run would do, by counts alone; writes nothing.
 
@@ -150,8 +155,10 @@ def plan_command(
     """
     wanted = read_policy(policy)
     statements: list[Statement] = []
-    with opened(database, read_only=True) as connection:
-        ready = plan(connection, wanted, policy.parent, Listener(on_statement=statements.append))
+    limits = settings(threads, memory_limit, temp_dir)
+    with opened(database, read_only=True, settings=limits, catalog=catalog) as connection:
+        listener = Listener(on_statement=statements.append)
+        ready = plan(connection, wanted, policy.parent, listener, catalog_name(catalog))
     document = describe_plan(ready, statements if sql else None)
     if json:
         print_json(document)
@@ -159,48 +166,7 @@ def plan_command(
         print_plan(printer(), document)
 
 
-@app.command("check")
-def check_command(
-    database: Database,
-    table: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
-    qi: Annotated[
-        list[str],
-        typer.Option(help="Quasi-identifiers, comma-separated or repeated.", show_default=False),
-    ],
-    sensitive: Annotated[list[str], typer.Option(help="A sensitive attribute; may be repeated.", show_default=False)],
-    require: Annotated[
-        list[str], typer.Option(help="name:value, e.g. distinct:3; may be repeated.", show_default=False)
-    ],
-    class_column: Annotated[
-        str | None, typer.Option("--class", help="A column of class ids that tells classes apart as well.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Audit any table: do all its classes meet the requirements?
-
-    A class is the rows with equal quasi-identifiers, NULL being a value like any other.
-
-    Requirements: k:5, distinct:3, unique_distinct:3, frequency:2.5, threshold:0.5,HIV=0.1. The exit code
-    is 1 if one fails. DATABASE may be :memory: if TABLE is a file. A --qi that is a column's whole name is
-    not split at commas.
-
-    \b
-    Examples:
-      ldiv check warehouse.duckdb published.patients --qi age,sex --sensitive disease --require distinct:3
-      ldiv check :memory: release.parquet --qi age --qi sex --sensitive disease --require k:5 --require frequency:2
-    """
-    specs = read_requirements(require)
-    with opened(database, read_only=True) as connection:
-        engine = Engine(connection)
-        relation = resolve_source(engine, table, Path(), "table")
-        names = {column.name.lower() for column in catalog.columns_of(engine, relation)}
-        audits = audit.check(engine, relation, split_names(qi, names), sensitive, specs, class_column)
-    holds = all(found.holds for found in audits)
-    if json:
-        print_json({"table": table, "holds": holds, "audits": [found.as_dict() for found in audits]})
-    else:
-        report.print_audits(printer(), audits)
-    raise typer.Exit(0 if holds else 1)
+app.command("check")(check_command)
 
 
 @app.command("migrate")
@@ -208,16 +174,18 @@ def migrate_command(
     database: Database,
     pending: Annotated[bool, typer.Option("--pending", help="Only list what is to be applied.")] = False,
     json: Json = False,
+    catalog: Catalog = None,
 ) -> None:
-    """Bring the catalog, schema `ldiv` of the database, up to date.
+    """Bring the catalog, schema `ldiv` of the database or of a file of its own, up to date.
 
     \b
     Examples:
       ldiv migrate warehouse.duckdb
       ldiv migrate warehouse.duckdb --pending
+      ldiv migrate warehouse.duckdb --catalog ours.duckdb
     """
-    with opened(database, read_only=pending) as connection:
-        engine = Engine(connection)
+    with opened(database, read_only=pending, catalog=catalog) as connection:
+        engine = Engine(connection, catalog=catalog_name(catalog))
         applied = [] if pending else [_name(migration) for migration in migrate.migrate(engine)]
         waiting = [_name(migration) for migration in migrate.pending(engine)]
     if json:
@@ -237,6 +205,9 @@ def _name(migration: migrate.Migration) -> str:
 @bench_app.callback()
 def bench_group() -> None:
     """Time runs on made-up rows."""
+
+
+bench_app.command("audit")(bench_audit_command)
 
 
 @bench_app.command("bsgi")

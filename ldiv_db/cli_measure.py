@@ -13,6 +13,7 @@ from ldiv_db.api import measure
 from ldiv_db.console import opened, print_json, printer
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.measure import Measurement
+from ldiv_db.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
 from ldiv_db.policy import read_policy
 
 #: The endings of files that hold a taxonomy.
@@ -20,7 +21,7 @@ _TAXONOMY_FILES = (".csv", ".yml", ".yaml", ".json")
 
 
 def measure_command(
-    database: Annotated[str, typer.Argument(help="The DuckDB file.", show_default=False)],
+    database: Database,
     published: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
     policy: Annotated[
         Path | None, typer.Option(help="A policy: its source, quasi-identifiers and l.", show_default=False)
@@ -49,7 +50,11 @@ def measure_command(
     queries: Annotated[int, typer.Option(min=0, help="Random COUNT queries to answer.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Draws the queries.")] = 0,
     kl: Annotated[bool, typer.Option("--kl/--no-kl", help="Work out the KL divergence.")] = True,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    threads: Threads = None,
+    memory_limit: Memory = None,
+    temp_dir: TempDir = None,
+    catalog: Catalog = None,
+    json: Json = False,
 ) -> None:
     """Measure what any published table lost against its source; writes nothing.
 
@@ -67,7 +72,8 @@ def measure_command(
     wanted = read_policy(policy) if policy else None
     folder = policy.parent if policy else Path()
     keys = dict(map(_key, qi or []))
-    with opened(database, read_only=True) as connection:
+    limits = settings(threads, memory_limit, temp_dir)
+    with opened(database, read_only=True, settings=limits, catalog=catalog) as connection:
         found = measure(
             connection,
             published,
@@ -82,6 +88,7 @@ def measure_command(
             queries=queries,
             seed=seed,
             kl=kl,
+            catalog=catalog_name(catalog),
         )
     if json:
         print_json(found.as_dict())

@@ -13,6 +13,7 @@ from ldiv_db.catalog import columns_of
 from ldiv_db.console import opened, print_json, printer, split_names
 from ldiv_db.engine import Engine
 from ldiv_db.errors import InfeasibleError
+from ldiv_db.options import Database, Json, Memory, TempDir, Threads, settings
 from ldiv_db.profile import RARE, Profile, profile_table
 from ldiv_db.report import print_rows
 from ldiv_db.run import resolve_source
@@ -20,7 +21,7 @@ from ldiv_db.skeleton import Skeleton, make_skeleton, policy_source, write_skele
 
 
 def profile_command(
-    database: Annotated[str, typer.Argument(help="The DuckDB file.", show_default=False)],
+    database: Database,
     table: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
     sensitive: Annotated[
         list[str] | None, typer.Option(help="A sensitive attribute; may be repeated.", show_default=False)
@@ -37,7 +38,10 @@ def profile_command(
             show_default=False,
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
+    threads: Threads = None,
+    memory_limit: Memory = None,
+    temp_dir: TempDir = None,
 ) -> None:
     """Show how identifying a table's columns are, and a policy to start from; writes nothing to the database.
 
@@ -49,7 +53,7 @@ def profile_command(
       ldiv profile warehouse.duckdb patients --sensitive disease
       ldiv profile warehouse.duckdb patients --sensitive disease --qi age,sex,zip --policy policy.yml
     """
-    with opened(database, read_only=True) as connection:
+    with opened(database, read_only=True, settings=settings(threads, memory_limit, temp_dir)) as connection:
         engine = Engine(connection)
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in columns_of(engine, relation)}

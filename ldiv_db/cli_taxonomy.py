@@ -14,6 +14,7 @@ from ldiv_db import taxonomy as taxonomies
 from ldiv_db.console import opened, print_json, printer
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.options import Catalog, Database, Json, catalog_name
 from ldiv_db.run import resolve_source
 from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
@@ -22,9 +23,7 @@ taxonomy_app = typer.Typer(
     rich_markup_mode=None, no_args_is_help=True, help="Import, build, show and check the taxonomies of the catalog."
 )
 
-Database = Annotated[str, typer.Argument(help="The DuckDB file.", show_default=False)]
 Name = Annotated[str, typer.Argument(help="The taxonomy's name in the catalog.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace the taxonomy of that name.")]
 
 
@@ -41,6 +40,7 @@ def import_command(
     parent: Annotated[str | None, typer.Option(help="The table's column of their parents.")] = None,
     replace: Replace = False,
     json: Json = False,
+    catalog: Catalog = None,
 ) -> None:
     """Keep a taxonomy in the catalog, from a file or from a table of edges.
 
@@ -54,8 +54,8 @@ def import_command(
     if (file is None) == (table is None) or any(edges) != all(edges) or (tree is not None and file is None):
         raise typer.BadParameter("give FILE (and perhaps --tree), or --table, --child and --parent")
     found = None if file is None else taxonomy_sources.read_taxonomy(file, tree)
-    with opened(database) as connection:
-        engine = Engine(connection)
+    with opened(database, catalog=catalog) as connection:
+        engine = Engine(connection, catalog=catalog_name(catalog))
         if found is None:
             found = _read_edges(engine, str(table), str(child), str(parent))
         _store(engine, name, found, replace)
@@ -73,6 +73,7 @@ def build_command(
     decimal: Annotated[bool, typer.Option("--decimal", help="The numbers are not whole.")] = False,
     replace: Replace = False,
     json: Json = False,
+    catalog: Catalog = None,
 ) -> None:
     """Keep a taxonomy of nested numeric ranges in the catalog.
 
@@ -85,21 +86,21 @@ def build_command(
     if smallest > largest:
         raise PolicyError([Problem("from", f"{smallest:g} is above --to {largest:g}")])
     found = taxonomy_sources.from_ranges(widths, _whole(origin), _whole(smallest), _whole(largest), not decimal)
-    with opened(database) as connection:
-        _store(Engine(connection), name, found, replace)
+    with opened(database, catalog=catalog) as connection:
+        _store(Engine(connection, catalog=catalog_name(catalog)), name, found, replace)
     _say_stored(name, found, json)
 
 
 @taxonomy_app.command("show")
-def show_command(database: Database, name: Name, json: Json = False) -> None:
+def show_command(database: Database, name: Name, json: Json = False, catalog: Catalog = None) -> None:
     """Show a taxonomy of the catalog as a tree.
 
     \b
     Example:
       ldiv taxonomy show warehouse.duckdb country
     """
-    with opened(database, read_only=True) as connection:
-        found = _fetch(Engine(connection), name)
+    with opened(database, read_only=True, catalog=catalog) as connection:
+        found = _fetch(Engine(connection, catalog=catalog_name(catalog)), name)
     if json:
         print_json({**_summary(name, found), "nodes": [_node(node) for node in found.nodes]})
         return
@@ -111,15 +112,15 @@ def show_command(database: Database, name: Name, json: Json = False) -> None:
 
 
 @taxonomy_app.command("list")
-def list_command(database: Database, json: Json = False) -> None:
+def list_command(database: Database, json: Json = False, catalog: Catalog = None) -> None:
     """List the taxonomies of the catalog.
 
     \b
     Example:
       ldiv taxonomy list warehouse.duckdb
     """
-    with opened(database, read_only=True) as connection:
-        engine = Engine(connection)
+    with opened(database, read_only=True, catalog=catalog) as connection:
+        engine = Engine(connection, catalog=catalog_name(catalog))
         found = [_summary(name, _fetch(engine, name)) for name in taxonomies.stored(engine)]
     if json:
         print_json({"taxonomies": found})
@@ -135,6 +136,7 @@ def check_command(
     table: Annotated[str, typer.Option(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
     column: Annotated[str, typer.Option(help="Its column that the taxonomy is for.", show_default=False)],
     json: Json = False,
+    catalog: Catalog = None,
 ) -> None:
     """Name every value of a column that has no leaf; the exit code is 1 if there is one. NULL needs none.
 
@@ -142,8 +144,8 @@ def check_command(
     Example:
       ldiv taxonomy check warehouse.duckdb country --table patients --column country
     """
-    with opened(database, read_only=True) as connection:
-        engine = Engine(connection)
+    with opened(database, read_only=True, catalog=catalog) as connection:
+        engine = Engine(connection, catalog=catalog_name(catalog))
         taxonomy = _fetch(engine, name)
         missing = _missing(engine, taxonomy, resolve_source(engine, table, Path(), "table"), column)
     if json:

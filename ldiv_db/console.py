@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
+import tempfile
 import time
-import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -22,15 +23,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from typer.core import TyperGroup
 
+from ldiv_db import interrupts
+from ldiv_db.attach import open_with_catalog
 from ldiv_db.engine import Settings, Step, open_database
 from ldiv_db.errors import DatabaseError, LdivError, PolicyError
-from ldiv_db.files import sweep, work_folder
+from ldiv_db.files import spill_folder
 from ldiv_db.run import Listener
 
 #: Columns of output that is no terminal, unless COLUMNS says otherwise.
 _WIDTH = 140
 #: Seconds between two lines of progress where there is no terminal.
 _PAUSE = 5.0
+#: What the database says where its memory and its temp directory are full.
+_NO_ROOM = ("duckdb_temp", "max_temp_directory_size", "Out of Memory")
 _USAGE, _INTERRUPTED = 2, 130
 
 
@@ -59,7 +64,8 @@ class Guarded(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with interrupts.heard():
+                return super().invoke(ctx)
         except (LdivError, OSError, UnicodeError, KeyboardInterrupt, RuntimeError) as error:
             code = _report(error)
             if code is None:
@@ -80,6 +86,8 @@ def _report(error: BaseException) -> int | None:
     lines = error.problems if isinstance(error, PolicyError) else [error]
     for line in lines:
         typer.echo(f"error: {line}", err=True)
+    if isinstance(error, DatabaseError) and any(word in str(error) for word in _NO_ROOM):
+        typer.echo("what does not fit into memory found no room: give another --temp-dir or --memory-limit", err=True)
     return error.exit_code if isinstance(error, LdivError) else _USAGE
 
 
@@ -93,39 +101,59 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def _spill(parent: Path) -> Iterator[Path]:
-    """A folder of our own in `parent` for what does not fit into memory; what crashed runs left there is removed."""
-    made = not parent.exists()
+def opened(
+    database: str, read_only: bool = False, settings: Settings | None = None, catalog: Path | None = None
+) -> Iterator[Any]:
+    """A connection to the database file; with `catalog` it is read-only, and that file is attached as `CATALOG`.
+
+    What does not fit into memory goes to a folder of our own in the temp directory of the settings, which is gone at
+    the end. Raises DatabaseError if a file is not there or no database, and names the process that holds a locked one.
+    """
+    if database != ":memory:" and not Path(database).is_file():
+        raise DatabaseError(f"no database file {database}")
     with ExitStack() as stack:
+        folder = stack.enter_context(_spill(database, settings.temp_directory if settings else None))
+        settings = replace(settings or Settings(), temp_directory=str(folder))
         try:
-            parent.mkdir(parents=True, exist_ok=True)
-            if made:
-                stack.callback(_remove_if_empty, parent)
-            sweep(parent, "spill")
-            folder = stack.enter_context(work_folder(parent, "spill", uuid.uuid4().hex))
-        except OSError as error:
-            raise DatabaseError(f"cannot use the temp directory {parent}: {error.strerror}") from error
-        yield folder
+            if catalog is None:
+                opening = open_database(database, read_only, settings=settings)
+            else:
+                opening = open_with_catalog(Path(database), catalog, read_only, settings)
+            connection = stack.enter_context(opening)
+        except DatabaseError as error:
+            raise DatabaseError(_plainly(str(error))) from error
+        yield connection
 
 
-def _remove_if_empty(folder: Path) -> None:
-    with suppress(OSError):
-        folder.rmdir()
+def _plainly(message: str) -> str:
+    """The message, in fewer words if it is that another process holds the file."""
+    held = re.search(r'lock on file "(.+?)": .*? held in (.+?) \(PID (\d+)\)', message)
+    if held:
+        file, program, process = held.groups()
+        return f"{file} is in use by another process: PID {process} ({program})"
+    return message
 
 
 @contextmanager
-def opened(database: str, read_only: bool = False, settings: Settings | None = None) -> Iterator[Any]:
-    """A connection to the database file; raises DatabaseError that says so if another process holds it."""
+def _spill(database: str, asked: str | None) -> Iterator[Path]:
+    """A folder of our own for what does not fit into memory, where the user wants it or beside the database.
+
+    Where none can be made beside the database it is in the system's folder for temporary files.
+    """
+    system = Path(tempfile.gettempdir())
+    beside = system if database == ":memory:" else Path(database).resolve().parent
     with ExitStack() as stack:
-        if settings and settings.temp_directory:
-            settings = replace(settings, temp_directory=str(stack.enter_context(_spill(Path(settings.temp_directory)))))
+        yield _first(stack, [Path(asked)] if asked else [beside, system])
+
+
+def _first(stack: ExitStack, parents: Sequence[Path]) -> Path:
+    """A folder for overflow in the first of `parents` where one can be made; `stack` removes it."""
+    for parent in parents:
         try:
-            connection = stack.enter_context(open_database(database, read_only, settings=settings))
-        except DatabaseError as error:
-            if "lock" not in str(error):
-                raise
-            raise DatabaseError(f"the database is in use by another process\n{error}") from error
-        yield connection
+            return stack.enter_context(spill_folder(parent))
+        except OSError as error:
+            reason = f"cannot use the temp directory {parent}: {error.strerror}"
+    raise DatabaseError(reason)
 
 
 class Shown:

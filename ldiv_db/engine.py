@@ -10,13 +10,14 @@ import itertools
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from ldiv_db import interrupts
 from ldiv_db.errors import DatabaseError
 from ldiv_db.templates import Identifier, Relation, Statement, literal, render
 
@@ -68,7 +69,8 @@ class Settings:
 class Engine:
     """Runs templates on one connection and remembers the steps it took.
 
-    `on_step` is called after every named step, `on_statement` before every statement is sent.
+    `on_step` is called after every named step, `on_statement` before every statement is sent. `catalog` names the
+    attached database that holds our own schema, None the current one.
     """
 
     def __init__(
@@ -76,8 +78,10 @@ class Engine:
         connection: duckdb.DuckDBPyConnection,
         on_step: Callable[[Step], None] | None = None,
         on_statement: Callable[[Statement], None] | None = None,
+        catalog: str | None = None,
     ):
         self.connection = connection
+        self.catalog = catalog
         self.steps: list[Step] = []
         self._on_step = on_step
         self._on_statement = on_statement
@@ -98,13 +102,12 @@ class Engine:
 
     def rows(self, template: str, **holes: Any) -> list[tuple[Any, ...]]:
         """All rows that `template` selects: for counts, bounds and plans, never for data."""
-        return self._execute(render(template, holes)).fetchall()
+        return self._execute(render(template, holes))[1]
 
     def records(self, template: str, **holes: Any) -> list[dict[str, Any]]:
         """As `rows`, each a dict by column name."""
-        cursor = self._execute(render(template, holes))
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        names, rows = self._execute(render(template, holes))
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def record(self, template: str, **holes: Any) -> dict[str, Any]:
         """The single row that `template` selects, as a dict by column name."""
@@ -171,7 +174,7 @@ class Engine:
 
     def execute(self, sql: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Run a statement written in floor 0 (DDL, catalog look-ups) and return its rows."""
-        return self._execute(Statement("(built in)", sql, dict(values or {}))).fetchall()
+        return self._execute(Statement("(built in)", sql, dict(values or {})))[1]
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
         """A TEMP table of metadata made in Python (a taxonomy's nodes): `columns` is name to SQL type."""
@@ -218,7 +221,8 @@ class Engine:
         try:
             yield
         except BaseException:
-            self._rollback()
+            with suppress(duckdb.Error):  # it may be rolled back already; the first error is the one to report
+                self.connection.execute("ROLLBACK")
             raise
         self.execute("COMMIT")
 
@@ -227,31 +231,34 @@ class Engine:
         first, second = (self.execute("SELECT txid_current()") for _ in range(2))
         return first == second
 
-    def _rollback(self) -> None:
-        # The database may have rolled back already; the first error is the one to report.
-        with suppress(duckdb.Error):
-            self.connection.execute("ROLLBACK")
-
     def _timed(self, name: str, statement: Statement) -> None:
         start = time.perf_counter()
-        result = self._execute(statement).fetchall()
+        result = self._execute(statement)[1]
         count = result[0][0] if result and isinstance(result[0][0], int) else 0
         step = Step(name, count, (time.perf_counter() - start) * 1000)
         self.steps.append(step)
         if self._on_step:
             self._on_step(step)
 
-    def _execute(self, statement: Statement) -> duckdb.DuckDBPyConnection:
+    def _execute(self, statement: Statement) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """The names of the columns and the rows; both are read here, as errors may come as late as that."""
+        interrupts.check()
         if self._on_statement:
             self._on_statement(statement)
         try:
-            return self.connection.execute(statement.sql, statement.values or None)
+            interrupts.work.statement = statement
+            cursor = self.connection.execute(statement.sql, statement.values or None)
+            return [column[0] for column in cursor.description or ()], cursor.fetchall()
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
         except duckdb.Error as error:
             raise _database_error(error, statement) from None  # a cause in a traceback would quote data
         except RuntimeError as error:
             if "interrupted" in str(error):  # the client's word for Ctrl-C during a statement
                 raise KeyboardInterrupt from None
             raise
+        finally:
+            interrupts.work.statement = None
 
 
 def _database_error(error: duckdb.Error, statement: Statement) -> DatabaseError:
@@ -283,10 +290,8 @@ def open_database(
         connection = duckdb.connect(path, read_only=read_only and path != ":memory:", config=config)
     except duckdb.Error as error:
         raise DatabaseError(f"cannot open {path}: {error}") from error
-    try:
+    with closing(connection), interrupts.stopping(connection.interrupt):
         yield connection
-    finally:
-        connection.close()
 
 
 def database_version() -> str:

@@ -10,11 +10,14 @@ import os
 import re
 import shutil
 import sys
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 _LOCK = "lock"
+#: What folders for a database's overflow are for, and how often a new one is tried.
+_SPILL, _ATTEMPTS = "spill", 5
 #: Whoever may enter such a folder: what is in it is not audited yet.
 _OWNER_ONLY = 0o700
 
@@ -50,6 +53,40 @@ def sweep(parent: Path, name: str) -> None:
     """Remove the folders that crashed processes left."""
     for folder in abandoned(parent, name).values():
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def spill_folder(parent: Path) -> Iterator[Path]:
+    """A folder of our own in `parent` for a database's overflow; what crashed processes left there is removed.
+
+    `parent` is made, and removed again, if it was not there. May raise OSError.
+    """
+    made = not parent.exists()
+    with ExitStack() as stack:
+        parent.mkdir(parents=True, exist_ok=True)
+        if made:
+            stack.callback(_remove_if_empty, parent)
+        sweep(parent, _SPILL)
+        yield stack.enter_context(_any_work_folder(parent))
+
+
+@contextmanager
+def _any_work_folder(parent: Path) -> Iterator[Path]:
+    """A folder for overflow: another one if someone else swept it away before it was locked."""
+    with ExitStack() as stack:
+        for attempt in range(_ATTEMPTS):
+            try:
+                folder = stack.enter_context(work_folder(parent, _SPILL, uuid.uuid4().hex))
+                break
+            except (FileNotFoundError, BlockingIOError):
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+        yield folder
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def flush(path: Path) -> None:

@@ -23,6 +23,7 @@ from ldiv_db.published import CLASS_ID, forms
 from ldiv_db.queries import QueryErrors, measure_queries
 from ldiv_db.requirements import Distribution
 from ldiv_db.resolve import Resolved, Resolver, cite
+from ldiv_db.sensitive import read_attributes, resolve_all
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.tries import grow_tries
 
@@ -118,7 +119,7 @@ def _widened(policy: Policy, columns: Sequence[Column]) -> Policy:
     measured = {name.lower() for name in [*policy.quasi_identifiers, *policy.sensitive]}
     aside = [column.name for column in columns if column.name.lower() not in measured]
     nulls = {key: "value" for key in ("nulls", "nulls_sensitive") if getattr(policy, key) == "reject"}
-    return policy.model_copy(update={"identifiers": aside, "keep": [], **nulls})
+    return policy.model_copy(update={"identifiers": aside, "keep": [], "individual": None, **nulls})
 
 
 class _Measuring:
@@ -167,7 +168,8 @@ class _Measuring:
                 divergence = measure_divergence(engine, tries, kept, shown)
             if wanted.queries:
                 queries = measure_queries(engine, found, sensitive, tries, kept, wanted.queries, wanted.seed)
-        return self._measurement(str(source), loss, rows_in, numbered, found, divergence, queries, sensitive)
+        l = wanted.l or self._promised(folder, sensitive)  # noqa: E741
+        return self._measurement(str(source), loss, rows_in, numbered, found, divergence, queries, l)
 
     # -- columns -------------------------------------------------------------------------------------
 
@@ -253,7 +255,7 @@ class _Measuring:
         found: Sequence[Resolved],
         divergence: Divergence | None,
         queries: QueryErrors | None,
-        sensitive: Sequence[Resolved],
+        l: int | None,  # noqa: E741
     ) -> Measurement:
         cm = None
         if self._wanted.class_label:
@@ -262,7 +264,7 @@ class _Measuring:
         return Measurement(
             published=str(self._published),
             source=source,
-            l=self._wanted.l or self._promised(sensitive[0]),
+            l=l,
             loss=replace(loss, kl=divergence.kl if divergence else None),
             rows_in=rows_in,
             rows_added=max(0, loss.rows_published - rows_in),
@@ -272,9 +274,12 @@ class _Measuring:
             queries=queries,
         )
 
-    def _promised(self, sensitive: Resolved) -> int | None:
+    def _promised(self, folder: Path, sensitive: Sequence[Resolved]) -> int | None:
         """The l of the policy's requirements, as a run takes it; None if they ask for nothing."""
-        counts = [row[0] for row in self._engine.rows("input/list_counts", dictionary=sensitive.dictionary)]
-        requirements = [spec.resolve(Distribution(counts)) for spec in self._policy.require]
-        smallest = max(requirement.unique_class_size() for requirement in requirements)
-        return smallest if smallest > 1 else None
+        dictionaries = [column.dictionary for column in sensitive]
+        counts = [[row[0] for row in self._engine.rows("input/list_counts", dictionary=each)] for each in dictionaries]
+        hardest = min(map(Distribution, counts), key=lambda found: found.largest_l)
+        attributes = read_attributes(self._engine, self._policy.sensitive, self._columns, folder)
+        wanted = resolve_all(self._policy.require, attributes, dict.fromkeys(attributes, hardest))
+        sizes = [requirement.unique_class_size() or 1 for some in wanted.values() for requirement in some]
+        return max(sizes) if max(sizes, default=1) > 1 else None

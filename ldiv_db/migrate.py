@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ldiv_db import catalog
 from ldiv_db.engine import Engine
 from ldiv_db.errors import DatabaseError
-from ldiv_db.templates import Relation, resource_folder
+from ldiv_db.templates import Identifier, Relation, resource_folder
 
-LEDGER = catalog.catalog_table("migration")
+#: The table that says which migrations were applied.
+LEDGER = "migration"
 _FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 
 
@@ -50,9 +53,10 @@ def available(folder: Path | None = None) -> list[Migration]:
 
 def applied(engine: Engine) -> dict[int, tuple[str, str]]:
     """The migrations in the ledger: number to (name, checksum). Empty where there is no ledger."""
-    if not catalog.table_exists(engine, LEDGER):
+    ledger = catalog.catalog_table(engine, LEDGER)
+    if not catalog.table_exists(engine, ledger):
         return {}
-    rows = engine.execute(f"SELECT number, name, checksum FROM {LEDGER.sql()} ORDER BY number")
+    rows = engine.execute(f"SELECT number, name, checksum FROM {ledger.sql()} ORDER BY number")
     return {number: (name, checksum) for number, name, checksum in rows}
 
 
@@ -77,16 +81,32 @@ def pending(engine: Engine, folder: Path | None = None) -> list[Migration]:
 def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
     """Apply all pending migrations, each with its ledger row in one transaction; returns them."""
     todo = pending(engine, folder)
+    ledger = catalog.catalog_table(engine, LEDGER)
     for migration in todo:
-        with engine.transaction():
-            engine.execute(f"CREATE SCHEMA IF NOT EXISTS {Relation((catalog.SCHEMA,)).sql()}")
+        with engine.transaction(), _in_the_catalog(engine):
+            engine.execute(f"CREATE SCHEMA IF NOT EXISTS {Relation(ledger.parts[:-1]).sql()}")
             engine.execute(
-                f"CREATE TABLE IF NOT EXISTS {LEDGER.sql()} (number INTEGER PRIMARY KEY, name VARCHAR NOT NULL,"
+                f"CREATE TABLE IF NOT EXISTS {ledger.sql()} (number INTEGER PRIMARY KEY, name VARCHAR NOT NULL,"
                 " checksum VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL)"
             )
             engine.execute(migration.sql)
             engine.execute(
-                f"INSERT INTO {LEDGER.sql()} VALUES ($number, $name, $checksum, now())",
+                f"INSERT INTO {ledger.sql()} VALUES ($number, $name, $checksum, now())",
                 {"number": migration.number, "name": migration.name, "checksum": migration.checksum},
             )
     return todo
+
+
+@contextmanager
+def _in_the_catalog(engine: Engine) -> Iterator[None]:
+    """Names in a migration are looked up in the catalog's database."""
+    if engine.catalog is None:
+        yield
+        return
+    home = engine.execute("SELECT current_database(), current_schema()")[0]
+    engine.execute(f"USE {Identifier(engine.catalog).sql()}")
+    try:
+        yield
+    finally:
+        with suppress(DatabaseError):  # after a failed statement the first error is the one to report
+            engine.execute(f"USE {Relation(home).sql()}")

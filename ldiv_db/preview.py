@@ -27,7 +27,7 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "algorithm": ready.algorithm.name,
         "options": ready.algorithm.options.model_dump(),
         "l": feasible.l,
-        "largest_l": min(attribute.distribution.largest_l for attribute in ready.encoded.sensitive),
+        "largest_l": min(key.distribution.largest_l for key in ready.encoded.keys),
         "rows_in": ready.encoded.rows_in,
         "rows_suppressed": feasible.rows_suppressed,
         "classes": feasible.classes,

@@ -32,28 +32,25 @@ def columns_as(name: str, form: Form) -> tuple[str, ...]:
     return (f"{name}_min", f"{name}_max") if form == "bounds" else (name,)
 
 
-def class_columns(policy: Policy) -> list[str]:
-    """The published columns that make a class: the auditor groups by them."""
-    return _identifying(policy) + _class_id(policy)
-
-
 def release_columns(policy: Policy) -> list[str]:
     """The columns of a release, in their order."""
-    return [*_class_id(policy), *_identifying(policy), *policy.sensitive, *policy.keep]
+    return [*class_id_columns(policy), *identifying_columns(policy), *policy.sensitive, *policy.keep]
 
 
-def _identifying(policy: Policy) -> list[str]:
+def identifying_columns(policy: Policy) -> list[str]:
+    """The columns that quasi-identifiers are published in: rows that agree on them are a class."""
     return [column for name, form in forms(policy).items() for column in columns_as(name, form)]
 
 
-def _class_id(policy: Policy) -> list[str]:
+def class_id_columns(policy: Policy) -> list[str]:
+    """The column of class ids, if there is one: it tells classes apart that are published alike."""
     return [CLASS_ID] if policy.publishes_class_id else []
 
 
 def release_types(policy: Policy, columns: Sequence[Column]) -> dict[str, str]:
     """The type of every column of a release of a source with `columns`, in their order."""
     types = {column.name.lower(): column.type for column in columns}
-    found = dict.fromkeys(_class_id(policy), "BIGINT")
+    found = dict.fromkeys(class_id_columns(policy), "BIGINT")
     for name, form in forms(policy).items():
         kind = types[name.lower()] if form == "bounds" else "VARCHAR"
         found |= dict.fromkeys(columns_as(name, form), kind)

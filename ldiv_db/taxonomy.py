@@ -159,19 +159,19 @@ def store(engine: Engine, name: str, taxonomy: Taxonomy, overwrite: bool = False
         if not overwrite:
             raise PolicyError([Problem("taxonomy", f"{name!r} exists", "use --replace")])
         for table, column in (("taxonomy_node", "taxonomy"), ("taxonomy", "name")):
-            engine.delete(catalog_table(table), Identifier(column), name)
+            engine.delete(catalog_table(engine, table), Identifier(column), name)
     engine.append(
-        catalog_table("taxonomy"),
+        catalog_table(engine, "taxonomy"),
         {"name": "VARCHAR", "origin": "VARCHAR", "created_at": "TIMESTAMPTZ"},
         [(name, taxonomy.origin, datetime.now(UTC))],
     )
     columns = {"taxonomy": "VARCHAR", **NODE_COLUMNS}
-    engine.append(catalog_table("taxonomy_node"), columns, [(name, *node.as_row()) for node in taxonomy.nodes])
+    engine.append(catalog_table(engine, "taxonomy_node"), columns, [(name, *node.as_row()) for node in taxonomy.nodes])
 
 
 def stored(engine: Engine) -> dict[str, str]:
     """The catalog's taxonomies: name to origin; empty where there is no catalog."""
-    table = catalog_table("taxonomy")
+    table = catalog_table(engine, "taxonomy")
     if not table_exists(engine, table):
         return {}
     return dict(engine.rows("input/list_taxonomies", taxonomies=table))
@@ -182,5 +182,5 @@ def fetch(engine: Engine, name: str) -> Taxonomy | None:
     origins = stored(engine)
     if name not in origins:
         return None
-    rows = engine.rows("input/list_taxonomy_nodes", nodes=catalog_table("taxonomy_node"), taxonomy=Value(name))
+    rows = engine.rows("input/list_taxonomy_nodes", nodes=catalog_table(engine, "taxonomy_node"), taxonomy=Value(name))
     return Taxonomy(tuple(Node(*row) for row in rows), origins[name])

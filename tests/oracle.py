@@ -34,6 +34,18 @@ def group(rows: Iterable[tuple[Hashable, Any]]) -> dict[Hashable, list[Any]]:
 def class_is_good(values: Sequence[Any], name: str, argument: Any) -> bool:
     """Whether one class with these sensitive values meets a requirement."""
     counts = Counter(values)
+    if name == "entropy":
+        # -sum p ln p >= ln l, both sides raised: |G|^|G| >= l^|G| prod n^n
+        power = Fraction(len(values)) ** len(values)
+        return power >= Fraction(str(argument)) ** len(values) * math.prod(n**n for n in counts.values())
+    if name == "recursive":
+        falling = sorted(counts.values(), reverse=True)
+        return falling[0] < Fraction(str(argument["c"])) * sum(falling[argument["l"] - 1 :])
+    if name == "alpha_k":
+        alpha = Fraction(str(argument["alpha"]))
+        return len(values) >= argument["k"] and all(count <= alpha * len(values) for count in counts.values())
+    if name == "p_sensitive":
+        return len(values) >= argument["k"] and len(counts) >= argument["p"]
     if name == "k":
         return len(values) >= argument
     if name == "distinct":
@@ -47,6 +59,122 @@ def class_is_good(values: Sequence[Any], name: str, argument: Any) -> bool:
         default = thetas.get("default", 1)
         return all(count <= Fraction(str(thetas.get(value, default))) * len(values) for value, count in counts.items())
     raise AssertionError(name)
+
+
+class Weighing:
+    """Categories of sensitive values, most sensitive first; NULL, unless listed, is of the first."""
+
+    def __init__(self, groups: Sequence[Sequence[Any]], weights: Sequence[Fraction]):
+        self.category = {None: 0} | {value: i for i, group in enumerate(groups) for value in group}
+        self.weights = weights
+
+    def is_good(self, values: Sequence[Any], name: str, argument: Mapping[str, Any]) -> bool:
+        """Whether a class is distinct, entropy or recursive (l,alpha)-diverse."""
+        categories = [self.category[value] for value in values]
+        weight = sum(self.weights[category] for category in categories)
+        if len(set(values)) < argument["l"] or weight < Fraction(str(argument["alpha"])):
+            return False
+        if name == "entropy_alpha":
+            return class_is_good(categories, "entropy", argument["l"])
+        return name == "distinct_alpha" or class_is_good(categories, "recursive", argument)
+
+
+def weights(steps: Sequence[Fraction]) -> list[Fraction]:
+    """Weights from 0 to 1 whose differences stand to each other as the steps ((l,alpha) paper, Definition 3)."""
+    return [sum(steps[:i], Fraction(0)) / sum(steps) for i in range(len(steps) + 1)]
+
+
+def transport(have: Mapping[Any, Fraction], want: Mapping[Any, Fraction], distance: Any) -> Fraction:
+    """The earth mover's distance of two distributions, by cheapest augmenting paths."""
+    from_, to = list(have), list(want)
+    left, open_ = dict(have), dict(want)
+    flow: dict[tuple[Any, Any], Fraction] = defaultdict(Fraction)
+    while any(left.values()):
+        # Bellman-Ford over the residual graph; a node is (side, value).
+        cost: dict[Any, Fraction] = {(0, a): Fraction(0) for a in from_ if left[a]}
+        way: dict[Any, Any] = {}
+        for _ in range(len(from_) + len(to)):
+            for a, b in itertools.product(from_, to):
+                for one, other, price, ok in (
+                    ((0, a), (1, b), distance(a, b), True),
+                    ((1, b), (0, a), -distance(a, b), flow[a, b] > 0),
+                ):
+                    if ok and one in cost and (other not in cost or cost[one] + price < cost[other]):
+                        cost[other], way[other] = cost[one] + price, one
+        last = min((node for node in cost if node[0] == 1 and open_[node[1]]), key=lambda node: cost[node])
+        path = [last]
+        while path[-1] in way:
+            path.append(way[path[-1]])
+        steps = list(itertools.pairwise(reversed(path)))
+        back = [flow[other[1], one[1]] for one, other in steps if one[0] == 1]
+        amount = min([left[path[-1][1]], open_[last[1]], *back])
+        for one, other in steps:
+            key = (one[1], other[1]) if one[0] == 0 else (other[1], one[1])
+            flow[key] += amount if one[0] == 0 else -amount
+        left[path[-1][1]] -= amount
+        open_[last[1]] -= amount
+    return sum((amount * distance(a, b) for (a, b), amount in flow.items()), Fraction(0))
+
+
+def shares(values: Sequence[Any]) -> dict[Any, Fraction]:
+    """How the values are distributed."""
+    return {value: Fraction(count, len(values)) for value, count in Counter(values).items()}
+
+
+def ground(kind: str, column: Sequence[Any], tree: Nested | None = None) -> Any:
+    """The distance of two values: `equal`, `ordered` among those of the column (None last), `hierarchical`."""
+    places = {v: i for i, v in enumerate(sorted(set(column), key=lambda v: (v is None, v)))}
+    ways = _tree_ways(tree) if tree else {}
+
+    def distance(a: Any, b: Any) -> Fraction:
+        if a == b:
+            return Fraction(0)
+        if kind == "equal":
+            return Fraction(1)
+        if kind == "ordered":
+            return Fraction(abs(places[a] - places[b]), len(places) - 1)
+        return Fraction(*_shared_height(tree or {}, ways, a, b))
+
+    return distance
+
+
+def _tree_ways(tree: Nested, above: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
+    """The way from the root to every leaf."""
+    found: dict[str, tuple[str, ...]] = {}
+    for label, below in tree.items():
+        found |= _tree_ways(below, (*above, label)) if below else {label: (*above, label)}
+    return found
+
+
+def _shared_height(tree: Nested, ways: Any, a: Any, b: Any) -> tuple[int, int]:
+    """The height of the lowest common ancestor, and that of the tree, which NULL has as a leaf under the root."""
+
+    def height(below: Nested) -> int:
+        return 1 + max(map(height, below.values())) if below else 0
+
+    (branches,) = tree.values()
+    whole = max(height(branches), 1)
+    if a is None or b is None:
+        return whole, whole
+    at: Nested = tree
+    deepest: Nested = branches
+    for one, other in zip(ways[a], ways[b], strict=False):
+        if one != other:
+            break
+        deepest = at[one]
+        at = deepest
+    return height(deepest), whole
+
+
+def least_suppression(values: Sequence[Any], good: Any) -> int:
+    """The fewest rows whose suppression leaves a good class or none, by trying all."""
+    counts = sorted(Counter(values).items(), key=repr)
+    best = len(values)
+    for kept in itertools.product(*(range(count + 1) for _, count in counts)):
+        rest = [value for (value, _), count in zip(counts, kept, strict=True) for _ in range(count)]
+        if len(values) - len(rest) < best and rest and good(rest):
+            best = len(values) - len(rest)
+    return best
 
 
 def violations(rows: Iterable[tuple[Hashable, Any]], name: str, argument: Any) -> dict[Hashable, int]:
@@ -344,6 +472,8 @@ def select(
     l: int,  # noqa: E741
     seed: int,
     stride: int,
+    others: Mapping[int, tuple[Any, ...]] | None = None,
+    most: int | None = None,
 ) -> dict[int, int]:
     """BSGI's Select (Figure 2), one group after the other: row id to group, from 1.
 
@@ -351,24 +481,87 @@ def select(
     of a group is the free row of its bucket that comes first in the order of md5("seed:row id"); each
     next is the one that costs least in the grown group, ties to the least `(row id + group * stride)`
     modulo the number of rows and one.
+
+    `others` are values on which rows of a group must differ as well, None for a value like no other. A group that
+    finds no row gives up: its first row stays out, the others are free again. `most` bounds the groups.
     """
     free: dict[int, set[int]] = defaultdict(set)
     for row, (bucket, _) in rows.items():
         free[bucket].add(row)
+    others = others or dict.fromkeys(rows, ())
     modulus = len(rows) + 1
     taken: dict[int, int] = {}
-    for number, buckets in enumerate(draws([len(free[bucket]) for bucket in order], l), 1):
-        members: list[tuple[int, ...]] = []
+    for number, buckets in enumerate(draws([len(free[bucket]) for bucket in order], l)[:most], 1):
+        members: list[int] = []
         for bucket in (order[place] for place in buckets):
+            found = [row for row in free[bucket] if all(differ(others[row], others[member]) for member in members)]
+            if not found:
+                break
             if members:
-                key = functools.partial(_choice, rows, axes, members, number * stride, modulus)
+                codes = [rows[member][1] for member in members]
+                key = functools.partial(_choice, rows, axes, codes, number * stride, modulus)
             else:
                 key = functools.partial(_drawn, seed)
-            row = min(free[bucket], key=key)
+            row = min(found, key=key)
             free[bucket].remove(row)
-            taken[row] = number
-            members.append(rows[row][1])
+            members.append(row)
+        if len(members) == l:
+            taken |= dict.fromkeys(members, number)
+        else:
+            for row in members[1:]:
+                free[rows[row][0]].add(row)
     return taken
+
+
+def differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether two rows differ on every key; None, of whom nothing is known, differs from all."""
+    return all(a is None or a != b for a, b in zip(one, other, strict=True))
+
+
+def incorporate(
+    rows: Mapping[int, tuple[Any, ...]],
+    keys: Mapping[int, tuple[Any, ...]],
+    axes: Sequence[Any],
+    classes: Mapping[int, list[int]],
+    residual: Iterable[int],
+) -> dict[int, int]:
+    """BSGI's Incorporate (Figure 3) for residual rows in the order given: row id to class, for those that find one.
+
+    `rows` maps row ids to codes, `keys` to the values on which a class's rows differ, `classes` class ids to rows.
+    """
+    grown = {number: list(members) for number, members in classes.items()}
+    joined = {}
+    for row in residual:
+        costs = [
+            (len(members) * sum(axis.cost([rows[m][i] for m in members]) for i, axis in enumerate(axes)), number)
+            for number, others in grown.items()
+            if all(differ(keys[row], keys[member]) for member in others)
+            for members in [[*others, row]]
+        ]
+        if costs:
+            joined[row] = min(costs)[1]
+            grown[joined[row]].append(row)
+    return joined
+
+
+def most_differing_classes(keys: Sequence[tuple[Any, ...]], l: int) -> int:  # noqa: E741
+    """The most disjoint groups of l rows that differ pairwise on every key, by trying all: for a dozen rows."""
+
+    @functools.cache
+    def most(left: frozenset[int]) -> int:
+        if len(left) < l:
+            return 0
+        first = min(left)
+        best = most(left - {first})
+        for rest in itertools.combinations(sorted(left - {first}), l - 1):
+            members = (first, *rest)
+            if all(differ(keys[a], keys[b]) for a, b in itertools.combinations(members, 2)):
+                best = max(best, 1 + most(left - set(members)))
+            if best == len(left) // l:
+                break
+        return best
+
+    return most(frozenset(range(len(keys))))
 
 
 def _drawn(seed: int, row: int) -> tuple[str, int]:

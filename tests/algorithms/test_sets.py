@@ -142,7 +142,7 @@ def test_what_is_published_reads_back_as_the_values_of_its_class(draw):
         else:
             node = scale.label(originals)
             # A set of one stands for a node whose own label begins like a set.
-            assert label == node or (node.startswith("{") and oracle.parse_set(label) == [node])
+            assert oracle.parse_set(label) == [node] if node and node.startswith("{") else label == node
             meaning = (node,)
         assert all(scale.covers(label, original) for original in originals if members is not None)
         assert meanings.setdefault(label, meaning) == meaning, "one label, one meaning"
@@ -158,7 +158,7 @@ def test_every_nasty_label_survives_in_a_set_and_alone(con, tmp_path, label):
     assert oracle.parse_set(rows[0][1]) == [label, "x"]
     con.execute("DROP TABLE released")
     _, rows = release(con, tmp_path, tree, [label, label])
-    assert rows[0][1] == label or (label.startswith("{") and oracle.parse_set(rows[0][1]) == [label])
+    assert oracle.parse_set(rows[0][1]) == [label] if label.startswith("{") else rows[0][1] == label
 
 
 def test_ranges_and_prefixes_have_sets(con):

@@ -143,6 +143,45 @@ def test_a_spill_folder_of_the_users_stays_without_what_crashed_runs_left(bed: A
     assert [path.name for path in spill.iterdir()] == ["mine"]
 
 
+@pytest.mark.parametrize("command", ["run", "plan", "profile", "check"])
+def test_what_a_killed_command_spilled_is_removed_by_the_next_one(bed: Any, command: str) -> None:
+    """Without --temp-dir, overflow lies beside the database."""
+    code = (
+        "import os, sys; from ldiv_db.console import opened\n"
+        "with opened(sys.argv[1]) as con:\n"
+        "    con.execute('SET memory_limit = \"20MB\"'); con.execute('SET threads = 1')\n"
+        "    con.execute('CREATE TEMP TABLE t AS SELECT md5(i::VARCHAR) AS x FROM range(1000000) AS r(i)')\n"
+        "    os.kill(os.getpid(), 9)"
+    )
+    before = {path.name for path in bed.folder.iterdir()}
+    done = subprocess.run([sys.executable, "-c", code, bed.database], capture_output=True, text=True, check=False)
+    assert done.returncode == -9, done.stderr
+    (left,) = [path for path in bed.folder.iterdir() if path.name not in before and path.is_dir()]
+    assert left.name.startswith(".spill.ldiv-") and any("duckdb_temp" in path.name for path in left.iterdir())
+    words = {
+        "profile": ["patients"],
+        "check": ["patients", "--qi", "age", "--sensitive", "disease", "--require", "k:1"],
+    }.get(command, [bed.policy])
+    assert bed.call(command, bed.database, *words).code == 0
+    assert {path.name for path in bed.folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("where", ["asked", "default"])
+def test_a_temp_directory_that_fills_is_a_database_error_and_changes_nothing(bed: Any, where: str) -> None:
+    bed.sql(
+        "CREATE OR REPLACE TABLE patients AS SELECT 'P' || i AS name, i % 60 AS age, 'Italy' AS country,"
+        " 'D' || i % 97 AS disease, md5(i::VARCHAR) || md5((-i)::VARCHAR) AS ward FROM range(200000) AS r(i)"
+    )
+    bed.sql("CHECKPOINT")
+    before = bed.files()
+    words = ["--memory-limit", "40MB", "--threads", 2, *(["--temp-dir", bed.folder / "spill"] * (where == "asked"))]
+    done = outside("run", bed.database, bed.policy, *words, first=limited(3_000_000))
+    assert (done.returncode, done.stdout) == (3, ""), done.stderr
+    assert "found no room: give another --temp-dir" in done.stderr and "Traceback" not in done.stderr
+    assert bed.files() == before
+    assert bed.run().code == 0
+
+
 def test_a_temp_directory_that_cannot_be_used(bed: Any) -> None:
     bed.write("spill", "a file where a folder is needed")
     message = bed.fails(3, "run", bed.database, bed.policy, "--temp-dir", bed.folder / "spill")

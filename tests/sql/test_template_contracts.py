@@ -1,6 +1,7 @@
 """What every template promises: its header, its holes, and SQL that other engines can carry."""
 
 import random
+import re
 import tempfile
 from pathlib import Path
 
@@ -15,10 +16,15 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db import migrate, taxonomy, taxonomy_sources
-from ldiv_db.algorithms import boundaries
+from ldiv_db.algorithms import boundaries, repair
+from ldiv_db.audit import Pair
+from ldiv_db.bench_audit import ARGUMENTS
+from ldiv_db.check import Question, check
 from ldiv_db.engine import Engine
 from ldiv_db.errors import TemplateError
+from ldiv_db.policy_parts import Sensitive
 from ldiv_db.profile import profile_table
+from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.skeleton import make_skeleton
 from ldiv_db.templates import (
     Identifier,
@@ -31,9 +37,12 @@ from ldiv_db.templates import (
     resource_folder,
     template_text,
 )
+from ldiv_db.violations import Violations
 
-FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile"}
+FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
 TEMPLATES = all_templates()
+#: What the names of working tables begin with: other in every run.
+SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
 
 
 def test_templates_are_found():
@@ -94,11 +103,14 @@ def test_an_unknown_template_is_named():
 
 @pytest.fixture(scope="module")
 def statements():
-    """A statement of every way a template was rendered, over runs that reach all templates."""
+    """(statement, syntax tree of its SELECT) of every way a template was rendered, over runs that reach all of them."""
     recorded = {}
 
     def listen(statement):
-        recorded.setdefault((statement.template, statement.sql), statement)
+        key = (statement.template, SCRATCH.sub("", statement.sql))
+        if statement.template in TEMPLATES and key not in recorded:
+            (tree,) = sqlglot.parse(statement.sql, read="duckdb")
+            recorded[key] = (statement, tree.expression if isinstance(tree, exp.Create | exp.Insert) else tree)
 
     listener = ldiv_db.Listener(on_statement=listen)
     for seed in range(12):
@@ -114,9 +126,16 @@ def statements():
         source = Relation.parse("source")
         for keys in (["town"], ["town", "secret"]):
             profile_table(engine, source, keys)
+        check_everything(engine)
         make_skeleton(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
     with duckdb.connect() as con:
         refine(con, listener)
+    for select in ("bisect", "greedy"):
+        with duckdb.connect() as con:
+            several(con, select, listener)
+    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as con:
+        patch.setattr(repair, "ROUNDS", 0)  # classes in conflict are given up, and others made of their rows
+        several(con, "bisect", listener)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as con:
         for name, value in {"FORCED": 1, "MANY_ROWS": 0, "GRAINS": 4}.items():  # what only large tables reach
             patch.setattr(boundaries, name, value)
@@ -133,6 +152,20 @@ def refine(con, listener):
     policy = {"source": "source", "target": "released", "sensitive": ["secret"], "quasi_identifiers": keys}
     algorithm = {"name": "bsgi", "select": "refine"}
     ldiv_db.run(con, policy | {"require": [{"distinct": 3}], "algorithm": algorithm}, listener=listener)
+
+
+def several(con, select, listener):
+    """A run with two sensitive attributes and individuals, values that are too frequent, and conflicts to repair."""
+    rows = [(i % 31, "uvwxyz"[i % 6], "aaabcdefg"[i // 10 % 9], i // 4 % 50 or None) for i in range(240)]
+    fill(con, "source", {"age": "INTEGER", "secret": "VARCHAR", "other": "VARCHAR", "person": "INTEGER"}, rows)
+    for residue in ("suppress", "incorporate"):
+        policy = {
+            "source": "source", "target": f"released_{residue}", "sensitive": ["secret", "other"],
+            "quasi_identifiers": {"age": {"numeric": True}}, "individual": "person",
+            "require": [{"distinct": 4 if residue == "suppress" else 2}],
+            "algorithm": {"name": "bsgi", "select": select, "residue": residue},
+        }  # fmt: skip
+        ldiv_db.run(con, policy, listener=listener)
 
 
 def run_all_requirements(con, listener):
@@ -169,21 +202,47 @@ def run_all_requirements(con, listener):
         ldiv_db.run(con, policy | {"target": "other"}, listener=listener)
 
 
-def selects(statements):
-    """(statement, syntax tree of its SELECT) of all that came from templates."""
-    for statement in statements:
-        if statement.template in TEMPLATES:
-            (tree,) = sqlglot.parse(statement.sql, read="duckdb")
-            yield statement, tree.expression if isinstance(tree, exp.Create | exp.Insert) else tree
+def check_everything(engine):
+    """Checks of a table that fails every requirement, of a table with suppressed rows, and of anatomised pairs."""
+    con = engine.connection
+    fill(
+        con,
+        "poor",
+        {"town": "VARCHAR", "other": "INTEGER", "secret": "VARCHAR"},
+        [("a", 1, "x"), ("a", 1, "x"), ("b", 2, "y"), ("b", 2, "x"), ("b", 3, "y"), ("*", 3, "y"), (None, 3, None)],
+    )
+    fill(con, "groups", {"town": "VARCHAR", "g": "INTEGER"}, [("a", 1), ("b", 1)])
+    fill(con, "values_of", {"g": "INTEGER", "secret": "VARCHAR", "n": "INTEGER"}, [(1, "x", 1), (1, "y", 1)])
+    require = [RequirementSpec(name, argument) for name, argument in ARGUMENTS.items() if name in REQUIREMENTS]
+    require += [
+        RequirementSpec("t_closeness", {"t": 0, "distance": distance}) for distance in ("ordered", "hierarchical")
+    ]
+    settings = Sensitive.model_validate({"categories": [["x"], ["y", "z"]], "taxonomy": {"file": "secret.yml"}})
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "secret.yml").write_text("{any: {x: {}, y: {}}}")
+        for labels, values in ((False, False), (True, True)):
+            shown = Violations(engine, labels, values)
+            question = Question(["town"], {"secret": settings}, require, folder=Path(folder))
+            check(engine, Relation.parse("poor"), question, shown.see)
+    numbers = Question(["town"], {"other": Sensitive()}, [RequirementSpec("t_closeness", 0)], suppressed="ignore")
+    check(engine, Relation.parse("poor"), numbers)
+    for count in (None, "n"):
+        pair = Pair(Relation.parse("values_of"), "g", count)
+        check(engine, Relation.parse("groups"), Question([], {"secret": Sensitive()}, require[:1], pair=pair))
+    with pytest.raises(ldiv_db.InfeasibleError):
+        policy = {"source": "poor", "target": "none", "identifiers": ["town"], "sensitive": ["secret"],
+                  "quasi_identifiers": {"other": {"numeric": True}}, "require": [{"k": 9}]}  # fmt: skip
+        listener = ldiv_db.Listener(on_statement=engine._on_statement)
+        ldiv_db.run(con, policy | {"nulls_sensitive": "value"}, listener=listener)
 
 
 def test_every_template_was_exercised(statements):
     expected = {name for name in TEMPLATES if name.split("/")[0] in FOLDERS}
-    assert expected - {statement.template for statement in statements} == set()
+    assert expected - {statement.template for statement, _ in statements} == set()
 
 
 def test_each_template_is_one_select(statements):
-    for statement, tree in selects(statements):
+    for statement, tree in statements:
         assert isinstance(tree, exp.Select | exp.SetOperation), statement.template
 
 
@@ -249,14 +308,14 @@ def test_the_lint_finds(sql):
 
 
 def test_no_statement_uses_what_other_engines_lack(statements):
-    found = {(statement.template, what) for statement, tree in selects(statements) for what in lint(tree)}
+    found = {(statement.template, what) for statement, tree in statements for what in lint(tree)}
     assert found == set()
 
 
 @pytest.mark.parametrize("dialect", ["spark", "postgres"])
 def test_every_statement_transpiles(statements, dialect):
     failed = {}
-    for statement, tree in selects(statements):
+    for statement, tree in statements:
         try:
             sql = tree.sql(dialect=dialect, unsupported_level=sqlglot.ErrorLevel.RAISE)
             sqlglot.parse_one(sql, read=dialect)
@@ -268,7 +327,7 @@ def test_every_statement_transpiles(statements, dialect):
 def test_no_statement_holds_a_value(statements):
     """Literals are the template's own: every value of a hole is a parameter."""
     macros = "".join(path.read_text(encoding="utf-8") for path in (resource_folder("sql") / "macros").glob("*.j2"))
-    for statement, tree in selects(statements):
+    for statement, tree in statements:
         written = {literal.this for literal in tree.find_all(exp.Literal) if literal.is_string}
         own = {
             literal.this

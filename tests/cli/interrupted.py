@@ -1,0 +1,55 @@
+"""`ldiv` interrupted: `interrupted.py MOMENT ARGUMENTS ...` runs the command and sends itself Ctrl-C at that moment.
+
+A moment is `TEMPLATE`, while the database works on it, `TEMPLATE!`, before it and lost as a client may lose it, or
+`file:PATTERN`, as soon as a file of that pattern holds something.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from ldiv_db import cli, interrupts
+from ldiv_db.engine import Engine
+
+PAUSE = 0.1
+
+
+def later(moment: str) -> None:
+    """Send Ctrl-C once the file is there, or after a moment."""
+    kind, _, pattern = moment.partition(":")
+    if kind == "file":
+        while not any(os.path.getsize(path) for path in glob.glob(pattern, include_hidden=True)):
+            time.sleep(0.001)
+    else:
+        time.sleep(PAUSE)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def main() -> None:
+    moment, *arguments = sys.argv[1:]
+    real, sent = Engine._execute, threading.Event()
+
+    def execute(engine: Engine, statement: Any) -> Any:
+        if statement.template == moment.removesuffix("!") and not sent.is_set():
+            sent.set()
+            if moment.endswith("!"):
+                interrupts._pending.set()
+            else:
+                threading.Thread(target=later, args=[moment], daemon=True).start()
+        return real(engine, statement)
+
+    Engine._execute = execute
+    if moment.startswith("file:"):
+        threading.Thread(target=later, args=[moment], daemon=True).start()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever starts in the background ignores it
+    sys.argv[1:] = arguments
+    cli.main()
+
+
+main()

@@ -1,0 +1,102 @@
+"""Ctrl-C in the middle of a statement, while a file is written, or lost by the client: nothing is left of the run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from ldiv_db import interrupts
+
+INTERRUPTED = Path(__file__).with_name("interrupted.py")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+
+
+@pytest.fixture
+def slow(bed: Any) -> Any:
+    """Enough rows that every statement over them takes a while, and a view that takes long to read."""
+    bed.sql(
+        "CREATE OR REPLACE TABLE patients AS SELECT 'P' || i AS name, i % 60 AS age,"
+        " ['Norway', 'Italy', 'Japan', 'Korea'][i % 4 + 1] AS country, 'D' || i % 97 AS disease,"
+        " md5(i::VARCHAR) AS ward FROM range(60000) AS r(i)"
+    )
+    bed.sql(
+        "CREATE VIEW endless AS SELECT 'P' || i AS name, i % 60 AS age, 'Norway' AS country, 'D' || i % 97 AS disease,"
+        " md5(md5(i::VARCHAR)) AS ward FROM range(100000000) AS r(i)"
+    )
+    bed.sql("CHECKPOINT")
+    return bed
+
+
+def interrupted(bed: Any, moment: str, *words: Any) -> None:
+    """Run under the policy, be interrupted, and leave every file as it was."""
+    before = bed.files()
+    command = [sys.executable, str(INTERRUPTED), moment, "run", str(bed.database), str(bed.policy), *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
+    assert done.stderr.splitlines()[-1] == "interrupted" and "Traceback" not in done.stderr
+    assert bed.files() == before
+
+
+def test_in_the_middle_of_a_statement(slow: Any) -> None:
+    slow.write_policy(source="endless")
+    interrupted(slow, "input/snapshot_source")
+    slow.write_policy()
+    interrupted(slow, "publish/recode_rows")
+    assert slow.run().code == 0
+
+
+@pytest.mark.parametrize("name", ["release.csv", "release.duckdb"])
+def test_while_a_file_is_written(slow: Any, name: str) -> None:
+    slow.write_policy(target={"file": name, "table": "t"} if name.endswith("duckdb") else name)
+    interrupted(slow, f"file:{slow.folder}/.{name}.ldiv-*/{name}*")
+    assert slow.run().code == 0
+    assert slow.sql("SELECT status FROM ldiv.run") == [("published",)]
+
+
+@pytest.mark.parametrize("moment", ["input/encode_rows!", "publish/recode_rows!", "audit/number_classes!"])
+def test_an_interrupt_that_the_client_lost_ends_the_run_at_the_next_statement(bed: Any, moment: str) -> None:
+    interrupted(bed, moment)
+    assert bed.run().code == 0
+
+
+def test_a_lost_interrupt_is_raised_once_and_not_in_what_cleans_up() -> None:
+    with interrupts.heard():
+        interrupts._pending.set()
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+        interrupts.check()
+        interrupts._pending.set()
+        with pytest.raises(KeyboardInterrupt, match="first"):
+            try:
+                raise KeyboardInterrupt("first")
+            finally:
+                interrupts.check()
+        interrupts.check()
+
+
+def test_what_the_client_works_at_is_stopped() -> None:
+    """Python hears of no signal while it is in one long call, as of a client that looks for none."""
+    stopped = threading.Event()
+    sender = threading.Timer(0.05, os.kill, [os.getpid(), signal.SIGINT])
+    with pytest.raises(KeyboardInterrupt), interrupts.heard(), interrupts.stopping(stopped.set):
+        interrupts.work.statement = "long"
+        sender.start()
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000)
+    assert stopped.is_set()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler and signal.set_wakeup_fd(-1) == -1
+
+
+def test_the_database_can_be_opened_after_an_interrupt(slow: Any) -> None:
+    interrupted(slow, "publish/recode_rows", "--temp-dir", slow.folder / "spill")
+    assert not (slow.folder / "spill").exists()
+    with duckdb.connect(str(slow.database)) as con:
+        assert con.execute("SELECT count(*) FROM patients").fetchone() == (60000,)
