@@ -207,7 +207,7 @@ class Resolver:
 
 def _unknown(axis: Axis, unknown: dict[str, int]) -> Problem:
     """What is wrong with a column, in counts: the values themselves may be data."""
-    what = f"{unknown['count']:,} published values in {unknown['rows']:,} rows are "
+    what = f"{unknown['count']:,} different published values (rows: {unknown['rows']:,}) are "
     if axis.taxonomy is None:
         what += "no number or time of the source's type, range, set, * or NULL"
     else:
