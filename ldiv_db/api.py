@@ -18,6 +18,8 @@ from ldiv_db.check import Question
 from ldiv_db.check import check as check_table
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.measure import Measurement, Wanted, measure_table
+from ldiv_db.policy import Policy, parse_policy
 from ldiv_db.policy_parts import Sensitive, read_requirement
 from ldiv_db.profile import Profile, profile_table
 from ldiv_db.requirements import RequirementSpec, parse_requirement
@@ -60,6 +62,60 @@ def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: st
     with _engine(con) as engine:
         relation = resolve_source(engine, table, Path(), "table")
         return profile_table(engine, relation, None if qi is None else _names(qi), _names(sensitive))
+
+
+def measure(
+    con: Any,
+    published: str,
+    policy: Policy | Mapping[str, Any] | None = None,
+    *,
+    source: str | None = None,
+    qi: Mapping[str, Any] | None = None,
+    sensitive: str | Sequence[str] = (),
+    folder: str | Path = ".",
+    l: int | None = None,  # noqa: E741 - the field's name for it
+    class_column: str | None = None,
+    class_label: str | None = None,
+    queries: int = 0,
+    seed: int = 0,
+    kl: bool = True,
+    catalog: str | None = None,
+) -> Measurement:
+    """The information lost by a published table, view or data file, whoever made it, against its source.
+
+    The columns are those of `policy`, or `qi` (column to settings, as in a policy) and `sensitive`; `source` is the
+    policy's by default, relative files lie in `folder`. `l` is for CAVG (the policy's by default), `class_label`
+    a published column for CM, `class_column` one of class ids; `queries` random COUNT queries are drawn by `seed`.
+    `catalog` is the attached database that holds taxonomies, if it is not the current one.
+    Raises PolicyError for what does not exist, does not fit, or cannot be read, InfeasibleError for an empty source.
+    """
+    described = parse_policy(policy) if policy is not None else _described(source, qi, sensitive)
+    wanted = Wanted(l, class_column, class_label, queries, seed, kl)
+    with _engine(con, catalog) as engine:
+        original = resolve_source(engine, source or described.source, Path("." if source else folder))
+        return measure_table(
+            engine, resolve_source(engine, published, Path(), "published"), original, described, Path(folder), wanted
+        )
+
+
+def _described(source: str | None, qi: Mapping[str, Any] | None, sensitive: str | Sequence[str]) -> Policy:
+    """The policy that says what the columns are, and asks for nothing."""
+    missing = [
+        Problem(key, "is required where no policy is given")
+        for key, value in (("source", source), ("qi", qi), ("sensitive", sensitive))
+        if not value
+    ]
+    if missing:
+        raise PolicyError(missing)
+    return parse_policy(
+        {
+            "source": source,
+            "target": {"table": "none"},
+            "quasi_identifiers": dict(qi or {}),
+            "sensitive": _names(sensitive),
+            "require": [{"k": 1}],
+        }
+    )
 
 
 def read_requirements(written: Iterable[str | Mapping[str, Any]]) -> list[RequirementSpec]:
@@ -105,8 +161,8 @@ def _names(columns: str | Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def _engine(con: Any) -> Iterator[Engine]:
-    engine = Engine(con)
+def _engine(con: Any, catalog: str | None = None) -> Iterator[Engine]:
+    engine = Engine(con, catalog=catalog)
     try:
         yield engine
     finally:

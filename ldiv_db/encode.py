@@ -37,25 +37,28 @@ class Encoder:
         Raises InfeasibleError for an empty source and for NULLs that the policy rejects, PolicyError
         for taxonomies that are missing or do not cover the values.
         """
-        known = self._known_taxonomies()
-        snapshot, rows_in, left_out = self._snapshot(source)
-        self._reject_nulls(snapshot)
-        axes = self._axes(snapshot, known)
+        snapshot, axes, rows_in, left_out = self.scan(source)
         sensitive = tuple(self._sensitive(snapshot, i, name) for i, name in enumerate(self._policy.sensitive, 1))
         individual = self._individual(snapshot)
         coded = [*sensitive, *([individual] if individual else [])]
         kept = self._renamed("k", self._policy.keep)
         ordered = sorted(axes, key=self._most_frequent, reverse=True)
-        rows = self._engine.materialise(
-            "rows", "input/encode_rows", rows=snapshot, axes=ordered, sensitive=coded, kept=kept
-        )
-        self._engine.drop(snapshot)
-        found = self._engine.scalar("input/count_rows", rows=rows)
+        engine = self._engine
+        rows = engine.materialise("rows", "input/encode_rows", rows=snapshot, axes=ordered, sensitive=coded, kept=kept)
+        engine.drop(snapshot)
+        found = engine.scalar("input/count_rows", rows=rows)
         if found != rows_in - left_out:
             raise AuditError(
                 f"encoding made {found:,} rows of {rows_in - left_out:,}: a value has several codes or none"
             )
         return Encoded(rows, tuple(axes), sensitive, tuple(kept), rows_in, left_out, individual)
+
+    def scan(self, source: Relation | FileRelation) -> tuple[Relation, list[Axis], int, int]:
+        """A TEMP copy of the columns under working names, the axes, the source's rows, and how many a NULL left out."""
+        known = self._known_taxonomies()
+        snapshot, rows_in, left_out = self._snapshot(source)
+        self._reject_nulls(snapshot)
+        return snapshot, self._axes(snapshot, known), rows_in, left_out
 
     def _most_frequent(self, axis: Axis) -> int:
         """The rows of the axis's most frequent value.

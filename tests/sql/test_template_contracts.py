@@ -22,6 +22,8 @@ from ldiv_db.bench_audit import ARGUMENTS
 from ldiv_db.check import Question, check
 from ldiv_db.engine import Engine
 from ldiv_db.errors import TemplateError
+from ldiv_db.measure import Wanted, measure_table
+from ldiv_db.policy import parse_policy
 from ldiv_db.policy_parts import Sensitive
 from ldiv_db.profile import profile_table
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
@@ -40,6 +42,7 @@ from ldiv_db.templates import (
 from ldiv_db.violations import Violations
 
 FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
+FOLDERS.add("measure")
 TEMPLATES = all_templates()
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
@@ -133,6 +136,8 @@ def statements():
     for select in ("bisect", "greedy"):
         with duckdb.connect() as con:
             several(con, select, listener)
+    with duckdb.connect() as con:
+        measure_everything(Engine(con, on_statement=listen))
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as con:
         patch.setattr(repair, "ROUNDS", 0)  # classes in conflict are given up, and others made of their rows
         several(con, "bisect", listener)
@@ -141,6 +146,33 @@ def statements():
             patch.setattr(boundaries, name, value)
         refine(con, listener)
     return list(recorded.values())
+
+
+def measure_everything(engine):
+    """A published table with every kind of column, measured in every way."""
+    columns = {
+        "zip": "VARCHAR",
+        "age": "INTEGER",
+        "pay": "DOUBLE",
+        "born": "DATE",
+        "seen": "TIMESTAMP",
+        "at": "TIMESTAMPTZ",
+    }
+    rows = [(f"{i}1", 20 + i, i / 2, f"2000-01-0{i + 1}", f"2000-01-0{i + 1}", f"2000-01-0{i + 1}", "xy"[i % 2])
+            for i in range(6)]  # fmt: skip
+    fill(engine.connection, "source", columns | {"secret": "VARCHAR"}, rows)
+    texts = dict.fromkeys([*columns, "secret", "label"], "VARCHAR")
+    fill(engine.connection, "published", texts | {"age_min": "INTEGER"},
+         [("{01, 1*}", "*", "0.5", "*", "[2000-01-01-2000-01-04]", None, "x", "yes", 1)])  # fmt: skip
+    keys = {name: {"numeric": True} for name in columns}
+    keys |= {"zip": {"taxonomy": {"prefix": [2, 1]}, "recode": "set"}, "age": {"taxonomy": {"ranges": [5]}}}
+    policy = parse_policy({"source": "source", "target": "t", "quasi_identifiers": keys, "sensitive": ["secret"],
+                           "require": [{"distinct": 2}]})  # fmt: skip
+    tables = [Relation.parse(name) for name in ("published", "source")]
+    measure_table(engine, *tables, policy, Path(), Wanted(class_label="label", class_column="age_min", queries=5))
+    engine.connection.execute("UPDATE published SET age = '25'")
+    engine.connection.execute("ALTER TABLE published RENAME age TO age_max")
+    measure_table(engine, *tables, policy, Path(), Wanted())
 
 
 def refine(con, listener):

@@ -19,9 +19,10 @@ FLOORS = {
     3: {
         "audit", "individuals", "check", "violations", "release", "targets", "report", "preview", "profile", "skeleton",
         "run", "estimate", "api", "demo", "bench", "bench_audit",
+        "measure", "resolve", "tries", "divergence", "queries",
     },
     4: {
-        "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_bench_audit", "options", "console",
+        "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_measure", "cli_bench_audit", "options", "console",
         "__main__", "__init__",
     },
 }  # fmt: skip
