@@ -227,6 +227,8 @@ def _decimal(argument: Any, smallest: Decimal, largest: Decimal) -> Decimal:
 def _threshold(argument: Any) -> Threshold:
     if not isinstance(argument, Mapping):
         argument = {"default": argument}
+    if not argument:
+        raise ValueError("names no threshold")
     thetas = {str(value): _decimal(theta, Decimal("1e-9"), Decimal(1)) for value, theta in argument.items()}
     default = thetas.pop("default", Decimal(1))
     return Threshold(default, tuple(sorted(thetas.items())))
