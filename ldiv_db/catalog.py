@@ -155,7 +155,10 @@ def qualify(engine: Engine, text: str, key: str) -> Relation:
         relation = Relation.parse(text)
     except Exception as error:
         raise PolicyError([Problem(key, f"{text!r} is not the name of a table")]) from error
-    if not 1 <= len(relation.parts) <= 3 or not all(relation.parts):
+    # Text without quotes may be one name with odd characters, but points are between parts, none of them empty.
+    plain = '"' not in text
+    odd = plain and (not all(text.split(".")) or (len(relation.parts) == 1 and "." in text))
+    if odd or not 1 <= len(relation.parts) <= 3 or not all(relation.parts):
         raise PolicyError([Problem(key, f"{text!r} is not the name of a table")])
     return relation
 

@@ -19,7 +19,7 @@ from ldiv_db.catalog import columns_of, qualify
 from ldiv_db.encode import Encoder
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine, Step, database_version
-from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.errors import DatabaseError, PolicyError, Problem, nearest
 from ldiv_db.estimate import Estimate, estimate_run
 from ldiv_db.feasibility import explained
 from ldiv_db.loss import measure_recoding
@@ -192,6 +192,7 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
             )
         if not Path(file.path).is_file():
             raise PolicyError([Problem(key, f"no file {source}")])
+        _refuse_unreadable(engine, file, source, key)
         return file
     relation = qualify(engine, source, key)
     if not catalog.table_exists(engine, relation):
@@ -199,6 +200,15 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
         hint = nearest(source, tables + [table.partition(".")[2] for table in tables if table.startswith("main.")])
         raise PolicyError([Problem(key, f"no table or view {source}", hint)])
     return relation
+
+
+def _refuse_unreadable(engine: Engine, file: FileRelation, source: str, key: str) -> None:
+    """Raise PolicyError if the file is not what its ending says."""
+    try:
+        columns_of(engine, file)
+    except DatabaseError as error:
+        kind = file.reader.removeprefix("read_").capitalize()
+        raise PolicyError([Problem(key, f"{source} cannot be read as {kind}")]) from error
 
 
 def _is_table(engine: Engine, name: str) -> bool:

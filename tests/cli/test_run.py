@@ -14,7 +14,7 @@ LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "kl", "stars", "l
 REQUIREMENT_KEYS = {"name", "parameters", "holds", "worst", "violating_classes", "violating_rows", "sensitive"}
 PLAN_KEYS = {
     "source", "target", "algorithm", "options", "l", "largest_l", "rows_in", "rows_suppressed", "classes",
-    "requirements", "columns", "notes",
+    "requirements", "columns", "needs", "notes",
 }  # fmt: skip
 HOSTILE = '"; DROP TABLE patients; --'
 
