@@ -18,7 +18,7 @@ FLOORS = {
     2: {"algorithms"},
     3: {
         "audit", "individuals", "check", "violations", "release", "targets", "report", "preview", "profile", "skeleton",
-        "run", "estimate", "api", "demo", "bench", "bench_audit",
+        "run", "estimate", "api", "demo", "children", "bench", "bench_audit",
         "measure", "resolve", "tries", "divergence", "queries",
     },
     4: {
