@@ -1,8 +1,9 @@
 """ldiv_db: an in-database anonymizer for l-diversity on DuckDB."""
 
-from ldiv_db.api import check, profile
+from ldiv_db.api import check, measure, profile
 from ldiv_db.audit import Audit
 from ldiv_db.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
+from ldiv_db.measure import Measurement
 from ldiv_db.policy import Policy, parse_policy, read_policy
 from ldiv_db.profile import Profile
 from ldiv_db.report import Result
@@ -15,11 +16,13 @@ __all__ = [
     "InfeasibleError",
     "LdivError",
     "Listener",
+    "Measurement",
     "Policy",
     "PolicyError",
     "Profile",
     "Result",
     "check",
+    "measure",
     "parse_policy",
     "plan",
     "profile",

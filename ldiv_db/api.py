@@ -11,10 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ldiv_db import audit
-from ldiv_db.audit import Audit
+from pydantic import ValidationError
+
+from ldiv_db.audit import Audit, Suppressed
+from ldiv_db.check import Question
+from ldiv_db.check import check as check_table
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.measure import Measurement, Wanted, measure_table
+from ldiv_db.policy import Policy, parse_policy
+from ldiv_db.policy_parts import Sensitive, read_requirement
 from ldiv_db.profile import Profile, profile_table
 from ldiv_db.requirements import RequirementSpec, parse_requirement
 from ldiv_db.run import resolve_source
@@ -24,21 +30,25 @@ def check(
     con: Any,
     table: str,
     qi: Sequence[str],
-    sensitive: str | Sequence[str],
+    sensitive: str | Sequence[str] | Mapping[str, Any],
     require: Iterable[str | Mapping[str, Any]],
     class_column: str | None = None,
+    suppressed: Suppressed = "judge",
 ) -> list[Audit]:
     """The audits of a table, view or data file, one a sensitive column: do all its classes meet `require`?
 
     A class is the rows with equal `qi`, NULL being a value; `class_column` tells classes apart as well. A
-    requirement is written `"distinct:3"` or `{"distinct": 3}`. Every Audit has `holds`, `classes`, `rows`
+    requirement is written `"distinct:3"` or as in a policy, `{"distinct": 3, "sensitive": "disease"}`. `sensitive`
+    may be a mapping, as in a policy, to `categories`, `weights` and `taxonomy`. `suppressed` says what becomes of
+    rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL. Every Audit has `holds`, `classes`, `rows`
     and its `verdicts`; nothing is raised if one fails. Raises PolicyError for a table or columns that do
     not exist and for requirements that are none, DatabaseError if the database refuses.
     """
     specs = read_requirements([require] if isinstance(require, str | Mapping) else require)
     with _engine(con) as engine:
         relation = resolve_source(engine, table, Path(), "table")
-        return audit.check(engine, relation, _names(qi), _names(sensitive), specs, class_column)
+        question = Question(_names(qi), read_sensitive(sensitive), specs, class_column, suppressed)
+        return check_table(engine, relation, question)
 
 
 def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: str | Sequence[str] = ()) -> Profile:
@@ -52,6 +62,60 @@ def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: st
     with _engine(con) as engine:
         relation = resolve_source(engine, table, Path(), "table")
         return profile_table(engine, relation, None if qi is None else _names(qi), _names(sensitive))
+
+
+def measure(
+    con: Any,
+    published: str,
+    policy: Policy | Mapping[str, Any] | None = None,
+    *,
+    source: str | None = None,
+    qi: Mapping[str, Any] | None = None,
+    sensitive: str | Sequence[str] = (),
+    folder: str | Path = ".",
+    l: int | None = None,  # noqa: E741 - the field's name for it
+    class_column: str | None = None,
+    class_label: str | None = None,
+    queries: int = 0,
+    seed: int = 0,
+    kl: bool = True,
+    catalog: str | None = None,
+) -> Measurement:
+    """The information lost by a published table, view or data file, whoever made it, against its source.
+
+    The columns are those of `policy`, or `qi` (column to settings, as in a policy) and `sensitive`; `source` is the
+    policy's by default, relative files lie in `folder`. `l` is for CAVG (the policy's by default), `class_label`
+    a published column for CM, `class_column` one of class ids; `queries` random COUNT queries are drawn by `seed`.
+    `catalog` is the attached database that holds taxonomies, if it is not the current one.
+    Raises PolicyError for what does not exist, does not fit, or cannot be read, InfeasibleError for an empty source.
+    """
+    described = parse_policy(policy) if policy is not None else _described(source, qi, sensitive)
+    wanted = Wanted(l, class_column, class_label, queries, seed, kl)
+    with _engine(con, catalog) as engine:
+        original = resolve_source(engine, source or described.source, Path("." if source else folder))
+        return measure_table(
+            engine, resolve_source(engine, published, Path(), "published"), original, described, Path(folder), wanted
+        )
+
+
+def _described(source: str | None, qi: Mapping[str, Any] | None, sensitive: str | Sequence[str]) -> Policy:
+    """The policy that says what the columns are, and asks for nothing."""
+    missing = [
+        Problem(key, "is required where no policy is given")
+        for key, value in (("source", source), ("qi", qi), ("sensitive", sensitive))
+        if not value
+    ]
+    if missing:
+        raise PolicyError(missing)
+    return parse_policy(
+        {
+            "source": source,
+            "target": {"table": "none"},
+            "quasi_identifiers": dict(qi or {}),
+            "sensitive": _names(sensitive),
+            "require": [{"k": 1}],
+        }
+    )
 
 
 def read_requirements(written: Iterable[str | Mapping[str, Any]]) -> list[RequirementSpec]:
@@ -72,7 +136,23 @@ def read_requirements(written: Iterable[str | Mapping[str, Any]]) -> list[Requir
 def _of_mapping(item: Any) -> list[RequirementSpec]:
     if not isinstance(item, Mapping) or not item:
         raise ValueError("a requirement is written 'distinct:3' or {'distinct': 3}")
+    if {"sensitive", "others_known"} & set(item):
+        return [read_requirement(item)]
     return [RequirementSpec(str(name), argument) for name, argument in item.items()]
+
+
+def read_sensitive(written: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Sensitive]:
+    """The sensitive attributes as written: a name, names, or a mapping of names to what a policy says of them."""
+    settings = written if isinstance(written, Mapping) else dict.fromkeys(_names(written))
+    found, problems = {}, []
+    for name, setting in settings.items():
+        try:
+            found[name] = Sensitive.model_validate(setting or {})
+        except ValidationError as error:
+            problems += [Problem(f"sensitive.{name}", str(item["msg"])) for item in error.errors()]
+    if problems:
+        raise PolicyError(problems)
+    return found
 
 
 def _names(columns: str | Sequence[str]) -> list[str]:
@@ -81,8 +161,8 @@ def _names(columns: str | Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def _engine(con: Any) -> Iterator[Engine]:
-    engine = Engine(con)
+def _engine(con: Any, catalog: str | None = None) -> Iterator[Engine]:
+    engine = Engine(con, catalog=catalog)
     try:
         yield engine
     finally:

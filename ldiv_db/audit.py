@@ -6,73 +6,215 @@ any other. No template is shared with the algorithms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from ldiv_db.catalog import columns_of
 from ldiv_db.encoded import Renamed
 from ldiv_db.engine import Engine
-from ldiv_db.errors import AuditError, PolicyError, Problem, nearest
-from ldiv_db.requirements import Requirement, RequirementSpec, Verdict, judge
+from ldiv_db.errors import AuditError, PolicyError, Problem
+from ldiv_db.requirements import Classes, DistinctAlpha, Requirement, Verdict, judge
 from ldiv_db.templates import FileRelation, Identifier, Relation
+
+#: What becomes of suppressed rows: they are judged like any others, or left out.
+Suppressed = Literal["judge", "ignore"]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An anatomised table: the sensitive table, the group that joins both, and its column of counts if it has one."""
+
+    table: Relation | FileRelation
+    group: str
+    count: str | None = None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A published table to be audited.
+
+    Its classes are the distinct combinations of `labels` (the quasi-identifiers), of `ids` (columns of
+    class ids) and of `known` (other sensitive attributes); those of a `pair` are its groups. A row is
+    suppressed if all labels are `*` or NULL, or if its sensitive value is NULL.
+    """
+
+    table: Relation | FileRelation
+    labels: Sequence[str]
+    ids: Sequence[str] = ()
+    known: Sequence[str] = ()
+    suppressed: Suppressed = "judge"
+    pair: Pair | None = None
+
+    @property
+    def class_columns(self) -> list[str]:
+        return [*self.open_columns, *self.known]
+
+    @property
+    def open_columns(self) -> list[str]:
+        """The class columns that may be shown."""
+        return [self.pair.group] if self.pair else [*self.labels, *self.ids]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A table as it was counted: its classes, and those as rows (the class columns, class_no, class_rows)."""
+
+    subject: Subject
+    classes: Classes
+    listed: Relation
+    columns: Sequence[Renamed]
+    rows: int
+    suppressed_rows: int
+    unmatched_groups: int = 0
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The verdicts on one sensitive attribute of a published table."""
+    """The verdicts on one sensitive attribute of a published table.
+
+    `rows` are those that were judged; `suppressed_rows` are among them, or beside them if they were ignored.
+    `unmatched_groups` counts groups of an anatomised pair whose two tables differ in their number of rows.
+    """
 
     sensitive: str
     classes: int
     rows: int
     verdicts: tuple[Verdict, ...]
+    suppressed_rows: int = 0
+    ignored_rows: int = 0
+    unmatched_groups: int = 0
 
     @property
     def holds(self) -> bool:
-        return all(verdict.holds for verdict in self.verdicts)
+        return all(verdict.holds for verdict in self.verdicts) and not self.unmatched_groups
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "sensitive": self.sensitive,
             "classes": self.classes,
             "rows": self.rows,
+            "suppressed_rows": self.suppressed_rows,
+            "ignored_rows": self.ignored_rows,
+            "unmatched_groups": self.unmatched_groups,
             "holds": self.holds,
             "requirements": [verdict.as_dict() for verdict in self.verdicts],
         }
 
 
+#: Is shown every requirement's measures (class_no, rows, reached, margin) while the classes are there.
+Watch = Callable[[str, Requirement, Counted, Relation], None]
+
+
 def audit_table(
     engine: Engine,
-    table: Relation | FileRelation,
-    class_columns: Sequence[str],
+    subject: Subject,
     sensitive: str,
     requirements: Sequence[Requirement],
+    others: Sequence[str] = (),
+    watch: Watch | None = None,
 ) -> Audit:
-    """The audit of `table`, whose classes are the distinct combinations of `class_columns`."""
-    with _histogram(engine, table, class_columns, sensitive) as histogram:
-        summary = engine.record("audit/summarise_classes", histogram=histogram)
-        verdicts = tuple(judge(engine, requirement, histogram) for requirement in requirements)
-    return Audit(sensitive, summary["classes"], int(summary["rows"]), verdicts)
+    """The audit of one sensitive attribute; `others` are the table's other sensitive attributes.
+
+    Requirements share one aggregation of the table; those with `others_known` another, in which the others
+    refine the classes. Raises PolicyError if a requirement cannot be judged on this table.
+    """
+    known = [requirement for requirement in requirements if requirement.others_known]
+    if subject.pair and known:
+        what = "others_known: a pair does not tell which other sensitive values a row has"
+        raise PolicyError([Problem("require", what)])
+    with counted(engine, subject, sensitive) as found:
+        plain = [requirement for requirement in requirements if not requirement.others_known]
+        verdicts = _judge_all(engine, sensitive, plain, found, watch)
+        audit = _audit_of(engine, sensitive, found)
+    if known:
+        with counted(engine, replace(subject, known=others), sensitive) as found:
+            verdicts |= _judge_all(engine, sensitive, known, found, watch)
+    return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))
+
+
+def _audit_of(engine: Engine, sensitive: str, found: Counted) -> Audit:
+    """The audit of a table as it was counted, without verdicts."""
+    judged = engine.record("audit/summarise_classes", classes=found.listed)
+    ignored = found.suppressed_rows if found.subject.suppressed == "ignore" else 0
+    return Audit(
+        sensitive, judged["classes"], judged["rows"], (), found.suppressed_rows, ignored, found.unmatched_groups
+    )
+
+
+def _judge_all(
+    engine: Engine, sensitive: str, requirements: Sequence[Requirement], found: Counted, watch: Watch | None
+) -> dict[Requirement, Verdict]:
+    """The verdicts on requirements that are judged on the same classes."""
+    refuse_unlisted(engine, sensitive, requirements, found.classes.totals)
+    bound = _bound(watch, sensitive, found)
+    return {requirement: judge(engine, requirement, found.classes, bound) for requirement in requirements}
+
+
+def _bound(watch: Watch | None, sensitive: str, found: Counted) -> Any:
+    """The watch of one table."""
+    if watch is None:
+        return None
+    return lambda requirement, classes, measures: watch(sensitive, requirement, found, measures)
+
+
+def refuse_unlisted(engine: Engine, sensitive: str, requirements: Sequence[Requirement], values: Relation) -> None:
+    """Raise PolicyError if one of `values` (value, ...), NULL aside, belongs to no category that a requirement uses."""
+    found = {requirement.categories for requirement in requirements if isinstance(requirement, DistinctAlpha)}
+    for categories in found:
+        members = engine.load("members", {"value": "VARCHAR", "category": "INTEGER"}, categories.members())
+        unlisted = engine.scalar("requirements/count_unlisted", totals=values, members=members)
+        engine.drop(members)
+        if unlisted:
+            what = f"list {sum(categories.sizes):,} values, and not {unlisted:,} of those in the table"
+            raise PolicyError([Problem(f"sensitive.{sensitive}.categories", what)])
 
 
 @contextmanager
-def _histogram(
-    engine: Engine, table: Relation | FileRelation, class_columns: Sequence[str], sensitive: str
-) -> Iterator[Relation]:
-    """The TEMP table (class_no, value, rows): one aggregation that all requirements share."""
-    columns = [Renamed(Identifier(name), Identifier(f"c{i}")) for i, name in enumerate(class_columns, 1)]
-    counts = engine.materialise(
-        "counts",
-        "audit/count_published",
-        published=table,
-        class_columns=columns,
-        sensitive=Identifier(sensitive),
-    )
-    histogram = engine.materialise("histogram", "audit/number_classes", counts=counts, class_columns=columns)
+def counted(engine: Engine, subject: Subject, sensitive: str) -> Iterator[Counted]:
+    """The table's classes: one aggregation that all requirements share."""
+    columns = [Renamed(Identifier(name), Identifier(f"c{i}")) for i, name in enumerate(subject.class_columns, 1)]
+    counts = _counts(engine, subject, sensitive, columns)
+    sums = engine.record("audit/sum_counts", counts=counts)
+    if sums["least"] < 0:
+        raise AuditError("the sensitive table has a negative count")
+    unmatched = _unmatched(engine, subject, counts, columns)
+    holes: dict[str, Any] = {"counts": counts, "class_columns": columns, "ignore": subject.suppressed == "ignore"}
+    listed = engine.materialise("classes", "audit/list_classes", **holes)
+    histogram = engine.materialise("histogram", "audit/number_values", classes=listed, **holes)
     engine.drop(counts)
-    yield histogram
-    engine.drop(histogram)
+    classes = Classes(engine, histogram)
+    _require_all_rows(classes, sums["rows"] - (sums["suppressed_rows"] if holes["ignore"] else 0))
+    yield Counted(subject, classes, listed, columns, sums["rows"], sums["suppressed_rows"], unmatched)
+    classes.drop()
+    engine.drop(histogram, listed)
+
+
+def _counts(engine: Engine, subject: Subject, sensitive: str, columns: Sequence[Renamed]) -> Relation:
+    """The TEMP table (the class columns, value, rows, suppressed)."""
+    pair = subject.pair
+    if pair is None:
+        holes: dict[str, Any] = {"published": subject.table, "labels": columns[: len(subject.labels)]}
+        template = "audit/count_published"
+    else:
+        holes = {"published": pair.table, "count": Identifier(pair.count) if pair.count else None}
+        template = "audit/count_groups"
+    return engine.materialise("counts", template, class_columns=columns, sensitive=Identifier(sensitive), **holes)
+
+
+def _unmatched(engine: Engine, subject: Subject, counts: Relation, columns: Sequence[Renamed]) -> int:
+    """How many groups of a pair have other numbers of rows in its two tables."""
+    if subject.pair is None:
+        return 0
+    holes = {"published": subject.table, "counts": counts, "class_columns": columns}
+    found = engine.record("audit/count_unmatched", group=Identifier(subject.pair.group), **holes)
+    return int(found["groups"])
+
+
+def _require_all_rows(classes: Classes, rows: int) -> None:
+    """Raise AuditError if a row has got lost between the table and its classes."""
+    if classes.rows != rows:
+        raise AuditError(f"the audit counted {classes.rows:,} of {rows:,} rows: values that do not equal themselves")
 
 
 def require_good(audits: Sequence[Audit]) -> None:
@@ -86,36 +228,3 @@ def require_good(audits: Sequence[Audit]) -> None:
     ]
     if failed:
         raise AuditError("the audit failed, nothing was published:\n" + "\n".join(failed))
-
-
-def check(
-    engine: Engine,
-    table: Relation | FileRelation,
-    quasi_identifiers: Sequence[str],
-    sensitive: Sequence[str],
-    require: Sequence[RequirementSpec],
-    class_column: str | None = None,
-) -> list[Audit]:
-    """The audits of any published table, one a sensitive attribute.
-
-    `class_column` names a column of class ids; classes are then told apart by it as well. Raises
-    PolicyError for columns that the table lacks and for requirements that do not exist.
-    """
-    names = [column.name for column in columns_of(engine, table)]
-    known = {name.lower() for name in names}
-    asked = [("qi", name) for name in quasi_identifiers] + [("sensitive", name) for name in sensitive]
-    asked += [("class", class_column)] if class_column else []
-    problems = [
-        Problem(key, f"the table has no column {name!r}", nearest(name, names))
-        for key, name in asked
-        if name.lower() not in known
-    ]
-    for spec in require:
-        problems += spec.problems("require")
-        if spec.argument == "auto":
-            problems.append(Problem("require", f"{spec.name}: auto needs a source, say the number"))
-    if problems:
-        raise PolicyError(problems)
-    requirements = [spec.resolve(None) for spec in require]
-    class_columns = [*quasi_identifiers, *([class_column] if class_column else [])]
-    return [audit_table(engine, table, class_columns, name, requirements) for name in sensitive]

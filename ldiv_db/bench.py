@@ -1,28 +1,27 @@
 """Benchmarks: rows made from Adult by the variant method, and what a run on them takes.
 
 Every size is made in one child process and run in another, so that peaks of memory are those of the
-run alone. The children are this module, called with one JSON argument.
+run alone.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import tempfile
+import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.children import measure_in_children, peak_memory, serve, settings_of
 from ldiv_db.demo import adult_policy, load_adult
-from ldiv_db.engine import Engine, Settings, open_database
-from ldiv_db.errors import LdivError
+from ldiv_db.engine import Engine, open_database
 from ldiv_db.policy import Policy, parse_policy
 from ldiv_db.run import run
 from ldiv_db.templates import Identifier, Relation, Value, resource_folder
 
+#: The sizes that are timed unless others are asked for.
+SIZES = (10_000, 30_162, 100_000, 300_000, 1_000_000)
 #: Randomness is arithmetic modulo this prime; cubing permutes the numbers below it.
 PRIME = 2_147_483_579
 #: Copies go round the originals in steps of this size, a prime, so that few copies are a fair sample too.
@@ -35,7 +34,7 @@ class Case:
 
     rows: int
     l: int = 4  # noqa: E741 - the field's name for it
-    select: str = "bisect"
+    select: str = "refine"
     threads: int = 2
     memory_limit: str | None = None
     seed: int = 1
@@ -54,24 +53,23 @@ class Redrawn:
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """What a run on `case.rows` rows took: rows, l, seconds, rows_per_second, peak_memory_mb, lm_mean, classes, ...
+    """What a run on `case.rows` rows took: rows, l, seconds, ns_per_n_log_n, peak_memory_mb, lm_mean, classes, ...
 
     Raises LdivError if a child fails, with what it said and its exit code.
     """
-    with tempfile.TemporaryDirectory(prefix="ldiv_") as folder:
-        _child("make", case, folder)
-        return dict(json.loads(_child("run", case, folder)))
+    return measure_in_children("ldiv_db.bench", case, ("make", "run"))
 
 
 def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """The headings and rows of a table of results, for people."""
-    headings = ["rows", "l", "select", "seconds", "rows/s", "peak MB", "mean LM", "classes"]
+    headings = ["rows", "l", "select", "seconds", "ns/(n log n)", "rows/s", "peak MB", "mean LM", "classes"]
     rows = [
         [
             f"{found['rows']:,}",
             str(found["l"]),
             found["select"],
             f"{found['seconds']:.2f}",
+            f"{found['ns_per_n_log_n']:,.0f}",
             f"{found['rows_per_second']:,.0f}",
             f"{found['peak_memory_mb']:,.0f}",
             f"{found['lm_mean']:.4f}",
@@ -117,28 +115,15 @@ def _redrawn(number: int, name: str) -> Redrawn:
 # -- the children ------------------------------------------------------------------------------------
 
 
-def _child(task: str, case: Case, folder: str) -> str:
-    """What the child process printed; raises LdivError if it failed."""
-    order = json.dumps({"task": task, "folder": folder, "case": asdict(case)})
-    done = subprocess.run(  # noqa: S603 - this module, by the interpreter that runs it
-        [sys.executable, "-m", "ldiv_db.bench", order], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        error = LdivError(f"the benchmark of {case.rows:,} rows failed: {done.stderr.strip()}")
-        error.exit_code = done.returncode
-        raise error
-    return done.stdout
-
-
 def _make(case: Case, folder: Path) -> None:
-    with open_database(folder / "bench.duckdb", create=True, settings=_settings(case, folder)) as connection:
+    with open_database(folder / "bench.duckdb", create=True, settings=settings_of(case, folder)) as connection:
         engine = Engine(connection)
         make_rows(engine, parse_policy(adult_policy()), case.rows, case.seed)
 
 
 def _run(case: Case, folder: Path) -> dict[str, Any]:
     document = {**adult_policy(case.l, case.select), "source": "main.variants", "target": "published.variants"}
-    with open_database(folder / "bench.duckdb", settings=_settings(case, folder)) as connection:
+    with open_database(folder / "bench.duckdb", settings=settings_of(case, folder)) as connection:
         start = time.perf_counter()
         result = run(connection, document, resource_folder("fixtures") / "adult")
         seconds = time.perf_counter() - start
@@ -148,6 +133,7 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
         "select": case.select,
         "threads": case.threads,
         "seconds": seconds,
+        "ns_per_n_log_n": seconds * 1e9 / (case.rows * math.log2(max(case.rows, 2))),
         "rows_per_second": case.rows / seconds,
         "peak_memory_mb": peak_memory(),
         "lm_mean": result.loss.lm_mean,
@@ -157,31 +143,5 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
     }
 
 
-def _settings(case: Case, folder: Path) -> Settings:
-    return Settings(case.threads, case.memory_limit, str(folder / "spill"))
-
-
-def peak_memory() -> float:
-    """The most memory that this process has held, in MB."""
-    import resource  # noqa: PLC0415 - not on every platform, and needed here alone
-
-    unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes there, KiB elsewhere
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-
-
-def _main() -> None:
-    """The work of a child, as its argument says."""
-    order = json.loads(sys.argv[1])
-    case, folder = Case(**order["case"]), Path(order["folder"])
-    try:
-        if order["task"] == "make":
-            _make(case, folder)
-        else:
-            sys.stdout.write(json.dumps(_run(case, folder)))
-    except LdivError as error:
-        sys.stderr.write(str(error))
-        sys.exit(error.exit_code)
-
-
 if __name__ == "__main__":
-    _main()
+    serve(Case, {"make": _make, "run": _run})

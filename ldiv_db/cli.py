@@ -8,17 +8,19 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ldiv_db import audit, bench, catalog, migrate, report
-from ldiv_db.api import read_requirements
+from ldiv_db import bench, migrate, report
+from ldiv_db.cli_bench_audit import bench_audit_command
+from ldiv_db.cli_check import check_command
+from ldiv_db.cli_measure import measure_command
 from ldiv_db.cli_profile import profile_command
 from ldiv_db.cli_taxonomy import taxonomy_app
-from ldiv_db.console import Guarded, Shown, opened, print_json, printer, split_names
+from ldiv_db.console import Guarded, Shown, opened, print_json, printer
 from ldiv_db.demo import demonstrate, print_demo
 from ldiv_db.engine import Engine
 from ldiv_db.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
 from ldiv_db.policy import read_policy
 from ldiv_db.preview import describe_plan, print_plan
-from ldiv_db.run import Listener, plan, resolve_source, run, versions
+from ldiv_db.run import Listener, plan, run, versions
 from ldiv_db.templates import Statement
 
 app = typer.Typer(
@@ -34,7 +36,7 @@ bench_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Time 
 app.add_typer(bench_app, name="bench")
 
 PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)]
-Select = Annotated[Literal["bisect", "refine", "greedy"] | None, typer.Option(help="How classes are selected.")]
+Select = Annotated[Literal["refine", "bisect", "greedy"] | None, typer.Option(help="How classes are selected.")]
 L = Annotated[int | None, typer.Option("--l", min=2, help="The l of the policy: the size of its classes.")]
 
 
@@ -101,6 +103,7 @@ def demo_command(
 
 
 app.command("profile")(profile_command)
+app.command("measure")(measure_command)
 
 
 @app.command("run")
@@ -112,6 +115,7 @@ def run_command(
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
     catalog: Catalog = None,
+    kl: Annotated[bool, typer.Option("--kl", help="Work out the KL divergence as well, which takes longer.")] = False,
 ) -> None:
     """Anonymize, audit and publish under a policy: all or nothing.
 
@@ -124,7 +128,7 @@ def run_command(
     wanted = read_policy(policy)
     limits = settings(threads, memory_limit, temp_dir)
     with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:
-        result = run(connection, wanted, policy.parent, listener, catalog_name(catalog))
+        result = run(connection, wanted, policy.parent, listener, catalog_name(catalog), kl)
     if json:
         print_json(result.as_dict())
     else:
@@ -162,51 +166,7 @@ def plan_command(
         print_plan(printer(), document)
 
 
-@app.command("check")
-def check_command(
-    database: Database,
-    table: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
-    qi: Annotated[
-        list[str],
-        typer.Option(help="Quasi-identifiers, comma-separated or repeated.", show_default=False),
-    ],
-    sensitive: Annotated[list[str], typer.Option(help="A sensitive attribute; may be repeated.", show_default=False)],
-    require: Annotated[
-        list[str], typer.Option(help="name:value, e.g. distinct:3; may be repeated.", show_default=False)
-    ],
-    class_column: Annotated[
-        str | None, typer.Option("--class", help="A column of class ids that tells classes apart as well.")
-    ] = None,
-    json: Json = False,
-    threads: Threads = None,
-    memory_limit: Memory = None,
-    temp_dir: TempDir = None,
-) -> None:
-    """Audit any table: do all its classes meet the requirements?
-
-    A class is the rows with equal quasi-identifiers, NULL being a value like any other.
-
-    Requirements: k:5, distinct:3, unique_distinct:3, frequency:2.5, threshold:0.5,HIV=0.1. The exit code
-    is 1 if one fails. DATABASE may be :memory: if TABLE is a file. A --qi that is a column's whole name is
-    not split at commas.
-
-    \b
-    Examples:
-      ldiv check warehouse.duckdb published.patients --qi age,sex --sensitive disease --require distinct:3
-      ldiv check :memory: release.parquet --qi age --qi sex --sensitive disease --require k:5 --require frequency:2
-    """
-    specs = read_requirements(require)
-    with opened(database, read_only=True, settings=settings(threads, memory_limit, temp_dir)) as connection:
-        engine = Engine(connection)
-        relation = resolve_source(engine, table, Path(), "table")
-        names = {column.name.lower() for column in catalog.columns_of(engine, relation)}
-        audits = audit.check(engine, relation, split_names(qi, names), sensitive, specs, class_column)
-    holds = all(found.holds for found in audits)
-    if json:
-        print_json({"table": table, "holds": holds, "audits": [found.as_dict() for found in audits]})
-    else:
-        report.print_audits(printer(), audits)
-    raise typer.Exit(0 if holds else 1)
+app.command("check")(check_command)
 
 
 @app.command("migrate")
@@ -247,23 +207,30 @@ def bench_group() -> None:
     """Time runs on made-up rows."""
 
 
+bench_app.command("audit")(bench_audit_command)
+
+
 @bench_app.command("bsgi")
 def bench_command(
-    rows: Annotated[list[int], typer.Option(min=1, help="How many rows; may be repeated.", show_default=False)],
+    rows: Annotated[
+        list[int] | None, typer.Option(min=1, help="How many rows; may be repeated. 10,000 to a million if not given.")
+    ] = None,
     l: L = 4,  # noqa: E741
-    select: Select = "bisect",
+    select: Select = "refine",
     threads: Annotated[int, typer.Option(min=1, help="Threads the database may use.")] = 2,
     memory_limit: Memory = None,
     json: Json = False,
 ) -> None:
     """Time BSGI on rows made from Adult: copies of real rows, in each a random number of QIs redrawn.
 
+    Seconds are those of the run, the next column divides them by n log n.
+
     \b
     Examples:
       ldiv bench bsgi --rows 100000 --rows 1000000
       ldiv bench bsgi --rows 10000 --select greedy --json
     """
-    cases = [bench.Case(count, l or 4, select or "bisect", threads, memory_limit) for count in rows]
+    cases = [bench.Case(count, l or 4, select or "refine", threads, memory_limit) for count in rows or bench.SIZES]
     found: list[dict[str, Any]] = []
     for case in cases:
         typer.echo(f"{case.rows:,} rows …", err=True)

@@ -14,7 +14,8 @@ from ldiv_db.catalog import Column
 from ldiv_db.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError, InfeasibleError, PolicyError, Problem, nearest
-from ldiv_db.policy import Policy, QuasiIdentifier, TaxonomySpec
+from ldiv_db.policy import Policy, QuasiIdentifier
+from ldiv_db.policy_parts import TaxonomySpec
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.taxonomy_sources import Level
@@ -41,23 +42,28 @@ class Encoder:
         Raises InfeasibleError for an empty source and for NULLs that the policy rejects, PolicyError
         for taxonomies that are missing or do not cover the values.
         """
-        known = self._known_taxonomies()
-        snapshot, rows_in, left_out = self._snapshot(source)
-        self._reject_nulls(snapshot)
-        axes = self._axes(snapshot, known)
+        snapshot, axes, rows_in, left_out = self.scan(source)
         sensitive = tuple(self._sensitive(snapshot, i, name) for i, name in enumerate(self._policy.sensitive, 1))
+        individual = self._individual(snapshot)
+        coded = [*sensitive, *([individual] if individual else [])]
         kept = self._renamed("k", self._policy.keep)
         ordered = sorted(axes, key=self._most_frequent, reverse=True)
-        rows = self._engine.materialise(
-            "rows", "input/encode_rows", rows=snapshot, axes=ordered, sensitive=sensitive, kept=kept
-        )
-        self._engine.drop(snapshot)
-        found = self._engine.scalar("input/count_rows", rows=rows)
+        engine = self._engine
+        rows = engine.materialise("rows", "input/encode_rows", rows=snapshot, axes=ordered, sensitive=coded, kept=kept)
+        engine.drop(snapshot)
+        found = engine.scalar("input/count_rows", rows=rows)
         if found != rows_in - left_out:
             raise AuditError(
                 f"encoding made {found:,} rows of {rows_in - left_out:,}: a value has several codes or none"
             )
-        return Encoded(rows, tuple(axes), sensitive, tuple(kept), rows_in, left_out)
+        return Encoded(rows, tuple(axes), sensitive, tuple(kept), rows_in, left_out, individual)
+
+    def scan(self, source: Relation | FileRelation) -> tuple[Relation, list[Axis], int, int]:
+        """A TEMP copy of the columns under working names, the axes, the source's rows, and how many a NULL left out."""
+        known = self._known_taxonomies()
+        snapshot, rows_in, left_out = self._snapshot(source)
+        self._reject_nulls(snapshot)
+        return snapshot, self._axes(snapshot, known), rows_in, left_out
 
     def _most_frequent(self, axis: Axis) -> int:
         """The rows of the axis's most frequent value.
@@ -79,7 +85,8 @@ class Encoder:
         sensitive = self._renamed("s", list(policy.sensitive))
         required = identifying if policy.nulls == "suppress" else []
         required = required + (sensitive if policy.nulls_sensitive == "suppress" else [])
-        columns = identifying + sensitive + self._renamed("k", policy.keep)
+        individual = self._renamed("p", [policy.individual] if policy.individual else [])
+        columns = identifying + sensitive + individual + self._renamed("k", policy.keep)
         rows_in = engine.scalar("input/count_rows", rows=source)
         # Which of two equal zeros would stand for both, and so be published, would depend on the order of the rows.
         floats = [column for column in columns if self._types[column.column.name.lower()].is_float]
@@ -272,7 +279,6 @@ class Encoder:
             code=Identifier(q),
             low=Identifier(f"{q}_low"),
             high=Identifier(f"{q}_high"),
-            label=Identifier(f"{q}_label"),
             table=Identifier(f"t_{q}"),
             dictionary=dictionary,
             nodes=nodes,
@@ -295,3 +301,16 @@ class Encoder:
         )
         counts = [row[0] for row in self._engine.rows("input/list_counts", dictionary=dictionary)]
         return SensitiveAxis(Identifier(name), code, Identifier(f"t_{code.name}"), dictionary, Distribution(counts))
+
+    def _individual(self, snapshot: Relation) -> SensitiveAxis | None:
+        """Whose row it is, encoded; None if the policy does not say. Each row of nobody known is somebody else's."""
+        if self._policy.individual is None:
+            return None
+        code, engine = Identifier("p1"), self._engine
+        dictionary = engine.materialise("dictionary_p1", "input/map_individuals", rows=snapshot, column=code)
+        counts: list[int] = []
+        for rows, individuals in engine.rows("input/count_individuals", dictionary=dictionary):
+            counts += [rows] * individuals
+        return SensitiveAxis(
+            Identifier(self._policy.individual), code, Identifier("t_p1"), dictionary, Distribution(counts)
+        )

@@ -34,7 +34,6 @@ class Axis:
     code: Identifier
     low: Identifier
     high: Identifier
-    label: Identifier
     table: Identifier
     dictionary: Relation
     nodes: Relation | None
@@ -65,7 +64,11 @@ class Axis:
 
 @dataclass(frozen=True)
 class SensitiveAxis:
-    """One sensitive attribute: codes from 1 in an order given by the seed; `dictionary` is (value, rows, code)."""
+    """One sensitive attribute: codes from 1 in an order given by the seed; `dictionary` is (value, rows, code).
+
+    The individual is encoded alike, in the order of its values; NULL, somebody of whom nothing is known, has
+    no code there, so that it equals nobody.
+    """
 
     column: Identifier
     code: Identifier
@@ -78,7 +81,8 @@ class SensitiveAxis:
 class Encoded:
     """The encoded table: `rows` is (row_id, codes, kept columns), `row_id` from 1 in an order given by content alone.
 
-    `rows_in` counts the source's rows, `left_out` those that a NULL took out before anything else.
+    `rows_in` counts the source's rows, `left_out` those that a NULL took out before anything else;
+    `individual` is whose row it is, if the policy says so: it is never published.
     """
 
     rows: Relation
@@ -87,6 +91,12 @@ class Encoded:
     kept: tuple[Renamed, ...]
     rows_in: int
     left_out: int
+    individual: SensitiveAxis | None = None
+
+    @property
+    def keys(self) -> tuple[SensitiveAxis, ...]:
+        """The attributes on which the rows of a class must differ pairwise."""
+        return (*self.sensitive, *([self.individual] if self.individual else []))
 
     @property
     def row_count(self) -> int:

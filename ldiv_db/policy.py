@@ -15,67 +15,32 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from ldiv_db.catalog import Column
 from ldiv_db.documents import read_document
 from ldiv_db.errors import PolicyError, Problem, nearest, what_is_wrong
+from ldiv_db.policy_parts import Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
+from ldiv_db.published import name_clashes
 from ldiv_db.requirements import RequirementSpec
-from ldiv_db.taxonomy_sources import UNITS
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class TaxonomySpec(_Part):
-    """Where a taxonomy comes from: the catalog, a file, ranges of numbers, prefixes, stretches of time; exactly one."""
-
-    name: str | None = None
-    file: str | None = None
-    tree: str | None = None
-    ranges: list[float] | None = Field(default=None, min_length=1)
-    origin: float = 0
-    prefix: list[Annotated[int, Field(ge=1)]] | None = Field(default=None, min_length=1)
-    dates: list[str] | None = Field(default=None, min_length=1)
-
-    def problems(self, key: str) -> list[Problem]:
-        given = [name for name in ("name", "file", "ranges", "prefix", "dates") if getattr(self, name) is not None]
-        if len(given) != 1:
-            return [Problem(key, "takes one of: a name in the catalog, `file:`, `ranges:`, `prefix:`, `dates:`")]
-        if self.prefix is not None and sorted(set(self.prefix), reverse=True) != self.prefix:
-            return [Problem(f"{key}.prefix", "takes falling lengths, e.g. [5, 3, 1]")]
-        unknown = [unit for unit in self.dates or () if unit not in UNITS]
-        if unknown:
-            return [Problem(f"{key}.dates", f"no unit {unit!r}", nearest(unit, UNITS)) for unit in unknown]
-        if self.dates is not None and [unit for unit in UNITS if unit in self.dates] != self.dates:
-            return [Problem(f"{key}.dates", f"takes rising units of {', '.join(UNITS)}")]
-        if self.tree is not None and self.file is None:
-            return [Problem(f"{key}.tree", "goes with `file:`")]
-        return []
-
-
-def _taxonomy(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
-
-
-class QuasiIdentifier(_Part):
+class QuasiIdentifier(Part):
     """One quasi-identifier: its taxonomy, or `numeric: true` for plain ranges, and its weight in losses."""
 
-    taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(_taxonomy)] = None
+    taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
     numeric: bool = False
+    recode: Literal["tree", "set"] | None = None
     weight: float = Field(default=1.0, ge=0, le=1_000_000)
 
     def problems(self, key: str) -> list[Problem]:
         if (self.taxonomy is None) != self.numeric:
             return [Problem(key, "takes either `taxonomy:` or `numeric: true`")]
+        if self.numeric and self.recode == "set":
+            return [Problem(f"{key}.recode", "sets are of a taxonomy's leaves; numbers are published as ranges")]
         return self.taxonomy.problems(f"{key}.taxonomy") if self.taxonomy else []
-
-
-class Sensitive(_Part):
-    """One sensitive attribute."""
 
 
 #: The endings of files that a release may go to, and their formats.
 TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
 
 
-class Target(_Part):
+class Target(Part):
     """Where the release goes: a table of the source's database, or a file of its own."""
 
     table: str | None = None
@@ -112,10 +77,11 @@ def _target(value: Any) -> Any:
     return {"file" if Path(value).suffix.lower() in TARGET_FILES else "table": value}
 
 
-class Output(_Part):
+class Output(Part):
     """What the release shows besides its columns."""
 
     class_id: bool | None = None
+    bounds: bool = False
 
 
 class Algorithm(BaseModel):
@@ -138,14 +104,7 @@ def _columns(value: Any) -> Any:
     return value
 
 
-def _requirement(value: Any) -> Any:
-    if isinstance(value, Mapping) and len(value) == 1:
-        ((name, argument),) = value.items()
-        return RequirementSpec(str(name), argument)
-    raise ValueError("takes `name: value`, e.g. `distinct: 3`")
-
-
-class Policy(_Part):
+class Policy(Part):
     """A whole policy; see the README's policy reference for every key."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
@@ -154,31 +113,36 @@ class Policy(_Part):
     target: Annotated[Target, BeforeValidator(_target)]
     quasi_identifiers: dict[str, QuasiIdentifier] = Field(min_length=1)
     sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(min_length=1)
-    require: list[Annotated[RequirementSpec, BeforeValidator(_requirement)]] = Field(min_length=1)
-    identifiers: list[str] = []
-    keep: list[str] = []
+    require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]] = Field(min_length=1)
+    identifiers: list[str] = Field(default_factory=list)
+    keep: list[str] = Field(default_factory=list)
+    individual: str | None = None
     algorithm: Annotated[Algorithm, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = Algorithm()
+    recode: Literal["tree", "set"] = "tree"
     nulls: Literal["value", "suppress", "reject"] = "value"
     nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"
+    suppressed: Literal["judge", "ignore"] = "judge"
     output: Output = Output()
     seed: int = Field(default=0, ge=0)
 
     @property
     def publishes_class_id(self) -> bool:
-        """Whether the release has a column `class_id`.
+        """Whether the release has a column `class_id`; by default exactly where it is needed."""
+        return self.needs_class_id is not None if self.output.class_id is None else self.output.class_id
 
-        By default exactly where unique distinct l-diversity is required: classes published with equal
-        quasi-identifiers cannot be told apart without it, so the requirement could not be audited.
-        """
-        if self.output.class_id is None:
-            return any(spec.name == "unique_distinct" for spec in self.require)
-        return self.output.class_id
+    @property
+    def needs_class_id(self) -> str | None:
+        """What cannot be audited without class ids: classes published with equal labels cannot be told apart."""
+        asked = [spec.name for spec in self.require if spec.name == "unique_distinct"]
+        return asked[0] if asked else "individual" if self.individual else None
 
     def roles(self) -> list[tuple[str, str]]:
         """Every (key, column) that the policy classifies, in its order."""
         keys: list[tuple[str, str]] = [("identifiers", name) for name in self.identifiers]
         keys += [("quasi_identifiers", name) for name in self.quasi_identifiers]
         keys += [("sensitive", name) for name in self.sensitive]
+        if self.individual and self.individual.lower() not in map(str.lower, self.identifiers):
+            keys.append(("individual", self.individual))
         return keys + [("keep", name) for name in self.keep]
 
 
@@ -198,16 +162,30 @@ def parse_policy(document: Any) -> Policy:
     except ValidationError as error:
         raise PolicyError([_problem(item) for item in error.errors()]) from None
     problems = [p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")]
-    for number, spec in enumerate(policy.require):
-        problems += spec.problems(f"require.{number}")
+    problems += [p for name, attribute in policy.sensitive.items() for p in attribute.problems(f"sensitive.{name}")]
+    problems += _require_problems(policy)
     problems += _twice(policy) + policy.target.problems()
-    if any(spec.name == "unique_distinct" for spec in policy.require) and not policy.publishes_class_id:
-        problems.append(
-            Problem("output.class_id", "unique_distinct can only be audited with class ids", "or require frequency")
-        )
+    needing = policy.needs_class_id
+    if needing and not policy.publishes_class_id:
+        hint = "or require frequency" if needing == "unique_distinct" else ""
+        problems.append(Problem("output.class_id", f"{needing} can only be audited with class ids", hint))
     if problems:
         raise PolicyError(problems)
     return policy
+
+
+def _require_problems(policy: Policy) -> list[Problem]:
+    """Requirements that are none, and those for attributes that are not sensitive."""
+    known = {name.lower() for name in policy.sensitive}
+    problems = []
+    for number, spec in enumerate(policy.require):
+        problems += spec.problems(f"require.{number}")
+        problems += [
+            Problem(f"require.{number}.sensitive", f"{name!r} is not sensitive", nearest(name, policy.sensitive))
+            for name in spec.sensitive
+            if name.lower() not in known
+        ]
+    return problems
 
 
 def _problem(item: Mapping[str, Any]) -> Problem:
@@ -270,13 +248,9 @@ def check_columns(policy: Policy, columns: list[Column]) -> None:
         if key in ("quasi_identifiers", "sensitive") and name.lower() in known:
             problems += _equal_problems(f"{key}.{name}", known[name.lower()])
     for name, qi in policy.quasi_identifiers.items():
-        found = known.get(name.lower())
-        if found:
+        if found := known.get(name.lower()):
             problems += _type_problems(f"quasi_identifiers.{name}", qi, found)
-    if policy.publishes_class_id and "class_id" in {
-        name.lower() for key, name in policy.roles() if key != "identifiers"
-    }:
-        problems.append(Problem("output.class_id", "the source has a column of that name"))
+    problems += name_clashes(policy)
     if problems:
         raise PolicyError(problems)
 

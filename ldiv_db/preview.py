@@ -10,6 +10,7 @@ from rich.table import Table
 
 from ldiv_db.encoded import Axis
 from ldiv_db.estimate import size
+from ldiv_db.published import Form, forms
 from ldiv_db.report import print_rows
 from ldiv_db.run import Preparation
 from ldiv_db.templates import Statement
@@ -27,7 +28,7 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "algorithm": ready.algorithm.name,
         "options": ready.algorithm.options.model_dump(),
         "l": feasible.l,
-        "largest_l": min(attribute.distribution.largest_l for attribute in ready.encoded.sensitive),
+        "largest_l": min(key.distribution.largest_l for key in ready.encoded.keys),
         "rows_in": ready.encoded.rows_in,
         "rows_suppressed": feasible.rows_suppressed,
         "classes": feasible.classes,
@@ -45,16 +46,18 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
 def _columns(ready: Preparation) -> Iterator[dict[str, Any]]:
     """Every column with its role, and how a quasi-identifier is generalised."""
     axes = {axis.name: axis for axis in ready.encoded.axes}
+    shown = forms(ready.policy)
     for key, name in ready.policy.roles():
         role = {"identifiers": "identifier", "quasi_identifiers": "quasi-identifier"}.get(key, key)
         axis = axes.get(name) if key == "quasi_identifiers" else None
-        yield {"column": name, "role": role, "generalised_by": _generalisation(axis) if axis else None}
+        yield {"column": name, "role": role, "generalised_by": _generalisation(axis, shown[name]) if axis else None}
 
 
-def _generalisation(axis: Axis) -> str:
+def _generalisation(axis: Axis, form: Form) -> str:
     if axis.taxonomy is None:
-        return "ranges of numbers"
-    return f"taxonomy {axis.taxonomy.origin}: {axis.leaves:,} leaves, height {axis.taxonomy.height}"
+        return "ranges of numbers" + (", as two columns" if form == "bounds" else "")
+    sets = ", or sets" if form == "set" else ""
+    return f"taxonomy {axis.taxonomy.origin}: {axis.leaves:,} leaves, height {axis.taxonomy.height}{sets}"
 
 
 def print_plan(console: Console, document: dict[str, Any]) -> None:

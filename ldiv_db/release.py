@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from ldiv_db import catalog, migrate
-from ldiv_db.audit import Audit, audit_table, require_good
+from ldiv_db.audit import Audit, Subject, audit_table, require_good
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError
+from ldiv_db.individuals import audit_individuals
 from ldiv_db.policy import Policy
+from ldiv_db.published import class_id_columns, identifying_columns, release_columns
 from ldiv_db.recode import Recoding, published_rows
 from ldiv_db.report import Result
-from ldiv_db.requirements import Requirement
+from ldiv_db.requirements import Requirement, plain
 from ldiv_db.templates import FileRelation, Identifier, Relation
 
 #: What the ledger says of a release: its file is whole and about to be moved into place; it is in place.
@@ -54,7 +56,7 @@ class Draft:
     policy: Policy
     encoded: Encoded
     recoding: Recoding
-    requirements: Sequence[Requirement]
+    requirements: Mapping[str, Sequence[Requirement]]
 
     @property
     def columns(self) -> list[str]:
@@ -73,21 +75,21 @@ class Draft:
 
         `rows_before` counts the rows that stood there already.
         """
-        columns = [axis.name for axis in self.encoded.axes]
-        columns += ["class_id"] if self.policy.publishes_class_id else []
-        names = [attribute.column.name for attribute in self.encoded.sensitive]
-        audits = [audit_table(self.engine, published, columns, name, self.requirements) for name in names]
-        require_good(audits)
-        expected = rows_before + int(self.engine.scalar("input/count_rows", rows=self.recoding.assigned))
-        if any(audit.rows != expected for audit in audits):
-            raise AuditError(f"what was written has not the {expected:,} rows to be published")
-        return audits
-
-
-def release_columns(policy: Policy) -> list[str]:
-    """The columns that the policy publishes, in their order."""
-    shown = ["class_id"] if policy.publishes_class_id else []
-    return [*shown, *policy.quasi_identifiers, *policy.sensitive, *policy.keep]
+        labels, ids = identifying_columns(self.policy), class_id_columns(self.policy)
+        subject = Subject(published, labels, ids, suppressed=self.policy.suppressed)
+        names = list(self.requirements)
+        audits = [
+            audit_table(self.engine, subject, name, wanted, [other for other in names if other != name])
+            for name, wanted in self.requirements.items()
+        ]
+        beside = audit_individuals(self.engine, self.encoded, self.recoding.assigned)
+        require_good([*audits, *beside])
+        expected = int(self.engine.scalar("input/count_rows", rows=self.recoding.assigned))
+        for audit in audits:
+            found = audit.rows + audit.ignored_rows - rows_before
+            if found != expected:
+                raise AuditError(f"{found:,} rows were written in place of the {expected:,} to be published")
+        return [*audits, *beside]
 
 
 def record_run(engine: Engine, result: Result, status: str) -> None:
@@ -116,13 +118,13 @@ def record_run(engine: Engine, result: Result, status: str) -> None:
     rows = [
         (
             result.run_id,
-            verdict["name"],
-            # Thresholds are keyed by sensitive values, which the ledger never holds.
-            json.dumps({k: v for k, v in verdict["parameters"].items() if k in ("k", "l", "default")}),
-            verdict["holds"],
-            verdict["worst"],
+            verdict.requirement.name,
+            json.dumps({k: plain(v) for k, v in verdict.requirement.shown.items()}),
+            verdict.holds,
+            verdict.worst,
         )
-        for verdict in result.requirements
+        for audit in result.audits
+        for verdict in audit.verdicts
     ]
     engine.append(catalog.catalog_table(engine, "run_requirement"), _REQUIREMENT_COLUMNS, rows)
 

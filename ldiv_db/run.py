@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,23 @@ from typing import Any
 from ldiv_db import catalog
 from ldiv_db.algorithms import ALGORITHMS, Algorithm, Task
 from ldiv_db.algorithms.base import Feasibility, Progress
-from ldiv_db.audit import Audit
+from ldiv_db.audit import Audit, refuse_unlisted
 from ldiv_db.catalog import columns_of, qualify
 from ldiv_db.encode import Encoder
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine, Step, database_version
 from ldiv_db.errors import DatabaseError, PolicyError, Problem, nearest
 from ldiv_db.estimate import Estimate, estimate_run
+from ldiv_db.feasibility import explained
 from ldiv_db.loss import measure_recoding
+from ldiv_db.measure import Wanted, measure_table
 from ldiv_db.policy import Policy, check_columns, parse_policy
-from ldiv_db.recode import plan_recoding
+from ldiv_db.published import forms
+from ldiv_db.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
+from ldiv_db.requirements import Requirement
+from ldiv_db.sensitive import read_attributes, resolve_all
 from ldiv_db.targets import Place, place_of
 from ldiv_db.templates import FileRelation, Relation, Statement
 
@@ -48,6 +53,7 @@ class Preparation:
     task: Task
     feasibility: Feasibility
     place: Place
+    requirements: Mapping[str, Sequence[Requirement]]
     estimate: Estimate
 
     @property
@@ -61,21 +67,25 @@ def run(
     folder: str | Path = ".",
     listener: Listener | None = None,
     catalog: str | None = None,
+    kl: bool = False,
 ) -> Result:
     """Anonymize, audit and publish under `policy` on an open DuckDB connection; returns what was done.
 
     `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
-    taxonomies and the ledger, if it is not the current one. Release, audit and ledger row are one transaction,
-    and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside a
-    transaction of the caller's they join that one: the caller commits, or rolls back after an error. A release
-    to a file of its own is written beside, audited there and moved into place; it joins no transaction.
+    taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well.
+    Release, audit and ledger row are one transaction, and nothing is written if PolicyError, InfeasibleError,
+    AuditError or DatabaseError is raised. Inside a transaction of the caller's they join that one: the caller
+    commits, or rolls back after an error. A release to a file of its own is written beside, audited there and
+    moved into place; it joins no transaction.
     """
     start = time.perf_counter()
     with _engine(connection, listener, catalog) as engine, _prepared(engine, policy, folder, listener) as ready:
         ready.estimate.require_room()
         plan = ready.algorithm.run(ready.task)
-        recoding = plan_recoding(engine, ready.encoded, plan.assigned)
+        recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy))
         loss = measure_recoding(engine, ready.encoded, recoding)
+        if kl:
+            loss = replace(loss, kl=_divergence(ready, recoding, Path(folder), listener, catalog))
         run_id = uuid.uuid4().hex
 
         def describe(audits: list[Audit]) -> Result:
@@ -94,8 +104,20 @@ def run(
                 notes=(*plan.notes, *ready.estimate.notes),
             )
 
-        draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.task.requirements)
+        draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
         return ready.place.publish(draft, run_id, describe)
+
+
+def _divergence(
+    ready: Preparation, recoding: Recoding, folder: Path, listener: Listener | None, catalog: str | None
+) -> float | None:
+    """The KL divergence of what is to be published, read off its labels as `measure` does for any table."""
+    policy = ready.policy
+    with _engine(ready.task.engine.connection, listener, catalog) as engine:
+        source = resolve_source(engine, policy.source, folder)
+        with published_rows(engine, ready.encoded, recoding, policy.seed, policy.publishes_class_id) as holes:
+            release = engine.materialise("release", PUBLISHED, **holes)
+        return measure_table(engine, release, source, policy, folder, Wanted()).loss.kl
 
 
 def plan(
@@ -137,13 +159,18 @@ def _prepared(
     check_columns(policy, columns)
     place = place_of(engine, policy, Path(folder))
     place.check(source, columns)
+    attributes = read_attributes(engine, policy.sensitive, columns, Path(folder))
     encoded = Encoder(engine, policy, columns, Path(folder)).encode(source)
-    distribution = encoded.sensitive[0].distribution
-    requirements = [spec.resolve(distribution) for spec in policy.require]
+    hardest = min((key.distribution for key in encoded.keys), key=lambda found: found.largest_l)
+    requirements = resolve_all(policy.require, attributes, dict.fromkeys(attributes, hardest))
+    for axis in encoded.sensitive:
+        refuse_unlisted(engine, axis.column.name, requirements[axis.column.name], axis.dictionary)
     progress = listener.on_progress if listener else Listener().on_progress
-    task = Task(engine, encoded, requirements, policy.seed, progress)
-    feasibility = algorithm.check(task)
-    yield Preparation(policy, algorithm, task, feasibility, place, estimate_run(engine, encoded, place.folder))
+    task = Task(engine, encoded, [r for wanted in requirements.values() for r in wanted], policy.seed, progress)
+    with explained(engine, encoded, requirements):
+        feasible = algorithm.check(task)
+    estimate = estimate_run(engine, encoded, place.folder)
+    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate)
 
 
 def make_algorithm(policy: Policy) -> Algorithm:

@@ -21,8 +21,9 @@ from ldiv_db.engine import Engine
 from ldiv_db.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.files import abandoned, flush, move, work_folder
 from ldiv_db.policy import Policy
+from ldiv_db.published import release_types
 from ldiv_db.recode import PUBLISHED as ROWS
-from ldiv_db.release import PUBLISHED, WRITTEN, Draft, record_run, release_columns, settle_run
+from ldiv_db.release import PUBLISHED, WRITTEN, Draft, record_run, settle_run
 from ldiv_db.report import Result
 from ldiv_db.templates import FileRelation, Relation
 
@@ -101,9 +102,7 @@ class TablePlace(Place):
 
     def _compare(self, columns: list[Column]) -> None:
         """Refuse to append where a column is missing, is too many, or has another type."""
-        types = {column.name.lower(): column.type for column in columns}
-        types |= dict.fromkeys(map(str.lower, self.policy.quasi_identifiers), "VARCHAR") | {"class_id": "BIGINT"}
-        ours = {name.lower(): types[name.lower()] for name in release_columns(self.policy)}
+        ours = {name.lower(): kind for name, kind in release_types(self.policy, columns).items()}
         theirs = {column.name.lower(): column.type for column in columns_of(self.engine, self.table)}
         problems = [
             Problem(
@@ -251,8 +250,7 @@ class DataFilePlace(FilePlace):
             raise _refused("target.file", "has one of * ? [ in its path, which would be read back as a pattern")
         if self.policy.target.format != "parquet":
             return
-        published = {name.lower() for name in [*self.policy.sensitive, *self.policy.keep]}
-        wide = [column.name for column in columns if column.name.lower() in published and column.type in _TOO_WIDE]
+        wide = [name for name, kind in release_types(self.policy, columns).items() if kind in _TOO_WIDE]
         if wide:
             raise _refused(
                 "target.file", f"Parquet has no integers as wide as {', '.join(wide)}", "write CSV or DuckDB"

@@ -10,8 +10,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
+import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -32,6 +34,18 @@ def group(rows: Iterable[tuple[Hashable, Any]]) -> dict[Hashable, list[Any]]:
 def class_is_good(values: Sequence[Any], name: str, argument: Any) -> bool:
     """Whether one class with these sensitive values meets a requirement."""
     counts = Counter(values)
+    if name == "entropy":
+        # -sum p ln p >= ln l, both sides raised: |G|^|G| >= l^|G| prod n^n
+        power = Fraction(len(values)) ** len(values)
+        return power >= Fraction(str(argument)) ** len(values) * math.prod(n**n for n in counts.values())
+    if name == "recursive":
+        falling = sorted(counts.values(), reverse=True)
+        return falling[0] < Fraction(str(argument["c"])) * sum(falling[argument["l"] - 1 :])
+    if name == "alpha_k":
+        alpha = Fraction(str(argument["alpha"]))
+        return len(values) >= argument["k"] and all(count <= alpha * len(values) for count in counts.values())
+    if name == "p_sensitive":
+        return len(values) >= argument["k"] and len(counts) >= argument["p"]
     if name == "k":
         return len(values) >= argument
     if name == "distinct":
@@ -47,6 +61,122 @@ def class_is_good(values: Sequence[Any], name: str, argument: Any) -> bool:
     raise AssertionError(name)
 
 
+class Weighing:
+    """Categories of sensitive values, most sensitive first; NULL, unless listed, is of the first."""
+
+    def __init__(self, groups: Sequence[Sequence[Any]], weights: Sequence[Fraction]):
+        self.category = {None: 0} | {value: i for i, group in enumerate(groups) for value in group}
+        self.weights = weights
+
+    def is_good(self, values: Sequence[Any], name: str, argument: Mapping[str, Any]) -> bool:
+        """Whether a class is distinct, entropy or recursive (l,alpha)-diverse."""
+        categories = [self.category[value] for value in values]
+        weight = sum(self.weights[category] for category in categories)
+        if len(set(values)) < argument["l"] or weight < Fraction(str(argument["alpha"])):
+            return False
+        if name == "entropy_alpha":
+            return class_is_good(categories, "entropy", argument["l"])
+        return name == "distinct_alpha" or class_is_good(categories, "recursive", argument)
+
+
+def weights(steps: Sequence[Fraction]) -> list[Fraction]:
+    """Weights from 0 to 1 whose differences stand to each other as the steps ((l,alpha) paper, Definition 3)."""
+    return [sum(steps[:i], Fraction(0)) / sum(steps) for i in range(len(steps) + 1)]
+
+
+def transport(have: Mapping[Any, Fraction], want: Mapping[Any, Fraction], distance: Any) -> Fraction:
+    """The earth mover's distance of two distributions, by cheapest augmenting paths."""
+    from_, to = list(have), list(want)
+    left, open_ = dict(have), dict(want)
+    flow: dict[tuple[Any, Any], Fraction] = defaultdict(Fraction)
+    while any(left.values()):
+        # Bellman-Ford over the residual graph; a node is (side, value).
+        cost: dict[Any, Fraction] = {(0, a): Fraction(0) for a in from_ if left[a]}
+        way: dict[Any, Any] = {}
+        for _ in range(len(from_) + len(to)):
+            for a, b in itertools.product(from_, to):
+                for one, other, price, ok in (
+                    ((0, a), (1, b), distance(a, b), True),
+                    ((1, b), (0, a), -distance(a, b), flow[a, b] > 0),
+                ):
+                    if ok and one in cost and (other not in cost or cost[one] + price < cost[other]):
+                        cost[other], way[other] = cost[one] + price, one
+        last = min((node for node in cost if node[0] == 1 and open_[node[1]]), key=lambda node: cost[node])
+        path = [last]
+        while path[-1] in way:
+            path.append(way[path[-1]])
+        steps = list(itertools.pairwise(reversed(path)))
+        back = [flow[other[1], one[1]] for one, other in steps if one[0] == 1]
+        amount = min([left[path[-1][1]], open_[last[1]], *back])
+        for one, other in steps:
+            key = (one[1], other[1]) if one[0] == 0 else (other[1], one[1])
+            flow[key] += amount if one[0] == 0 else -amount
+        left[path[-1][1]] -= amount
+        open_[last[1]] -= amount
+    return sum((amount * distance(a, b) for (a, b), amount in flow.items()), Fraction(0))
+
+
+def shares(values: Sequence[Any]) -> dict[Any, Fraction]:
+    """How the values are distributed."""
+    return {value: Fraction(count, len(values)) for value, count in Counter(values).items()}
+
+
+def ground(kind: str, column: Sequence[Any], tree: Nested | None = None) -> Any:
+    """The distance of two values: `equal`, `ordered` among those of the column (None last), `hierarchical`."""
+    places = {v: i for i, v in enumerate(sorted(set(column), key=lambda v: (v is None, v)))}
+    ways = _tree_ways(tree) if tree else {}
+
+    def distance(a: Any, b: Any) -> Fraction:
+        if a == b:
+            return Fraction(0)
+        if kind == "equal":
+            return Fraction(1)
+        if kind == "ordered":
+            return Fraction(abs(places[a] - places[b]), len(places) - 1)
+        return Fraction(*_shared_height(tree or {}, ways, a, b))
+
+    return distance
+
+
+def _tree_ways(tree: Nested, above: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
+    """The way from the root to every leaf."""
+    found: dict[str, tuple[str, ...]] = {}
+    for label, below in tree.items():
+        found |= _tree_ways(below, (*above, label)) if below else {label: (*above, label)}
+    return found
+
+
+def _shared_height(tree: Nested, ways: Any, a: Any, b: Any) -> tuple[int, int]:
+    """The height of the lowest common ancestor, and that of the tree, which NULL has as a leaf under the root."""
+
+    def height(below: Nested) -> int:
+        return 1 + max(map(height, below.values())) if below else 0
+
+    (branches,) = tree.values()
+    whole = max(height(branches), 1)
+    if a is None or b is None:
+        return whole, whole
+    at: Nested = tree
+    deepest: Nested = branches
+    for one, other in zip(ways[a], ways[b], strict=False):
+        if one != other:
+            break
+        deepest = at[one]
+        at = deepest
+    return height(deepest), whole
+
+
+def least_suppression(values: Sequence[Any], good: Any) -> int:
+    """The fewest rows whose suppression leaves a good class or none, by trying all."""
+    counts = sorted(Counter(values).items(), key=repr)
+    best = len(values)
+    for kept in itertools.product(*(range(count + 1) for _, count in counts)):
+        rest = [value for (value, _), count in zip(counts, kept, strict=True) for _ in range(count)]
+        if len(values) - len(rest) < best and rest and good(rest):
+            best = len(values) - len(rest)
+    return best
+
+
 def violations(rows: Iterable[tuple[Hashable, Any]], name: str, argument: Any) -> dict[Hashable, int]:
     """The violating classes of a table with their sizes; empty if the requirement holds."""
     return {k: len(v) for k, v in group(rows).items() if not class_is_good(v, name, argument)}
@@ -56,7 +186,12 @@ def violations(rows: Iterable[tuple[Hashable, Any]], name: str, argument: Any) -
 
 
 class Numbers:
-    """A numeric quasi-identifier without a tree; `column` is all values that take part."""
+    """A numeric quasi-identifier without a tree; `column` is all values that take part.
+
+    `bounded` says that it is published as two columns, of which NULL tells nothing.
+    """
+
+    bounded = False
 
     def __init__(self, column: Iterable[Any]):
         numbers = [Fraction(str(value)) for value in column if value is not None]
@@ -66,7 +201,7 @@ class Numbers:
         """The share of the domain that the class spans; numbers mixed with NULL lose all."""
         numbers = [Fraction(str(value)) for value in values if value is not None]
         if not numbers:
-            return Fraction(0)
+            return Fraction(self.bounded)
         if len(numbers) < len(values):
             return Fraction(1)
         return (max(numbers) - min(numbers)) / self.width if self.width else Fraction(0)
@@ -79,13 +214,24 @@ class Numbers:
         low, high, _ = _span(label)
         return label == "*" or low <= Decimal(str(value)) <= high
 
+    def bounds(self, low: Any, high: Any, values: Sequence[Any]) -> bool:
+        """Whether `low` and `high` bound a class with these values, as close as the codes of numbers are."""
+        if None in values:
+            return low is None and high is None
+        slack = self.width / 2**30
+        below, above = Fraction(str(min(values))) - Fraction(str(low)), Fraction(str(high)) - Fraction(str(max(values)))
+        return 0 <= below <= slack and 0 <= above <= slack
+
 
 class Tree:
     """A quasi-identifier with a tree: nested mappings with one root, leaves are empty.
 
     Where the column holds NULL, NULL is one more leaf under the root; a root that is not `*` first
-    gets a root `*` above it.
+    gets a root `*` above it. `sets` says that a class is published as the set of its leaves where that
+    is fewer than those of their lowest common ancestor.
     """
+
+    sets = False
 
     def __init__(self, tree: Nested, holds_null: bool):
         ((root, branches),) = tree.items()
@@ -117,22 +263,66 @@ class Tree:
         return tuple(level[0] for level in shared)
 
     def label(self, values: Iterable[Any]) -> str | None:
-        """What a class is published as."""
+        """The lowest common ancestor's label."""
         way = self.ancestor(values)
         return None if way == self._ways.get(None) else way[-1]
 
+    def members(self, values: Sequence[Any]) -> list[str | None] | None:
+        """The set that a class is published as, in the order of the tree; None if it is published as a label."""
+        found = {self.leaf(value) for value in values}
+        if not self.sets or not 1 < len(found) < self._leaves[self.ancestor(values)]:
+            return None
+        return [leaf for leaf in self._ways if leaf in found]
+
+    def _size(self, values: Sequence[Any]) -> int:
+        """The leaves that are published for a class."""
+        members = self.members(values)
+        return self._leaves[self.ancestor(values)] if members is None else len(members)
+
     def lm(self, values: Sequence[Any]) -> Fraction:
-        leaves = self._leaves[self.ancestor(values)]
+        leaves = self._size(values)
         return Fraction(leaves - 1, self.root_leaves - 1) if leaves > 1 else Fraction(0)
 
     def ncp(self, values: Sequence[Any]) -> Fraction:
-        way = self.ancestor(values)
+        leaves = self._size(values)
         # A node with a single leaf below it says exactly what the leaf says.
-        return Fraction(self._leaves[way], self.root_leaves) if self._leaves[way] > 1 else Fraction(0)
+        return Fraction(leaves, self.root_leaves) if leaves > 1 else Fraction(0)
 
     def covers(self, label: str | None, value: Any) -> bool:
+        if self.sets and label is not None and label.startswith("{"):
+            return any(self._node_covers(member, value) for member in parse_set(label))
+        return self._node_covers(label, value)
+
+    def _node_covers(self, label: str | None, value: Any) -> bool:
         way = self._ways[self.leaf(value)]
         return value is None if label is None else label in way
+
+
+def parse_set(text: str) -> list[str | None]:
+    """The labels in a published set `{a, "b, c", NULL}`, read character by character; None is NULL."""
+    assert text.startswith("{"), text
+    found: list[str | None] = []
+    place = 1
+    while True:
+        if text[place] == '"':
+            place, written = place + 1, ""
+            while text[place] != '"' or text[place + 1] == '"':
+                written += text[place]
+                place += 2 if text[place] == '"' else 1
+            found.append(written)
+            place += 1
+        else:
+            start = place
+            while text[place] not in ",}":
+                place += 1
+            written = text[start:place]
+            assert written and not set(written) & set('{"'), text
+            found.append(None if written == "NULL" else written)
+        if text[place] == "}":
+            assert place == len(text) - 1, text
+            return found
+        assert text[place : place + 2] == ", ", text
+        place += 2
 
 
 class Ranges(Tree):
@@ -168,7 +358,7 @@ class Ranges(Tree):
     def leaf(self, value: Any) -> str | None:
         return None if value is None else self._name(self._floor(Decimal(str(value)), self._width), self._width)
 
-    def covers(self, label: str | None, value: Any) -> bool:
+    def _node_covers(self, label: str | None, value: Any) -> bool:
         if label is None or value is None:
             return label == "*" or (label is None and value is None)
         low, high, closed = _span(label)
@@ -282,6 +472,8 @@ def select(
     l: int,  # noqa: E741
     seed: int,
     stride: int,
+    others: Mapping[int, tuple[Any, ...]] | None = None,
+    most: int | None = None,
 ) -> dict[int, int]:
     """BSGI's Select (Figure 2), one group after the other: row id to group, from 1.
 
@@ -289,24 +481,87 @@ def select(
     of a group is the free row of its bucket that comes first in the order of md5("seed:row id"); each
     next is the one that costs least in the grown group, ties to the least `(row id + group * stride)`
     modulo the number of rows and one.
+
+    `others` are values on which rows of a group must differ as well, None for a value like no other. A group that
+    finds no row gives up: its first row stays out, the others are free again. `most` bounds the groups.
     """
     free: dict[int, set[int]] = defaultdict(set)
     for row, (bucket, _) in rows.items():
         free[bucket].add(row)
+    others = others or dict.fromkeys(rows, ())
     modulus = len(rows) + 1
     taken: dict[int, int] = {}
-    for number, buckets in enumerate(draws([len(free[bucket]) for bucket in order], l), 1):
-        members: list[tuple[int, ...]] = []
+    for number, buckets in enumerate(draws([len(free[bucket]) for bucket in order], l)[:most], 1):
+        members: list[int] = []
         for bucket in (order[place] for place in buckets):
+            found = [row for row in free[bucket] if all(differ(others[row], others[member]) for member in members)]
+            if not found:
+                break
             if members:
-                key = functools.partial(_choice, rows, axes, members, number * stride, modulus)
+                codes = [rows[member][1] for member in members]
+                key = functools.partial(_choice, rows, axes, codes, number * stride, modulus)
             else:
                 key = functools.partial(_drawn, seed)
-            row = min(free[bucket], key=key)
+            row = min(found, key=key)
             free[bucket].remove(row)
-            taken[row] = number
-            members.append(rows[row][1])
+            members.append(row)
+        if len(members) == l:
+            taken |= dict.fromkeys(members, number)
+        else:
+            for row in members[1:]:
+                free[rows[row][0]].add(row)
     return taken
+
+
+def differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether two rows differ on every key; None, of whom nothing is known, differs from all."""
+    return all(a is None or a != b for a, b in zip(one, other, strict=True))
+
+
+def incorporate(
+    rows: Mapping[int, tuple[Any, ...]],
+    keys: Mapping[int, tuple[Any, ...]],
+    axes: Sequence[Any],
+    classes: Mapping[int, list[int]],
+    residual: Iterable[int],
+) -> dict[int, int]:
+    """BSGI's Incorporate (Figure 3) for residual rows in the order given: row id to class, for those that find one.
+
+    `rows` maps row ids to codes, `keys` to the values on which a class's rows differ, `classes` class ids to rows.
+    """
+    grown = {number: list(members) for number, members in classes.items()}
+    joined = {}
+    for row in residual:
+        costs = [
+            (len(members) * sum(axis.cost([rows[m][i] for m in members]) for i, axis in enumerate(axes)), number)
+            for number, others in grown.items()
+            if all(differ(keys[row], keys[member]) for member in others)
+            for members in [[*others, row]]
+        ]
+        if costs:
+            joined[row] = min(costs)[1]
+            grown[joined[row]].append(row)
+    return joined
+
+
+def most_differing_classes(keys: Sequence[tuple[Any, ...]], l: int) -> int:  # noqa: E741
+    """The most disjoint groups of l rows that differ pairwise on every key, by trying all: for a dozen rows."""
+
+    @functools.cache
+    def most(left: frozenset[int]) -> int:
+        if len(left) < l:
+            return 0
+        first = min(left)
+        best = most(left - {first})
+        for rest in itertools.combinations(sorted(left - {first}), l - 1):
+            members = (first, *rest)
+            if all(differ(keys[a], keys[b]) for a, b in itertools.combinations(members, 2)):
+                best = max(best, 1 + most(left - set(members)))
+            if best == len(left) // l:
+                break
+        return best
+
+    return most(frozenset(range(len(keys))))
 
 
 def _drawn(seed: int, row: int) -> tuple[str, int]:
@@ -317,3 +572,133 @@ def _choice(rows: Any, axes: Sequence[Any], members: list[Any], turn: int, modul
     grown = [*members, rows[row][1]]
     cost = sum(axis.cost([codes[place] for codes in grown]) for place, axis in enumerate(axes))
     return cost, (row + turn) % modulus
+
+
+# -- published tables --------------------------------------------------------------------------------
+# A published cell is worked out by whoever wrote it: the base values that it covers, and what it loses.
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a published cell covers, as places among the base values of its column, and its loss."""
+
+    covers: frozenset[int]
+    loss: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
+
+
+def tree_cell(covers: Iterable[int], leaves: int) -> Cell:
+    """A cell that covers some of a tree's leaves: LM and NCP are those of a node with as many."""
+    some = frozenset(covers)
+    if len(some) == 1:
+        return Cell(some)
+    return Cell(some, (Fraction(len(some) - 1, leaves - 1), Fraction(len(some), leaves)))
+
+
+def number_cell(low: Fraction, high: Fraction, numbers: Sequence[Fraction], covers: Iterable[int]) -> Cell:
+    """A cell that names the range from `low` to `high` of the domain that `numbers`, the base values, span."""
+    width = max(numbers) - min(numbers)
+    inside = max(Fraction(0), min(high, max(numbers)) - max(low, min(numbers)))
+    share = inside / width if width else Fraction(0)
+    return Cell(frozenset(covers), (share, share))
+
+
+def published_loss(
+    published: Sequence[Sequence[Cell]], weights: Sequence[Any], rows_in: int, classes: Sequence[int]
+) -> dict[str, Fraction]:
+    """The losses of rows of cells against a source of `rows_in` rows; `classes` are their sizes."""
+    suppressed, total = max(0, rows_in - len(published)), max(rows_in, len(published))
+    exact = [Fraction(str(weight)) for weight in weights]
+    lm = sum((cell.loss[0] for row in published for cell in row), Fraction(len(weights) * suppressed))
+    ncp = sum((exact[i] * row[i].loss[1] for row in published for i in range(len(row))), suppressed * sum(exact))
+    return {
+        "lm": lm,
+        "ncp": ncp,
+        "lm_mean": lm / (total * len(weights)),
+        "ncp_mean": ncp / (total * sum(exact)) if sum(exact) else Fraction(0),
+        "dm": Fraction(sum(size * size for size in classes) + suppressed * rows_in),
+        # Fully generalised, as far as losses in billionths tell.
+        "stars": Fraction(sum(cell.loss[0] > 1 - Fraction(1, 2 * 10**9) for row in published for cell in row)),
+    }
+
+
+def classification(labels: Iterable[Sequence[Any]], suppressed: int) -> int:
+    """CM: suppressed rows, and rows without the most frequent class label of their class."""
+    return suppressed + sum(len(some) - max(Counter(some).values()) for some in labels)
+
+
+def divergence(
+    source: Sequence[tuple[int, ...]], published: Sequence[Sequence[Cell]], sizes: Sequence[int]
+) -> float | None:
+    """KL of published rows from the source's, all columns together; None if a row of the source has no chance.
+
+    `sizes` are the numbers of base values; suppressed rows spread over all of them.
+    """
+    total = max(len(source), len(published))
+    rest = Fraction(total - len(published), math.prod(sizes))
+    sums = 0.0
+    for row, count in Counter(source).items():
+        mass = rest + sum(
+            Fraction(1, math.prod(len(cell.covers) for cell in cells)) for cells in published if covers(cells, row)
+        )
+        if not mass:
+            return None
+        sums += count / len(source) * math.log(Fraction(count, len(source)) / (mass / total))
+    return sums
+
+
+def covers(cells: Sequence[Cell], row: Sequence[int]) -> bool:
+    """Whether a published row may stand for a row of the source."""
+    return all(value in cell.covers for value, cell in zip(row, cells, strict=True))
+
+
+def query_errors(
+    source: Sequence[tuple[int, ...]],
+    published: Sequence[Sequence[Cell]],
+    domains: Sequence[tuple[Any, int, bool]],
+    keys: int,
+    queries: int,
+    seed: int,
+) -> list[float]:
+    """The relative errors of random COUNT queries over the first `keys` columns and one of the others.
+
+    A domain is (the spans of a tree's nodes in the order of the tree, None for numbers; base values; whether the
+    last of them is NULL).
+    """
+    found = []
+    for query in range(queries):
+
+        def draw(what: str, below: int, query: int = query) -> int:
+            return int(hashlib.md5(f"{seed}:{query}:{what}".encode()).hexdigest(), 16) % below
+
+        count = 1 + draw("count", keys)
+        asked = sorted(range(keys), key=lambda place: draw(f"order {place}", 2**64))[:count]
+        asked.append(keys + draw("sensitive", len(domains) - keys))
+        anchor = sorted(source)[draw("anchor", len(source))]
+        wanted = [set(range(size)) for _, size, _ in domains]
+        for place in asked:
+            nodes, size, null = domains[place]
+            width = max(1, round((size - null) * 0.05 ** (1 / (count + 1))))
+            wanted[place] = _asked(nodes, size, null, anchor[place], width, draw(f"shift {place}", width))
+        answer = sum(all(value in some for value, some in zip(row, wanted, strict=True)) for row in source)
+        estimate = sum(
+            math.prod(
+                Fraction(len(cell.covers & some), max(1, len(cell.covers)))
+                for cell, some in zip(row, wanted, strict=True)
+            )
+            for row in published
+        )
+        bound = max(1, Fraction(len(source), 1000))
+        found.append(float(abs(estimate - answer) / max(answer, bound)))
+    return found
+
+
+def _asked(nodes: Any, size: int, null: bool, anchor: int, width: int, shift: int) -> set[int]:
+    """The base values that a query asks for in one column."""
+    if nodes is not None:
+        above = [(low, high) for low, high in nodes if low <= anchor <= high and high - low < width]
+        low, high = max(above, key=lambda span: span[1] - span[0])
+        return set(range(low, high + 1))
+    if null and anchor == size - 1:
+        return {anchor}
+    low = max(0, min(anchor - shift, size - null - width))
+    return set(range(low, low + width))

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.bisection import fill_root
-from ldiv_db.algorithms.measures import Level, Measure, drop_paths, measures_of
+from ldiv_db.algorithms.measures import Level, Measure
 from ldiv_db.encoded import Axis
 from ldiv_db.templates import Identifier, Relation, Value
 
@@ -32,7 +33,7 @@ RANKED = 2
 #: Each side of a boundary has at least so many hundredths of the classes.
 PART = 8
 #: Levels allowed, in hundredths of those that halving takes: nodes may be uneven, but not for ever.
-DEPTH = 125
+DEPTH = 120
 #: A domain wider than GRAINS squared is counted in this many grains.
 GRAINS = 1024
 
@@ -79,28 +80,34 @@ class _Domain:
     scales: Relation
 
 
-def split(task: Task, quotas: list[int], l: int, classes: int) -> Relation:  # noqa: E741 - the field's name for it
+def split(
+    task: Task,
+    measures: Sequence[Measure],
+    quotas: list[int],
+    l: int,  # noqa: E741 - the field's name for it
+    classes: int,
+) -> Relation:
     """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size."""
     engine = task.engine
     nodes = fill_root(task, quotas, classes)
     settled = engine.materialise("settled", "bsgi/settle_nodes", nodes=nodes)
-    domain = _domain(task)
+    domain = _domain(task, measures)
     halvings = (classes - 1).bit_length()
     depth, level, largest = -(-halvings * DEPTH // 100), 0, classes
     while largest > 1:
         task.progress(level, depth)
         level += 1
-        nodes, largest = _split(task, nodes, domain, l, largest, 2 ** (depth - level))
-        engine.insert(settled, "bsgi/settle_nodes", nodes=nodes)
+        nodes, largest, least = _split(task, nodes, domain, l, largest, 2 ** (depth - level))
+        if least == 1:
+            engine.insert(settled, "bsgi/settle_nodes", nodes=nodes)
     task.progress(depth, depth)
     assigned = engine.materialise("assigned", "bsgi/number_classes", settled=settled)
     engine.drop(nodes, settled, domain.levels, domain.scales)
     return assigned
 
 
-def _domain(task: Task) -> _Domain:
+def _domain(task: Task, measures: Sequence[Measure]) -> _Domain:
     """The quasi-identifiers with their costs: the levels of all taxonomies in one table, and the scale of each."""
-    measures = measures_of(task)
     scales = task.engine.load(
         "scales",
         {"axis": "INTEGER", "levels": "INTEGER", "full_cost": "BIGINT", "scale": "BIGINT", "null_code": "INTEGER"},
@@ -109,7 +116,6 @@ def _domain(task: Task) -> _Domain:
     columns = tuple(Level(f"level_{i}", Value(i)) for i in range(max(len(m.levels) for m in measures)))
     trees = [_tree(number, m, columns) for number, m in enumerate(measures, 1) if m.levels]
     levels = task.engine.materialise("levels", "bsgi/list_levels", scales=scales, trees=trees)
-    drop_paths(task, measures)
     positions = tuple(Position(Value(number), m.axis, _grain(m)) for number, m in enumerate(measures, 1))
     return _Domain(positions, columns, levels, scales)
 
@@ -131,8 +137,8 @@ def _split(
     l: int,  # noqa: E741
     largest: int,
     most: int,
-) -> tuple[Relation, int]:
-    """The next level, every node of two classes or more split in two, and the classes of its largest node.
+) -> tuple[Relation, int, int]:
+    """The next level, every node of two classes or more split in two, and the classes of its largest and smallest node.
 
     `largest` is that of this level; no side of a boundary gets more than `most` classes. While nodes are
     large the counts of their values tell for most rows which side they go to, and few need an order.
@@ -143,20 +149,21 @@ def _split(
         "counts",
         "bsgi/count_positions",
         nodes=nodes,
+        scales=domain.scales,
         by_bucket=by_bucket,
         simple=Value(1 if by_bucket else SIMPLE),
         **holes,
     )
-    splits = _choose(task, counts, domain, l, by_bucket, most)
+    splits = _choose(task, counts, domain, l, largest, most)
     if by_bucket and task.encoded.row_count >= MANY_ROWS:
         cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l))
         halves = engine.materialise("node", "bsgi/split_cells", nodes=nodes, cells=cells, splits=splits, **holes)
         engine.drop(cells)
     else:
         halves = engine.materialise("node", "bsgi/split_nodes", nodes=nodes, splits=splits, l=Value(l), **holes)
-    left = engine.scalar("bsgi/find_most_classes", splits=splits)
+    sides = engine.record("bsgi/bound_splits", splits=splits)
     engine.drop(nodes, counts, splits)
-    return halves, left
+    return halves, sides["most"], sides["least"]
 
 
 def _choose(
@@ -164,28 +171,24 @@ def _choose(
     counts: Relation,
     domain: _Domain,
     l: int,  # noqa: E741
-    by_bucket: bool,
+    largest: int,
     most: int,
 ) -> Relation:
     """How each node splits, as (node, axis, classes, left_classes)."""
     engine = task.engine
-    boundaries = engine.materialise(
-        "boundaries",
-        "bsgi/rank_boundaries",
-        counts=counts,
-        levels=domain.levels,
-        scales=domain.scales,
-        columns=domain.columns,
-        names=Ends(*map(Identifier, ("low", "high", "code", "next"))),
-        l=Value(l),
-        simple=Value(SIMPLE),
-        part=Value(PART),
-        most=Value(most),
-        ranked=Value(RANKED if by_bucket else 1),
-    )
-    forced = None
-    if by_bucket:
-        forced = engine.materialise("forced", "bsgi/count_forced", boundaries=boundaries, counts=counts)
-    splits = engine.materialise("splits", "bsgi/choose_splits", boundaries=boundaries, forced=forced, l=Value(l))
-    engine.drop(boundaries, *([forced] if forced else []))
+    tables: dict[str, Any] = {
+        "counts": counts,
+        "levels": domain.levels,
+        "scales": domain.scales,
+        "columns": domain.columns,
+        "names": Ends(*map(Identifier, ("low", "high", "code", "next"))),
+    }
+    if largest <= SIMPLE:
+        return engine.materialise("splits", "bsgi/choose_dearest", **tables)
+    bounds = {"l": Value(l), "simple": Value(SIMPLE), "part": Value(PART), "most": Value(most)}
+    if largest <= FORCED:
+        return engine.materialise("splits", "bsgi/choose_boundaries", **tables, **bounds)
+    boundaries = engine.materialise("boundaries", "bsgi/rank_boundaries", ranked=Value(RANKED), **tables, **bounds)
+    splits = engine.materialise("splits", "bsgi/choose_splits", boundaries=boundaries, counts=counts, l=Value(l))
+    engine.drop(boundaries)
     return splits

@@ -2,14 +2,19 @@
 
 Every class takes l rows of l different sensitive values, so it is unique distinct l-diverse (Ye et al.,
 Definition 2); the number of classes is the largest possible (Theorem 1). Three ways to select:
-`bisect` splits the table in halves that keep this possible, a few statements a level (`bisection`);
-`refine` splits where values part (`boundaries`) and then exchanges rows between near classes (`exchange`),
-slower and with less loss; `greedy` is the paper's procedure, one class after the other (`selection`).
+`refine` splits the table where values part, in a way that keeps this possible, a few statements a level
+(`boundaries`), and then exchanges rows between near classes (`exchange`); `bisect` only halves it, faster
+and with more loss (`bisection`); `greedy` is the paper's procedure, one class after the other (`selection`).
+
+Where there are several sensitive attributes, or several rows of an individual, the rows of a class differ
+on every one of these keys (Sections 5.2.2 and 5.2.3). Classes are made on the hardest sensitive attribute;
+`greedy` takes no row that agrees with one of the class, the other ways are mended afterwards (`repair`).
+Of the rows without a class more are made, as long as there are any. The number of classes may fall short.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic import Field
@@ -17,43 +22,45 @@ from pydantic import Field
 from ldiv_db.algorithms import bisection, boundaries, selection
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.exchange import exchange
-from ldiv_db.encoded import Encoded
-from ldiv_db.errors import InfeasibleError, PolicyError, Problem
-from ldiv_db.recode import plan_recoding
-from ldiv_db.requirements import Distribution
+from ldiv_db.algorithms.feasibility import check_counts, class_size, most_classes, quotas
+from ldiv_db.algorithms.measures import drop_paths, measures_of
+from ldiv_db.algorithms.pool import Pool, left_pool, trimmed, whole_pool
+from ldiv_db.algorithms.repair import repair
+from ldiv_db.algorithms.residue import incorporate
+from ldiv_db.errors import InfeasibleError
 from ldiv_db.templates import Relation, Value
+
+__all__ = ["Bsgi", "BsgiOptions", "class_size", "most_classes", "quotas"]
+
+#: How often classes are made of rows left over, where several keys count; and of how many rows greedily.
+PASSES, FEW = 8, 2_000
 
 
 class BsgiOptions(Options):
     """How BSGI selects, what becomes of rows that no class could take, the most rounds of exchanges in `refine`."""
 
-    select: Literal["bisect", "refine", "greedy"] = "bisect"
+    select: Literal["bisect", "refine", "greedy"] = "refine"
     residue: Literal["incorporate", "suppress"] = "incorporate"
     exchange: int = Field(default=4, ge=0, le=100)
 
 
-def most_classes(counts: Sequence[int], l: int) -> int:  # noqa: E741 - the field's name for it
-    """The most classes of l rows with different values: `max{k : sum_i min(n_i, k) >= k l}` (Theorem 1)."""
-    low, high = 0, sum(counts) // l
-    while low < high:
-        k = (low + high + 1) // 2
-        if sum(min(count, k) for count in counts) >= k * l:
-            low = k
-        else:
-            high = k - 1
-    return low
+@dataclass
+class _Made:
+    """The classes made so far: `assigned` has `classes` of them, numbered up to `last`; the exchanges of all rounds."""
 
+    assigned: Relation
+    classes: int
+    last: int
+    exchanges: tuple[int, ...] = ()
+    repairs: list[int] = field(default_factory=list)
 
-def quotas(counts: Sequence[int], l: int) -> list[int]:  # noqa: E741
-    """How many rows of each value are selected; `counts` fall, and the quotas sum to l times `most_classes`.
-
-    No quota exceeds the number of classes; what is beyond (fewer than l rows) is taken off the
-    largest buckets, one row each, so that residual rows differ if the table is l-eligible (Corollary 1).
-    """
-    classes = most_classes(counts, l)
-    clipped = [min(count, classes) for count in counts]
-    surplus = sum(clipped) - classes * l
-    return [quota - (place < surplus) for place, quota in enumerate(clipped)]
+    def add(self, task: Task, more: _Made) -> None:
+        """Take in more classes, numbered after these."""
+        task.engine.insert(self.assigned, "residue/shift_classes", assigned=more.assigned, last=Value(self.last))
+        task.engine.drop(more.assigned)
+        self.last += more.last
+        self.classes += more.classes
+        self.repairs += more.repairs
 
 
 class Bsgi(Algorithm):
@@ -65,121 +72,91 @@ class Bsgi(Algorithm):
 
     def check(self, task: Task) -> Feasibility:
         """Raises InfeasibleError if there are too few sensitive values, or one is too frequent to incorporate."""
-        if len(task.encoded.sensitive) > 1:
-            raise PolicyError([Problem("sensitive", "bsgi protects one sensitive attribute", "list one")])
-        distribution = task.encoded.sensitive[0].distribution
-        l = class_size(task)  # noqa: E741
-        if l > distribution.distinct:
-            raise InfeasibleError(_too_few_values(distribution, l))
-        suppress = self.options.residue == "suppress"
-        if distribution.counts[0] * l > distribution.rows and not suppress:
-            raise InfeasibleError(_too_frequent(distribution, l))
-        classes = most_classes(distribution.counts, l)
-        residue = distribution.rows - classes * l
-        notes = []
-        if distribution.largest_l == 1:
-            notes.append("one sensitive value holds more than half of the rows: no release can bound the risk by 1/2")
-        suppressed = residue if suppress else 0
-        return Feasibility(l, classes, suppressed + task.encoded.left_out, tuple(notes))
+        return check_counts(task, self.options.residue == "suppress")
 
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
-        engine, encoded, l = task.engine, task.encoded, feasible.l  # noqa: E741
-        counts = encoded.sensitive[0].distribution.counts
-        rounds: tuple[int, ...] = ()
-        if self.options.select == "greedy":
-            assigned = selection.select(task, l, feasible.classes)
-        elif self.options.select == "bisect":
-            assigned = bisection.bisect(task, quotas(counts, l), l, feasible.classes)
-        else:
-            assigned = boundaries.split(task, quotas(counts, l), l, feasible.classes)
-            assigned, rounds = exchange(task, assigned, l, self.options.exchange)
-        residue = encoded.row_count - feasible.classes * l
+        l, several = feasible.l, len(task.encoded.keys) > 1  # noqa: E741
+        made = self._make(task, l)
+        if not made.classes:
+            raise InfeasibleError(f"no {l} rows were found that differ in each of {_names(task)}: lower l")
+        residue = task.encoded.row_count - made.classes * l
         if residue and self.options.residue == "incorporate":
-            for _ in range(residue):
-                grown = _incorporate_next(task, assigned)
-                engine.drop(assigned)
-                assigned = grown
-        search: dict[str, Any] = {
+            incorporate(task, made.assigned, task.encoded.keys, made.last)
+        left = task.encoded.row_count - task.engine.scalar("input/count_rows", rows=made.assigned)
+        notes = [f"{left:,} of {task.encoded.row_count:,} rows found no class and are left out"] if left else []
+        return Plan(made.assigned, l, (*feasible.notes, *(notes if several else ())), self._search(made, residue, left))
+
+    def _make(self, task: Task, l: int) -> _Made:  # noqa: E741
+        """All classes that can be found, the first of them in the way that the policy asks for."""
+        made = _select(whole_pool(task, l), l, self.options.select, self.options.exchange)
+        if len(task.encoded.keys) > 1:
+            _make_more(task, made, l)
+        return made
+
+    def _search(self, made: _Made, residue: int, left: int) -> dict[str, Any]:
+        """What the result says of the work."""
+        return {
             "select": self.options.select,
             "residue_rows": residue,
             "residue": self.options.residue,
+            "residue_suppressed": left,
+            "exchange_rounds": len(made.exchanges),
+            "exchanges": list(made.exchanges),
+            "repairs": made.repairs,
         }
-        search |= {"exchange_rounds": len(rounds), "exchanges": list(rounds)}
-        return Plan(assigned, l, feasible.notes, search)
 
 
-def class_size(task: Task) -> int:
-    """The l of a task: the smallest class of different sensitive values that meets every requirement, at least 2."""
-    return max([2, *(requirement.unique_class_size() for requirement in task.requirements)])
+def _select(pool: Pool, l: int, select: str, exchanges: int = 0) -> _Made:  # noqa: E741
+    """Classes of the pool's rows that differ on every key; the pool is dropped."""
+    if select != "greedy":  # which takes what fits, others need counts that do
+        pool = trimmed(pool, l)
+    if not pool.classes:
+        made = _Made(pool.task.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []), 0, 0)
+    else:
+        made = _first_classes(pool, l, select, exchanges)
+    if made.classes and pool.others:
+        made.assigned, made.repairs = repair(pool.task, made.assigned, pool.task.encoded.keys, l, made.last)
+        made.classes = pool.task.engine.scalar("input/count_rows", rows=made.assigned) // l
+    pool.drop()
+    return made
 
 
-def _too_few_values(distribution: Distribution, l: int) -> str:  # noqa: E741
-    most = "a single value" if distribution.distinct == 1 else f"{distribution.distinct} different values"
-    return (
-        f"classes of {l} different sensitive values are impossible: the sensitive attribute has {most}"
-        f" in {distribution.rows:,} rows. {_largest(distribution)}{_with_suppression(distribution)}"
-    )
+def _first_classes(pool: Pool, l: int, select: str, exchanges: int) -> _Made:  # noqa: E741
+    """Classes that differ on the first key, and by `greedy` on the others."""
+    task, classes = pool.task, pool.classes
+    if select == "greedy":
+        return _Made(selection.select(task, l, classes, pool.others), classes, classes)
+    shares = quotas(task.encoded.sensitive[0].distribution.counts, l, classes)
+    if select == "bisect":
+        return _Made(bisection.bisect(task, shares, l, classes, pool.others), classes, classes)
+    measures = measures_of(task)
+    assigned = boundaries.split(task, measures, shares, l, classes)
+    assigned, rounds = exchange(task, measures, assigned, l, exchanges)
+    drop_paths(task, measures)
+    return _Made(assigned, classes, classes, rounds)
 
 
-def _too_frequent(distribution: Distribution, l: int) -> str:  # noqa: E741
-    return (
-        f"l = {l} is infeasible without suppression: the most frequent sensitive value holds {distribution.counts[0]:,}"
-        f" of {distribution.rows:,} rows, more than 1/{l}. {_largest(distribution)}, or set algorithm.residue:"
-        f" suppress, which leaves out {_suppressed(distribution, l)} at l = {l}{_with_suppression(distribution, l)}"
-    )
+def _make_more(task: Task, made: _Made, l: int) -> None:  # noqa: E741
+    """Make classes of the rows left over, until there are none to be made.
 
-
-def _largest(distribution: Distribution) -> str:
-    largest = distribution.largest_l
-    return f"The largest feasible l is {largest}" if largest > 1 else "No l above 1 is feasible"
-
-
-def _with_suppression(distribution: Distribution, asked: int = 0) -> str:
-    """What suppression allows beyond the l that is feasible without it and the one `asked` for; empty if nothing."""
-    most = distribution.distinct
-    if most in (distribution.largest_l, asked) or most < 2:
-        return ""
-    if asked:
-        return f" and allows up to l = {most}"
-    return (
-        f" without suppression, and {most} with algorithm.residue: suppress, which leaves out"
-        f" {_suppressed(distribution, most)}"
-    )
-
-
-def _suppressed(distribution: Distribution, l: int) -> str:  # noqa: E741
-    rows = distribution.rows - most_classes(distribution.counts, l) * l
-    return f"{rows:,} of {distribution.rows:,} rows"
-
-
-def _incorporate_next(task: Task, assigned: Relation) -> Relation:
-    """The assignment with one more row: the first residual one joins a class without its value at least NCP (Figure 3).
-
-    Such a class exists: residual rows differ in value and are fewer than l, and no class has all values
-    of an l-eligible table unless it has more than l rows.
+    Halves that were in each other's way may be so for good; then, where few rows are left, one class after the
+    other is tried, by a few seeds.
     """
-    engine, encoded = task.engine, task.encoded
-    row_id = engine.scalar("bsgi/find_residual_row", rows=encoded.rows, assigned=assigned)
-    grown = _grown_classes(task, encoded, assigned, row_id)
-    recoding = plan_recoding(engine, encoded, grown)
-    chosen = engine.rows("bsgi/choose_class", classes=recoding.classes, spans=recoding.spans)
-    if not chosen:
-        raise InfeasibleError("a residual row finds no class without its sensitive value: set residue: suppress")
-    result = engine.materialise(
-        "assigned", "bsgi/add_row", assigned=assigned, row_id=Value(row_id), class_id=Value(chosen[0][0])
-    )
-    engine.drop(grown, recoding.classes, *(span.relation for span in recoding.spans))
-    return result
+    select = "bisect"
+    for turn in range(PASSES):
+        pool = left_pool(replace(task, seed=task.seed + turn), made.assigned, l)
+        if not pool.classes:
+            pool.drop()
+            break
+        more = _select(pool, l, select)
+        made.add(task, more)
+        if more.classes:
+            continue
+        select = "greedy"
+        if task.encoded.row_count - made.classes * l > FEW:
+            break
 
 
-def _grown_classes(task: Task, encoded: Encoded, assigned: Relation, row_id: int) -> Relation:
-    """The classes that lack the row's sensitive value, each with the row in it, as (row_id, class_id)."""
-    return task.engine.materialise(
-        "grown",
-        "bsgi/grow_classes",
-        rows=encoded.rows,
-        assigned=assigned,
-        row_id=Value(row_id),
-        sensitive=encoded.sensitive[0],
-    )
+def _names(task: Task) -> str:
+    return ", ".join(key.column.name for key in task.encoded.keys)

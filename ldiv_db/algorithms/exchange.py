@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.measures import Measure, drop_paths, measures_of
+from ldiv_db.algorithms.measures import Measure
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: Rounds end when two in a row lower the cost by less than this part of it.
@@ -34,12 +34,18 @@ class _State:
     last: Value
 
 
-def exchange(task: Task, assigned: Relation, l: int, rounds: int) -> tuple[Relation, tuple[int, ...]]:  # noqa: E741
+def exchange(
+    task: Task,
+    measures: Sequence[Measure],
+    assigned: Relation,
+    l: int,  # noqa: E741
+    rounds: int,
+) -> tuple[Relation, tuple[int, ...]]:
     """The assignment after at most `rounds` rounds, and the exchanges of each.
 
     `assigned` is (row_id, class_id) with classes of exactly l rows; it is dropped.
     """
-    engine, measures = task.engine, measures_of(task)
+    engine = task.engine
     members = engine.materialise(
         "members",
         "exchange/list_members",
@@ -53,7 +59,6 @@ def exchange(task: Task, assigned: Relation, l: int, rounds: int) -> tuple[Relat
     made = _run_rounds(task, state, rounds)
     result = engine.materialise("assigned", "exchange/assign_members", assigned=assigned, members=state.members)
     engine.drop(state.members, state.classes, assigned)
-    drop_paths(task, measures)
     return result, tuple(made)
 
 

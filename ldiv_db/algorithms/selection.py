@@ -6,6 +6,10 @@ class's next bucket, and the classes then choose in turn, each the best row that
 batch is accepted up to the first class that lost a row to an earlier one's later step, or found all of its
 ranked rows taken. What is accepted is exactly what growing one class at a time gives, because the best of
 all free rows stays the best when others are taken.
+
+Where rows of a class must differ on other keys too, only rows that agree with none of the class's are
+candidates. A class that finds none gives up: the row it began with stays out, lest the next one begin with
+it again, and its other rows are free. The schedule leaves rows enough for the classes after it.
 """
 
 from __future__ import annotations
@@ -16,40 +20,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.encoded import Axis
-from ldiv_db.templates import Identifier, Relation, Value
+from ldiv_db.algorithms.ways import Way, drop_paths, ways_of
+from ldiv_db.encoded import SensitiveAxis
+from ldiv_db.templates import Relation, Value
 
-#: The unit of costs: weighted NCP per row in millionths, so that cost and row number fit one integer.
-COST_UNIT = 10**6
 #: How far the order of ties is turned from one class to the next, lest all classes want the same of equal rows.
 TIE_STRIDE = 7919
 #: The most classes grown side by side, and rows ranked for each.
 BATCH, RANKED = 64, 16
 _SMALLEST_BATCH = 8
-
-
-@dataclass(frozen=True)
-class Level:
-    """One level of a quasi-identifier's taxonomy: a row's node there, and the cost saved if a class shares it."""
-
-    node: Identifier
-    gain: Identifier
-    depth: Value
-
-
-@dataclass(frozen=True)
-class Way:
-    """A quasi-identifier as Select sees it: the levels of its taxonomy, none for plain numbers."""
-
-    axis: Axis
-    levels: tuple[Level, ...]
-    full_cost: Value
-    null_code: Value
-    paths: Relation | None = None
-
-    @property
-    def table(self) -> Identifier:
-        return self.axis.table
 
 
 @dataclass(frozen=True)
@@ -60,6 +39,7 @@ class Pool:
     free: Relation
     gains: Relation
     draws: Relation
+    others: Sequence[SensitiveAxis]
 
 
 def schedule(counts: Sequence[int], l: int, classes: int) -> list[tuple[int, int, int]]:  # noqa: E741
@@ -84,6 +64,8 @@ class _Batch:
     def __init__(self, end: int):
         self.end = end
         self._holder: dict[int, int] = {}
+        self._first: dict[int, int] = {}
+        self._given_up: int | None = None
 
     def choose(self, class_id: int, ranked: Sequence[int]) -> int:
         """The best of the ranked rows that no earlier class holds; a later class that holds it cannot be accepted."""
@@ -93,19 +75,41 @@ class _Batch:
                 if holder > class_id:
                     self.end = min(self.end, holder)
                 self._holder[row_id] = class_id
+                self._first.setdefault(class_id, row_id)
                 return row_id
         self.end = min(self.end, class_id)
         return ranked[0]
 
+    def give_up(self, class_id: int) -> None:
+        """The class has no candidate among all free rows; the batch ends with it, as later ones may have its rows."""
+        if class_id < self.end:
+            self.end, self._given_up = class_id + 1, class_id
+
+    def held(self) -> list[tuple[int, int]]:
+        """All picks as (row_id, class_id)."""
+        return sorted(self._holder.items())
+
     def accepted(self) -> list[tuple[int, int]]:
-        """The accepted picks as (row_id, class_id)."""
-        return sorted((row_id, class_id) for row_id, class_id in self._holder.items() if class_id < self.end)
+        """The accepted picks as (row_id, class_id), and of a class that gave up the row that stays out."""
+        return [
+            (row_id, class_id)
+            for row_id, class_id in self.held()
+            if class_id < self.end and (class_id != self._given_up or row_id == self._first[class_id])
+        ]
 
 
-def select(task: Task, l: int, classes: int) -> Relation:  # noqa: E741 - the field's name for it
-    """The assignment (row_id, class_id) of `l * classes` rows by the paper's Select."""
+def select(
+    task: Task,
+    l: int,  # noqa: E741 - the field's name for it
+    classes: int,
+    others: Sequence[SensitiveAxis] = (),
+) -> Relation:
+    """The assignment (row_id, class_id) of `l * classes` rows by the paper's Select.
+
+    Fewer if rows must differ on the `others` as well: classes that gave up are left out.
+    """
     engine = task.engine
-    pool = _pool(task, l, classes)
+    pool = _pool(task, l, classes, others)
     columns = {"row_id": "BIGINT", "class_id": "BIGINT"}
     picked = engine.load("picked", columns, [])
     first, size = 1, BATCH
@@ -120,7 +124,11 @@ def select(task: Task, l: int, classes: int) -> Relation:  # noqa: E741 - the fi
         pool, first = replace(pool, free=rest), batch.end
     task.progress(classes, classes)
     engine.drop(pool.free, pool.gains, pool.draws)
-    return picked
+    if not others:
+        return picked
+    whole = engine.materialise("assigned", "bsgi/keep_whole", picked=picked, l=Value(l))
+    engine.drop(picked)
+    return whole
 
 
 def _draws(task: Task, l: int, classes: int) -> Relation:  # noqa: E741
@@ -131,42 +139,22 @@ def _draws(task: Task, l: int, classes: int) -> Relation:  # noqa: E741
     return task.engine.load("draws", columns, [(c, step, buckets[place - 1][0]) for c, step, place in plan])
 
 
-def _way(task: Task, axis: Axis) -> Way:
-    full = Value(round(axis.weight * COST_UNIT))
-    null_code = Value(axis.null_code)
-    if axis.nodes is None or axis.taxonomy is None:
-        return Way(axis, (), full, null_code)
-    name = axis.code.name
-    levels = tuple(
-        Level(Identifier(f"{name}_node_{depth}"), Identifier(f"{name}_gain_{depth}"), Value(depth))
-        for depth in range(1, axis.taxonomy.height + 1)
-    )
-    paths = task.engine.materialise(
-        f"paths_{name}",
-        "bsgi/trace_paths",
-        nodes=axis.nodes,
-        levels=levels,
-        leaves=Value(axis.leaves),
-        unit=full,
-    )
-    return Way(axis, levels, full, null_code, paths)
-
-
-def _pool(task: Task, l: int, classes: int) -> Pool:  # noqa: E741
+def _pool(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis]) -> Pool:  # noqa: E741
     """All rows with their paths through the taxonomies and their place in the seeded order, and the schedule."""
     engine, encoded = task.engine, task.encoded
-    ways = [_way(task, axis) for axis in encoded.axes]
+    ways = ways_of(task)
     free = engine.materialise(
         "free",
         "bsgi/list_candidates",
         rows=encoded.rows,
         ways=ways,
         sensitive=encoded.sensitive[0],
+        others=others,
         seed=Value(task.seed),
     )
     gains = engine.materialise("gains", "bsgi/list_gains", rows=encoded.rows, ways=ways)
-    engine.drop(*(way.paths for way in ways if way.paths is not None))
-    return Pool(ways, free, gains, _draws(task, l, classes))
+    drop_paths(task, ways)
+    return Pool(ways, free, gains, _draws(task, l, classes), others)
 
 
 def _grow_batch(
@@ -188,10 +176,10 @@ def _grow_batch(
         first=Value(first),
         end=Value(end),
     )
-    for class_id, row_id in engine.rows("bsgi/list_first_rows", grown=grown):
-        batch.choose(class_id, [row_id])
+    picks = [(c, batch.choose(c, [row])) for c, row in engine.rows("bsgi/list_first_rows", grown=grown)]
     for step in range(2, l + 1):
-        picks = _choose_step(task, pool, grown, step, batch)
+        alive = [class_id for class_id, _ in picks if class_id < batch.end]
+        picks = _choose_step(task, pool, grown, step, batch, alive)
         if step == l:
             break
         chosen = engine.load("chosen", {"class_id": "BIGINT", "row_id": "BIGINT"}, picks)
@@ -204,13 +192,19 @@ def _grow_batch(
     return batch
 
 
-def _choose_step(task: Task, pool: Pool, grown: Relation, step: int, batch: _Batch) -> list[tuple[int, int]]:
-    """The row that each class takes in this step, as (class_id, row_id)."""
-    ranked = task.engine.rows(
+def _choose_step(
+    task: Task, pool: Pool, grown: Relation, step: int, batch: _Batch, classes: Sequence[int]
+) -> list[tuple[int, int]]:
+    """The row that each of the classes takes in this step, as (class_id, row_id); one that finds none gives up."""
+    engine = task.engine
+    held = _held(task, pool, batch) if pool.others else None
+    ranked = engine.rows(
         "bsgi/rank_candidates",
         rows=pool.free,
         draws=pool.draws,
         grown=grown,
+        held=held,
+        others=pool.others,
         ways=pool.ways,
         step=Value(step),
         end=Value(batch.end),  # later classes are given up already
@@ -218,7 +212,19 @@ def _choose_step(task: Task, pool: Pool, grown: Relation, step: int, batch: _Bat
         stride=Value(TIE_STRIDE),
         ranked=Value(RANKED),
     )
-    return [
-        (class_id, batch.choose(class_id, [row_id for _, row_id in rows]))
-        for class_id, rows in itertools.groupby(ranked, key=lambda row: row[0])
-    ]
+    if held:
+        engine.drop(held)
+    found = {class_id: [row[1] for row in rows] for class_id, rows in itertools.groupby(ranked, key=lambda row: row[0])}
+    for class_id in classes:
+        if class_id not in found:
+            batch.give_up(class_id)
+    return [(class_id, batch.choose(class_id, rows)) for class_id, rows in found.items()]
+
+
+def _held(task: Task, pool: Pool, batch: _Batch) -> Relation:
+    """The codes of the other keys in the rows that the classes of a batch hold, as (codes, class_id)."""
+    engine = task.engine
+    taken = engine.load("taken", {"row_id": "BIGINT", "class_id": "BIGINT"}, batch.held())
+    held = engine.materialise("held", "residue/list_members", rows=pool.free, assigned=taken, keys=pool.others)
+    engine.drop(taken)
+    return held

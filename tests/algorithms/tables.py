@@ -165,7 +165,22 @@ def random_case(draw: random.Random, select: str, largest: int = 36) -> Case:
         "output": {"class_id": True},
         "seed": draw.randint(0, 99),
     }
+    _choose_forms(draw, case)
     return case
+
+
+def _choose_forms(draw: random.Random, case: Case) -> None:
+    """Perhaps sets, for all trees or for one, and perhaps bounds."""
+    recode, bounds = draw.choice(["tree", "tree", "set"]), draw.choice([False, False, True])
+    case.policy |= {"recode": recode}
+    case.policy["output"] |= {"bounds": bounds}
+    for (name, entry), scale in zip(case.policy["quasi_identifiers"].items(), case.scales, strict=True):
+        if isinstance(scale, oracle.Numbers):
+            scale.bounded = bounds
+            continue
+        own = draw.choice([None, None, "set", "tree"])
+        scale.sets = (own or recode) == "set"
+        case.policy["quasi_identifiers"][name] = {**entry, **({"recode": own} if own else {})}
 
 
 def published(con: Any, case: Case) -> list[dict[str, Any]]:
@@ -199,14 +214,13 @@ def verify(case: Case, result: Any, release: list[dict[str, Any]]) -> None:
         classes.setdefault(row["class_id"], []).append(tuple(original[row["rid"]][: len(names)]))
     for row in release:
         for i, (name, scale) in enumerate(zip(names, case.scales, strict=True)):
-            value = original[row["rid"]][i]
-            assert scale.covers(row[name], value), (name, row[name], value)
-            if type(scale) is oracle.Tree:
-                assert row[name] == scale.label(member[i] for member in classes[row["class_id"]])
+            values = [member[i] for member in classes[row["class_id"]]]
+            verify_value(row, name, scale, original[row["rid"]][i], values)
     # Requirements, on the table as published, with and without class ids.
+    identifying = [name for name in release[0] if name not in ("class_id", "secret", "rid", "note")]
     for spec in case.policy["require"]:
         ((name, argument),) = spec.items()
-        by_class = [((*(row[n] for n in names), row["class_id"]), row["secret"]) for row in release]
+        by_class = [((*(row[n] for n in identifying), row["class_id"]), row["secret"]) for row in release]
         if name == "threshold":
             by_class = [(key, str(value)) for key, value in by_class]
         assert not oracle.violations(by_class, name, argument), name
@@ -223,6 +237,20 @@ def verify(case: Case, result: Any, release: list[dict[str, Any]]) -> None:
     assert result.loss.dm == expected["dm"]
     assert abs(result.loss.cavg(l) - oracle.average_class_size(sizes, l)) < 1e-9
     assert (result.loss.smallest_class, result.loss.largest_class) == (min(sizes), max(sizes))
+
+
+def verify_value(row: dict[str, Any], name: str, scale: Any, value: Any, values: list[Any]) -> None:
+    """Assert that a row's published value is that of its class, which holds `values`, and covers its own."""
+    if isinstance(scale, oracle.Numbers) and scale.bounded:
+        assert scale.bounds(row[f"{name}_min"], row[f"{name}_max"], values)
+        assert name not in row
+        return
+    assert scale.covers(row[name], value), (name, row[name], value)
+    members = scale.members(values) if isinstance(scale, oracle.Tree) else None
+    if type(scale) is oracle.Tree:
+        assert row[name] == scale.label(values) if members is None else oracle.parse_set(row[name]) == members
+    elif members is not None:
+        assert len(oracle.parse_set(row[name])) == len(members)
 
 
 def _smallest_class(spec: dict[str, Any]) -> int:

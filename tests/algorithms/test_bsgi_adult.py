@@ -103,3 +103,30 @@ def test_greedy_on_a_sample(fixtures, l):  # noqa: E741
         ages = oracle.Numbers(row[0] for row in con.execute("SELECT age FROM adult").fetchall())
         spans = [[int(end) for end in row[1].strip("[]").split("-")] for row in release]
         assert greedy.loss.lm_by_column["age"] == pytest.approx(float(sum(map(ages.lm, spans)) / rows), rel=1e-6)
+
+
+@pytest.mark.parametrize(("sensitive", "l"), [(["occupation", "education"], 3), (["occupation", "relationship"], 2)])
+def test_several_sensitive_attributes(fixtures, sensitive, l):  # noqa: E741
+    """A third of all rows have one education, so nearly every class of three needs one; four tenths are husbands."""
+    keys = [name for name in TREES if name not in sensitive]
+    with duckdb.connect(config={"threads": 2}) as con:
+        con.execute(
+            f"CREATE TABLE adult AS SELECT age, {', '.join([*keys, *sensitive])}, row_number() OVER () % 5000 AS person"
+            " FROM read_parquet(?, file_row_number = true) WHERE file_row_number < 32561 AND workclass IS NOT NULL"
+            " AND occupation IS NOT NULL AND native_country IS NOT NULL",
+            [str(fixtures / "adult" / "adult.parquet")],
+        )
+        changes = {
+            "quasi_identifiers": {"age": {"numeric": True}}
+            | {name: {"taxonomy": {"file": f"{name}.csv"}} for name in keys},
+            "sensitive": sensitive,
+            "individual": "person",
+        }
+        result = ldiv_db.run(con, policy(l, **changes), folder=fixtures / "adult" / "taxonomies")
+        published = con.execute(f"SELECT class_id, {', '.join(sensitive)} FROM released").fetchall()
+    assert result.loss.classes <= ROWS // l and result.loss.classes >= 0.999 * (ROWS // l)
+    assert len(published) + result.loss.rows_suppressed == ROWS and result.loss.rows_suppressed <= 5
+    for place in (1, 2):
+        assert not oracle.violations([(row[0], row[place]) for row in published], "unique_distinct", l)
+    assert [v["name"] for v in result.requirements] == ["unique_distinct", "unique_distinct", "individuals"]
+    assert all(verdict["holds"] for verdict in result.requirements)

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 import ldiv_db
-from ldiv_db.audit import check
+from ldiv_db.api import read_sensitive
+from ldiv_db.check import Question, check
 from ldiv_db.requirements import parse_requirement
 from ldiv_db.templates import FileRelation, Relation
 
@@ -77,16 +78,13 @@ def test_residue_may_be_suppressed_instead(con, people, tmp_path):
 
 def test_paper_table_4_passes_the_audit(engine, fixtures):
     released = FileRelation.of(str(fixtures / "papers" / "bsgi_table4.csv"))
+    texts = ("unique_distinct:2", "distinct:2", "k:2", "frequency:2", "threshold:0.5")
     (audit,) = check(
         engine,
         released,
-        ["gender", "postcode", "age"],
-        ["disease"],
-        [
-            parse_requirement(text)
-            for text in ("unique_distinct:2", "distinct:2", "k:2", "frequency:2", "threshold:0.5")
-        ],
-        class_column="group_id",
+        Question(
+            ["gender", "postcode", "age"], read_sensitive("disease"), list(map(parse_requirement, texts)), "group_id"
+        ),
     )
     assert audit.holds and (audit.classes, audit.rows) == (3, 7)
     assert all(verdict.worst == pytest.approx(2) for verdict in audit.verdicts[:4])
@@ -94,7 +92,11 @@ def test_paper_table_4_passes_the_audit(engine, fixtures):
 
 def test_paper_table_4_fails_for_three(engine, fixtures):
     released = FileRelation.of(str(fixtures / "papers" / "bsgi_table4.csv"))
-    (audit,) = check(engine, released, ["gender", "postcode", "age"], ["disease"], [parse_requirement("distinct:3")])
+    (audit,) = check(
+        engine,
+        released,
+        Question(["gender", "postcode", "age"], read_sensitive("disease"), [parse_requirement("distinct:3")]),
+    )
     (verdict,) = audit.verdicts
     assert not audit.holds and (verdict.violating_classes, verdict.violating_rows) == (2, 4)
 
@@ -109,7 +111,9 @@ def test_tables_of_the_l_alpha_paper(engine, con, fixtures, number, worst_freque
         ("frequency:2.1", "frequency", 2.1), ("threshold:1,HIV=0.4", "threshold", {"HIV": 0.4}),
     ]:  # fmt: skip
         (audit,) = check(
-            engine, Relation.parse("t"), ["age", "country", "zip_code"], ["disease"], [parse_requirement(text)]
+            engine,
+            Relation.parse("t"),
+            Question(["age", "country", "zip_code"], read_sensitive("disease"), [parse_requirement(text)]),
         )
         expected = oracle.violations(rows, name, argument)
         verdict = audit.verdicts[0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import ldiv_db
 
-WAYS = ("bisect", "greedy")
+WAYS = ("bisect", "refine", "greedy")
 
 
 @pytest.mark.parametrize("select", WAYS)

@@ -10,7 +10,7 @@ import tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldiv_db.algorithms import bsgi, selection
+from ldiv_db.algorithms import bsgi, selection, ways
 from ldiv_db.algorithms.base import Task
 from ldiv_db.catalog import columns_of
 from ldiv_db.encode import Encoder
@@ -59,23 +59,30 @@ def encoded_task(con, case: tables.Case, folder: Path) -> Task:
     return Task(engine, encoded, requirements, policy.seed)
 
 
-def sequential(con, task: Task, l: int) -> dict[int, int]:  # noqa: E741
-    """The paper's Select on the encoded rows."""
-    encoded = task.encoded
-    names = ", ".join(axis.code.sql() for axis in encoded.axes)
-    sensitive = encoded.sensitive[0]
-    found = con.execute(f"SELECT row_id, {sensitive.code.sql()}, {names} FROM {encoded.rows.sql()}").fetchall()
-    rows = {row[0]: (row[1], row[2:]) for row in found}
+def coded_axes(encoded) -> list:
+    """The oracle's costs of the quasi-identifiers' codes."""
     axes = []
     for axis in encoded.axes:
-        unit = round(axis.weight * selection.COST_UNIT)
+        unit = round(axis.weight * ways.COST_UNIT)
         if axis.taxonomy is None:
             axes.append(oracle.CodedNumbers(axis.scale, axis.null_code, unit))
         else:
             axes.append(oracle.CodedTree([(node.low, node.high) for node in axis.taxonomy.nodes], unit))
+    return axes
+
+
+def sequential(con, task: Task, l: int, classes: int) -> dict[int, int]:  # noqa: E741
+    """The paper's Select on the encoded rows."""
+    encoded = task.encoded
+    axes = coded_axes(encoded)
+    names = ", ".join(column.code.sql() for column in [*encoded.axes, *encoded.keys[1:]])
+    sensitive = encoded.sensitive[0]
+    found = con.execute(f"SELECT row_id, {sensitive.code.sql()}, {names} FROM {encoded.rows.sql()}").fetchall()
+    rows = {row[0]: (row[1], row[2 : 2 + len(axes)]) for row in found}
+    others = {row[0]: row[2 + len(axes) :] for row in found}
     sizes = Counter(bucket for bucket, _ in rows.values())
     order = sorted(sizes, key=lambda bucket: (-sizes[bucket], bucket))
-    return oracle.select(rows, axes, order, l, task.seed, selection.TIE_STRIDE)
+    return oracle.select(rows, axes, order, l, task.seed, selection.TIE_STRIDE, others, classes)
 
 
 @pytest.mark.parametrize(("batch", "ranked"), [(None, None), (5, 2), (30, 1), (1, 1)])
@@ -92,4 +99,4 @@ def test_greedy_is_the_sequential_procedure(seed, batch, ranked, con, tmp_path, 
     classes = bsgi.most_classes(task.encoded.sensitive[0].distribution.counts, l)
     selected = con.execute(f"SELECT row_id, class_id FROM {selection.select(task, l, classes).sql()}").fetchall()
     assert len(selected) == l * classes
-    assert dict(selected) == sequential(con, task, l)
+    assert dict(selected) == sequential(con, task, l, classes)

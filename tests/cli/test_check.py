@@ -46,7 +46,10 @@ def test_json_has_the_documented_keys(small: Any) -> None:
     assert set(found) == {"table", "holds", "audits"}
     assert [audit["sensitive"] for audit in found["audits"]] == ["s", "c"]
     for audit in found["audits"]:
-        assert set(audit) == {"sensitive", "classes", "rows", "holds", "requirements"}
+        assert set(audit) == {
+            "sensitive", "classes", "rows", "suppressed_rows", "ignored_rows", "unmatched_groups", "holds",
+            "requirements",
+        }  # fmt: skip
         for requirement in audit["requirements"]:
             assert set(requirement) == {
                 "name", "parameters", "holds", "worst", "violating_classes", "violating_rows",

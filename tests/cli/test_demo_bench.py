@@ -13,8 +13,8 @@ from ldiv_db.engine import Engine
 from ldiv_db.policy import parse_policy
 
 BENCH_KEYS = {
-    "rows", "l", "select", "threads", "seconds", "rows_per_second", "peak_memory_mb", "lm_mean", "classes",
-    "rows_suppressed", "versions",
+    "rows", "l", "select", "threads", "seconds", "ns_per_n_log_n", "rows_per_second", "peak_memory_mb", "lm_mean",
+    "classes", "rows_suppressed", "versions",
 }  # fmt: skip
 
 

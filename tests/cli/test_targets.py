@@ -187,6 +187,35 @@ def test_a_file_that_fails_its_audit_is_not_published(bed: Any, monkeypatch: pyt
         assert not con.execute("FROM duckdb_schemas() WHERE schema_name = 'ldiv'").fetchall()
 
 
+@pytest.mark.parametrize(("name", "how"), [(None, "fail"), (None, "append"), *((name, "fail") for name in FILES)])
+def test_a_release_that_lacks_rows_is_not_published(
+    bed: Any, monkeypatch: pytest.MonkeyPatch, name: str | None, how: str
+) -> None:
+    """A class that is lost on the way leaves a release that meets its policy."""
+    from ldiv_db.engine import Engine  # noqa: PLC0415
+
+    bed.write_policy(target=target(name) if name else {"table": "published.patients", "if_exists": how})
+    if how == "append":
+        assert bed.run().code == 0
+    for verb in ("create", "insert", "export"):
+        real = getattr(Engine, verb)
+
+        def broken(self: Any, *words: Any, real: Any = real, **holes: Any) -> Any:
+            if "labels" in holes:
+                self.execute(f"DELETE FROM {holes['labels'].sql()} WHERE published_id = 2")
+            return real(self, *words, **holes)
+
+        monkeypatch.setattr(Engine, verb, broken)
+    before = names(bed.folder)
+    called = bed.run()
+    assert called.code == 1 and "21 rows were written in place of the 24 to be published" in called.err, called.err
+    assert names(bed.folder) == before
+    if how == "append":
+        assert bed.sql("SELECT count(*) FROM published.patients") == [(24,)] and len(bed.sql(LEDGER)) == 1
+    else:
+        assert not bed.sql("FROM duckdb_schemas() WHERE schema_name IN ('ldiv', 'published')")
+
+
 def test_an_open_transaction_of_the_callers_is_refused(bed: Any) -> None:
     bed.write_policy(target="release.csv")
     policy = ldiv_db.read_policy(bed.policy)

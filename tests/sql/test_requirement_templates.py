@@ -1,13 +1,14 @@
 """The requirement templates on given histograms, and against the oracle on random ones."""
 
 import random
+from collections import Counter
 
 import oracle
 import pytest
 
-from ldiv_db.requirements import RequirementSpec, judge
+from ldiv_db.requirements import Classes, RequirementSpec, judge
 
-COLUMNS = {"class_no": "BIGINT", "value": "VARCHAR", "rows": "BIGINT"}
+COLUMNS = {"class_no": "BIGINT", "value": "VARCHAR", "rows": "BIGINT", "class_rows": "BIGINT"}
 HISTOGRAM = [(1, "flu", 1), (1, "HIV", 1), (2, "flu", 2), (2, "HIV", 1), (2, None, 1), (3, "flu", 5)]
 EXPECTED = [
     # requirement, argument, violating classes, rows in them, what the worst class reaches
@@ -29,8 +30,11 @@ EXPECTED = [
 
 
 def verdict_on(engine, histogram, name, argument):
-    relation = engine.load("histogram", COLUMNS, histogram)
-    return judge(engine, RequirementSpec(name, argument).resolve(None), relation)
+    sizes = Counter()
+    for class_no, _, rows in histogram:
+        sizes[class_no] += rows
+    relation = engine.load("histogram", COLUMNS, [(*row, sizes[row[0]]) for row in histogram])
+    return judge(engine, RequirementSpec(name, argument).resolve(None), Classes(engine, relation))
 
 
 @pytest.mark.parametrize(("name", "argument", "classes", "rows", "worst"), EXPECTED)

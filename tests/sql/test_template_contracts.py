@@ -16,10 +16,17 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db import migrate, taxonomy, taxonomy_sources
-from ldiv_db.algorithms import boundaries
+from ldiv_db.algorithms import boundaries, repair
+from ldiv_db.audit import Pair
+from ldiv_db.bench_audit import ARGUMENTS
+from ldiv_db.check import Question, check
 from ldiv_db.engine import Engine
 from ldiv_db.errors import TemplateError
+from ldiv_db.measure import Wanted, measure_table
+from ldiv_db.policy import parse_policy
+from ldiv_db.policy_parts import Sensitive
 from ldiv_db.profile import profile_table
+from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.skeleton import make_skeleton
 from ldiv_db.templates import (
     Identifier,
@@ -32,8 +39,10 @@ from ldiv_db.templates import (
     resource_folder,
     template_text,
 )
+from ldiv_db.violations import Violations
 
-FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile"}
+FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
+FOLDERS.add("measure")
 TEMPLATES = all_templates()
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
@@ -120,9 +129,18 @@ def statements():
         source = Relation.parse("source")
         for keys in (["town"], ["town", "secret"]):
             profile_table(engine, source, keys)
+        check_everything(engine)
         make_skeleton(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
     with duckdb.connect() as con:
         refine(con, listener)
+    for select in ("bisect", "greedy"):
+        with duckdb.connect() as con:
+            several(con, select, listener)
+    with duckdb.connect() as con:
+        measure_everything(Engine(con, on_statement=listen))
+    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as con:
+        patch.setattr(repair, "ROUNDS", 0)  # classes in conflict are given up, and others made of their rows
+        several(con, "bisect", listener)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as con:
         for name, value in {"FORCED": 1, "MANY_ROWS": 0, "GRAINS": 4}.items():  # what only large tables reach
             patch.setattr(boundaries, name, value)
@@ -130,14 +148,56 @@ def statements():
     return list(recorded.values())
 
 
+def measure_everything(engine):
+    """A published table with every kind of column, measured in every way."""
+    columns = {
+        "zip": "VARCHAR",
+        "age": "INTEGER",
+        "pay": "DOUBLE",
+        "born": "DATE",
+        "seen": "TIMESTAMP",
+        "at": "TIMESTAMPTZ",
+    }
+    rows = [(f"{i}1", 20 + i, i / 2, f"2000-01-0{i + 1}", f"2000-01-0{i + 1}", f"2000-01-0{i + 1}", "xy"[i % 2])
+            for i in range(6)]  # fmt: skip
+    fill(engine.connection, "source", columns | {"secret": "VARCHAR"}, rows)
+    texts = dict.fromkeys([*columns, "secret", "label"], "VARCHAR")
+    fill(engine.connection, "published", texts | {"age_min": "INTEGER"},
+         [("{01, 1*}", "*", "0.5", "*", "[2000-01-01-2000-01-04]", None, "x", "yes", 1)])  # fmt: skip
+    keys = {name: {"numeric": True} for name in columns}
+    keys |= {"zip": {"taxonomy": {"prefix": [2, 1]}, "recode": "set"}, "age": {"taxonomy": {"ranges": [5]}}}
+    policy = parse_policy({"source": "source", "target": "t", "quasi_identifiers": keys, "sensitive": ["secret"],
+                           "require": [{"distinct": 2}]})  # fmt: skip
+    tables = [Relation.parse(name) for name in ("published", "source")]
+    measure_table(engine, *tables, policy, Path(), Wanted(class_label="label", class_column="age_min", queries=5))
+    engine.connection.execute("UPDATE published SET age = '25'")
+    engine.connection.execute("ALTER TABLE published RENAME age TO age_max")
+    measure_table(engine, *tables, policy, Path(), Wanted())
+
+
 def refine(con, listener):
     """A run that splits at boundaries and exchanges, with numbers and a tree."""
-    rows = [(i * 7 % 41, "abcd"[i % 4] + str(i % 9), "uvwxyz"[i * 5 % 6]) for i in range(240)]
+    draw = random.Random(1)
+    rows = [(draw.randrange(60), draw.choice("abcd") + str(draw.randrange(9)), "uvwxyz"[i % 6]) for i in range(600)]
     fill(con, "source", {"age": "INTEGER", "zip": "VARCHAR", "secret": "VARCHAR"}, rows)
     keys = {"age": {"numeric": True}, "zip": {"taxonomy": {"prefix": [2, 1]}}}
     policy = {"source": "source", "target": "released", "sensitive": ["secret"], "quasi_identifiers": keys}
     algorithm = {"name": "bsgi", "select": "refine"}
     ldiv_db.run(con, policy | {"require": [{"distinct": 3}], "algorithm": algorithm}, listener=listener)
+
+
+def several(con, select, listener):
+    """A run with two sensitive attributes and individuals, values that are too frequent, and conflicts to repair."""
+    rows = [(i % 31, "uvwxyz"[i % 6], "aaabcdefg"[i // 10 % 9], i // 4 % 50 or None) for i in range(240)]
+    fill(con, "source", {"age": "INTEGER", "secret": "VARCHAR", "other": "VARCHAR", "person": "INTEGER"}, rows)
+    for residue in ("suppress", "incorporate"):
+        policy = {
+            "source": "source", "target": f"released_{residue}", "sensitive": ["secret", "other"],
+            "quasi_identifiers": {"age": {"numeric": True}}, "individual": "person",
+            "require": [{"distinct": 4 if residue == "suppress" else 2}],
+            "algorithm": {"name": "bsgi", "select": select, "residue": residue},
+        }  # fmt: skip
+        ldiv_db.run(con, policy, listener=listener)
 
 
 def run_all_requirements(con, listener):
@@ -165,10 +225,47 @@ def run_all_requirements(con, listener):
         "t": {"numeric": True},
         "zip": {"taxonomy": {"prefix": [5, 3]}},
     }
-    ldiv_db.run(con, policy | {"source": "typed", "target": "times", "quasi_identifiers": keys}, listener=listener)
+    typed = policy | {"source": "typed", "target": "times", "quasi_identifiers": keys}
+    ldiv_db.run(con, typed, listener=listener)
+    forms = {"target": "bounded", "recode": "set", "output": {"bounds": True}}
+    ldiv_db.run(con, typed | forms, listener=listener)
     with pytest.raises(ldiv_db.PolicyError):  # a value without a leaf
         fill(con, "source", {"town": "VARCHAR", "secret": "VARCHAR"}, [("c", "x"), ("a", "y")])
         ldiv_db.run(con, policy | {"target": "other"}, listener=listener)
+
+
+def check_everything(engine):
+    """Checks of a table that fails every requirement, of a table with suppressed rows, and of anatomised pairs."""
+    con = engine.connection
+    fill(
+        con,
+        "poor",
+        {"town": "VARCHAR", "other": "INTEGER", "secret": "VARCHAR"},
+        [("a", 1, "x"), ("a", 1, "x"), ("b", 2, "y"), ("b", 2, "x"), ("b", 3, "y"), ("*", 3, "y"), (None, 3, None)],
+    )
+    fill(con, "groups", {"town": "VARCHAR", "g": "INTEGER"}, [("a", 1), ("b", 1)])
+    fill(con, "values_of", {"g": "INTEGER", "secret": "VARCHAR", "n": "INTEGER"}, [(1, "x", 1), (1, "y", 1)])
+    require = [RequirementSpec(name, argument) for name, argument in ARGUMENTS.items() if name in REQUIREMENTS]
+    require += [
+        RequirementSpec("t_closeness", {"t": 0, "distance": distance}) for distance in ("ordered", "hierarchical")
+    ]
+    settings = Sensitive.model_validate({"categories": [["x"], ["y", "z"]], "taxonomy": {"file": "secret.yml"}})
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "secret.yml").write_text("{any: {x: {}, y: {}}}")
+        for labels, values in ((False, False), (True, True)):
+            shown = Violations(engine, labels, values)
+            question = Question(["town"], {"secret": settings}, require, folder=Path(folder))
+            check(engine, Relation.parse("poor"), question, shown.see)
+    numbers = Question(["town"], {"other": Sensitive()}, [RequirementSpec("t_closeness", 0)], suppressed="ignore")
+    check(engine, Relation.parse("poor"), numbers)
+    for count in (None, "n"):
+        pair = Pair(Relation.parse("values_of"), "g", count)
+        check(engine, Relation.parse("groups"), Question([], {"secret": Sensitive()}, require[:1], pair=pair))
+    with pytest.raises(ldiv_db.InfeasibleError):
+        policy = {"source": "poor", "target": "none", "identifiers": ["town"], "sensitive": ["secret"],
+                  "quasi_identifiers": {"other": {"numeric": True}}, "require": [{"k": 9}]}  # fmt: skip
+        listener = ldiv_db.Listener(on_statement=engine._on_statement)
+        ldiv_db.run(con, policy | {"nulls_sensitive": "value"}, listener=listener)
 
 
 def test_every_template_was_exercised(statements):

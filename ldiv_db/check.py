@@ -1,0 +1,95 @@
+"""`ldiv check`: the audit of any published table, or of an anatomised pair, whoever made it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ldiv_db.audit import Audit, Pair, Subject, Suppressed, Watch, audit_table
+from ldiv_db.catalog import columns_of
+from ldiv_db.engine import Engine
+from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.policy_parts import Sensitive
+from ldiv_db.requirements import RequirementSpec
+from ldiv_db.sensitive import read_attributes, resolve_all
+from ldiv_db.templates import FileRelation, Relation
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a table: its columns and what must hold.
+
+    `sensitive` maps each sensitive column to its categories, weights and taxonomy, if any. `class_column`
+    names a column of class ids; classes are then told apart by it as well.
+    """
+
+    quasi_identifiers: Sequence[str]
+    sensitive: Mapping[str, Sensitive]
+    require: Sequence[RequirementSpec]
+    class_column: str | None = None
+    suppressed: Suppressed = "judge"
+    pair: Pair | None = None
+    folder: Path = field(default_factory=Path)
+
+
+def check(
+    engine: Engine, table: Relation | FileRelation, question: Question, watch: Watch | None = None
+) -> list[Audit]:
+    """The audits of any published table, one a sensitive attribute.
+
+    Raises PolicyError for columns that the table lacks and for requirements that do not exist or lack what
+    they need.
+    """
+    _refuse(engine, table, question)
+    home = question.pair.table if question.pair else table
+    attributes = read_attributes(engine, question.sensitive, columns_of(engine, home), question.folder)
+    requirements = resolve_all(question.require, attributes)
+    ids = [question.class_column] if question.class_column else []
+    subject = Subject(table, question.quasi_identifiers, ids, suppressed=question.suppressed, pair=question.pair)
+    return [
+        audit_table(engine, subject, name, wanted, [other for other in attributes if other != name], watch)
+        for name, wanted in requirements.items()
+    ]
+
+
+def _refuse(engine: Engine, table: Relation | FileRelation, question: Question) -> None:
+    """Raise PolicyError with everything that is wrong with the question."""
+    pair = question.pair
+    main = [("qi", name) for name in question.quasi_identifiers]
+    main += [("class", question.class_column)] if question.class_column else []
+    sensitive = [("sensitive", name) for name in question.sensitive]
+    problems = _missing(engine, table, main + ([("group", pair.group)] if pair else sensitive), "table")
+    if pair is not None:
+        counts = [("count", pair.count)] if pair.count else []
+        problems += _missing(engine, pair.table, [("group", pair.group), *sensitive, *counts], "sensitive table")
+    elif not main:
+        problems.append(Problem("qi", "is missing: a class is the rows with equal quasi-identifiers"))
+    known = {name.lower() for name in question.sensitive}
+    for spec in question.require:
+        problems += spec.problems("require") or _auto(spec)
+        problems += [
+            Problem("require", f"{spec.name}: {name!r} is not sensitive", nearest(name, question.sensitive))
+            for name in spec.sensitive
+            if name.lower() not in known
+        ]
+    problems += [p for name, setting in question.sensitive.items() for p in setting.problems(f"sensitive.{name}")]
+    if problems:
+        raise PolicyError(problems)
+
+
+def _auto(spec: RequirementSpec) -> list[Problem]:
+    return [Problem("require", f"{spec.name}: auto needs a source, say the number")] if spec.is_auto else []
+
+
+def _missing(
+    engine: Engine, table: Relation | FileRelation, asked: Sequence[tuple[str, str]], what: str
+) -> list[Problem]:
+    """The columns, each with the option that names it, that the table lacks."""
+    names = [column.name for column in columns_of(engine, table)]
+    known = {name.lower() for name in names}
+    return [
+        Problem(key, f"the {what} has no column {name!r}", nearest(name, names))
+        for key, name in asked
+        if name.lower() not in known
+    ]

@@ -1,0 +1,53 @@
+"""Privacy requirements: what makes a class good, and the templates that measure it.
+
+A requirement's template returns one row a class with what it `reached` and its `margin`; the class
+violates exactly if the margin is negative. Decisions are made on integers or exact decimals wherever the
+definition allows. Definitions: see each class's docstring.
+"""
+
+from ldiv_db.requirements.base import Attribute, Distribution, Requirement, plain
+from ldiv_db.requirements.categories import Categories, make_categories
+from ldiv_db.requirements.classes import Classes
+from ldiv_db.requirements.closeness import TCloseness
+from ldiv_db.requirements.counts import (
+    AlphaK,
+    DistinctL,
+    EntropyL,
+    FrequencyL,
+    KAnonymity,
+    PSensitiveK,
+    RecursiveCL,
+    Threshold,
+    UniqueDistinctL,
+)
+from ldiv_db.requirements.spec import REQUIREMENTS, RequirementSpec, parse_requirement
+from ldiv_db.requirements.verdict import Verdict, judge
+from ldiv_db.requirements.weighted import DistinctAlpha, EntropyAlpha, RecursiveAlpha
+
+__all__ = [
+    "REQUIREMENTS",
+    "AlphaK",
+    "Attribute",
+    "Categories",
+    "Classes",
+    "DistinctAlpha",
+    "DistinctL",
+    "Distribution",
+    "EntropyAlpha",
+    "EntropyL",
+    "FrequencyL",
+    "KAnonymity",
+    "PSensitiveK",
+    "RecursiveAlpha",
+    "RecursiveCL",
+    "Requirement",
+    "RequirementSpec",
+    "TCloseness",
+    "Threshold",
+    "UniqueDistinctL",
+    "Verdict",
+    "judge",
+    "make_categories",
+    "parse_requirement",
+    "plain",
+]

@@ -1,0 +1,125 @@
+"""Categories of sensitive values, from most to least sensitive, and their weights.
+
+The weights of the (l,alpha) paper, Definition 3: `weight(S_1) = 0`, `weight(S_k) = 1`, and the steps between
+neighbours stand to each other as `w_(i,i-1)`: all 1 (uniform), or `1/(i-1)^beta` (sensitivity). For four
+categories and beta = 2 that gives 0, 36/49, 45/49, 1; the paper prints 0, 9/61, 45/61, 1, which does not satisfy
+its own equation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+UNIFORM = "uniform"
+#: Weights are integers over a common denominator that leaves room for sums over all rows.
+_LARGEST_DENOMINATOR = 10**15
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Groups of sensitive values, as text, the most sensitive first, each with its weight in 0..1.
+
+    NULL, unless it is listed, is of the most sensitive category.
+    """
+
+    groups: tuple[tuple[str | None, ...], ...]
+    weights: tuple[Fraction, ...]
+
+    @property
+    def null_category(self) -> int:
+        """The number, from 1, of the category of NULL."""
+        return next((number for number, group in enumerate(self.groups, 1) if None in group), 1)
+
+    @property
+    def denominator(self) -> int:
+        """All weights are whole multiples of one over this."""
+        return math.lcm(*(weight.denominator for weight in self.weights))
+
+    def members(self) -> list[tuple[str, int]]:
+        """(value, category number from 1) of every value but NULL."""
+        return [(value, i) for i, group in enumerate(self.groups, 1) for value in group if value is not None]
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many values each category has, NULL counted wherever it belongs, since it may occur."""
+        listed = any(None in group for group in self.groups)
+        return [len(group) + (not listed and i == 0) for i, group in enumerate(self.groups)]
+
+    def least_weight(self, values: int) -> Fraction:
+        """The least that so many different values can weigh together."""
+        each = sorted(w for w, size in zip(self.weights, self.sizes, strict=True) for _ in range(size))
+        return sum(each[:values], Fraction(0))
+
+    def least_spread(self, values: int) -> list[int]:
+        """How many of so many different values each category takes, in falling order, when as few take as many."""
+        left, taken = values, []
+        for size in sorted(self.sizes, reverse=True):
+            taken.append(min(size, left))
+            left -= taken[-1]
+        return [count for count in taken if count]
+
+
+def make_categories(groups: Any, weights: Any = UNIFORM) -> Categories:
+    """The categories as they are written: lists of values, and `uniform`, `{sensitivity: beta}` or a list of weights.
+
+    Raises ValueError that says what is wrong.
+    """
+    if not isinstance(groups, Sequence) or isinstance(groups, str) or len(groups) < 2:
+        raise ValueError("takes two lists of values or more, the most sensitive first")
+    parts = [[group] if isinstance(group, str) else group for group in groups]
+    if not all(isinstance(group, Sequence) and group for group in parts):
+        raise ValueError("takes lists of values, none of them empty")
+    named = tuple(tuple(None if value is None else _text(value) for value in group) for group in parts)
+    every = [value for group in named for value in group]
+    if len(set(every)) < len(every):
+        raise ValueError("has a value twice")
+    return Categories(named, tuple(_weights(len(named), UNIFORM if weights is None else weights)))
+
+
+def _text(value: Any) -> str:
+    """A value as the database writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _weights(count: int, scheme: Any) -> list[Fraction]:
+    if scheme == UNIFORM:
+        return _from_steps([Fraction(1)] * (count - 1))
+    if isinstance(scheme, Mapping) and set(scheme) == {"sensitivity"}:
+        return _from_steps([_step(i, scheme["sensitivity"]) for i in range(1, count)])
+    if isinstance(scheme, Sequence) and not isinstance(scheme, str):
+        return _explicit(count, scheme)
+    raise ValueError("weights are `uniform`, `{sensitivity: beta}` or a list")
+
+
+def _from_steps(steps: Sequence[Fraction]) -> list[Fraction]:
+    """0, then the running sums of the steps, scaled so that the last is 1."""
+    sums = list(accumulate(steps, initial=Fraction(0)))
+    exact = [part / sums[-1] for part in sums]
+    if math.lcm(*(weight.denominator for weight in exact)) <= _LARGEST_DENOMINATOR:
+        return exact
+    return [Fraction(math.floor(weight * _LARGEST_DENOMINATOR), _LARGEST_DENOMINATOR) for weight in exact]
+
+
+def _step(number: int, beta: Any) -> Fraction:
+    if isinstance(beta, bool) or not isinstance(beta, int | float) or not 1 <= beta <= 100:
+        raise ValueError("sensitivity takes a number from 1 to 100")
+    return Fraction(1, number ** int(beta)) if float(beta).is_integer() else Fraction(number**-beta)
+
+
+def _explicit(count: int, scheme: Sequence[Any]) -> list[Fraction]:
+    try:
+        weights = [Fraction(str(weight)) for weight in scheme]
+    except ValueError:
+        raise ValueError("weights are numbers") from None
+    if len(weights) != count:
+        raise ValueError(f"has {count} categories and {len(weights)} weights")
+    if weights != sorted(weights) or weights[0] < 0 or weights[-1] > 1:
+        raise ValueError("weights rise from 0 to 1")
+    if math.lcm(*(weight.denominator for weight in weights)) > _LARGEST_DENOMINATOR:
+        raise ValueError("weights take at most 15 digits")
+    return weights

@@ -1,0 +1,155 @@
+"""t-closeness: the sensitive values of every class are distributed nearly as in the table (Li et al. 2007).
+
+The distance of two distributions is the earth mover's, over one of three ground distances:
+`equal`, 1 between any two values; `ordered`, the number of places between them in the order of the table's
+values over the number of values less one; `hierarchical`, the height of their lowest common ancestor over the
+height of the taxonomy. NULL is a value: the last in an order, a leaf under the root in a taxonomy.
+
+Over N rows, a class of |G| rows is compared in whole numbers, `n_s N` against `N_s |G|`. Ordered: the running
+sums of both differ by a step function that changes its sign at most once between two values of the class, and where
+depends on (rows so far, |G|) alone, of which there are few. Hierarchical: children of a node that the class has no row
+of are never in excess, so only the ancestors of the class's own values are visited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from ldiv_db.engine import Engine
+from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.requirements.base import UNIT, Attribute, Distribution, Requirement, units
+from ldiv_db.requirements.classes import Classes
+from ldiv_db.requirements.counts import mend_if_few
+from ldiv_db.requirements.readers import distance
+from ldiv_db.taxonomy import Node, Taxonomy
+from ldiv_db.templates import Relation, Value
+
+AUTO, EQUAL, ORDERED, HIERARCHICAL = "auto", "equal", "ordered", "hierarchical"
+_NODE_COLUMNS = {
+    "node": "INTEGER",
+    "parent": "INTEGER",
+    "label": "VARCHAR",
+    "low": "INTEGER",
+    "high": "INTEGER",
+    "parent_height": "INTEGER",
+    "is_leaf": "BOOLEAN",
+}
+GROUNDS = (AUTO, EQUAL, ORDERED, HIERARCHICAL)
+
+
+def ground(argument: Any) -> str:
+    """One of the ground distances."""
+    if argument not in GROUNDS:
+        raise ValueError(f"takes a distance, one of {', '.join(GROUNDS)}, not {argument!r}")
+    return str(argument)
+
+
+@dataclass(frozen=True)
+class TCloseness(Requirement):
+    """t-closeness: the earth mover's distance of class and table is at most `t` (Li et al. 2007)."""
+
+    name = "t_closeness"
+    most_is_worst = True
+    fields = {"t": distance, "distance": ground}  # noqa: RUF012
+    optional = frozenset({"distance"})
+    t: Decimal
+    distance: str = EQUAL
+    taxonomy: Taxonomy | None = None
+    is_number: bool = False
+
+    @classmethod
+    def build(cls, values: Mapping[str, Any], attribute: Attribute, others_known: bool) -> Requirement:
+        """`auto` is hierarchical with a taxonomy, ordered for numbers and times, else equal."""
+        found = values.get("distance", AUTO)
+        if found == AUTO and attribute.taxonomy is not None:
+            found = HIERARCHICAL
+        elif found == AUTO:
+            found = ORDERED if attribute.is_number or attribute.is_time else EQUAL
+        if found == HIERARCHICAL and attribute.taxonomy is None:
+            raise ValueError("the hierarchical distance needs a taxonomy of the sensitive values")
+        taxonomy = attribute.taxonomy if found == HIERARCHICAL else None
+        return cls(values["t"], found, taxonomy, attribute.is_number, others_known=others_known)
+
+    def measure(self, engine: Engine, classes: Classes) -> Relation:
+        limit = {"t_units": Value(units(self.t)), "unit": Value(UNIT), "total": Value(classes.rows)}
+        if self.distance == ORDERED:
+            return self._ordered(engine, classes, limit)
+        if self.distance == HIERARCHICAL:
+            return self._hierarchical(engine, classes, limit)
+        shared = {"histogram": classes.histogram, "totals": classes.totals}
+        return engine.materialise(self.name, "requirements/t_closeness", **shared, **limit)
+
+    def _ordered(self, engine: Engine, classes: Classes, limit: dict[str, Any]) -> Relation:
+        places = engine.materialise(
+            "places", "requirements/order_values", totals=classes.totals, is_number=self.is_number
+        )
+        gaps = engine.materialise("gaps", "requirements/list_gaps", histogram=classes.histogram, places=places)
+        turns = engine.materialise(
+            "turns", "requirements/find_turns", gaps=gaps, places=places, total=Value(classes.rows)
+        )
+        measures = engine.materialise(
+            self.name, "requirements/t_closeness_ordered", gaps=gaps, turns=turns, places=places, **limit
+        )
+        engine.drop(places, gaps, turns)
+        return measures
+
+    def _hierarchical(self, engine: Engine, classes: Classes, limit: dict[str, Any]) -> Relation:
+        nodes, height = self._load_nodes(engine)
+        ways = engine.materialise("ways", "requirements/list_ways", totals=classes.totals, nodes=nodes)
+        missing = engine.scalar("requirements/count_placeless", totals=classes.totals, ways=ways)
+        if missing:
+            raise PolicyError([Problem("taxonomy", f"has no leaf for {missing:,} of the sensitive values")])
+        excesses = engine.materialise(
+            "excesses", "requirements/sum_excesses", histogram=classes.histogram, ways=ways, total=Value(classes.rows)
+        )
+        measures = engine.materialise(
+            self.name,
+            "requirements/t_closeness_hierarchical",
+            excesses=excesses,
+            height=Value(height),
+            **limit,
+        )
+        engine.drop(nodes, ways, excesses)
+        return measures
+
+    def _load_nodes(self, engine: Engine) -> tuple[Relation, int]:
+        """The tree as (node, parent, label, low, high, parent_height, is_leaf), a leaf of NULL added, and its height.
+
+        The leaf of NULL has no label. A root that is a leaf hangs below a node of its own.
+        """
+        nodes = self.taxonomy.nodes if self.taxonomy else ()
+        heights = _heights(nodes)
+        inner = {node.parent for node in nodes}
+        height = max(heights[0], 1)
+        hung = [n for n in nodes if n.parent is not None or len(nodes) == 1]
+        rows: list[tuple[Any, ...]] = [
+            (n.node, n.parent or 0, n.label, n.low, n.high, heights[n.parent or 0] or 1, n.node not in inner)
+            for n in hung
+        ]
+        last = nodes[0].high + 1
+        rows.append((len(nodes), 0, None, last, last, height, True))
+        return engine.load("ground", _NODE_COLUMNS, rows), height
+
+    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        return mend_if_few(engine, classes, measures, 0)
+
+    def unique_class_size(self) -> None:
+        return None
+
+    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
+        return "t: 0"
+
+    def nearest_at(self, size: int) -> str:
+        return "t: 1"
+
+
+def _heights(nodes: Sequence[Node]) -> dict[int, int]:
+    """How far the farthest leaf lies below each node."""
+    heights = {node.node: 0 for node in nodes}
+    for node in reversed(nodes):  # children stand after their parents
+        if node.parent is not None:
+            heights[node.parent] = max(heights[node.parent], heights[node.node] + 1)
+    return heights

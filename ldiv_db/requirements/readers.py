@@ -1,0 +1,57 @@
+"""Parameters as they are written, read and checked; every reader raises ValueError that says what it takes."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+DIGITS = 9
+
+
+def whole(argument: Any, smallest: int = 1) -> int:
+    """A whole number from `smallest`."""
+    try:
+        number = int(str(argument))
+    except ValueError:
+        raise ValueError(f"takes a whole number, not {argument!r}") from None
+    if number < smallest or isinstance(argument, bool):
+        raise ValueError(f"takes a whole number from {smallest}, not {argument!r}")
+    return number
+
+
+def decimal(argument: Any, smallest: Decimal, largest: Decimal) -> Decimal:
+    """The exact decimal that was written; 9 digits after the point are what the database compares."""
+    try:
+        number = Decimal(str(argument))
+    except InvalidOperation:
+        raise ValueError(f"takes a number, not {argument!r}") from None
+    if isinstance(argument, bool) or not number.is_finite() or not smallest <= number <= largest:
+        raise ValueError(f"takes a number from {smallest} to {largest}, not {argument!r}")
+    if number != round(number, DIGITS):
+        raise ValueError(f"takes at most {DIGITS} digits after the point, not {argument!r}")
+    return number
+
+
+def at_least_one(argument: Any) -> Decimal:
+    """A decimal from 1."""
+    return decimal(argument, Decimal(1), Decimal(10**9))
+
+
+def positive(argument: Any) -> Decimal:
+    """A decimal above 0."""
+    return decimal(argument, Decimal("1e-9"), Decimal(10**9))
+
+
+def not_negative(argument: Any) -> Decimal:
+    """A decimal from 0."""
+    return decimal(argument, Decimal(0), Decimal(10**9))
+
+
+def share(argument: Any) -> Decimal:
+    """A decimal above 0, up to 1."""
+    return decimal(argument, Decimal("1e-9"), Decimal(1))
+
+
+def distance(argument: Any) -> Decimal:
+    """A decimal from 0 to 1."""
+    return decimal(argument, Decimal(0), Decimal(1))

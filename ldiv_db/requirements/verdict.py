@@ -1,0 +1,54 @@
+"""Whether a requirement holds on the classes of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.engine import Engine
+from ldiv_db.requirements.base import Requirement, plain
+from ldiv_db.requirements.classes import Classes
+from ldiv_db.templates import Relation
+
+#: Is shown the measures of a requirement on the classes before they are dropped.
+Watch = Callable[[Requirement, Classes, Relation], None]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a requirement holds on a table: its violating classes and what the worst class reaches."""
+
+    requirement: Requirement
+    holds: bool
+    worst: float | None
+    classes: int
+    violating_classes: int
+    violating_rows: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.requirement.name,
+            "parameters": {k: plain(v) for k, v in self.requirement.parameters.items()},
+            "holds": self.holds,
+            "worst": self.worst,
+            "violating_classes": self.violating_classes,
+            "violating_rows": self.violating_rows,
+        }
+
+
+def judge(engine: Engine, requirement: Requirement, classes: Classes, watch: Watch | None = None) -> Verdict:
+    """The verdict on one requirement over the classes of a published table."""
+    measures = requirement.measure(engine, classes)
+    summary = engine.record("audit/summarise_measures", measures=measures, most_is_worst=requirement.most_is_worst)
+    if watch is not None:
+        watch(requirement, classes, measures)
+    engine.drop(measures)
+    return Verdict(
+        requirement,
+        holds=summary["violating_classes"] == 0,
+        worst=None if summary["worst"] is None else float(summary["worst"]),
+        classes=summary["classes"],
+        violating_classes=summary["violating_classes"],
+        violating_rows=int(summary["violating_rows"] or 0),
+    )

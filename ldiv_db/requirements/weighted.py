@@ -1,0 +1,158 @@
+"""(l,alpha)-diversity: distinct values that also weigh enough, by categories from most to least sensitive.
+
+Definitions 3 to 6 of the (l,alpha) paper. The weight of a class is the sum over its rows of the weight of
+each row's sensitive value; the entropy and the recursive form count categories in place of values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from ldiv_db.engine import Engine
+from ldiv_db.requirements.base import UNIT, Attribute, Distribution, Requirement, units
+from ldiv_db.requirements.categories import Categories
+from ldiv_db.requirements.classes import Classes
+from ldiv_db.requirements.counts import TOLERANCE, EntropyL, RecursiveCL, mend_if_few, rounded
+from ldiv_db.requirements.readers import at_least_one, not_negative, positive, whole
+from ldiv_db.templates import Relation, Value
+
+
+@dataclass(frozen=True)
+class DistinctAlpha(Requirement):
+    """Distinct (l,alpha)-diversity: `l` distinct sensitive values, and weights of all rows that sum to `alpha`."""
+
+    name = "distinct_alpha"
+    fields = {"l": whole, "alpha": not_negative}  # noqa: RUF012
+    l: int  # noqa: E741
+    alpha: Decimal
+    categories: Categories
+
+    @classmethod
+    def build(cls, values: Mapping[str, Any], attribute: Attribute, others_known: bool) -> Requirement:
+        if attribute.categories is None:
+            raise ValueError("needs the categories of the sensitive values")
+        return cls(**values, categories=attribute.categories, others_known=others_known)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return super().parameters | {"weights": [float(weight) for weight in self.categories.weights]}
+
+    def measure(self, engine: Engine, classes: Classes) -> Relation:
+        categories = self.categories
+        numerators = [(i, int(w * categories.denominator)) for i, w in enumerate(categories.weights, 1)]
+        weights = engine.load("weights", {"category": "INTEGER", "numerator": "BIGINT"}, numerators)
+        measures = engine.materialise(
+            "distinct_alpha",
+            "requirements/distinct_alpha",
+            summary=classes.summary,
+            categorised=classes.by_category(categories).histogram,
+            weights=weights,
+            l=Value(self.values_needed),
+            alpha_units=Value(units(self.alpha)),
+            unit=Value(UNIT),
+            denominator=Value(categories.denominator),
+        )
+        engine.drop(weights)
+        return measures
+
+    @property
+    def values_needed(self) -> int:
+        """The distinct values that a class must have."""
+        return math.ceil(self.l)
+
+    def unique_class_size(self) -> int | None:
+        """The smallest size from which on even the worst choice of different values is good."""
+        most = sum(self.categories.sizes)
+        good = [self._holds_at_worst(size) for size in range(1, most + 1)]
+        bad = max((size for size, holds in enumerate(good, 1) if not holds), default=0)
+        return bad + 1 if bad < most else None
+
+    def _holds_at_worst(self, size: int) -> bool:
+        """Whether every class of so many different values of the categories is good."""
+        return size >= self.values_needed and self.categories.least_weight(size) >= Fraction(self.alpha)
+
+    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
+        """What `reached` is the weight of the table."""
+        l = min(self.l, distribution.distinct)  # noqa: E741
+        return f"l: {l}, alpha: {rounded(min(float(self.alpha), reached or 0), 9)}"
+
+    def nearest_at(self, size: int) -> str:
+        weight = min(Fraction(self.alpha), self.categories.least_weight(size))
+        return f"l: {min(self.values_needed, size)}, alpha: {rounded(float(weight), 9)}"
+
+
+@dataclass(frozen=True)
+class _OverCategories(DistinctAlpha):
+    """Distinct (l,alpha)-diversity, and a requirement on the shares of the categories."""
+
+    @property
+    def of_categories(self) -> EntropyL | RecursiveCL:
+        """What the categories must meet."""
+        raise AssertionError("said by each")
+
+    def measure(self, engine: Engine, classes: Classes) -> Relation:
+        by_weight = super().measure(engine, classes)
+        by_category = self.of_categories.measure(engine, classes.by_category(self.categories))
+        measures = engine.materialise(self.name, "requirements/combine", by_weight=by_weight, by_category=by_category)
+        engine.drop(by_weight, by_category)
+        return measures
+
+    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        return mend_if_few(engine, classes.by_category(self.categories), measures, self.values_needed)
+
+    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
+        """What `reached` is that of the categories."""
+        by_category = self.of_categories.nearest_whole(reached, Distribution((1,) * len(self.categories.sizes)))
+        return f"over the categories {by_category}; alpha up to the weight of all rows"
+
+    def nearest_at(self, size: int) -> str:
+        spread = self.categories.least_spread(size)
+        entropy = -sum(n / sum(spread) * math.log(n / sum(spread)) for n in spread)
+        return f"over the categories an entropy of ln {rounded(math.exp(entropy), 3)}; " + super().nearest_at(size)
+
+
+@dataclass(frozen=True)
+class EntropyAlpha(_OverCategories):
+    """Entropy (l,alpha)-diversity: distinct (l,alpha), and entropy of at least `ln l` over the categories."""
+
+    name = "entropy_alpha"
+    fields = {"l": at_least_one, "alpha": not_negative}  # noqa: RUF012
+    l: Decimal  # type: ignore[assignment]  # noqa: E741
+
+    @property
+    def of_categories(self) -> EntropyL:
+        return EntropyL(self.l)
+
+    def _holds_at_worst(self, size: int) -> bool:
+        spread = self.categories.least_spread(size)
+        entropy = -sum(n / size * math.log(n / size) for n in spread)
+        return super()._holds_at_worst(size) and entropy >= math.log(self.l) - TOLERANCE
+
+
+@dataclass(frozen=True)
+class RecursiveAlpha(_OverCategories):
+    """Recursive (c,l,alpha)-diversity: distinct (l,alpha), and recursive (c,l) over the categories."""
+
+    name = "recursive_alpha"
+    most_is_worst = True
+    fields = {"c": positive, "l": whole, "alpha": not_negative}  # noqa: RUF012
+    c: Decimal = Decimal(1)
+
+    @property
+    def of_categories(self) -> RecursiveCL:
+        return RecursiveCL(self.c, self.l)
+
+    def _holds_at_worst(self, size: int) -> bool:
+        spread = self.categories.least_spread(size)
+        return super()._holds_at_worst(size) and spread[0] < self.c * sum(spread[self.l - 1 :])
+
+    def nearest_at(self, size: int) -> str:
+        spread = self.categories.least_spread(size)
+        tail = sum(spread[self.l - 1 :])
+        ratio = f"c above {rounded(spread[0] / tail, 9, up=True)}" if tail else f"l up to {len(spread)}"
+        return f"over the categories {ratio}; " + DistinctAlpha.nearest_at(self, size)

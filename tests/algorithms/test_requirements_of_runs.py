@@ -1,0 +1,122 @@
+"""Runs under every requirement, and what is said of those that cannot be met."""
+
+import pytest
+
+import ldiv_db
+from ldiv_db.errors import InfeasibleError, PolicyError
+
+COLUMNS = {"age": "INTEGER", "disease": "VARCHAR"}
+VALUES = ["HIV", "Cancer", "Hepatitis", "Flu", "Cold", "Asthma"]
+CATEGORIES = [["HIV"], ["Cancer"], ["Hepatitis", "Asthma"], ["Flu", "Cold"]]
+
+
+def policy(*require, **changes):
+    base = {
+        "source": "t",
+        "target": "released",
+        "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": {"disease": {"categories": CATEGORIES}},
+        "require": list(require),
+    }
+    return base | changes
+
+
+@pytest.mark.parametrize(
+    "require",
+    [
+        {"entropy": 3}, {"recursive": {"c": 2, "l": 3}}, {"alpha_k": {"alpha": 0.4, "k": 4}},
+        {"p_sensitive": {"p": 2, "k": 5}}, {"distinct_alpha": {"l": 3, "alpha": 1}},
+        {"entropy_alpha": {"l": 2, "alpha": 1}}, {"recursive_alpha": {"c": 2, "l": 2, "alpha": 1}},
+        {"distinct": 3, "sensitive": "disease"}, {"distinct": 3, "others_known": True},
+        {"recursive": {"c": 1, "l": "auto"}},
+    ],
+)  # fmt: skip
+def test_a_run_meets_it(con, table, require):
+    table("t", COLUMNS, [(20 + i % 50, VALUES[i * 7 % 6]) for i in range(120)])
+    if "recursive" in require and require["recursive"]["l"] == "auto":
+        with pytest.raises(InfeasibleError, match=r"fails even in the whole table as one class; .* l: 6, c above 1"):
+            ldiv_db.run(con, policy(require))
+        return
+    result = ldiv_db.run(con, policy(require))
+    assert result.loss.rows_published == 120 and all(found["holds"] for found in result.requirements)
+    stored = con.execute("SELECT requirement, parameters FROM ldiv.run_requirement").fetchall()
+    assert len(stored) == 1 and not any(value in stored[0][1] for value in VALUES)
+
+
+REASONS = {
+    "k": ({"k": 200}, "k=200 on disease fails even in the whole table as one class; the nearest it meets is k: 120"),
+    "distinct": ({"distinct": 7}, "the nearest it meets is l: 6"),
+    "entropy": ({"entropy": 6.5}, "the nearest it meets is l: 6$"),
+    "entropy of few": ({"entropy": 5.9}, None),
+    "recursive": ({"recursive": {"c": 0.1, "l": 2}}, "nearest it meets is l: 2, c above 0.2$"),
+    "recursive without a tail": ({"recursive": {"c": 1, "l": 8}}, "nearest it meets is l: 6, c above 1$"),
+    "frequency": ({"frequency": 6.5}, "nearest it meets is l: 6$"),
+    "threshold": ({"threshold": {"default": 1, "Flu": 0.1}}, "thresholds 1.667 times as high"),
+    "alpha_k": ({"alpha_k": {"alpha": 0.1, "k": 2}}, "alpha: 0.166666667, k: 2"),
+    "p_sensitive": ({"p_sensitive": {"p": 9, "k": 2}}, "p: 6, k: 2"),
+    "distinct_alpha": ({"distinct_alpha": {"l": 2, "alpha": 100}}, "l: 2, alpha: 73.3"),
+    "entropy_alpha": ({"entropy_alpha": {"l": 5, "alpha": 1}}, "over the categories l: 3.779"),
+    "recursive_alpha": ({"recursive_alpha": {"c": 0.4, "l": 2, "alpha": 1}}, "over the categories l: 2, c above 0.5"),
+}
+
+
+@pytest.mark.parametrize("case", REASONS)
+def test_the_requirement_to_blame_is_named_with_the_nearest_that_is_feasible(con, table, case):
+    table("t", COLUMNS, [(20 + i % 50, VALUES[i % 6]) for i in range(120)])
+    require, reason = REASONS[case]
+    if reason is None:
+        ldiv_db.plan(con, policy(require))
+        return
+    with pytest.raises(InfeasibleError) as caught:
+        ldiv_db.plan(con, policy({"k": 2}, require))
+    first, *rest = str(caught.value).splitlines()
+    assert reason.removesuffix("$") in first and (not reason.endswith("$") or first.endswith(reason[:-1]))
+    assert not any("k k=2" in line for line in rest), "what can be met is not blamed"
+
+
+def test_classes_of_the_feasible_size_are_what_is_offered(con, table):
+    table("t", COLUMNS, [(20 + i, VALUES[min(i % 9, 5)]) for i in range(90)])
+    with pytest.raises(InfeasibleError, match=r"entropy l=4 on disease asks for classes of 4 .*classes of 2 meet l: 2"):
+        ldiv_db.plan(con, policy({"entropy": 4}))
+    for require, nearest in (
+        ({"alpha_k": {"alpha": "0.45", "k": 2}}, "alpha: 0.5, k: 2"),
+        ({"recursive": {"c": 2, "l": 3}}, "l: 2, c: 2"),
+        ({"p_sensitive": {"p": 3, "k": 2}}, "p: 2, k: 2"),
+        ({"distinct_alpha": {"l": 3, "alpha": 1}}, "l: 2, alpha: 0"),
+    ):
+        with pytest.raises(InfeasibleError, match=f"classes of 2 meet {nearest}"):
+            ldiv_db.plan(con, policy(require))
+
+
+def test_bsgi_refuses_what_it_cannot_promise(con, table):
+    table("t", COLUMNS, [(20 + i, VALUES[i % 6]) for i in range(60)])
+    with pytest.raises(PolicyError, match=r"bsgi cannot promise t_closeness t=0.2, distance=equal"):
+        ldiv_db.plan(con, policy({"t_closeness": 0.2}))
+
+
+def test_values_that_no_category_lists_are_refused_before_any_work(con, table, snapshot):
+    table("t", COLUMNS, [(20 + i, [*VALUES, "Secret"][i % 7]) for i in range(70)])
+    before = snapshot(con)
+    with pytest.raises(PolicyError, match=r"sensitive.disease.categories: list 7 values, and not 1 of") as caught:
+        ldiv_db.run(con, policy({"distinct_alpha": {"l": 2, "alpha": 1}}))
+    assert "Secret" not in str(caught.value) and snapshot(con) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"sensitive": {"disease": {"categories": [["HIV"]]}}}, "sensitive.disease.categories: takes two lists"),
+        ({"sensitive": {"disease": {"weights": "uniform"}}}, "sensitive.disease.weights: goes with"),
+        ({"sensitive": {"disease": {"categorys": 1}}}, "did you mean 'categories'"),
+        ({"sensitive": {"disease": {"taxonomy": {"prefix": [1]}}}}, "a name in the catalog"),
+        ({"sensitive": {"disease": {"taxonomy": "nothing"}}}, "sensitive.disease.taxonomy: the catalog has no"),
+        ({"sensitive": ["disease"]}, "needs the categories"),
+        ({"require": [{"distinct": 2, "sensitive": "diseas"}]}, "did you mean 'disease'"),
+        ({"require": [{"distinct": 2, "others_known": 1}]}, "true or false"),
+        ({"require": [{"distinct": 2, "k": 3}]}, "takes `name: value`"),
+    ],
+)
+def test_what_is_wrong_is_named(con, table, changes, says):
+    table("t", COLUMNS, [(20 + i, VALUES[i % 6]) for i in range(60)])
+    with pytest.raises(PolicyError, match=says):
+        ldiv_db.plan(con, policy({"distinct_alpha": {"l": 2, "alpha": 1}}, **changes))

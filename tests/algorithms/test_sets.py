@@ -1,0 +1,234 @@
+"""Sets in place of the lowest common ancestor: what is published, what it loses, and that it can be read back."""
+
+import json
+import random
+import tempfile
+from pathlib import Path
+
+import duckdb
+import oracle
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tables import fill
+
+import ldiv_db
+
+#: Labels that a careless way of writing would confuse with each other, with a set, or with NULL.
+NASTY = [
+    "", " ", "a", "a, b", "a,b", "b", ", ", "{", "}", "{}", "{a}", "{a, b}", '"', '""', '"a"', 'a", "b', "NULL", "null",
+    " NULL", "a ", " a", "'", "';--", "\\", '\\"', "é", "中, 文", "\n", "\t", "%", "*a", "[1-2]", "🙂",
+]  # fmt: skip
+COLUMNS = {"town": "VARCHAR", "secret": "VARCHAR", "rid": "INTEGER"}
+OFTEN = settings(
+    max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
+
+
+def policy(**changes):
+    base = {
+        "source": "source", "target": "released", "sensitive": ["secret"], "keep": ["rid"], "recode": "set",
+        "quasi_identifiers": {"town": {"taxonomy": {"file": "town.json"}}}, "require": [{"unique_distinct": 2}],
+    }  # fmt: skip
+    return base | changes
+
+
+def release(con, folder, tree, towns, **changes):
+    """The result, and the published rows (class_id, town, secret, rid), of rows in these towns."""
+    (folder / "town.json").write_text(json.dumps(tree, ensure_ascii=False), encoding="utf-8")
+    fill(con, "source", COLUMNS, [(town, f"s{i}", i) for i, town in enumerate(towns)])
+    result = ldiv_db.run(con, policy(**changes), folder=folder)
+    return result, con.execute("SELECT * FROM released ORDER BY rid").fetchall()
+
+
+def classes(rows, towns):
+    """The published town and the original towns of every class."""
+    found = {}
+    for class_id, town, _, rid in rows:
+        found.setdefault(class_id, (set(), []))
+        found[class_id][0].add(town)
+        found[class_id][1].append(towns[rid])
+    assert all(len(labels) == 1 for labels, _ in found.values())
+    return [(labels.pop(), originals) for labels, originals in found.values()]
+
+
+# -- by hand ---------------------------------------------------------------------------------------------
+
+EUROPE = {"*": {"Europe": {"Norway": {}, "Italy": {}, "Spain": {}}, "Asia": {"Japan": {}, "Korea": {}}, "Peru": {}}}
+
+
+@pytest.mark.parametrize(
+    ("towns", "published", "leaves"),
+    [
+        (["Italy", "Norway"], "{Norway, Italy}", 2),  # in the order of the tree
+        (["Norway", "Korea"], "{Norway, Korea}", 2),
+        (["Norway", "Norway"], "Norway", 1),
+        (["Japan", "Korea"], "Asia", 2),  # all of Asia's leaves: the set loses as much
+        (["Norway", "Italy", "Spain"], "Europe", 3),
+        (["Norway", "Italy", "Peru"], "{Norway, Italy, Peru}", 3),
+        (["Norway", "Italy", "Spain", "Japan", "Korea", "Peru"], "*", 6),
+    ],
+)
+def test_a_set_is_published_where_it_loses_less(con, tmp_path, towns, published, leaves):
+    wanted = {"require": [{"unique_distinct": len(towns)}]}
+    result, rows = release(con, tmp_path, EUROPE, towns, **wanted)
+    assert {row[1] for row in rows} == {published}
+    assert result.loss.lm_mean == pytest.approx((leaves - 1) / 5)
+    assert result.loss.ncp_mean == pytest.approx(leaves / 6 if leaves > 1 else 0)
+
+
+@pytest.mark.parametrize(
+    ("towns", "published", "leaves"),
+    [
+        ([None, "Norway"], "{Norway, NULL}", 2),
+        ([None, None], None, 1),
+        ([None, "Norway", "Italy", "Spain", "Japan", "Korea", "Peru"], "*", 7),
+    ],
+)
+def test_null_is_one_more_leaf(con, tmp_path, towns, published, leaves):
+    result, rows = release(con, tmp_path, EUROPE, towns, require=[{"unique_distinct": len(towns)}])
+    assert {row[1] for row in rows} == {published}
+    assert result.loss.lm_mean == pytest.approx((leaves - 1) / 6)
+
+
+def test_one_quasi_identifier_alone_may_have_sets(con, tmp_path):
+    """The policy's `recode` is the default, a quasi-identifier's own comes first."""
+    (tmp_path / "town.json").write_text(json.dumps(EUROPE))
+    fill(con, "source", {"a": "VARCHAR", "b": "VARCHAR", "secret": "VARCHAR"},
+         [("Norway", "Norway", "x"), ("Korea", "Korea", "y")])  # fmt: skip
+    tree = {"taxonomy": {"file": "town.json"}}
+    for default, own in (("tree", "set"), ("set", "tree")):
+        keys = {"a": {**tree, "recode": own}, "b": tree}
+        target = {"table": "released", "if_exists": "replace"}
+        ldiv_db.run(con, policy(recode=default, keep=[], quasi_identifiers=keys, target=target), folder=tmp_path)
+        found = con.execute("SELECT DISTINCT a, b FROM released").fetchall()
+        assert found == ([("{Norway, Korea}", "*")] if own == "set" else [("*", "{Norway, Korea}")])
+
+
+# -- labels of any characters ------------------------------------------------------------------------------
+
+
+def nasty_tree(draw):
+    """A tree with some of the nasty labels, and the leaves that a row may have."""
+    labels = draw.sample(NASTY, draw.randint(4, len(NASTY)))
+    inner, leaves = labels[: len(labels) // 4], labels[len(labels) // 4 :]
+    branches = {}
+    for label in inner:
+        some = [leaves.pop() for _ in range(min(len(leaves) - 2, draw.randint(1, 4)))]
+        if some:
+            branches[label] = {leaf: {} for leaf in some}
+    tree = {"*": {**branches, **{leaf: {} for leaf in leaves}}}
+    return tree, leaves + [leaf for below in branches.values() for leaf in below]
+
+
+@OFTEN
+@given(draw=st.randoms(use_true_random=False))
+def test_what_is_published_reads_back_as_the_values_of_its_class(draw):
+    tree, leaves = nasty_tree(draw)
+    holes = draw.choice([0, 0.2])
+    towns = [None if draw.random() < holes else draw.choice(leaves) for _ in range(draw.randint(4, 40))]
+    scale = oracle.Tree(tree, None in towns)
+    scale.sets = True
+    require = [{"unique_distinct": draw.choice([2, 2, 3, 4])}]
+    select = {"name": "bsgi", "select": draw.choice(["bisect", "refine"])}
+    with duckdb.connect() as con, tempfile.TemporaryDirectory() as folder:
+        result, rows = release(con, Path(folder), tree, towns, require=require, algorithm=select)
+    meanings = {}
+    for label, originals in classes(rows, towns):
+        members = scale.members(originals)
+        if members is not None:
+            assert oracle.parse_set(label) == members
+            meaning = tuple(members)
+        else:
+            node = scale.label(originals)
+            # A set of one stands for a node whose own label begins like a set.
+            assert oracle.parse_set(label) == [node] if node and node.startswith("{") else label == node
+            meaning = (node,)
+        assert all(scale.covers(label, original) for original in originals if members is not None)
+        assert meanings.setdefault(label, meaning) == meaning, "one label, one meaning"
+    expected = sum(len(originals) * scale.lm(originals) for _, originals in classes(rows, towns))
+    assert result.loss.lm == pytest.approx(float(expected), rel=1e-6)
+
+
+@pytest.mark.parametrize("label", NASTY)
+def test_every_nasty_label_survives_in_a_set_and_alone(con, tmp_path, label):
+    others = [other for other in ("x", "y", "z") if other != label]
+    tree = {"*": {label: {}, **{other: {} for other in others}}}
+    _, rows = release(con, tmp_path, tree, [label, "x"])
+    assert oracle.parse_set(rows[0][1]) == [label, "x"]
+    con.execute("DROP TABLE released")
+    _, rows = release(con, tmp_path, tree, [label, label])
+    assert oracle.parse_set(rows[0][1]) == [label] if label.startswith("{") else rows[0][1] == label
+
+
+def test_ranges_and_prefixes_have_sets(con):
+    rows = [(age, zipcode, f"s{i}") for i, (age, zipcode) in enumerate([(3, "12345"), (27, "12999"), (28, "99000")])]
+    fill(con, "source", {"age": "INTEGER", "zip": "VARCHAR", "secret": "VARCHAR"}, rows)
+    keys = {
+        "age": {"taxonomy": {"ranges": [5, 10]}},
+        "zip": {"taxonomy": {"prefix": [3, 1]}},
+    }
+    ldiv_db.run(con, policy(quasi_identifiers=keys, keep=[], require=[{"unique_distinct": 3}]))
+    assert con.execute("SELECT DISTINCT age, zip FROM released").fetchall() == [("{[0-4], [25-29]}", "*")]
+
+
+# -- the same for all, and less lost -------------------------------------------------------------------------
+
+
+def test_order_and_threads_do_not_matter(tmp_path):
+    draw = random.Random(7)
+    tree, leaves = nasty_tree(draw)
+    towns = [draw.choice([*leaves, None]) for _ in range(200)]
+    rows = [(town, f"s{i % 7}", i) for i, town in enumerate(towns)]
+    (tmp_path / "town.json").write_text(json.dumps(tree, ensure_ascii=False), encoding="utf-8")
+    releases = []
+    for threads in (1, 2):
+        for _ in range(2):
+            with duckdb.connect(config={"threads": threads}) as con:
+                fill(con, "source", COLUMNS, draw.sample(rows, len(rows)))
+                ldiv_db.run(con, policy(require=[{"unique_distinct": 4}]), folder=tmp_path)
+                releases.append(con.execute("SELECT * FROM released").fetchall())
+    assert any(row[1] and row[1].startswith("{") and "," in row[1] for row in releases[0])
+    assert all(release == releases[0] for release in releases)
+
+
+def test_sets_change_labels_and_losses_alone(con, fixtures):
+    """On Adult the classes are the same, and every tree loses less; the loss is read off the published labels."""
+    trees = ("education", "marital_status", "native_country", "race", "sex", "workclass")
+    folder = fixtures / "adult" / "taxonomies"
+    con.execute(
+        f"CREATE TABLE adult AS SELECT row_number() OVER () AS rid, age, {', '.join(trees)}, occupation"
+        " FROM read_parquet(?) WHERE columns(*) IS NOT NULL LIMIT 6000",
+        [str(fixtures / "adult" / "adult.parquet")],
+    )
+    keys = {"age": {"numeric": True}} | {name: {"taxonomy": {"file": f"{name}.csv"}} for name in trees}
+    found = {}
+    for recode in ("tree", "set"):
+        wanted = policy(source="adult", target=recode, recode=recode, sensitive=["occupation"], quasi_identifiers=keys)
+        wanted |= {"require": [{"unique_distinct": 4}], "algorithm": {"name": "bsgi", "select": "refine"}}
+        found[recode] = ldiv_db.run(con, wanted, folder=folder).loss
+    pairs = 'SELECT count(*), count(DISTINCT (t.class_id, s.class_id)) FROM tree AS t JOIN "set" AS s USING (rid)'
+    assert con.execute(pairs).fetchall() == [(6000, found["tree"].classes)]
+    assert found["set"].classes == found["tree"].classes
+    by_column = zip(found["set"].lm_by_column.items(), found["tree"].lm_by_column.items(), strict=True)
+    assert all(ours[1] < theirs[1] for ours, theirs in by_column if ours[0] not in ("age", "sex"))
+    assert found["set"].lm_mean < found["tree"].lm_mean * 0.6
+    for name in trees:
+        assert found["set"].lm_by_column[name] == pytest.approx(
+            published_lm(con, folder / f"{name}.csv", name), abs=1e-8
+        )
+
+
+def published_lm(con, path, name):
+    """The mean LM of a published column: leaves that its labels stand for, counted in the level file."""
+    below = {}
+    lines = [line.split(";") for line in path.read_text(encoding="utf-8-sig").split("\n") if line]
+    for levels in lines:
+        for label in levels:
+            below.setdefault(label.strip(), set()).add(levels[0])
+    total = rows = 0
+    for label, count in con.execute(f'SELECT {name}, count(*) FROM "set" GROUP BY {name}').fetchall():
+        members = oracle.parse_set(label) if label.startswith("{") else [label]
+        total += count * (len(set().union(*(below[member] for member in members))) - 1)
+        rows += count
+    return total / rows / (len(lines) - 1)

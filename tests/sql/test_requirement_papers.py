@@ -1,0 +1,123 @@
+"""Tables of the papers, and the figures of pyCANON on Adult."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas
+import pytest
+from pycanon import anonymity
+
+import ldiv_db
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+KEYS = ["age", "country", "zip_code"]
+CATEGORIES = [["HIV", "Cancer"], ["Phthisis", "Hepatitis"], ["Obesity", "Asthma"], ["Flu", "Indigestion"]]
+
+
+def verdict(con: Any, table: str, keys: list[str], sensitive: Any, require: Any) -> Any:
+    (audit,) = ldiv_db.check(con, table, keys, sensitive, [require])
+    return audit.verdicts[0]
+
+
+@pytest.mark.parametrize(
+    ("table", "require", "holds"),
+    [
+        ("l_alpha_table6", {"distinct_alpha": {"l": 3, "alpha": 1}}, True),
+        ("l_alpha_table6", {"distinct_alpha": {"l": 3, "alpha": "1.000000001"}}, False),
+        ("l_alpha_table6", {"distinct_alpha": {"l": 4, "alpha": 1}}, False),
+        ("l_alpha_table6", {"entropy_alpha": {"l": 2, "alpha": 1}}, False),
+        ("l_alpha_table7", {"entropy_alpha": {"l": 2, "alpha": 2}}, True),
+        ("l_alpha_table7", {"entropy_alpha": {"l": "2.000001", "alpha": 2}}, False),
+        ("l_alpha_table7", {"entropy_alpha": {"l": 2, "alpha": "2.000000001"}}, False),
+        ("l_alpha_table7", {"distinct_alpha": {"l": 3, "alpha": 1}}, False),
+    ],
+)
+def test_tables_of_the_l_alpha_paper(con: Any, table: str, require: Any, holds: bool) -> None:
+    path = FIXTURES / "papers" / f"{table}.csv"
+    con.execute(f"CREATE TABLE t AS FROM read_csv('{path}', all_varchar = true)")
+    found = verdict(con, "t", KEYS, {"disease": {"categories": CATEGORIES}}, require)
+    assert found.holds is holds and found.classes == 3
+
+
+# -- pyCANON ---------------------------------------------------------------------------------------------
+
+ADULT = ["marital_status", "race", "sex"]
+
+
+@pytest.fixture(scope="module")
+def adult() -> Any:
+    """Adult coarsened, so that classes are of many sizes; it has no NULLs in these columns."""
+    con = duckdb.connect()
+    con.execute(
+        f"CREATE TABLE adult AS SELECT marital_status, race, sex, occupation, age FROM '{FIXTURES}/adult/adult.parquet'"
+        " WHERE occupation IS NOT NULL"
+    )
+    return con
+
+
+@functools.cache
+def frame(con: Any) -> Any:
+    names = [column[0] for column in con.execute("SELECT * FROM adult").description]
+    return pandas.DataFrame(con.execute("SELECT * FROM adult").fetchall(), columns=names)
+
+
+def worst(con: Any, sensitive: str, require: Any) -> float:
+    return verdict(con, "adult", ADULT, sensitive, require).worst
+
+
+@pytest.mark.parametrize("sensitive", ["occupation", "age"])
+def test_pycanon_agrees_on_adult(adult: Any, sensitive: str) -> None:
+    data, keys, columns = frame(adult), ADULT, [sensitive]
+    k = anonymity.k_anonymity(data, keys)
+    assert worst(adult, sensitive, {"k": 10**6}) == k
+    assert worst(adult, sensitive, {"distinct": 10**6}) == anonymity.l_diversity(data, keys, columns)
+    entropy = worst(adult, sensitive, {"entropy": 100})
+    assert math.floor(entropy + 1e-9) == anonymity.entropy_l_diversity(data, keys, columns)
+    alpha, found_k = anonymity.alpha_k_anonymity(data, keys, columns)
+    assert found_k == k
+    assert worst(adult, sensitive, {"alpha_k": {"alpha": "0.000001", "k": 1}}) == pytest.approx(alpha)
+    t = anonymity.t_closeness(data, keys, columns)
+    assert worst(adult, sensitive, {"t_closeness": 0}) == pytest.approx(t)
+    assert anonymity.recursive_c_l_diversity(data, keys, columns)[1] == worst(adult, sensitive, {"distinct": 1})
+
+
+def recursive_c(values: list[Any], l: int, falling: bool) -> float:  # noqa: E741
+    """The least whole c for which a class is recursive (c,l)-diverse, with counts in falling or in rising order."""
+    counts = sorted(Counter(values).values(), reverse=falling)
+    return math.floor(counts[0] / sum(counts[l - 1 :]) + 1)
+
+
+def test_pycanon_takes_the_counts_of_recursive_diversity_in_rising_order() -> None:
+    """The definition has them in falling order; where all counts of a class are equal both agree."""
+    for values in (["a"] * 6 + ["b", "c"], ["a", "b", "c"] * 2):
+        data = pandas.DataFrame({"q": ["x"] * len(values), "s": values})
+        c, l = anonymity.recursive_c_l_diversity(data, ["q"], ["s"])  # noqa: E741
+        assert (c, l) == (recursive_c(values, 3, falling=False), 3)
+        con = duckdb.connect()
+        con.execute("CREATE TABLE t AS SELECT 'x' AS q, unnest($v) AS s", {"v": values})
+        needed = recursive_c(values, 3, falling=True)
+        assert verdict(con, "t", ["q"], "s", {"recursive": {"c": needed, "l": 3}}).holds
+        if needed > 1:
+            assert not verdict(con, "t", ["q"], "s", {"recursive": {"c": needed - 1, "l": 3}}).holds
+        assert bool(c == needed) == (len(set(Counter(values).values())) == 1)
+
+
+def test_pycanon_is_wrong_on_nulls() -> None:
+    """It drops the rows whose quasi-identifier is NULL, and takes no NULL for equal to another."""
+    rows = [("x", 1.0), ("x", 2.0), (None, 1.0), ("y", None), ("y", None)]
+    con = duckdb.connect()
+    con.execute("CREATE TABLE t (q VARCHAR, s DOUBLE)")
+    con.executemany("INSERT INTO t VALUES (?, ?)", rows)
+    data = pandas.DataFrame(rows, columns=["q", "s"])
+    assert anonymity.k_anonymity(data, ["q"]) == 2, "the row on its own is not seen"
+    assert verdict(con, "t", ["q"], "s", {"k": 2}).worst == 1
+    alpha, _ = anonymity.alpha_k_anonymity(data.iloc[3:].reset_index(drop=True), ["q"], ["s"])
+    assert alpha == 0, "of two rows with NULL none has any value"
+    con.execute("DELETE FROM t WHERE q IS DISTINCT FROM 'y'")
+    assert verdict(con, "t", ["q"], "s", {"alpha_k": {"alpha": 0.5, "k": 2}}).worst == 1
