@@ -14,7 +14,7 @@ SCHEMA = "ldiv"
 
 #: Types that arithmetic orders; the rest generalises by taxonomy only.
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
-_REAL = ("FLOAT", "DOUBLE", "DECIMAL")
+_REAL = ("FLOAT", "DOUBLE", "DECIMAL", "UHUGEINT")
 _TIME = ("DATE", "TIMESTAMP")
 
 
@@ -32,6 +32,10 @@ class Column:
     @property
     def is_number(self) -> bool:
         return self.is_integer or self.type.startswith(_REAL)
+
+    @property
+    def is_float(self) -> bool:
+        return self.type in ("FLOAT", "DOUBLE")
 
     @property
     def is_time(self) -> bool:

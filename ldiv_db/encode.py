@@ -21,6 +21,11 @@ from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.taxonomy_sources import Level
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 
+#: Differences from here on are beyond doubles, or of integers beyond the widest type.
+_WIDEST, _WIDEST_INTEGER = 1.7e308, 2**127
+#: Of the years 1 to 9999, counted from 1970; and the microseconds of a day.
+_FIRST_DAY, _LAST_DAY, _MICROSECONDS = -719_162, 2_932_896, 86_400_000_000
+
 
 class Encoder:
     """Encodes one source under one policy; `folder` is where relative files of the policy lie."""
@@ -83,8 +88,10 @@ class Encoder:
         individual = self._renamed("p", [policy.individual] if policy.individual else [])
         columns = identifying + sensitive + individual + self._renamed("k", policy.keep)
         rows_in = engine.scalar("input/count_rows", rows=source)
+        # Which of two equal zeros would stand for both, and so be published, would depend on the order of the rows.
+        floats = [column for column in columns if self._types[column.column.name.lower()].is_float]
         snapshot = engine.materialise(
-            "snapshot", "input/snapshot_source", source=source, columns=columns, required=required
+            "snapshot", "input/snapshot_source", source=source, columns=columns, floats=floats, required=required
         )
         kept = engine.scalar("input/count_rows", rows=snapshot)
         if rows_in == 0:
@@ -192,11 +199,12 @@ class Encoder:
 
     def _bounds(self, snapshot: Relation, code: Identifier, name: str) -> tuple[float, float]:
         kind = self._types[name.lower()].kind
-        smallest, largest = self._engine.rows("input/bound_numbers", rows=snapshot, column=code, kind=kind)[0]
-        if smallest is None:
-            return 0, 0
-        if not (abs(smallest) < float("inf") and abs(largest) < float("inf")):
+        bounds = self._engine.record("input/bound_numbers", rows=snapshot, column=code, kind=kind)
+        smallest, largest = bounds["smallest"] or 0, bounds["largest"] or 0
+        if bounds["unplaced"] or not (abs(smallest) < float("inf") and abs(largest) < float("inf")):
             raise PolicyError([Problem(f"quasi_identifiers.{name}", "holds NaN or infinity, which no range covers")])
+        if not largest - smallest < (_WIDEST_INTEGER if kind == "integer" else _WIDEST):
+            raise PolicyError([Problem(f"quasi_identifiers.{name}", "holds numbers too far apart to tell how far")])
         return smallest, largest
 
     def _levels(self, name: str) -> list[Level]:
@@ -211,8 +219,17 @@ class Encoder:
         levels = self._levels(name)
         if not levels:
             return self._ranges(snapshot, code, name, spec)
+        if spec.dates:
+            self._refuse_odd_years(snapshot, code, name)
         origin = f"of prefixes {spec.prefix}" if spec.prefix else f"of {', '.join(spec.dates or ())}"
         return taxonomy_sources.from_values(self._engine, snapshot, code, levels, origin)
+
+    def _refuse_odd_years(self, snapshot: Relation, code: Identifier, name: str) -> None:
+        """Raise PolicyError unless all years have four digits: labels of others would be ambiguous."""
+        smallest, largest = self._bounds(snapshot, code, name)
+        day = 1 if self._types[name.lower()].kind == "date" else _MICROSECONDS
+        if smallest < _FIRST_DAY * day or largest >= (_LAST_DAY + 1) * day:
+            raise PolicyError([Problem(f"quasi_identifiers.{name}", "holds years outside 1 to 9999")])
 
     def _ranges(self, snapshot: Relation, code: Identifier, name: str, spec: TaxonomySpec) -> Taxonomy:
         smallest, largest = self._bounds(snapshot, code, name)

@@ -244,12 +244,21 @@ def check_columns(policy: Policy, columns: list[Column]) -> None:
             problems.append(
                 Problem(column.name, "is a column of the source that the policy does not classify", way_out)
             )
+    for key, name in policy.roles():
+        if key in ("quasi_identifiers", "sensitive") and name.lower() in known:
+            problems += _equal_problems(f"{key}.{name}", known[name.lower()])
     for name, qi in policy.quasi_identifiers.items():
         if found := known.get(name.lower()):
             problems += _type_problems(f"quasi_identifiers.{name}", qi, found)
     problems += name_clashes(policy)
     if problems:
         raise PolicyError(problems)
+
+
+def _equal_problems(key: str, column: Column) -> list[Problem]:
+    """A type whose values are equal though written differently, so that one would be published as the other."""
+    what = "holds intervals, of which 1 day and 24 hours are equal"
+    return [Problem(key, what, "give a number or a text in a view")] if "INTERVAL" in column.type else []
 
 
 def _type_problems(key: str, qi: QuasiIdentifier, column: Column) -> list[Problem]:
