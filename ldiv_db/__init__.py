@@ -1,6 +1,7 @@
 """ldiv_db: an in-database anonymizer for l-diversity on DuckDB."""
 
-from ldiv_db.api import check, profile
+from ldiv_db.api import attack, check, profile
+from ldiv_db.attacks import Attacks
 from ldiv_db.audit import Audit
 from ldiv_db.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.policy import Policy, parse_policy, read_policy
@@ -9,6 +10,7 @@ from ldiv_db.report import Result
 from ldiv_db.run import Listener, plan, run
 
 __all__ = [
+    "Attacks",
     "Audit",
     "AuditError",
     "DatabaseError",
@@ -19,6 +21,7 @@ __all__ = [
     "PolicyError",
     "Profile",
     "Result",
+    "attack",
     "check",
     "parse_policy",
     "plan",

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 from ldiv_db import audit
+from ldiv_db.attacks import Attackers, Attacks, Columns, attack_table, columns_asked, columns_by_policy
 from ldiv_db.audit import Audit
+from ldiv_db.categorise import read_categories
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.policy import Policy, parse_policy
 from ldiv_db.profile import Profile, profile_table
 from ldiv_db.requirements import RequirementSpec, parse_requirement
 from ldiv_db.run import resolve_source
@@ -39,6 +43,68 @@ def check(
     with _engine(con) as engine:
         relation = resolve_source(engine, table, Path(), "table")
         return audit.check(engine, relation, _names(qi), _names(sensitive), specs, class_column)
+
+
+def attack(
+    con: Any,
+    table: str,
+    qi: Sequence[str] = (),
+    sensitive: str | Sequence[str] = (),
+    require: Iterable[str | Mapping[str, Any]] | None = None,
+    *,
+    policy: Policy | Mapping[str, Any] | None = None,
+    folder: str | Path = ".",
+    class_column: str | None = None,
+    categories: Any = None,
+    m: int = 1,
+    threshold: float | str | Decimal = "0.2",
+    known: str | None = None,
+    population: str | None = None,
+    show_values: bool = False,
+) -> Attacks:
+    """What attackers gain at best from a published table, view or data file, and what is promised at most.
+
+    The columns are `qi` and `sensitive`, or those of the release that `policy` describes, whose requirements are
+    then what is promised unless `require` is given. `categories` are of similar values: lists of values, or as
+    `ldiv attack --categories` takes them; by attribute if there are several. `m` values of a class can be excluded
+    by who has background knowledge; a risk of re-identification above `threshold` (0..1) counts as high. `known`
+    and `population` are tables or files of people with quasi-identifiers as they are before anonymization; both
+    need a policy. The Attacks have `holds`, `rows`, `classes` and `attacks`; no value of the table is in them
+    unless `show_values`. Raises PolicyError for what does not exist or cannot be read, DatabaseError if the
+    database refuses.
+    """
+    specs = [] if require is None else read_requirements([require] if isinstance(require, str | Mapping) else require)
+    with _engine(con) as engine:
+        published = resolve_source(engine, table, Path(), "table")
+        people = [resolve_source(engine, p, Path(), key) if p else None for key, p in _people(known, population)]
+        attackers = Attackers(m, _threshold(threshold), people[0], people[1], show_values)
+        if policy is None:
+            columns = columns_asked(engine, published, _names(qi), _names(sensitive), class_column)
+        else:
+            parsed = parse_policy(policy)
+            named = [*qi, *sensitive, *([class_column] if class_column else [])]
+            columns = _of_policy(engine, published, parsed, folder, named)
+            specs = specs if require is not None else list(parsed.require)
+        groups = read_categories(engine, categories, columns.sensitive, Path(folder))
+        return attack_table(engine, published, columns, specs, groups, attackers)
+
+
+def _people(known: str | None, population: str | None) -> list[tuple[str, str | None]]:
+    return [("known", known), ("population", population)]
+
+
+def _of_policy(engine: Engine, published: Any, policy: Policy, folder: str | Path, named: Sequence[str]) -> Columns:
+    """The columns of a release under a policy, which none may be named beside."""
+    if named:
+        raise PolicyError([Problem("policy", "says what the columns are, name none beside it")])
+    return columns_by_policy(engine, published, policy, Path(folder))
+
+
+def _threshold(written: float | str | Decimal) -> Decimal:
+    try:
+        return Decimal(str(written))
+    except InvalidOperation:
+        raise PolicyError([Problem("threshold", f"takes a number, not {written!r}")]) from None
 
 
 def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: str | Sequence[str] = ()) -> Profile:

@@ -10,6 +10,7 @@ import typer
 
 from ldiv_db import audit, bench, catalog, migrate, report
 from ldiv_db.api import read_requirements
+from ldiv_db.cli_attack import attack_command
 from ldiv_db.cli_profile import profile_command
 from ldiv_db.cli_taxonomy import taxonomy_app
 from ldiv_db.console import Guarded, Shown, opened, print_json, printer, split_names
@@ -104,6 +105,7 @@ def demo_command(
 
 
 app.command("profile")(profile_command)
+app.command("attack")(attack_command)
 
 
 @app.command("run")

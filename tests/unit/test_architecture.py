@@ -12,10 +12,11 @@ PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
     0: {"errors", "files", "templates", "engine", "catalog", "migrate"},
     1: {"taxonomy", "taxonomy_sources", "requirements", "policy", "encoded", "encode", "recode", "loss"}
-    | {"published", "sets"},
+    | {"published", "sets", "labels", "promises", "categorise"},
     2: {"algorithms"},
-    3: {"audit", "release", "targets", "report", "preview", "profile", "skeleton", "run", "api", "demo", "bench"},
-    4: {"cli", "cli_taxonomy", "cli_profile", "console", "__main__", "__init__"},
+    3: {"audit", "release", "targets", "report", "preview", "profile", "skeleton", "run", "api", "demo", "bench"}
+    | {"attacks", "disclosure", "linking"},
+    4: {"cli", "cli_taxonomy", "cli_profile", "cli_attack", "console", "__main__", "__init__"},
 }
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
 MODULES = sorted(PACKAGE.rglob("*.py"))
