@@ -14,10 +14,11 @@ from sqlglot import exp
 from tables import fill
 
 import ldiv_db
-from ldiv_db import migrate, taxonomy, taxonomy_sources
+from ldiv_db import attacks, migrate, taxonomy, taxonomy_sources
 from ldiv_db.algorithms import boundaries
 from ldiv_db.engine import Engine
 from ldiv_db.errors import TemplateError
+from ldiv_db.policy import parse_policy
 from ldiv_db.profile import profile_table
 from ldiv_db.skeleton import make_skeleton
 from ldiv_db.templates import (
@@ -32,7 +33,7 @@ from ldiv_db.templates import (
     template_text,
 )
 
-FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile"}
+FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "attack", "labels"}
 TEMPLATES = all_templates()
 
 
@@ -115,6 +116,7 @@ def statements():
         for keys in (["town"], ["town", "secret"]):
             profile_table(engine, source, keys)
         make_skeleton(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
+        attack_all(engine)
     with duckdb.connect() as con:
         refine(con, listener)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as con:
@@ -167,6 +169,30 @@ def run_all_requirements(con, listener):
     with pytest.raises(ldiv_db.PolicyError):  # a value without a leaf
         fill(con, "source", {"town": "VARCHAR", "secret": "VARCHAR"}, [("c", "x"), ("a", "y")])
         ldiv_db.run(con, policy | {"target": "other"}, listener=listener)
+
+
+def attack_all(engine):
+    """Attacks on releases with labels of every kind, by people that are known."""
+    keys = {
+        "town": {"taxonomy": "town"},
+        "d": {"numeric": True},
+        "t": {"taxonomy": {"dates": ["day", "year"]}},
+        "zip": {"taxonomy": {"prefix": [5, 3]}},
+        "n": {"numeric": True},
+        "m": {"numeric": True},
+    }
+    policy = {"source": "x", "target": "y", "quasi_identifiers": keys, "sensitive": ["secret"], "require": [{"k": 1}]}
+    types = {"town": "VARCHAR", "d": "DATE", "t": "TIMESTAMP", "zip": "VARCHAR", "n": "TIMESTAMPTZ", "m": "DOUBLE"}
+    people = [("a", "2020-01-01", "2020-01-01 10:00:00", "12345", "2020-01-01 10:00:00+00", 1.5)]
+    fill(engine.connection, "people", types, people)
+    labels = ("top", "[2020-01-01-2020-02-01]", "2020", "{12345, 123*}", "2020-01-01 10:00:00+00", 1, 2, "x")
+    columns = dict.fromkeys(["town", "d", "t", "zip", "n"], "VARCHAR") | {"m_min": "DOUBLE", "m_max": "DOUBLE"}
+    fill(engine.connection, "attacked", columns | {"secret": "VARCHAR"}, [labels])
+    table, known = Relation.parse("attacked"), Relation.parse("people")
+    seen = attacks.columns_by_policy(engine, table, parse_policy(policy), Path())
+    attackers = attacks.Attackers(known=known, population=known, show_values=True)
+    result = attacks.attack_table(engine, table, seen, [], {"secret": (("x",), ("y",))}, attackers)
+    assert [attack.figures["one_class"] for attack in result.attacks if attack.name == "linking"] == [1]
 
 
 def selects(statements):
