@@ -1,5 +1,6 @@
 """Attacks on the caller's connection: against brute force, and on tables each broken by exactly one of them."""
 
+import json
 import math
 import random
 from collections import Counter
@@ -166,6 +167,32 @@ def test_labels_cover_values(person, classes, values, con):
     assert [row["classes"] for row in linking.shown] == [classes][: classes > 0]
 
 
+def test_sets_are_read_as_they_are_written(con, tmp_path):
+    """Quoted members, NULL and the text NULL, members that overlap: each covers what it covers, a class counts once."""
+    leaves = ['say "x"', "a, b", "NULL", "{c}", "plain word", ""]
+    (tmp_path / "tree.json").write_text(json.dumps({"any": {leaf: {} for leaf in leaves}}))
+    labels = {'{"say ""x""", "a, b"}': 2, '{"NULL", "{c}"}': 2, "{plain word, NULL}": 2, '{"", any}': 6, '{"{c}"}': 1}
+    fill(con, "t", {"q": "VARCHAR", "s": "VARCHAR"}, [(label, "x") for label in labels])
+    fill(con, "people", {"q": "VARCHAR"}, [(value,) for value in [*leaves, None]])
+    keys = {"q": {"taxonomy": {"file": "tree.json"}}}
+    policy = {"source": "x", "target": "y", "quasi_identifiers": keys, "sensitive": ["s"], "require": [{"k": 1}]}
+    words = {"policy": policy, "folder": tmp_path, "known": "people", "show_values": True}
+    shown = found(ldiv_db.attack(con, "t", **words), "linking").shown
+    classes = {row["q"]: row["classes"] for row in shown}
+    assert classes == {'say "x"': 2, "a, b": 2, "NULL": 2, "{c}": 3, "plain word": 2, "": 1, None: 1}
+    assert sum(labels.values()) == sum(classes.values())
+
+
+def test_a_set_of_ranges_that_overlap_covers_once(con):
+    policy = hospital(con)
+    con.execute("UPDATE t SET age = '{[20-30], 25, [24-26)}' WHERE age = '[20-30]'")
+    fill(con, "people", {"age": "INTEGER"}, [(25,), (20,), (31,)])
+    result = ldiv_db.attack(con, "t", policy=policy, known="people", show_values=True)
+    assert [(row["age"], row["classes"], row["rows"]) for row in found(result, "linking").shown] == [
+        (31, 1, 2), (20, 1, 3), (25, 1, 3),
+    ]  # fmt: skip
+
+
 def test_a_file_of_people_is_text_so_that_zeros_stay(con, tmp_path):
     policy = hospital(con)
     con.execute("UPDATE t SET zip = '012' WHERE zip = '123'")
@@ -251,6 +278,15 @@ def test_a_population_lowers_the_risk_of_small_classes(con):
     # Classes of 3, 2, 1 and 2 rows cover 11, 9, 10 and 10 people.
     assert found(result, "journalist").holds and near(gains(result, "journalist")[0], Fraction(1, 9))
     assert near(gains(result, "marketer")[0], (Fraction(3, 11) + Fraction(2, 9) + Fraction(3, 10)) / 8)
+
+
+def test_a_population_that_lacks_the_published_is_no_help(con):
+    policy = hospital(con) | {"require": [{"k": 1}]}
+    fill(con, "strangers", {"age": "INTEGER"}, [(99,), (25,)])
+    result = ldiv_db.attack(con, "t", policy=policy, population="strangers")
+    assert gains(result, "journalist") == gains(result, "prosecutor") == [1.0]
+    assert near(gains(result, "marketer")[0], Fraction(4, 8))
+    assert found(result, "journalist").figures["rows_beyond_population"] == 8
 
 
 def test_several_sensitive_attributes_and_a_class_column(con, table):
