@@ -226,6 +226,7 @@ BROKEN = [
     ({"x": "aabbb", "y": "aaabb"}, 1, "frequency:2", {"posterior", "skewness"}),
     ({"x": "aabb", "y": "ab"}, 0, "k:3", {"prosecutor"}),
     ({"x": "ab", "y": "cd"}, 0, "k:3", {"prosecutor", "marketer"}),
+    ({"x": "aabb", "y": "bbcc"}, 0, "threshold:1,a=0.4", {"posterior"}),
     (SIX, 0, "frequency:3", set()),
 ]
 
