@@ -1,6 +1,7 @@
 """ldiv_db: an in-database anonymizer for l-diversity on DuckDB."""
 
-from ldiv_db.api import check, measure, profile
+from ldiv_db.api import attack, check, measure, profile
+from ldiv_db.attacks import Attacks
 from ldiv_db.audit import Audit
 from ldiv_db.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.measure import Measurement
@@ -10,6 +11,7 @@ from ldiv_db.report import Result
 from ldiv_db.run import Listener, plan, run
 
 __all__ = [
+    "Attacks",
     "Audit",
     "AuditError",
     "DatabaseError",
@@ -21,6 +23,7 @@ __all__ = [
     "PolicyError",
     "Profile",
     "Result",
+    "attack",
     "check",
     "measure",
     "parse_policy",

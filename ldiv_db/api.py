@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from ldiv_db.attacks import Attackers, Attacks, attack_table, columns_asked, columns_by_policy
 from ldiv_db.audit import Audit, Suppressed
 from ldiv_db.check import Question
 from ldiv_db.check import check as check_table
@@ -49,6 +51,61 @@ def check(
         relation = resolve_source(engine, table, Path(), "table")
         question = Question(_names(qi), read_sensitive(sensitive), specs, class_column, suppressed)
         return check_table(engine, relation, question)
+
+
+def attack(
+    con: Any,
+    table: str,
+    qi: Sequence[str] = (),
+    sensitive: str | Sequence[str] | Mapping[str, Any] = (),
+    require: Iterable[str | Mapping[str, Any]] | None = None,
+    *,
+    policy: Policy | Mapping[str, Any] | None = None,
+    folder: str | Path = ".",
+    class_column: str | None = None,
+    m: int = 1,
+    threshold: float | str | Decimal = "0.2",
+    known: str | None = None,
+    population: str | None = None,
+    show_values: bool = False,
+    catalog: str | None = None,
+) -> Attacks:
+    """What attackers gain at best from a published table, view or data file, and what is promised at most.
+
+    The columns are `qi` and `sensitive` (names, or a mapping as in a policy), or those of the release that `policy`
+    describes, whose requirements are then what is promised unless `require` is given. `m` values of a class can be
+    excluded by who has background knowledge; a risk of re-identification above `threshold` (0..1) counts as high.
+    `known` and `population` are tables or files of people with quasi-identifiers as they are before anonymization;
+    both need a policy. `catalog` is the attached database that holds taxonomies, if it is not the current one. The
+    Attacks have `holds`, `rows`, `classes` and `attacks`; no value of the table is in them unless `show_values`.
+    Raises PolicyError for what does not exist or cannot be read, DatabaseError if the database refuses.
+    """
+    specs = [] if require is None else read_requirements([require] if isinstance(require, str | Mapping) else require)
+    with _engine(con, catalog) as engine:
+        published = resolve_source(engine, table, Path(), "table")
+        people = [resolve_source(engine, p, Path(), key) if p else None for key, p in _people(known, population)]
+        attackers = Attackers(m, _threshold(threshold), people[0], people[1], show_values)
+        if policy is None:
+            named = read_sensitive(sensitive)
+            columns = columns_asked(engine, published, _names(qi), named, class_column, Path(folder))
+        else:
+            parsed = parse_policy(policy)
+            if qi or sensitive or class_column:
+                raise PolicyError([Problem("policy", "says what the columns are, name none beside it")])
+            columns = columns_by_policy(engine, published, parsed, Path(folder))
+            specs = specs if require is not None else list(parsed.require)
+        return attack_table(engine, published, columns, specs, attackers)
+
+
+def _people(known: str | None, population: str | None) -> list[tuple[str, str | None]]:
+    return [("known", known), ("population", population)]
+
+
+def _threshold(written: float | str | Decimal) -> Decimal:
+    try:
+        return Decimal(str(written))
+    except InvalidOperation:
+        raise PolicyError([Problem("threshold", f"takes a number, not {written!r}")]) from None
 
 
 def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: str | Sequence[str] = ()) -> Profile:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldiv_db import bench, migrate, report
+from ldiv_db.cli_attack import attack_command
 from ldiv_db.cli_bench_audit import bench_audit_command
 from ldiv_db.cli_check import check_command
 from ldiv_db.cli_measure import measure_command
@@ -104,6 +105,7 @@ def demo_command(
 
 app.command("profile")(profile_command)
 app.command("measure")(measure_command)
+app.command("attack")(attack_command)
 
 
 @app.command("run")

@@ -13,7 +13,7 @@ from ldiv_db.api import measure
 from ldiv_db.console import opened, print_json, printer
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.measure import Measurement
-from ldiv_db.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
+from ldiv_db.options import Catalog, ClassColumn, Database, Json, Memory, TempDir, Threads, catalog_name, settings
 from ldiv_db.policy import read_policy
 
 #: The endings of files that hold a taxonomy.
@@ -43,9 +43,7 @@ def measure_command(
     l: Annotated[  # noqa: E741 - the field's name for it
         int | None, typer.Option("--l", min=1, help="The l of CAVG; the policy's by default.", show_default=False)
     ] = None,
-    class_column: Annotated[
-        str | None, typer.Option("--class", help="A column of class ids that tells classes apart as well.")
-    ] = None,
+    class_column: ClassColumn = None,
     class_label: Annotated[str | None, typer.Option(help="A published column: the class label of CM.")] = None,
     queries: Annotated[int, typer.Option(min=0, help="Random COUNT queries to answer.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Draws the queries.")] = 0,

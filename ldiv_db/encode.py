@@ -13,7 +13,7 @@ from ldiv_db import taxonomy_sources
 from ldiv_db.catalog import Column
 from ldiv_db.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.engine import Engine
-from ldiv_db.errors import AuditError, InfeasibleError, PolicyError, Problem, nearest
+from ldiv_db.errors import AuditError, InfeasibleError, PolicyError, Problem
 from ldiv_db.policy import Policy, QuasiIdentifier
 from ldiv_db.policy_parts import TaxonomySpec
 from ldiv_db.requirements import Distribution
@@ -138,12 +138,7 @@ class Encoder:
             return None
         if spec.file is not None:
             return taxonomy_sources.read_taxonomy(self._folder / spec.file, spec.tree)
-        name = spec.name or ""
-        taxonomy = taxonomies.fetch(self._engine, name)
-        if taxonomy is None:
-            hint = nearest(name, taxonomies.stored(self._engine)) or "see `ldiv taxonomy import`"
-            raise PolicyError([Problem("taxonomy", f"the catalog has no taxonomy {name!r}", hint)])
-        return taxonomy
+        return taxonomies.require(self._engine, spec.name or "")
 
     def _axes(self, snapshot: Relation, known: dict[str, Taxonomy]) -> list[Axis]:
         """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""

@@ -19,7 +19,7 @@ from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.loss import Loss
 from ldiv_db.policy import Policy, check_columns
-from ldiv_db.published import CLASS_ID, forms
+from ldiv_db.published import class_ids_among, forms
 from ldiv_db.queries import QueryErrors, measure_queries
 from ldiv_db.requirements import Distribution
 from ldiv_db.resolve import Resolved, Resolver, cite
@@ -138,8 +138,9 @@ class _Measuring:
         self._columns = columns
         self._published = published
         names = [column.name for column in columns_of(engine, published)]
-        if wanted.class_column is None and policy.publishes_class_id and CLASS_ID in map(str.lower, names):
-            wanted = replace(wanted, class_column=CLASS_ID)
+        ids = class_ids_among(policy, names)
+        if wanted.class_column is None and ids:
+            wanted = replace(wanted, class_column=ids[0])
         self._wanted = wanted
         self._cited = cite(policy, names, {"class": wanted.class_column, "class_label": wanted.class_label})
 

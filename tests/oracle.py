@@ -182,6 +182,58 @@ def violations(rows: Iterable[tuple[Hashable, Any]], name: str, argument: Any) -
     return {k: len(v) for k, v in group(rows).items() if not class_is_good(v, name, argument)}
 
 
+# -- attacks ---------------------------------------------------------------------------------------
+
+
+def single(rows: Iterable[tuple[Hashable, Any]]) -> int:
+    """The rows of classes in which all values (or categories) are the same."""
+    return sum(len(values) for values in group(rows).values() if len(set(values)) == 1)
+
+
+def skewness(rows: Sequence[tuple[Hashable, Any]]) -> tuple[Fraction, Fraction]:
+    """The largest posterior over prior, and the largest posterior less prior."""
+    table = [value for _, value in rows]
+    pairs = [
+        (Fraction(values.count(value), len(values)), Fraction(table.count(value), len(table)))
+        for values in group(rows).values()
+        for value in values
+    ]
+    return max(a / b for a, b in pairs), max(a - b for a, b in pairs)
+
+
+def background(rows: Iterable[tuple[Hashable, Any]], m: int) -> tuple[Fraction, int]:
+    """The largest posterior of who excludes up to m values, and the rows of classes where one value can be left.
+
+    Every choice of excluded values is tried, in every class, for people of every value that is not excluded.
+    """
+    largest, certain = Fraction(0), 0
+    for values in group(rows).values():
+        best = Fraction(0)
+        for size in range(m + 1):
+            for excluded in itertools.combinations(sorted(set(values), key=repr), size):
+                left = [value for value in values if value not in excluded]
+                best = max([best, *(Fraction(left.count(value), len(left)) for value in left)])
+        largest, certain = max(largest, best), certain + len(values) * (best == 1)
+    return largest, certain
+
+
+def posteriors(rows: Iterable[tuple[Hashable, Any]]) -> list[Fraction]:
+    """Every row's posterior of its own value, given its class, in rising order."""
+    classes = group(rows).values()
+    return sorted(Fraction(values.count(value), len(values)) for values in classes for value in values)
+
+
+def linked(
+    people: Iterable[Sequence[Any]], classes: Mapping[Any, Sequence[Any]], covers: Any
+) -> list[tuple[list[Any], list[Any]]]:
+    """For everybody the classes whose label covers them (`covers(label, person)`), and the values of all of these."""
+    found = []
+    for person in people:
+        labels = [label for label in classes if covers(label, person)]
+        found.append((labels, [value for label in labels for value in classes[label]]))
+    return found
+
+
 # -- losses ----------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 from tables import fill
 
 import ldiv_db
-from ldiv_db import migrate, taxonomy, taxonomy_sources
+from ldiv_db import attacks, migrate, taxonomy, taxonomy_sources
 from ldiv_db.algorithms import boundaries, repair
 from ldiv_db.audit import Pair
 from ldiv_db.bench_audit import ARGUMENTS
@@ -42,7 +42,7 @@ from ldiv_db.templates import (
 from ldiv_db.violations import Violations
 
 FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
-FOLDERS.add("measure")
+FOLDERS |= {"measure", "attack", "labels"}
 TEMPLATES = all_templates()
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
@@ -131,6 +131,7 @@ def statements():
             profile_table(engine, source, keys)
         check_everything(engine)
         make_skeleton(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
+        attack_all(engine)
     with duckdb.connect() as con:
         refine(con, listener)
     for select in ("bisect", "greedy"):
@@ -266,6 +267,31 @@ def check_everything(engine):
                   "quasi_identifiers": {"other": {"numeric": True}}, "require": [{"k": 9}]}  # fmt: skip
         listener = ldiv_db.Listener(on_statement=engine._on_statement)
         ldiv_db.run(con, policy | {"nulls_sensitive": "value"}, listener=listener)
+
+
+def attack_all(engine):
+    """Attacks on releases with labels of every kind, by people that are known."""
+    keys = {
+        "town": {"taxonomy": "town"},
+        "d": {"numeric": True},
+        "t": {"taxonomy": {"dates": ["day", "year"]}},
+        "zip": {"taxonomy": {"prefix": [5, 3]}},
+        "n": {"numeric": True},
+        "m": {"numeric": True},
+    }
+    secret = {"secret": {"categories": ["x", "y"]}}
+    policy = {"source": "x", "target": "y", "quasi_identifiers": keys, "sensitive": secret, "require": [{"k": 1}]}
+    types = {"town": "VARCHAR", "d": "DATE", "t": "TIMESTAMP", "zip": "VARCHAR", "n": "TIMESTAMPTZ", "m": "DOUBLE"}
+    people = [("a", "2020-01-01", "2020-01-01 10:00:00", "12345", "2020-01-01 10:00:00+00", 1.5)]
+    fill(engine.connection, "people", types, people)
+    labels = ("top", "[2020-01-01-2020-02-01]", "2020", "{12345, 123*}", "2020-01-01 10:00:00+00", 1, 2, "x")
+    columns = dict.fromkeys(["town", "d", "t", "zip", "n"], "VARCHAR") | {"m_min": "DOUBLE", "m_max": "DOUBLE"}
+    fill(engine.connection, "attacked", columns | {"secret": "VARCHAR"}, [labels])
+    table, known = Relation.parse("attacked"), Relation.parse("people")
+    seen = attacks.columns_by_policy(engine, table, parse_policy(policy), Path())
+    attackers = attacks.Attackers(known=known, population=known, show_values=True)
+    result = attacks.attack_table(engine, table, seen, [], attackers)
+    assert [attack.figures["one_class"] for attack in result.attacks if attack.name == "linking"] == [1]
 
 
 def test_every_template_was_exercised(statements):
