@@ -85,7 +85,7 @@ def attack(
             named = [*qi, *sensitive, *([class_column] if class_column else [])]
             columns = _of_policy(engine, published, parsed, folder, named)
             specs = specs if require is not None else list(parsed.require)
-        groups = read_categories(engine, categories, columns.sensitive, Path(folder))
+        groups = read_categories(engine, categories, columns.sensitive)
         return attack_table(engine, published, columns, specs, groups, attackers)
 
 

@@ -19,7 +19,7 @@ Groups = tuple[tuple[str | None, ...], ...]
 KEY = "categories"
 
 
-def read_categories(engine: Engine, written: Any, sensitive: Sequence[str], folder: Path) -> dict[str, Groups]:
+def read_categories(engine: Engine, written: Any, sensitive: Sequence[str]) -> dict[str, Groups]:
     """The categories of each sensitive attribute that has some.
 
     `written` is a mapping by attribute, a list of `attribute=…`, or for a single attribute one description: lists of
@@ -28,7 +28,7 @@ def read_categories(engine: Engine, written: Any, sensitive: Sequence[str], fold
     """
     found: dict[str, Groups] = {}
     for name, description in _by_attribute(written, sensitive).items():
-        found[name] = _groups(_described(engine, description, folder))
+        found[name] = _groups(_described(engine, description))
     return found
 
 
@@ -57,7 +57,7 @@ def _addressed(text: str, sensitive: Sequence[str]) -> tuple[str, str]:
     return (sensitive[0] if len(sensitive) == 1 else ""), text
 
 
-def _described(engine: Engine, description: Any, folder: Path) -> Any:
+def _described(engine: Engine, description: Any) -> Any:
     """The lists of values that a description stands for."""
     if not isinstance(description, str):
         return description
@@ -65,9 +65,9 @@ def _described(engine: Engine, description: Any, folder: Path) -> Any:
         return [[value.strip() for value in part.split(",")] for part in description.split(";")]
     source, colon, depth = description.rpartition(":")
     if colon and depth.isdecimal():
-        return _level(_taxonomy(engine, source, folder), int(depth))
-    if (folder / description).is_file():
-        return _yaml((folder / description).read_text(encoding="utf-8"), description)
+        return _level(_taxonomy(engine, source), int(depth))
+    if Path(description).is_file():
+        return _yaml(Path(description).read_text(encoding="utf-8"), description)
     if description.startswith("["):
         return _yaml(description, "the text")
     what = f"{description!r} is no file, and neither A,B;C nor taxonomy:depth"
@@ -81,9 +81,9 @@ def _yaml(text: str, where: str) -> Any:
         raise PolicyError([Problem(KEY, f"{where} is no YAML")]) from error
 
 
-def _taxonomy(engine: Engine, source: str, folder: Path) -> Taxonomy:
-    if (folder / source).is_file():
-        return read_taxonomy(folder / source)
+def _taxonomy(engine: Engine, source: str) -> Taxonomy:
+    if Path(source).is_file():
+        return read_taxonomy(Path(source))
     found = taxonomies.fetch(engine, source)
     if found is None:
         hint = nearest(source, taxonomies.stored(engine))

@@ -212,6 +212,7 @@ def test_people_are_shown_on_request_only(con):
     expected = {"age": 35, "zip": "123", "people": 2, "classes": 1, "rows": 2, "value": "Flu", "posterior": 1.0}
     assert {key: shown[0][key] for key in expected} == expected
     assert [row["posterior"] for row in shown] == [1.0, 2 / 3]
+    assert json.loads(json.dumps(shown)) == shown and shown[0]["day"] == "2020-03-31"
 
 
 # -- each attack's own table ---------------------------------------------------------------------------
@@ -427,11 +428,12 @@ def test_a_policy_goes_with_no_other_columns_and_says_what_is_missing(con, tmp_p
 @pytest.mark.parametrize(
     "written", ["disease.csv:1", "groups.yml", "[[HIV, Cancer], [Flu]]", [["HIV", "Cancer"], "Flu"]]
 )
-def test_categories_are_written_in_several_ways(written, con, table, tmp_path):
+def test_categories_are_written_in_several_ways(written, con, table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "disease.csv").write_text("HIV;secret;*\nCancer;secret;*\nFlu;open;*\n")
     (tmp_path / "groups.yml").write_text("- [HIV, Cancer]\n- [Flu]\n")
     table("t", {"q": "VARCHAR", "s": "VARCHAR"}, [("x", "HIV"), ("x", "Cancer"), ("y", "Flu"), ("y", "HIV")])
-    result = ldiv_db.attack(con, "t", "q", "s", categories=written, folder=tmp_path)
+    result = ldiv_db.attack(con, "t", "q", "s", categories=written)
     assert found(result, "similarity").figures == {"classes": 1, "rows": 2}
 
 
