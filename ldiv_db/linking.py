@@ -83,10 +83,16 @@ def linking(target: Target, matches: Matches, show_values: bool) -> Attack:
     shown = None
     if show_values:
         shown = engine.records("attack/list_people", measures=measures, axes=matches.axes, most=Value(SHOWN), **holes)
+        shown = [{name: _plain(value) for name, value in row.items()} for row in shown]
     engine.drop(measures)
     people, units = found["people"], found.pop("mean_units")
     figures = {**found, "mean": mean_of(units, people - found["no_class"])}
     return Attack("linking", target.sensitive, _known_gains(target, found, surest), figures, shown)
+
+
+def _plain(value: Any) -> Any:
+    """A known value as JSON has it: a number, or text."""
+    return value if value is None or isinstance(value, int | float) else str(value)
 
 
 def _known_gains(target: Target, found: dict[str, Any], surest: list[tuple[Any, ...]]) -> tuple[Gain, ...]:

@@ -212,6 +212,7 @@ def test_people_are_shown_on_request_only(con):
     expected = {"age": 35, "zip": "123", "people": 2, "classes": 1, "rows": 2, "value": "Flu", "posterior": 1.0}
     assert {key: shown[0][key] for key in expected} == expected
     assert [row["posterior"] for row in shown] == [1.0, 2 / 3]
+    assert json.loads(json.dumps(shown)) == shown and shown[0]["day"] == "2020-03-31"
 
 
 # -- each attack's own table ---------------------------------------------------------------------------
