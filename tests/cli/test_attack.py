@@ -45,6 +45,17 @@ def test_people_read_a_table(released: Any) -> None:
     assert not {"Flu", "Cancer", "Norway"} & set(called.out.replace(",", " ").split())
 
 
+def test_categories_are_said_once(released: Any) -> None:
+    """By the options if the policy has none; both at once are refused."""
+    options = ("--policy", released.policy, "--categories", "[[Cancer, Hepatitis], [Flu, Asthma]]", "--json")
+    by_options = attack(released, *options)
+    assert "similarity" in [each["attack"] for each in by_options.json["attacks"]]
+    released.write_policy(sensitive={"disease": {"categories": [["Cancer", "Hepatitis"], ["Flu", "Asthma"]]}})
+    assert attack(released, *options[:2], "--json").json == by_options.json
+    message = released.fails(2, "attack", released.database, "published.patients", *options)
+    assert "sensitive.disease: the policy says" in message
+
+
 def test_values_are_shown_on_request(released: Any) -> None:
     words = ("--policy", released.policy, "--known", released.folder / "people.csv", "--show-values")
     called = attack(released, *words)
