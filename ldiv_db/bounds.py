@@ -5,7 +5,7 @@ from __future__ import annotations
 from ldiv_db.catalog import Column
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
-from ldiv_db.templates import Identifier, Relation
+from ldiv_db.templates import FileRelation, Identifier, Relation
 
 #: Differences from here on are beyond doubles, or of integers beyond the widest type.
 _WIDEST, _WIDEST_INTEGER = 1.7e308, 2**127
@@ -13,7 +13,7 @@ _WIDEST, _WIDEST_INTEGER = 1.7e308, 2**127
 _FIRST_DAY, _LAST_DAY, _MICROSECONDS = -719_162, 2_932_896, 86_400_000_000
 
 
-def bounds_of(engine: Engine, rows: Relation, code: Identifier, column: Column) -> tuple[float, float]:
+def bounds_of(engine: Engine, rows: Relation | FileRelation, code: Identifier, column: Column) -> tuple[float, float]:
     """The smallest and the largest position in `code`, which holds the values of `column`; zeros if there are none.
 
     Raises PolicyError for infinities and NaN, and for numbers so far apart that no type holds the distance.
@@ -27,7 +27,7 @@ def bounds_of(engine: Engine, rows: Relation, code: Identifier, column: Column) 
     return smallest, largest
 
 
-def refuse_odd_years(engine: Engine, rows: Relation, code: Identifier, column: Column) -> None:
+def refuse_odd_years(engine: Engine, rows: Relation | FileRelation, code: Identifier, column: Column) -> None:
     """Raise PolicyError unless all years have up to four digits: labels of others would be ambiguous."""
     smallest, largest = bounds_of(engine, rows, code, column)
     day = 1 if column.kind == "date" else _MICROSECONDS
