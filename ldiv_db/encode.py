@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ldiv_db import taxonomy as taxonomies
 from ldiv_db import taxonomy_sources
+from ldiv_db.bounds import bounds_of, refuse_odd_years
 from ldiv_db.catalog import Column
 from ldiv_db.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.engine import Engine
@@ -20,11 +21,6 @@ from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.taxonomy_sources import Level
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
-
-#: Differences from here on are beyond doubles, or of integers beyond the widest type.
-_WIDEST, _WIDEST_INTEGER = 1.7e308, 2**127
-#: Of the years 1 to 9999, counted from 1970; and the microseconds of a day.
-_FIRST_DAY, _LAST_DAY, _MICROSECONDS = -719_162, 2_932_896, 86_400_000_000
 
 
 class Encoder:
@@ -192,16 +188,6 @@ class Encoder:
                 [Problem(f"quasi_identifiers.{name}", f"taxonomy {taxonomy.origin} has no leaf for {some}{more}")]
             )
 
-    def _bounds(self, snapshot: Relation, code: Identifier, name: str) -> tuple[float, float]:
-        kind = self._types[name.lower()].kind
-        bounds = self._engine.record("input/bound_numbers", rows=snapshot, column=code, kind=kind)
-        smallest, largest = bounds["smallest"] or 0, bounds["largest"] or 0
-        if bounds["unplaced"] or not (abs(smallest) < float("inf") and abs(largest) < float("inf")):
-            raise PolicyError([Problem(f"quasi_identifiers.{name}", "holds NaN or infinity, which no range covers")])
-        if not largest - smallest < (_WIDEST_INTEGER if kind == "integer" else _WIDEST):
-            raise PolicyError([Problem(f"quasi_identifiers.{name}", "holds numbers too far apart to tell how far")])
-        return smallest, largest
-
     def _levels(self, name: str) -> list[Level]:
         """The levels of a taxonomy that is made of the values themselves; none for any other."""
         spec = self._policy.quasi_identifiers[name].taxonomy
@@ -215,19 +201,12 @@ class Encoder:
         if not levels:
             return self._ranges(snapshot, code, name, spec)
         if spec.dates:
-            self._refuse_odd_years(snapshot, code, name)
+            refuse_odd_years(self._engine, snapshot, code, self._types[name.lower()])
         origin = f"of prefixes {spec.prefix}" if spec.prefix else f"of {', '.join(spec.dates or ())}"
         return taxonomy_sources.from_values(self._engine, snapshot, code, levels, origin)
 
-    def _refuse_odd_years(self, snapshot: Relation, code: Identifier, name: str) -> None:
-        """Raise PolicyError unless all years have four digits: labels of others would be ambiguous."""
-        smallest, largest = self._bounds(snapshot, code, name)
-        day = 1 if self._types[name.lower()].kind == "date" else _MICROSECONDS
-        if smallest < _FIRST_DAY * day or largest >= (_LAST_DAY + 1) * day:
-            raise PolicyError([Problem(f"quasi_identifiers.{name}", "holds years outside 1 to 9999")])
-
     def _ranges(self, snapshot: Relation, code: Identifier, name: str, spec: TaxonomySpec) -> Taxonomy:
-        smallest, largest = self._bounds(snapshot, code, name)
+        smallest, largest = bounds_of(self._engine, snapshot, code, self._types[name.lower()])
         integers = self._types[name.lower()].is_integer
         try:
             return taxonomy_sources.from_ranges(spec.ranges or [], spec.origin, smallest, largest, integers)
@@ -238,7 +217,7 @@ class Encoder:
 
     def _number_axis(self, snapshot: Relation, number: int, name: str, weight: float, nullable: bool) -> Axis:
         code = Identifier(f"q{number}")
-        smallest, largest = self._bounds(snapshot, code, name)
+        smallest, largest = bounds_of(self._engine, snapshot, code, self._types[name.lower()])
         width = largest - smallest
         kind = self._types[name.lower()].kind
         shifted = kind != "real" and width <= NUMBER_SCALE
