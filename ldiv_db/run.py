@@ -166,7 +166,8 @@ def _prepared(
     for axis in encoded.sensitive:
         refuse_unlisted(engine, axis.column.name, requirements[axis.column.name], axis.dictionary)
     progress = listener.on_progress if listener else Listener().on_progress
-    task = Task(engine, encoded, [r for wanted in requirements.values() for r in wanted], policy.seed, progress)
+    every = [r for wanted in requirements.values() for r in wanted]
+    task = Task(engine, encoded, every, policy.seed, progress, requirements)
     with explained(engine, encoded, requirements):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, place.folder)

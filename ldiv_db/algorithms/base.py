@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -27,13 +27,14 @@ class Options(BaseModel):
 
 @dataclass(frozen=True)
 class Task:
-    """An encoded table and what its classes must meet."""
+    """An encoded table and what its classes must meet, also by the name of the sensitive attribute (`wanted`)."""
 
     engine: Engine
     encoded: Encoded
     requirements: Sequence[Requirement]
     seed: int = 0
     progress: Progress = lambda done, total: None
+    wanted: Mapping[str, Sequence[Requirement]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
