@@ -8,11 +8,13 @@ table is good.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.judging import Judge
+from ldiv_db.algorithms.ladders import Ladder, Vector
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: Candidates of one class are numbered up to this.
@@ -29,10 +31,16 @@ class Absorption:
     left: Relation
     assigned: Relation
     waiting: int
+    ladders: Sequence[Ladder]
+    vectors: Sequence[Vector]
+    spread: Value
+    limit: int
 
     def __post_init__(self) -> None:
         engine = self.task.engine
         numbered = engine.materialise("numbered", "local/number_classes", assigned=self.assigned)
+        origins = engine.materialise("origins", "peel/list_origins", assigned=self.assigned, spread=self.spread)
+        self.costs = self._load_costs()
         engine.drop(self.assigned)
         self.assigned = numbered
         self.powers = engine.load(
@@ -40,22 +48,34 @@ class Absorption:
         )
         members = engine.materialise("members", "local/name_classes", assigned=numbered)
         counts, margins = self._judged(members)
-        self.standing = engine.materialise("standing", "peel/list_standing", counts=counts, margins=margins)
-        engine.drop(members, counts, margins)
+        holes = {"counts": counts, "margins": margins, "origins": origins, "costs": self.costs, "ladders": self.ladders}
+        self.standing = engine.materialise("standing", "peel/list_standing", **holes)
+        engine.drop(members, counts, margins, origins)
 
-    def absorb(self, keys: Callable[[Relation], Relation]) -> int:
-        """Deal out rows by what `keys` makes of rows, their places (row_id, class_no); how many found a class."""
+    def _load_costs(self) -> Relation:
+        """What each vector costs on each ladder."""
+        columns = {"vector": "BIGINT"} | {ladder.choice.name: "BIGINT" for ladder in self.ladders}
+        costs = [ladder.costs for ladder in self.ladders]
+        rows = [
+            (number, *(cost[rung] for cost, rung in zip(costs, vector, strict=True)))
+            for number, vector in enumerate(self.vectors)
+        ]
+        return self.task.engine.load("costs", columns, rows)
+
+    def absorb(self, number: int, keys: Callable[[Relation], Relation]) -> int:
+        """Deal out rows by their places (row_id, class_no) by a vector, as `keys` has them; how many found a class."""
         engine = self.task.engine
         waiting, all_keys = keys(self.left), keys(self.grid)
+        by = {"costs": self.costs, "ladders": self.ladders, "vector": Value(number)}
         holes = {"keys": all_keys, "waiting": waiting, "assigned": self.assigned, "standing": self.standing}
-        homes = engine.materialise("homes", "peel/list_homes", **holes)
+        homes = engine.materialise("homes", "peel/list_homes", **holes, **by, limit=Value(self.limit))
         guests = engine.materialise("guests", "peel/list_guests", waiting=waiting, homes=homes)
         engine.drop(waiting, all_keys, homes)
-        taken = self._settle(guests) if engine.scalar("input/count_rows", rows=guests) else 0
+        taken = self._settle(guests, by) if engine.scalar("input/count_rows", rows=guests) else 0
         engine.drop(guests)
         return taken
 
-    def _settle(self, guests: Relation) -> int:
+    def _settle(self, guests: Relation, by: dict[str, Any]) -> int:
         """Seat the guests that the classes can bear; how many."""
         engine, most = self.task.engine, Value(POWERS)
         holes = {"assigned": self.assigned, "guests": guests, "powers": self.powers, "most": most}
@@ -64,7 +84,7 @@ class Absorption:
         settled = engine.materialise("settled", "peel/settle_trials", margins=margins, powers=self.powers, most=most)
         taken = engine.materialise("taken", "peel/take_guests", guests=guests, settled=settled)
         holes = {"standing": self.standing, "settled": settled, "guests": guests, "margins": margins, "most": most}
-        renewed = engine.materialise("standing", "peel/renew_standing", **holes)
+        renewed = engine.materialise("standing", "peel/renew_standing", **holes, **by)
         engine.drop(trials, counts, margins, settled, self.standing)
         self.standing = renewed
         return self._seat(taken)
@@ -98,7 +118,7 @@ class Absorption:
 
     def drop(self) -> None:
         """Drop what is not the result."""
-        self.task.engine.drop(self.powers, self.standing)
+        self.task.engine.drop(self.powers, self.standing, self.costs)
 
     def _judged(self, members: Relation) -> tuple[Relation, Relation]:
         """The counts and margins of the classes of (row_id, class_no)."""

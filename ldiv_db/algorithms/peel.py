@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 from ldiv_db.algorithms.absorb import Absorption
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
@@ -27,11 +28,14 @@ BATCH, MOST_AT_ONCE = 4_000_000, 256
 #: A batch is tried again as long as it places one row in so many.
 LEAST_PART = 2_000
 #: By how many vectors rows that are left look for a class, and how often in the whole table.
-PLACES, LAST_ROUNDS = 32, 8
+PLACES, LAST_ROUNDS = 100, 8
+NO_LIMIT = 2**62
 
 
 class PeelOptions(Options):
-    """None so far."""
+    """What becomes of rows that are no good class of their own: they join others, or not where that costs more."""
+
+    residue: Literal["incorporate", "suppress"] = "incorporate"
 
 
 @dataclass
@@ -67,11 +71,15 @@ class Peeling:
         columns = {"vector": "BIGINT"} | {ladder.choice.name: "INTEGER" for ladder in self.ladders}
         rows = [(number, *vector) for number, vector in zip(numbers, vectors, strict=True)]
         loaded = engine.load("vectors", columns, rows)
-        spread = Value(2 ** (sum(ladder.places.bit_length() for ladder in self.ladders) + 1))
-        holes = {"rows": of or self.left, "vectors": loaded, "ladders": self.ladders, "spread": spread}
+        holes = {"rows": of or self.left, "vectors": loaded, "ladders": self.ladders, "spread": self.spread}
         keys = engine.materialise("keys", "peel/list_keys", **holes)
         engine.drop(loaded)
         return keys
+
+    @property
+    def spread(self) -> Value:
+        """More than any key."""
+        return Value(2 ** (sum(ladder.places.bit_length() for ladder in self.ladders) + 1))
 
     def _good(self, members: Relation, listed: Relation) -> Relation:
         """The listed classes of these members that violate nothing."""
@@ -136,17 +144,27 @@ class Peel(Algorithm):
 
     def _absorb(self, state: Peeling, vectors: Sequence[Vector]) -> None:
         """Have the rows that are left join classes, by some of the vectors, the last of which says nothing."""
-        absorption = Absorption(state.task, state.judge, state.grid, state.left, state.assigned, state.waiting)
-        chosen = vectors[:: max(1, len(vectors) // PLACES)]
-        for vector in [*chosen, *[vectors[-1]] * LAST_ROUNDS]:
-            if not absorption.waiting:
-                break
-            absorption.absorb(lambda rows, vector=vector: state.keys(range(1), [vector], rows))  # type: ignore[misc]
-        if absorption.waiting:
+        absorption = Absorption(
+            state.task,
+            state.judge,
+            state.grid,
+            state.left,
+            state.assigned,
+            state.waiting,
+            state.ladders,
+            vectors,
+            state.spread,
+            sum(ladder.full for ladder in state.ladders) if self.options.residue == "suppress" else NO_LIMIT,
+        )
+        last = len(vectors) - 1
+        for number in [*range(0, last, max(1, last // PLACES)), *[last] * LAST_ROUNDS]:
+            if absorption.waiting:
+                absorption.absorb(number, partial(state.keys, range(1), [vectors[number]]))
+        if absorption.waiting and self.options.residue == "incorporate":
             absorption.merge()
         absorption.drop()
-        state.assigned, state.waiting = absorption.assigned, 0
+        state.assigned, state.waiting = absorption.assigned, absorption.waiting
 
     def _search(self, state: Peeling, vectors: Sequence[Vector], left_over: int) -> dict[str, Any]:
         """What the result says of the work."""
-        return {"vectors": len(vectors), "steps": len(state.steps), "absorbed": left_over}
+        return {"vectors": len(vectors), "steps": len(state.steps), "absorbed": left_over - state.waiting}
