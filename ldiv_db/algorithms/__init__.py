@@ -2,8 +2,9 @@
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.algorithms.bsgi import Bsgi
+from ldiv_db.algorithms.mondrian import Mondrian
 from ldiv_db.algorithms.peel import Peel
 
-ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in (Bsgi, Peel)}
+ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in (Bsgi, Mondrian, Peel)}
 
 __all__ = ["ALGORITHMS", "Algorithm", "Plan", "Task"]
