@@ -4,7 +4,8 @@ from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.algorithms.bsgi import Bsgi
 from ldiv_db.algorithms.mondrian import Mondrian
 from ldiv_db.algorithms.peel import Peel
+from ldiv_db.algorithms.topdown import TopDown
 
-ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in (Bsgi, Mondrian, Peel)}
+ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in (Bsgi, Mondrian, Peel, TopDown)}
 
 __all__ = ["ALGORITHMS", "Algorithm", "Plan", "Task"]
