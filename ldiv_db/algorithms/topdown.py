@@ -22,8 +22,8 @@ from ldiv_db.algorithms.measures import Measure, drop_paths, measures_of
 from ldiv_db.templates import Relation, Value
 
 #: The most rows that may be given back to one node, and the numbers that are tried.
-MOST = 64
-SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)
+MOST = 2**14
+SIZES = tuple(sorted({*range(1, 9), *(round(8 * 1.25**power) for power in range(35))} - {0}))
 
 
 class TopDownOptions(Options):
@@ -132,7 +132,7 @@ class _Round:
             sensitive=sensitive,
             most=most,
         )
-        holes = {"rests": rests, "dirty": dirty, "recruits": recruits, "sizes": self.sizes, "most": most}
+        holes = {"rests": rests, "recruits": recruits, "sizes": self.sizes, "most": most}
         trials = engine.materialise("trials", "topdown/count_trials", **holes, sensitive=sensitive)
         margins = self.judge.margins(trials)
         holes = {"recruits": recruits, "margins": margins, "most": most}
