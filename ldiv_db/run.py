@@ -29,8 +29,9 @@ from ldiv_db.published import forms
 from ldiv_db.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
-from ldiv_db.requirements import Requirement
+from ldiv_db.requirements import Attribute, Requirement
 from ldiv_db.sensitive import read_attributes, resolve_all
+from ldiv_db.similarity import measure_similarity
 from ldiv_db.targets import Place, place_of
 from ldiv_db.templates import FileRelation, Relation, Statement
 
@@ -55,10 +56,17 @@ class Preparation:
     place: Place
     requirements: Mapping[str, Sequence[Requirement]]
     estimate: Estimate
+    attributes: Mapping[str, Attribute]
+    reason: str = ""
 
     @property
     def encoded(self) -> Encoded:
         return self.task.encoded
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why this algorithm runs, if the policy left that open."""
+        return [self.reason] if self.reason else []
 
 
 def run(
@@ -84,6 +92,7 @@ def run(
         plan = ready.algorithm.run(ready.task)
         recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy))
         loss = measure_recoding(engine, ready.encoded, recoding)
+        similarity = measure_similarity(engine, ready.encoded, plan.assigned, ready.attributes)
         if kl:
             loss = replace(loss, kl=_divergence(ready, recoding, Path(folder), listener, catalog))
         run_id = uuid.uuid4().hex
@@ -101,7 +110,8 @@ def run(
                 seconds=time.perf_counter() - start,
                 seed=ready.policy.seed,
                 versions=versions(),
-                notes=(*plan.notes, *ready.estimate.notes),
+                notes=(*ready.reasons, *plan.notes, *ready.estimate.notes),
+                similarity=similarity,
             )
 
         draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
@@ -168,10 +178,11 @@ def _prepared(
     progress = listener.on_progress if listener else Listener().on_progress
     every = [r for wanted in requirements.values() for r in wanted]
     task = Task(engine, encoded, every, policy.seed, progress, requirements)
+    algorithm, reason = algorithm.chosen(task)
     with explained(engine, encoded, requirements):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, place.folder)
-    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate)
+    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate, attributes, reason)
 
 
 def make_algorithm(policy: Policy) -> Algorithm:

@@ -72,6 +72,10 @@ class Algorithm(ABC):
             )
         return Problem(key, what_is_wrong(item))
 
+    def chosen(self, task: Task) -> tuple[Algorithm, str]:
+        """The algorithm that does the work, this one by default, and why, if there is anything to say."""
+        return self, ""
+
     @abstractmethod
     def check(self, task: Task) -> Feasibility:
         """Whether the task can be done, by counts alone; raises InfeasibleError with the numbers if it cannot."""

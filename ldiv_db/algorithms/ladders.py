@@ -92,9 +92,11 @@ def vectors_of(ladders: Sequence[Ladder], most: int = MOST_VECTORS) -> list[Vect
         if len(found) == most:
             break
     last = list(found[-1])
-    while any(rung < len(cost) - 1 for rung, cost in zip(last, costs, strict=True)):
-        steps = [(cost[rung + 1] - cost[rung], place)
-                 for place, (rung, cost) in enumerate(zip(last, costs, strict=True)) if rung < len(cost) - 1]  # fmt: skip
+    while steps := [
+        (cost[rung + 1] - cost[rung], place)
+        for place, (rung, cost) in enumerate(zip(last, costs, strict=True))
+        if rung < len(cost) - 1
+    ]:
         last[min(steps)[1]] += 1
         found.append(tuple(last))
     return found

@@ -89,9 +89,7 @@ class Mondrian(Algorithm):
         """The rows of nodes that go on, in sides where both are good, and the last number of a node."""
         engine, sensitive = task.engine, task.encoded.sensitive
         sides = self._sides(task, active, choices, widths)
-        counts = engine.materialise(
-            "counts", "local/count_classes", members=sides, rows=active, sensitive=sensitive
-        )
+        counts = engine.materialise("counts", "local/count_classes", members=sides, rows=active, sensitive=sensitive)
         margins = judge.margins(counts)
         splits = engine.materialise("splits", "mondrian/list_splits", margins=margins, last=Value(last))
         holes = {"axes": task.encoded.axes, "sensitive": sensitive}

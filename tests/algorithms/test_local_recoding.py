@@ -1,6 +1,7 @@
 """Top-down, Mondrian and peeling: every published class meets every requirement, on any table."""
 
 import itertools
+import json
 import random
 from collections import Counter
 from fractions import Fraction
@@ -132,7 +133,7 @@ def half_of(value, values):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_topdown_is_locally_minimal(con, seed):
+def test_topdown_is_locally_minimal(con, tmp_path, seed):
     """No class has a split along one quasi-identifier that leaves good children and a good rest, by brute force."""
     draw = random.Random(seed)
     rows = [(draw.choice("abcde"), draw.choice("abcde"), draw.randint(0, 9), draw.choice("xyz"), i) for i in range(40)]
@@ -145,13 +146,8 @@ def test_topdown_is_locally_minimal(con, seed):
         "algorithm": "topdown", "output": {"class_id": True},
         "quasi_identifiers": {"p": tree, "q": tree, "n": {"numeric": True}},
     }  # fmt: skip
-    import json
-    import tempfile
-    from pathlib import Path
-
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "tree.json").write_text(json.dumps(TREE))
-        ldiv_db.run(con, policy, folder=folder)
+    (tmp_path / "tree.json").write_text(json.dumps(TREE))
+    ldiv_db.run(con, policy, folder=tmp_path)
     by_id = {row[4]: row for row in rows}
     classes = {}
     for class_id, rid in con.execute("SELECT class_id, rid FROM out").fetchall():
@@ -215,3 +211,25 @@ def test_rows_that_nobody_takes_are_merged_or_left_out(con):
     assert result.loss.rows_published == 10
     values = oracle.group(con.execute("SELECT age, s FROM out").fetchall())
     assert all(Fraction(Counter(found).most_common(1)[0][1], len(found)) <= Fraction(1, 2) for found in values.values())
+
+
+def test_auto_says_what_it_chose_and_why(con):
+    policy = simple(con, "auto", [{"distinct": 2}])
+    listed = ldiv_db.run(con, policy)
+    assert listed.algorithm == "topdown" and "topdown: it loses least" in listed.notes[0]
+    assert con.execute("SELECT algorithm FROM ldiv.run").fetchall() == [("topdown",)]
+    again = ldiv_db.run(con, policy | {"require": [{"unique_distinct": 2}], "target": "two"})
+    assert again.algorithm == "bsgi" and "unique_distinct" in again.notes[0]
+
+
+def test_the_result_counts_rows_open_to_the_similarity_attack(con):
+    """Values that differ but are all of one category tell that category; weights make classes of several."""
+    rows = [(i // 4, "abcd"[i % 4] if i < 16 else "ab"[i % 2]) for i in range(32)]
+    tables.fill(con, "t", {"age": "INTEGER", "s": "VARCHAR"}, rows)
+    policy = {"source": "t", "target": {"table": "out", "if_exists": "replace"}, "algorithm": "topdown",
+              "quasi_identifiers": {"age": {"numeric": True}},
+              "sensitive": {"s": {"categories": [["a", "b"], ["c", "d"]]}}}  # fmt: skip
+    plain = ldiv_db.run(con, policy | {"require": [{"distinct": 2}]}).similarity[0]
+    assert (plain.rows_before, plain.rows_after) == (16, 16)
+    weighed = ldiv_db.run(con, policy | {"require": [{"entropy_alpha": {"l": 1.5, "alpha": 1}}]}).similarity[0]
+    assert (weighed.rows_before, weighed.rows_after) == (16, 0)
