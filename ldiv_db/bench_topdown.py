@@ -2,10 +2,10 @@
 
 All 45,222 rows of Adult without missing values, seven quasi-identifiers, and a made-up Health Condition: 8 values in 4
 categories, drawn by a seed, weighted by sensitivity with beta = 2. Figure 4 is seconds against rows, l and the number
-of quasi-identifiers, Figure 5 is DM, CAVG and KL against l, and then come the rows open to the similarity attack. Entropy
+of quasi-identifiers, Figure 5 is DM, CAVG and KL against l; then come the rows open to the similarity attack. Entropy
 and recursion count the four categories, so that they end where four categories cannot be more diverse. Four different
-values never are of one category of two: the paper's 1,570 rows open to the attack under 4-diversity cannot be; under
-2-diversity there are some.
+values are never of one category of two: the 1,570 rows that the paper found open to the attack under 4-diversity
+cannot be; under 2-diversity there are some.
 """
 
 from __future__ import annotations

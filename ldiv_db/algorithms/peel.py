@@ -27,8 +27,9 @@ from ldiv_db.templates import Identifier, Relation, Value
 BATCH, MOST_AT_ONCE = 4_000_000, 256
 #: A batch is tried again as long as it places one row in so many.
 LEAST_PART = 2_000
-#: By how many vectors rows that are left look for a class, and how often in the whole table.
-PLACES, LAST_ROUNDS = 100, 8
+#: By how many vectors rows that are left look for a class, at most, and of how many rows one; how often anywhere.
+PLACES, ROWS_A_PLACE, LAST_ROUNDS = 100, 200, 8
+#: More than any class can lose.
 NO_LIMIT = 2**62
 
 
@@ -157,7 +158,8 @@ class Peel(Algorithm):
             sum(ladder.full for ladder in state.ladders) if self.options.residue == "suppress" else NO_LIMIT,
         )
         last = len(vectors) - 1
-        for number in [*range(0, last, max(1, last // PLACES)), *[last] * LAST_ROUNDS]:
+        places = max(1, min(PLACES, 8 + state.task.encoded.row_count // ROWS_A_PLACE))
+        for number in [*range(0, last, max(1, last // places)), *[last] * LAST_ROUNDS]:
             if absorption.waiting:
                 absorption.absorb(number, partial(state.keys, range(1), [vectors[number]]))
         if absorption.waiting and self.options.residue == "incorporate":
