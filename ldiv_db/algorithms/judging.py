@@ -44,37 +44,40 @@ class Judge:
 
         `counts` is (class_no, the code of each sensitive attribute, rows).
         """
-        margins = self._engine.load("margins", {"class_no": "BIGINT", "margin": "DOUBLE"}, [])
+        made: list[Relation] = []
         for axis, requirements in self._wanted:
             plain = [r for r in requirements if not (r.others_known and len(self._axes) > 1)]
-            self._measure(counts, axis, plain, margins)
+            made += self._measure(counts, axis, plain)
             refined = [r for r in requirements if r not in plain]
             if refined:
-                self._measure_refined(counts, axis, refined, margins)
-        worst = self._engine.materialise("worst", "local/take_worst", margins=margins)
-        self._engine.drop(margins)
+                made += self._measure_refined(counts, axis, refined)
+        if len(made) == 1:
+            return made[0]
+        worst = self._engine.materialise("worst", "local/take_worst", margins=made)
+        self._engine.drop(*made)
         return worst
 
     def _measure_refined(
-        self, counts: Relation, axis: SensitiveAxis, requirements: Sequence[Requirement], margins: Relation
-    ) -> None:
-        """Measure the requirements that must hold even for those who know the other sensitive attributes."""
+        self, counts: Relation, axis: SensitiveAxis, requirements: Sequence[Requirement]
+    ) -> list[Relation]:
+        """The margins of requirements that must hold even for those who know the other sensitive attributes."""
         known = [other for other in self._axes if other is not axis]
         refined = self._engine.materialise("refined", "local/refine_counts", counts=counts, key=axis.code, known=known)
-        self._measure(refined, axis, requirements, margins, refined)
+        made = self._measure(refined, axis, requirements, refined)
         self._engine.drop(refined)
+        return made
 
     def _measure(
         self,
         counts: Relation,
         axis: SensitiveAxis,
         requirements: Sequence[Requirement],
-        margins: Relation,
         refined: Relation | None = None,
-    ) -> None:
+    ) -> list[Relation]:
+        """The margins of the classes, one TEMP table a requirement."""
         if not requirements:
-            return
-        engine = self._engine
+            return []
+        engine, made = self._engine, []
         histogram = engine.materialise(
             "histogram",
             "local/list_histogram",
@@ -88,10 +91,11 @@ class Judge:
         for requirement in requirements:
             measures = requirement.measure(engine, classes)
             holes = {"measures": measures, "refined": refined or measures, "is_refined": refined is not None}
-            engine.insert(margins, "local/list_margins", **holes)
+            made.append(engine.materialise("margins", "local/list_margins", **holes))
             engine.drop(measures)
         classes.drop()
         engine.drop(histogram)
+        return made
 
 
 def least_rows(requirement: Requirement) -> int:

@@ -28,6 +28,12 @@ REQUIREMENTS = [
 ]  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def one_thread(con):
+    """Small tables are done sooner by one."""
+    con.execute("SET threads = 1")
+
+
 def prepared(seed, way, largest=28):
     """A random case under random monotone requirements."""
     draw = random.Random(seed)
@@ -53,7 +59,7 @@ def released(case, con, folder):
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way.values()))
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_every_class_meets_every_requirement(con, tmp_path, seed, way):
     case = prepared(100 + seed * 7 + WAYS.index(way), way)
     case.place(con, tmp_path)
@@ -132,7 +138,7 @@ def half_of(value, values):
     return None if low == high else int(value > (low + high) // 2)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_topdown_is_locally_minimal(con, tmp_path, seed):
     """No class has a split along one quasi-identifier that leaves good children and a good rest, by brute force."""
     draw = random.Random(seed)
