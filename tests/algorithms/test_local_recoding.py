@@ -13,6 +13,8 @@ import tables
 
 import ldiv_db
 from ldiv_db.errors import InfeasibleError, PolicyError
+from ldiv_db.preview import describe_plan
+from ldiv_db.run import plan
 
 WAYS = [
     {"name": "topdown"},
@@ -239,3 +241,11 @@ def test_the_result_counts_rows_open_to_the_similarity_attack(con):
     assert (plain.rows_before, plain.rows_after) == (16, 16)
     weighed = ldiv_db.run(con, policy | {"require": [{"entropy_alpha": {"l": 1.5, "alpha": 1}}]}).similarity[0]
     assert (weighed.rows_before, weighed.rows_after) == (16, 0)
+
+
+def test_a_plan_shows_weights_and_the_algorithm_chosen(con):
+    policy = simple(con, "auto", [{"distinct_alpha": {"l": 2, "alpha": 1}, "sensitive": "s"}])
+    policy["sensitive"] = {"s": {"categories": [["a"], ["b"], ["c"]], "weights": {"sensitivity": 2}}, "u": {}}
+    document = describe_plan(plan(con, policy))
+    assert document["algorithm"] == "topdown" and "topdown" in document["notes"][0]
+    assert document["requirements"][0]["parameters"]["weights"] == [0, 0.8, 1]
