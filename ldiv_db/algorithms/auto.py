@@ -1,9 +1,9 @@
 """Auto: the algorithm that suits the requirements, and why.
 
 Requirements that are not monotone, and individuals whose rows must stay apart, are for BSGI alone. Where shares are
-what makes classes large, its classes of different values are the smallest that will do, and lost least. All others go
-to the top-down specialisation, which lost least of all under every other requirement that was measured (README), or,
-from so many rows on that it would need much memory, to Mondrian.
+what makes classes large, its classes of different values are the smallest that will do, and lost least. From so many
+rows on that others would need much memory or time Mondrian is taken. Peeling lost least under k-anonymity alone, the
+top-down specialisation under every other requirement that was measured (README).
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import math
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.bsgi import Bsgi, class_size
 from ldiv_db.algorithms.mondrian import Mondrian
+from ldiv_db.algorithms.peel import Peel
 from ldiv_db.algorithms.topdown import TopDown
 from ldiv_db.errors import InfeasibleError, PolicyError
-from ldiv_db.requirements import AlphaK, FrequencyL, Requirement, Threshold
+from ldiv_db.requirements import AlphaK, FrequencyL, KAnonymity, Requirement, Threshold
 
 #: From so many rows on Mondrian is chosen.
 MANY_ROWS = 5_000_000
@@ -43,6 +44,8 @@ class Auto(Algorithm):
             return Bsgi({}), "algorithm bsgi: shares are bounded, and fewest rows do that if all their values differ"
         if task.encoded.row_count >= MANY_ROWS:
             return Mondrian({}), f"algorithm mondrian: it is the fastest from {MANY_ROWS:,} rows on"
+        if all(isinstance(requirement, KAnonymity) for requirement in task.requirements):
+            return Peel({}), "algorithm peel: it loses least where rows alone are counted"
         return TopDown({}), "algorithm topdown: it loses least under requirements that larger classes keep"
 
     def check(self, task: Task) -> Feasibility:

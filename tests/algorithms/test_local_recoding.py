@@ -235,7 +235,8 @@ def test_auto_says_what_it_chose_and_why(con):
     [
         ([{"frequency": 3}], "bsgi"), ([{"frequency": 2}], "topdown"), ([{"frequency": 3}, {"k": 4}], "topdown"),
         ([{"threshold": 0.4}, {"distinct": 3}], "bsgi"), ([{"alpha_k": {"alpha": 0.4, "k": 4}}], "topdown"),
-        ([{"entropy": 2}, {"t_closeness": 1}], "topdown"),
+        ([{"entropy": 2}, {"t_closeness": 1}], "topdown"), ([{"k": 3}], "peel"),
+        ([{"k": 3}, {"distinct": 2}], "topdown"),
     ],
 )  # fmt: skip
 def test_auto_takes_bsgi_where_shares_make_classes_large(con, require, chosen):
