@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -76,7 +76,7 @@ def run(
     start = time.perf_counter()
     with _engine(connection, listener, catalog) as engine, _prepared(engine, policy, folder, listener) as ready:
         plan = ready.algorithm.run(ready.task)
-        recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy))
+        recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy), plan.classes, plan.blanked)
         loss = measure_recoding(engine, ready.encoded, recoding)
         run_id = uuid.uuid4().hex
 
@@ -134,6 +134,7 @@ def _prepared(
     """The policy checked against the source, and the source encoded; raises before any work if it cannot be met."""
     policy = parse_policy(policy)
     algorithm = make_algorithm(policy)
+    _refuse_sets(policy, algorithm)
     source = resolve_source(engine, policy.source, Path(folder))
     columns = columns_of(engine, source)
     check_columns(policy, columns)
@@ -147,7 +148,7 @@ def _prepared(
         refuse_unlisted(engine, axis.column.name, requirements[axis.column.name], axis.dictionary)
     progress = listener.on_progress if listener else Listener().on_progress
     task = Task(engine, encoded, [r for wanted in requirements.values() for r in wanted], policy.seed, progress)
-    with explained(engine, encoded, requirements):
+    with nullcontext() if algorithm.says_why else explained(engine, encoded, requirements):
         feasible = algorithm.check(task)
     yield Preparation(policy, algorithm, task, feasible, place, requirements)
 
@@ -159,6 +160,12 @@ def make_algorithm(policy: Policy) -> Algorithm:
         hint = nearest(policy.algorithm.name, ALGORITHMS)
         raise PolicyError([Problem("algorithm.name", f"no algorithm {policy.algorithm.name!r}", hint)])
     return kind(policy.algorithm.options)
+
+
+def _refuse_sets(policy: Policy, algorithm: Algorithm) -> None:
+    """Raise PolicyError for `recode: set` where the algorithm says itself what is published."""
+    if algorithm.recodes_globally and "set" in forms(policy).values():
+        raise PolicyError([Problem("recode", f"{algorithm.name} publishes the labels of its cut, not sets")])
 
 
 def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source") -> Relation | FileRelation:

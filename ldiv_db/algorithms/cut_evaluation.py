@@ -1,0 +1,183 @@
+"""Costs and bounds of cuts, many at a time: a few statements over the partitions of a batch of search nodes.
+
+A node is a cut with its open values. For each node a batch gives the cost of the cut and a lower bound on all cuts
+of the node's subtree, and the same for the cut with each of its open values specialised, and the bound with
+each of them locked. A partition of the node's most specific cut lies in one partition of its cut, and still does so
+when a value is specialised or locked; so everything follows from one table of the former, whose rows are few
+where much is locked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ldiv_db.algorithms.cut_problem import CutProblem
+from ldiv_db.algorithms.cut_trees import CutValue
+from ldiv_db.templates import Identifier, Relation
+
+#: A cut: the values of all quasi-identifiers.
+Cut = frozenset[CutValue]
+_MARKED = {"node_no": "INTEGER", "axis": "INTEGER", "value": "INTEGER", "open": "INTEGER"}
+#: How a value of a cut is marked: it stays; one step further is asked for; its whole subtree is open.
+LOCKED, NEXT, OPEN = 0, 1, 2
+#: The cost of a cut that is not allowed, and the bound of a subtree without any that is.
+FORBIDDEN = 2**62
+
+
+ROWS = Identifier("n")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A cut by its values, open and locked, and a lower bound on the cuts of its subtree."""
+
+    open: frozenset[CutValue]
+    locked: frozenset[CutValue]
+    bound: int = 0
+
+    @property
+    def cut(self) -> Cut:
+        return self.open | self.locked
+
+
+@dataclass
+class Probe:
+    """What is known of a node: the cost of its cut and its bound, and by open value what its two ways on have.
+
+    `costs` and `specialised` are cost and bound of the cut with the value specialised, `locked` is the bound of the
+    node with the value locked.
+    """
+
+    cost: int = 0
+    bound: int = 0
+    costs: dict[CutValue, int] = field(default_factory=dict)
+    specialised: dict[CutValue, int] = field(default_factory=dict)
+    locked: dict[CutValue, int] = field(default_factory=dict)
+
+
+class Evaluator:
+    """Evaluates batches of nodes of one problem; `evaluated` counts the cuts whose cost was computed."""
+
+    def __init__(self, problem: CutProblem):
+        self.problem = problem
+        self.evaluated = 0
+        cost = problem.cost
+        self._counts = [*(tally.column for tally in problem.tallies), ROWS]
+        self._costs = {
+            "labels": problem.labels,
+            "values": problem.values,
+            "unit": problem.unit,
+            "metric": cost.metric,
+            "scheme": cost.scheme,
+        }
+        self._shape = {"axes": problem.axes, "words": problem.words}
+
+    def probe(self, nodes: Sequence[Node], bounds: bool = True) -> list[Probe]:
+        """What is known of each node; without `bounds` costs alone are right, and cheaper."""
+        places = self._place(nodes, OPEN if bounds else NEXT)
+        groups = self._group(places)
+        parts = self._judge(groups, places)
+        engine = self.problem.task.engine
+        locked = engine.rows(
+            "cuts/sum_locked",
+            groups=groups,
+            parts=parts,
+            places=places,
+            both=self.problem.cost.both,
+            **self._shape,
+            **self._costs,
+        )
+        ahead = engine.rows("cuts/sum_specialised", parts=parts, **self._costs)
+        engine.drop(places, groups, parts)
+        found = _assemble(nodes, locked, ahead, self.problem.cost.scheme == "none")
+        self.evaluated += sum(1 + len(probe.costs) for probe in found)
+        return found
+
+    def partitions(self, node: Node) -> tuple[Relation, Relation]:
+        """Where every code is in the node's cut, and the partitions of the cut (axis 0) with what is suppressed.
+
+        There `kept` is the size of the l-eligible core if the scheme keeps that.
+        """
+        places = self._place([node], LOCKED)
+        groups = self._group(places)
+        parts = self._judge(groups, places)
+        self.problem.task.engine.drop(groups)
+        return places, parts
+
+    def _place(self, nodes: Sequence[Node], mark: int) -> Relation:
+        """Where every code is in the nodes' cuts."""
+        engine, problem = self.problem.task.engine, self.problem
+        marks = [
+            (number, *value, mark if value in node.open else LOCKED)
+            for number, node in enumerate(nodes)
+            for value in sorted(node.cut)
+        ]
+        marked = engine.load("marked", _MARKED, marks)
+        places = engine.materialise("places", "cuts/place_codes", marked=marked, paths=problem.paths)
+        engine.drop(marked)
+        return places
+
+    def _group(self, places: Relation) -> Relation:
+        """The partitions of the nodes' most specific cuts."""
+        engine, cells = self.problem.task.engine, self.problem.cells
+        return engine.materialise(
+            "groups", "cuts/group_cells", cells=cells, places=places, counts=self._counts, **self._shape
+        )
+
+    def _judge(self, groups: Relation, places: Relation) -> Relation:
+        """The partitions of the nodes' cuts and of those one value further, each with what its scheme suppresses."""
+        engine, problem, cost = self.problem.task.engine, self.problem, self.problem.cost
+        counted = engine.materialise(
+            "counted",
+            "cuts/count_parts",
+            groups=groups,
+            places=places,
+            counts=self._counts,
+            labels=problem.labels,
+            values=problem.values,
+            metric=cost.metric,
+            both=cost.both,
+            **self._shape,
+        )
+        holes: dict[str, Any] = {"values": problem.values, "unit": problem.common}
+        parts = engine.materialise("parts", "cuts/judge_parts", parts=counted, scheme=cost.scheme, **holes)
+        engine.drop(counted)
+        while cost.scheme == "vioRec" and engine.scalar("cuts/count_loose", parts=parts):
+            shrunk = engine.materialise("parts", "cuts/shrink_parts", parts=parts, columns=self._columns(), **holes)
+            engine.drop(parts)
+            parts = shrunk
+        return parts
+
+    def _columns(self) -> list[Identifier]:
+        """The columns of partitions that stay as they are."""
+        best = [value.best for value in self.problem.values] if self.problem.cost.both else []
+        others = [Identifier(name) for name in ("p_loss", "finest", "dearest", "uniform", "broken")]
+        return [*(word.p for word in self.problem.words), *self._counts, *best, *others]
+
+
+def _assemble(
+    nodes: Sequence[Node], locked: Iterable[tuple[int, ...]], ahead: Iterable[tuple[int, ...]], strict: bool
+) -> list[Probe]:
+    """The probes of the sums over partitions: `locked` of those that have an open value, `ahead` of all, and split.
+
+    A specialised value replaces its partitions, a locked one changes their bounds; the others stay. Where nothing is
+    suppressed (`strict`) a violated partition forbids the cut, and with it all that are more specific.
+    """
+    before = {(number, axis, value): sums for number, axis, value, *sums in locked}
+    after = {(number, axis, value): sums for number, axis, value, *sums in ahead}
+    probes = []
+    for number, node in enumerate(nodes):
+        cost, bound, broken = after[number, 0, 0]
+        forbidden = strict and broken > 0
+        probe = Probe(FORBIDDEN, FORBIDDEN) if forbidden else Probe(cost, bound)
+        for value in node.open:
+            was = before.get((number, *value), (0, 0, 0, 0))
+            new = after.get((number, *value), (0, 0, 0))
+            worse = strict and broken - was[3] + new[2] > 0
+            probe.costs[value] = FORBIDDEN if worse else cost - was[0] + new[0]
+            probe.specialised[value] = FORBIDDEN if worse else bound - was[1] + new[1]
+            probe.locked[value] = FORBIDDEN if forbidden else bound - was[1] + was[2]
+        probes.append(probe)
+    return probes

@@ -1,0 +1,179 @@
+"""l+-Optimize: the provably best cut, by branch and bound over the cut enumeration tree (Liu & Wang, 2010).
+
+A node of the search is a cut whose values are open or locked; its subtree has all cuts that specialise open values.
+On an open value v the subtree parts in two: cuts that specialise v, and cuts that have it. These are the paper's child
+i and its node with v locked "on backtracking", so every cut is visited once, whatever the order of values (Theorem 1).
+Both ways are bounded for all open values of a node at once. Where one way's bound reaches the best cost, the other is
+taken without branching; a node on one of whose values both do is done. Otherwise it branches on the value whose weaker
+way is bounded highest.
+
+All bounds are those of `sql/macros/cut_costs.j2`: Theorems 4 to 6, Corollary 7, homogeneous partitions exactly.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ldiv_db import interrupts
+from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Cut, Evaluator, Node, Probe
+from ldiv_db.algorithms.cut_trees import CutTree, CutValue
+
+#: Nodes that are evaluated together.
+BATCH = 16
+
+
+@dataclass
+class Best:
+    """The `most` best cuts seen, each with its cost."""
+
+    most: int = 1
+    costs: dict[Cut, int] = field(default_factory=dict)
+
+    @property
+    def limit(self) -> int:
+        """What a cut's cost must be below to be among the best."""
+        return max(self.costs.values()) if len(self.costs) >= self.most else FORBIDDEN
+
+    def offer(self, cut: Cut, cost: int) -> bool:
+        """Take the cut if it is among the best; of equal costs the first stays."""
+        if cost >= self.limit or cut in self.costs:
+            return False
+        self.costs[cut] = cost
+        if len(self.costs) > self.most:
+            del self.costs[max(reversed(list(self.costs)), key=self.costs.__getitem__)]
+        return True
+
+    def ranked(self) -> list[tuple[Cut, int]]:
+        """The best cuts, cheapest first."""
+        return sorted(self.costs.items(), key=lambda item: item[1])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the search ended: `bound` is the least that a cut it has not seen can cost, at most the best cost."""
+
+    visited: int
+    proved: bool
+    bound: int
+
+
+class Search:
+    """The search over one problem's cuts; without `prune` it visits every cut, which only a small problem allows."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        trees: Iterable[CutTree],
+        best: Best,
+        prune: bool = True,
+        deadline: float | None = None,
+        progress: Callable[[int, int], None] = lambda visited, bound: None,
+    ):
+        self._evaluator = evaluator
+        self._trees = {tree.number: tree for tree in trees}
+        self._best = best
+        self._prune = prune
+        self._deadline = deadline
+        self._progress = progress
+        self._stack: list[Node] = []
+        self.visited = 0
+
+    def root(self) -> Node:
+        """All cuts: the most general one with everything open."""
+        return opened(self._trees, (tree.root for tree in self._trees.values()))
+
+    def run(self, start: Callable[[], None] = lambda: None) -> Outcome:
+        """Search everything, or until the deadline or Ctrl-C, after `start` has offered what it found quickly."""
+        self._stack = [self.root()]
+        self.visited = 1
+        batch: list[Node] = []
+        try:
+            start()
+            while self._stack and not self._late():
+                batch = [node for node in self._take() if self._alive(node.bound)]
+                self._expand(batch)
+                batch = []
+                self._progress(self.visited, self._bound(batch))
+        except KeyboardInterrupt:
+            interrupts.check()  # it has been heard: what follows is not to be stopped by it again
+        left = [node for node in [*self._stack, *batch] if self._alive(node.bound)]
+        return Outcome(self.visited, not left, self._bound(left))
+
+    def _late(self) -> bool:
+        return self._deadline is not None and time.monotonic() >= self._deadline
+
+    def _bound(self, left: Iterable[Node]) -> int:
+        return min([self._best.limit, *(node.bound for node in left)])
+
+    def _take(self) -> list[Node]:
+        """The nodes to be evaluated next: the latest, so that the search is depth first."""
+        taken, self._stack = self._stack[-BATCH:], self._stack[:-BATCH]
+        return taken
+
+    def _alive(self, bound: int) -> bool:
+        return not self._prune or bound < self._best.limit
+
+    def _expand(self, nodes: list[Node]) -> None:
+        """Evaluate the nodes and put what remains to be searched of them on the stack, the most promising last."""
+        if not nodes:
+            return
+        probes = self._evaluator.probe(nodes)
+        for node, probe in zip(nodes, probes, strict=True):
+            self._best.offer(node.cut, probe.cost)
+            for value, cost in probe.costs.items():
+                if cost < self._best.limit:
+                    self._best.offer(self._specialise(node, value, 0).cut, cost)
+        for node, probe in zip(nodes, probes, strict=True):
+            if node.open and self._alive(probe.bound):
+                self._stack += self._branches(node, probe)
+
+    def _branches(self, node: Node, probe: Probe) -> list[Node]:
+        """The parts of a node's subtree that remain to be searched, the most promising last."""
+        if self._prune:
+            kept = {v for v in node.open if not self._alive(probe.specialised[v])}
+            gone = {v for v in node.open if not self._alive(probe.locked[v])}
+            if kept & gone:
+                return []
+            if kept or gone:
+                return [self._forced(node, probe, kept, gone)]
+        value = max(
+            node.open,
+            key=lambda v: (min(probe.specialised[v], probe.locked[v]), probe.specialised[v] + probe.locked[v], v),
+        )
+        branches = [
+            self._lock(node, value, max(node.bound, probe.locked[value])),
+            self._specialise(node, value, max(node.bound, probe.specialised[value])),
+        ]
+        self.visited += 1
+        return sorted(branches, key=lambda branch: branch.bound, reverse=True)
+
+    def _forced(self, node: Node, probe: Probe, kept: set[CutValue], gone: set[CutValue]) -> Node:
+        """The node with all values locked that may not be specialised, and those specialised that may not be kept."""
+        bounds = [probe.locked[v] for v in kept] + [probe.specialised[v] for v in gone]
+        for value in kept:
+            node = self._lock(node, value, max(node.bound, *bounds))
+        for value in gone:
+            node = self._specialise(node, value, max(node.bound, *bounds))
+            self.visited += 1
+        return node
+
+    def _lock(self, node: Node, value: CutValue, bound: int) -> Node:
+        return Node(node.open - {value}, node.locked | {value}, bound)
+
+    def _specialise(self, node: Node, value: CutValue, bound: int) -> Node:
+        return specialise(self._trees, node, value, bound)
+
+
+def specialise(trees: dict[int, CutTree], node: Node, value: CutValue, bound: int = 0) -> Node:
+    """The node with an open value replaced by its children, which are open unless they are leaves."""
+    found = opened(trees, trees[value[0]].specialised(value), node.locked, bound)
+    return Node(found.open | (node.open - {value}), found.locked, bound)
+
+
+def opened(trees: dict[int, CutTree], values: Iterable[CutValue], locked: Cut = frozenset(), bound: int = 0) -> Node:
+    """The node of some values, open where they have children, and of locked ones."""
+    values = list(values)
+    inner = frozenset(value for value in values if trees[value[0]].children[value[1]])
+    return Node(inner, locked | (frozenset(values) - inner), bound)
