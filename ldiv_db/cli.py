@@ -10,6 +10,7 @@ import typer
 
 from ldiv_db import bench, migrate, report
 from ldiv_db.cli_bench_audit import bench_audit_command
+from ldiv_db.cli_bench_cuts import bench_cuts_command
 from ldiv_db.cli_check import check_command
 from ldiv_db.cli_profile import profile_command
 from ldiv_db.cli_taxonomy import taxonomy_app
@@ -205,6 +206,7 @@ def bench_group() -> None:
 
 
 bench_app.command("audit")(bench_audit_command)
+bench_app.command("cuts")(bench_cuts_command)
 
 
 @bench_app.command("bsgi")

@@ -9,7 +9,7 @@ where much is locked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,8 @@ _MARKED = {"node_no": "INTEGER", "axis": "INTEGER", "value": "INTEGER", "open": 
 LOCKED, NEXT, OPEN = 0, 1, 2
 #: The cost of a cut that is not allowed, and the bound of a subtree without any that is.
 FORBIDDEN = 2**62
+#: Cuts whose exact costs are worked out together.
+_EXACT = 8
 
 
 ROWS = Identifier("n")
@@ -40,6 +42,32 @@ class Node:
     @property
     def cut(self) -> Cut:
         return self.open | self.locked
+
+
+@dataclass
+class Best:
+    """The `most` best cuts seen, each with its cost."""
+
+    most: int = 1
+    costs: dict[Cut, int] = field(default_factory=dict)
+
+    @property
+    def limit(self) -> int:
+        """What a cut's cost must be below to be among the best."""
+        return max(self.costs.values()) if len(self.costs) >= self.most else FORBIDDEN
+
+    def offer(self, cut: Cut, cost: int) -> bool:
+        """Take the cut if it is among the best; of equal costs the first stays."""
+        if cost >= self.limit or cut in self.costs:
+            return False
+        self.costs[cut] = cost
+        if len(self.costs) > self.most:
+            del self.costs[max(reversed(list(self.costs)), key=self.costs.__getitem__)]
+        return True
+
+    def ranked(self) -> list[tuple[Cut, int]]:
+        """The best cuts, cheapest first."""
+        return sorted(self.costs.items(), key=lambda item: item[1])
 
 
 @dataclass
@@ -75,10 +103,13 @@ class Evaluator:
         self._shape = {"axes": problem.axes, "words": problem.words}
 
     def probe(self, nodes: Sequence[Node], bounds: bool = True) -> list[Probe]:
-        """What is known of each node; without `bounds` costs alone are right, and cheaper."""
+        """What is known of each node; without `bounds` costs alone are right, and cheaper.
+
+        Where the scheme keeps the l-eligible core a cost is a lower bound on it, near and soon made exact by `costs`.
+        """
         places = self._place(nodes, OPEN if bounds else NEXT)
         groups = self._group(places)
-        parts = self._judge(groups, places)
+        parts = self._judge(groups, places, exact=False)
         engine = self.problem.task.engine
         locked = engine.rows(
             "cuts/sum_locked",
@@ -95,6 +126,33 @@ class Evaluator:
         self.evaluated += sum(1 + len(probe.costs) for probe in found)
         return found
 
+    def costs(self, cuts: Sequence[Cut]) -> list[int]:
+        """The exact cost of each cut."""
+        nodes = [Node(frozenset(), cut) for cut in cuts]
+        places = self._place(nodes, LOCKED)
+        groups = self._group(places)
+        parts = self._judge(groups, places, exact=True)
+        engine = self.problem.task.engine
+        found = {row[0]: row for row in engine.rows("cuts/sum_specialised", parts=parts, **self._costs)}
+        engine.drop(places, groups, parts)
+        strict = self.problem.cost.scheme == "none"
+        return [FORBIDDEN if strict and found[number][5] else found[number][3] for number in range(len(nodes))]
+
+    def offer(self, best: Best, candidates: Mapping[Cut, int]) -> None:
+        """Offer the cuts to `best`, with the cost that `probe` gave, made exact where that is only a lower bound."""
+        offers = ((cost, place, cut) for place, (cut, cost) in enumerate(candidates.items()))
+        hopeful = sorted(offer for offer in offers if offer[0] < best.limit)
+        if self.problem.cost.scheme != "vioRec":
+            for cost, _, cut in hopeful:
+                best.offer(cut, cost)
+            return
+        while hopeful:
+            batch, hopeful = hopeful[:_EXACT], hopeful[_EXACT:]
+            cuts = [cut for _, _, cut in batch]
+            for cut, cost in zip(cuts, self.costs(cuts), strict=True):
+                best.offer(cut, cost)
+            hopeful = [item for item in hopeful if item[0] < best.limit]
+
     def partitions(self, node: Node) -> tuple[Relation, Relation]:
         """Where every code is in the node's cut, and the partitions of the cut (axis 0) with what is suppressed.
 
@@ -102,7 +160,7 @@ class Evaluator:
         """
         places = self._place([node], LOCKED)
         groups = self._group(places)
-        parts = self._judge(groups, places)
+        parts = self._judge(groups, places, exact=True)
         self.problem.task.engine.drop(groups)
         return places, parts
 
@@ -126,8 +184,11 @@ class Evaluator:
             "groups", "cuts/group_cells", cells=cells, places=places, counts=self._counts, **self._shape
         )
 
-    def _judge(self, groups: Relation, places: Relation) -> Relation:
-        """The partitions of the nodes' cuts and of those one value further, each with what its scheme suppresses."""
+    def _judge(self, groups: Relation, places: Relation, exact: bool) -> Relation:
+        """The partitions of the nodes' cuts and of those one value further, each with what its scheme suppresses.
+
+        Unless it is to be `exact`, the l-eligible core is taken to be as large as two steps towards it allow.
+        """
         engine, problem, cost = self.problem.task.engine, self.problem, self.problem.cost
         counted = engine.materialise(
             "counted",
@@ -144,7 +205,7 @@ class Evaluator:
         holes: dict[str, Any] = {"values": problem.values, "unit": problem.common}
         parts = engine.materialise("parts", "cuts/judge_parts", parts=counted, scheme=cost.scheme, **holes)
         engine.drop(counted)
-        while cost.scheme == "vioRec" and engine.scalar("cuts/count_loose", parts=parts):
+        while exact and cost.scheme == "vioRec" and engine.scalar("cuts/count_loose", parts=parts):
             shrunk = engine.materialise("parts", "cuts/shrink_parts", parts=parts, columns=self._columns(), **holes)
             engine.drop(parts)
             parts = shrunk

@@ -13,41 +13,15 @@ All bounds are those of `sql/macros/cut_costs.j2`: Theorems 4 to 6, Corollary 7,
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from ldiv_db import interrupts
-from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Cut, Evaluator, Node, Probe
+from ldiv_db.algorithms.cut_evaluation import Best, Cut, Evaluator, Node, Probe
 from ldiv_db.algorithms.cut_trees import CutTree, CutValue
 
 #: Nodes that are evaluated together.
 BATCH = 16
-
-
-@dataclass
-class Best:
-    """The `most` best cuts seen, each with its cost."""
-
-    most: int = 1
-    costs: dict[Cut, int] = field(default_factory=dict)
-
-    @property
-    def limit(self) -> int:
-        """What a cut's cost must be below to be among the best."""
-        return max(self.costs.values()) if len(self.costs) >= self.most else FORBIDDEN
-
-    def offer(self, cut: Cut, cost: int) -> bool:
-        """Take the cut if it is among the best; of equal costs the first stays."""
-        if cost >= self.limit or cut in self.costs:
-            return False
-        self.costs[cut] = cost
-        if len(self.costs) > self.most:
-            del self.costs[max(reversed(list(self.costs)), key=self.costs.__getitem__)]
-        return True
-
-    def ranked(self) -> list[tuple[Cut, int]]:
-        """The best cuts, cheapest first."""
-        return sorted(self.costs.items(), key=lambda item: item[1])
 
 
 @dataclass(frozen=True)
@@ -120,14 +94,18 @@ class Search:
         if not nodes:
             return
         probes = self._evaluator.probe(nodes)
-        for node, probe in zip(nodes, probes, strict=True):
-            self._best.offer(node.cut, probe.cost)
-            for value, cost in probe.costs.items():
-                if cost < self._best.limit:
-                    self._best.offer(self._specialise(node, value, 0).cut, cost)
+        self._evaluator.offer(self._best, dict(self._candidates(zip(nodes, probes, strict=True))))
         for node, probe in zip(nodes, probes, strict=True):
             if node.open and self._alive(probe.bound):
                 self._stack += self._branches(node, probe)
+
+    def _candidates(self, probed: Iterable[tuple[Node, Probe]]) -> Iterator[tuple[Cut, int]]:
+        """The cuts that were evaluated and may be among the best."""
+        for node, probe in probed:
+            yield node.cut, probe.cost
+            for value, cost in sorted(probe.costs.items()):
+                if cost < self._best.limit:
+                    yield self._specialise(node, value, 0).cut, cost
 
     def _branches(self, node: Node, probe: Probe) -> list[Node]:
         """The parts of a node's subtree that remain to be searched, the most promising last."""

@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Cut, Evaluator
-from ldiv_db.algorithms.cut_search import Best, opened, specialise
+from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Cut, Evaluator
+from ldiv_db.algorithms.cut_search import opened, specialise
 from ldiv_db.algorithms.cut_trees import CutTree
 
 #: Cuts that are evaluated together.
 _BATCH = 24
+#: Steps of the descent without a better cut, after which it ends.
+_PATIENCE = 6
 
 
 def find_start(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, deadline: float | None = None) -> None:
@@ -31,16 +33,18 @@ def _is_late(deadline: float | None) -> bool:
 
 
 def _descend(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: Callable[[], bool]) -> None:
-    """Specialise one value after the other, as long as one may be."""
+    """Specialise one value after the other, as long as one may be and that leads somewhere."""
     numbered = {tree.number: tree for tree in trees}
     node = opened(numbered, (tree.root for tree in trees))
+    seen: dict[Cut, int] = {}
     while True:
         (probe,) = evaluator.probe([node], bounds=False)
-        best.offer(node.cut, probe.cost)
+        seen[node.cut] = probe.cost
         allowed = {value: cost for value, cost in probe.costs.items() if cost < FORBIDDEN}
-        if not allowed or late():
-            return
+        if not allowed or late() or min(list(seen.values())[-_PATIENCE:]) > min(seen.values()):
+            break
         node = specialise(numbered, node, min(allowed, key=lambda value: (allowed[value], value)))
+    evaluator.offer(best, seen)
 
 
 def _improve(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: Callable[[], bool]) -> None:
@@ -49,13 +53,14 @@ def _improve(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: C
     while best.costs and not late():
         (cut, cost) = best.ranked()[0]
         nodes = [opened(numbered, other) for other in (cut, *_generalised(trees, cut))]
+        found: dict[Cut, int] = {}
         for start in range(0, len(nodes), _BATCH):
             batch = nodes[start : start + _BATCH]
             for node, probe in zip(batch, evaluator.probe(batch, bounds=False), strict=True):
-                best.offer(node.cut, probe.cost)
-                for value, found in sorted(probe.costs.items()):
-                    if found < best.limit:
-                        best.offer(specialise(numbered, node, value).cut, found)
+                found[node.cut] = probe.cost
+                better = sorted((value, new) for value, new in probe.costs.items() if new < best.limit)
+                found |= {specialise(numbered, node, value).cut: new for value, new in better}
+        evaluator.offer(best, found)
         if best.ranked()[0][1] >= cost:
             return
 

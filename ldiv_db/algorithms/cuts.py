@@ -18,10 +18,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Cut, Evaluator
+from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Cut, Evaluator
 from ldiv_db.algorithms.cut_plan import labels_of, publish_cut
 from ldiv_db.algorithms.cut_problem import Cost, CutProblem, make_problem, thresholds_of
-from ldiv_db.algorithms.cut_search import Best, Outcome, Search
+from ldiv_db.algorithms.cut_search import Outcome, Search
 from ldiv_db.algorithms.cut_start import find_start
 from ldiv_db.encoded import Renamed
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem

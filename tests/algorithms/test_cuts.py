@@ -14,9 +14,9 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Evaluator, Node
+from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Evaluator, Node
 from ldiv_db.algorithms.cut_problem import Cost, make_problem
-from ldiv_db.algorithms.cut_search import Best, Search
+from ldiv_db.algorithms.cut_search import Search
 from ldiv_db.algorithms.cut_start import find_start
 from ldiv_db.catalog import columns_of, qualify
 from ldiv_db.encode import Encoder
@@ -122,12 +122,12 @@ def test_the_best_cuts_are_kept(con, tmp_path, seed):
     assert found(case.task(con, tmp_path), metric, scheme, top=5) == expected[:5]
 
 
-class Recorder(Best):
-    """Remembers every cut that it is offered."""
+class Recorder(Search):
+    """Remembers the cut of every node that it expands."""
 
-    def offer(self, cut, cost):
-        self.seen = [*getattr(self, "seen", []), (cut, cost)]
-        return super().offer(cut, cost)
+    def _expand(self, nodes):
+        self.seen = getattr(self, "seen", set()) | {node.cut for node in nodes}
+        super()._expand(nodes)
 
 
 @pytest.mark.parametrize("seed", [3, 8])
@@ -136,11 +136,12 @@ def test_without_pruning_every_cut_is_visited_once(con, tmp_path, seed):
     case.trees = [case.trees[0], SHAPES[1]]
     case.rows = [((row[0][0], "abcd"[i % 4]), *row[1:]) for i, row in enumerate(case.rows)]
     evaluator = evaluator_of(case.task(con, tmp_path), "LM", "vioRec")
-    trees, best = evaluator.problem.trees, Recorder()
-    outcome = Search(evaluator, trees, best, prune=False).run()
+    trees = evaluator.problem.trees
+    search = Recorder(evaluator, trees, Best(), prune=False)
+    outcome = search.run()
     cuts = prod(tree.taxonomy.cuts for tree in trees)
     assert cuts == prod(len(list(cut_oracle.cuts(tree))) for tree in case.trees)
-    assert outcome.visited == cuts == len({cut for cut, _ in best.seen})
+    assert outcome.visited == cuts == len(search.seen)
 
 
 # -- what is published -----------------------------------------------------------------------------------
@@ -313,3 +314,17 @@ def test_example_1(con, tmp_path):
     assert (part["broken"], part["kept"]) == (1, 2)
     (part,) = [p for p in part_of(evaluator_of(task, "LM", "vioSA"), "Grad", "Am") if p["n"] == 3]
     assert (part["broken"], part["blank"]) == (1, 2)
+
+
+@pytest.mark.parametrize("seed", range(300, 305))
+def test_finer_suppression_and_looser_thresholds_never_cost_more(con, tmp_path, seed):
+    case = Case(seed, rows=30)
+    case.require = [{"threshold": {"default": "0.4"}}]
+    task = case.task(con, tmp_path)
+    metric = ("LM", "DM", "CM")[seed % 3]
+    by_rows = [found(task, metric, scheme) or [float("inf")] for scheme in ("vioRec", "allRec", "none")]
+    assert by_rows == sorted(by_rows)
+    assert found(task, "LM", "vioSA") <= found(task, "LM", "allSA")
+    case.require = [{"threshold": {"default": "0.4", "s": "0.6", "t": "0.45"}}]
+    metric = ("LM", "CM")[seed % 2]
+    assert found(case.task(con, tmp_path), metric, "vioRec") <= found(task, metric, "vioRec")

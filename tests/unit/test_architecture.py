@@ -18,10 +18,10 @@ FLOORS = {
     2: {"algorithms"},
     3: {
         "audit", "individuals", "check", "violations", "release", "targets", "report", "preview", "profile", "skeleton",
-        "run", "api", "demo", "bench", "bench_audit",
+        "run", "api", "demo", "bench", "bench_audit", "bench_cuts",
     },
     4: {
-        "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_bench_audit", "options", "console",
+        "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_bench_audit", "cli_bench_cuts", "options", "console",
         "__main__", "__init__",
     },
 }  # fmt: skip
