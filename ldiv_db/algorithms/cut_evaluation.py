@@ -205,10 +205,12 @@ class Evaluator:
         holes: dict[str, Any] = {"values": problem.values, "unit": problem.common}
         parts = engine.materialise("parts", "cuts/judge_parts", parts=counted, scheme=cost.scheme, **holes)
         engine.drop(counted)
-        while exact and cost.scheme == "vioRec" and engine.scalar("cuts/count_loose", parts=parts):
+        loose = exact and cost.scheme == "vioRec"
+        while loose:  # the steps so far let fractions of rows be kept, so one more is needed even where they agree
             shrunk = engine.materialise("parts", "cuts/shrink_parts", parts=parts, columns=self._columns(), **holes)
             engine.drop(parts)
             parts = shrunk
+            loose = bool(engine.scalar("cuts/count_loose", parts=parts))
         return parts
 
     def _columns(self) -> list[Identifier]:
