@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ldiv_db.bench import peak_memory
+from ldiv_db.children import peak_memory
 from ldiv_db.engine import Engine, Settings, open_database
 from ldiv_db.errors import LdivError
 from ldiv_db.run import run

@@ -11,6 +11,7 @@ from typing import Any
 from ldiv_db.encoded import LOSS_UNIT, Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.recode import Recoding
+from ldiv_db.templates import Value
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class Loss:
     """What a release lost against the `rows_in` rows of its source; suppressed rows lose every cell.
 
     `lm` and `ncp` are totals over all cells, their means are per cell (ncp's per unit of weight) and
-    lie in 0..1. Sources: LM Iyengar 2002, NCP Xu et al. 2006, DM Bayardo & Agrawal 2005, CAVG
+    lie in 0..1. `stars` counts the published cells that are fully generalised, `kl` is in nats and None if it was
+    not asked for. Sources: LM Iyengar 2002, NCP Xu et al. 2006, DM Bayardo & Agrawal 2005, CAVG
     LeFevre et al. 2006.
     """
 
@@ -34,16 +36,18 @@ class Loss:
     ncp_mean: float
     dm: int
     lm_by_column: dict[str, float]
+    stars: int
+    kl: float | None = None
 
     @property
     def average_class_size(self) -> float:
         return self.rows_published / self.classes if self.classes else 0.0
 
-    def cavg(self, l: float) -> float:  # noqa: E741 - the field's name for it
-        """The average class size in units of the smallest allowed, `(n / classes) / l`."""
-        return self.average_class_size / l
+    def cavg(self, l: float | None) -> float | None:  # noqa: E741 - the field's name for it
+        """The average class size in units of the smallest allowed, `(n / classes) / l`; None for no l."""
+        return self.average_class_size / l if l else None
 
-    def as_dict(self, l: float) -> dict[str, Any]:  # noqa: E741
+    def as_dict(self, l: float | None) -> dict[str, Any]:  # noqa: E741
         return {
             "lm": self.lm,
             "lm_mean": self.lm_mean,
@@ -51,6 +55,8 @@ class Loss:
             "ncp_mean": self.ncp_mean,
             "dm": self.dm,
             "cavg": self.cavg(l),
+            "kl": self.kl,
+            "stars": self.stars,
             "lm_by_column": self.lm_by_column,
         }
 
@@ -65,7 +71,7 @@ def _blanked(engine: Engine, encoded: Encoded, recoding: Recoding) -> int:
 
 def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding) -> Loss:
     """The loss of a planned recoding, by one statement over its classes."""
-    sums = engine.record("loss/sum_losses", classes=recoding.classes, spans=recoding.spans)
+    sums = engine.record("loss/sum_losses", classes=recoding.classes, spans=recoding.spans, unit=Value(LOSS_UNIT))
     rows_in, published = encoded.rows_in, int(sums["rows"] or 0)
     suppressed = rows_in - published
     weights = sum(axis.weight for axis in encoded.axes)
@@ -87,4 +93,5 @@ def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding) -> Lo
         ncp_mean=ncp / (rows_in * weights) if weights else 0.0,
         dm=int(sums["dm"] or 0) + suppressed * rows_in,
         lm_by_column={name: value / rows_in for name, value in lm_by_column.items()},
+        stars=int(sums["stars"] or 0),
     )
