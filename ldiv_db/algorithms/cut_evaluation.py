@@ -9,7 +9,7 @@ where much is locked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -180,11 +180,16 @@ class Evaluator:
             "counted", "cuts/count_parts", steps=steps, places=places, columns=self._summed(), **self._shape
         )
         holes: dict[str, Any] = {"values": problem.values, "unit": problem.common}
-        parts = engine.materialise("parts", "cuts/judge_parts", parts=counted, scheme=cost.scheme, **holes)
+        kept = self._columns(self._summed() if exact or cost.metric == "CM" else [ROWS])
+        parts = engine.materialise(
+            "parts", "cuts/judge_parts", parts=counted, columns=kept, scheme=cost.scheme, **holes
+        )
         engine.drop(counted)
         loose = exact and cost.scheme == "vioRec"
         while loose:  # the steps so far let fractions of rows be kept, so one more is needed even where they agree
-            shrunk = engine.materialise("parts", "cuts/shrink_parts", parts=parts, columns=self._columns(), **holes)
+            shrunk = engine.materialise(
+                "parts", "cuts/shrink_parts", parts=parts, columns=[*kept, Identifier("broken")], **holes
+            )
             engine.drop(parts)
             parts = shrunk
             loose = bool(engine.scalar("cuts/count_loose", parts=parts))
@@ -195,7 +200,7 @@ class Evaluator:
         best = [value.best for value in self.problem.values] if self.problem.cost.both else []
         return [*self._counts, *best]
 
-    def _columns(self) -> list[Identifier]:
+    def _columns(self, summed: Iterable[Identifier]) -> list[Identifier]:
         """The columns of partitions that stay as they are."""
-        others = [Identifier(name) for name in ("p_loss", "finest", "dearest", "uniform", "broken")]
-        return [*(word.p for word in self.problem.words), *self._summed(), *others]
+        others = [Identifier(name) for name in ("p_loss", "finest", "dearest", "uniform")]
+        return [*(word.p for word in self.problem.words), *summed, *others]

@@ -37,7 +37,8 @@ class Probe:
     """What is known of a node: the cost of its cut and its bound, and by open value what its two ways on have.
 
     `costs` and `specialised` are cost and bound of the cut with the value specialised, `locked` is the bound of the
-    node with the value locked.
+    node with the value locked. `telling` ranks the values by how much a branch would
+    tell: the weaker of the two bounds and their sum, before what all values add together hides the difference.
     """
 
     cost: int = 0
@@ -45,6 +46,7 @@ class Probe:
     costs: dict[CutValue, int] = field(default_factory=dict)
     specialised: dict[CutValue, int] = field(default_factory=dict)
     locked: dict[CutValue, int] = field(default_factory=dict)
+    telling: dict[CutValue, tuple[int, int]] = field(default_factory=dict)
 
     def tighten(self, found: Bounds) -> None:
         """Raise the bounds to those that were found as well."""
@@ -92,7 +94,8 @@ def assemble(
             for value in sorted(node.open)
         }
         if strict and whole.broken:
-            probes.append(Probe(FORBIDDEN, FORBIDDEN, *[dict.fromkeys(changes, FORBIDDEN) for _ in range(3)]))
+            costs, specialised, locked = (dict.fromkeys(changes, FORBIDDEN) for _ in range(3))
+            probes.append(Probe(FORBIDDEN, FORBIDDEN, costs, specialised, locked))
             continue
         probe = _probe(whole, changes, strict)
         if changes:
@@ -111,6 +114,8 @@ def _probe(whole: After, changes: Changes, strict: bool) -> Probe:
         probe.costs[value] = FORBIDDEN if worse else whole.cost - was.cost + new.cost
         probe.specialised[value] = FORBIDDEN if worse else whole.bound - was.bound + new.bound
         probe.locked[value] = whole.bound - was.bound + was.locked
+        ways = probe.specialised[value], probe.locked[value]
+        probe.telling[value] = min(ways), sum(ways)
     return probe
 
 
