@@ -14,7 +14,17 @@ from itertools import product
 from math import lcm
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.cut_trees import PATH_COLUMNS, CutTree, NumberedAxis, Word, loss_unit, words_of
+from ldiv_db.algorithms.cut_trees import (
+    PATH_COLUMNS,
+    BitWord,
+    CutTree,
+    NumberedAxis,
+    Word,
+    loss_unit,
+    number_axis,
+    places_of_bits,
+    words_of,
+)
 from ldiv_db.encoded import Renamed
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.requirements import FrequencyL, Requirement, Threshold
@@ -130,6 +140,7 @@ class CutProblem:
     cells: Relation
     paths: Relation
     words: tuple[Word, ...]
+    bits: tuple[BitWord, ...]
     loss_unit: int
 
     @property
@@ -197,13 +208,16 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
         tallies=tallies,
     )
     unit, digits = loss_unit(trees), words_of(trees)
-    paths = [row for word in digits for tree, part in word for row in tree.paths(unit, part)]
-    words = tuple(
-        Word(place, tuple(NumberedAxis(Value(tree.number), tree.axis.code, tree.axis.table) for tree, _ in word))
-        for place, word in enumerate(digits, 1)
+    bits = places_of_bits(trees)
+    paths = [row for word in digits for tree, part in word for row in tree.paths(unit, part, bits[tree.number][1])]
+    axes = {tree.number: number_axis(tree, bits[tree.number][1]) for tree in trees}
+    words = tuple(Word(place, tuple(axes[tree.number] for tree, _ in word)) for place, word in enumerate(digits, 1))
+    bit_words = tuple(
+        BitWord(place, tuple(axes[number] for number, (word, _) in bits.items() if word == place))
+        for place in sorted({word for word, _ in bits.values()})
     )
     loaded = engine.load("paths", PATH_COLUMNS, paths)
-    return CutProblem(task, cost, trees, values, labels, label_codes, cells, loaded, words, unit)
+    return CutProblem(task, cost, trees, values, labels, label_codes, cells, loaded, words, bit_words, unit)
 
 
 def _both(value: int, label: int) -> Identifier:

@@ -21,7 +21,7 @@ from ldiv_db.algorithms.cut_evaluation import Best, Cut, Evaluator, Node, Probe
 from ldiv_db.algorithms.cut_trees import CutTree, CutValue
 
 #: Nodes that are evaluated together.
-BATCH = 16
+BATCH = 48
 
 
 @dataclass(frozen=True)
