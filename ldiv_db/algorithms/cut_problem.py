@@ -252,15 +252,21 @@ def thresholds_of(task: Task) -> dict[int, Fraction]:
     found = dict.fromkeys(range(1, axis.distribution.distinct + 1), Fraction(1))
     for requirement in task.requirements:
         default, own = _thetas(requirement)
-        listed = task.engine.load(
-            "thetas", {"value": "VARCHAR", "place": "INTEGER"}, [(value, place) for place, (value, _) in enumerate(own)]
-        )
-        codes = dict(task.engine.rows("cuts/list_thresholds", dictionary=axis.dictionary, thetas=listed))
-        task.engine.drop(listed)
+        codes = codes_of(task, [value for value, _ in own])
         for code in found:
             theta = own[codes[code]][1] if code in codes else default
             found[code] = min(found[code], theta)
     return found
+
+
+def codes_of(task: Task, values: Sequence[str]) -> dict[int, int]:
+    """By the code of each sensitive value that is listed its place in the list."""
+    (axis,) = task.encoded.sensitive
+    columns = {"value": "VARCHAR", "place": "INTEGER"}
+    listed = task.engine.load("thetas", columns, [(value, place) for place, value in enumerate(values)])
+    codes = dict(task.engine.rows("cuts/list_thresholds", dictionary=axis.dictionary, thetas=listed))
+    task.engine.drop(listed)
+    return codes
 
 
 def _thetas(requirement: Requirement) -> tuple[Fraction, list[tuple[str, Fraction]]]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from math import prod
 
 from ldiv_db import interrupts
 from ldiv_db.algorithms.cut_evaluation import Best, Cut, Evaluator, Node, Probe
@@ -33,6 +34,16 @@ class Outcome:
     bound: int
 
 
+@dataclass(frozen=True)
+class Standing:
+    """How a search stands: cuts visited, the share of all cuts that need not be, the best cost and the bound."""
+
+    visited: int
+    pruned: float
+    best: int | None
+    bound: int
+
+
 class Search:
     """The search over one problem's cuts; without `prune` it visits every cut, which only a small problem allows."""
 
@@ -43,7 +54,7 @@ class Search:
         best: Best,
         prune: bool = True,
         deadline: float | None = None,
-        progress: Callable[[int, int], None] = lambda visited, bound: None,
+        progress: Callable[[Standing], None] = lambda standing: None,
     ):
         self._evaluator = evaluator
         self._trees = {tree.number: tree for tree in trees}
@@ -69,11 +80,21 @@ class Search:
                 batch = [node for node in self._take() if self._alive(node.bound)]
                 self._expand(batch)
                 batch = []
-                self._progress(self.visited, self._bound(batch))
+                self._progress(self._standing())
         except KeyboardInterrupt:
             interrupts.check()  # it has been heard: what follows is not to be stopped by it again
         left = [node for node in [*self._stack, *batch] if self._alive(node.bound)]
         return Outcome(self.visited, not left, self._bound(left))
+
+    def _standing(self) -> Standing:
+        total = self._cuts(self.root())
+        left = sum(self._cuts(node) for node in self._stack if self._alive(node.bound))
+        best = min(self._best.costs.values(), default=None)
+        return Standing(self.visited, max(0, total - left - self.visited) / total, best, self._bound(self._stack))
+
+    def _cuts(self, node: Node) -> int:
+        """How many cuts a node's subtree has."""
+        return prod(self._trees[axis].cuts_below[value] for axis, value in node.open)
 
     def _late(self) -> bool:
         return self._deadline is not None and time.monotonic() >= self._deadline

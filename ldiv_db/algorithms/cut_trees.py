@@ -43,6 +43,15 @@ class CutTree:
                 found[node.parent].append(node.node)
         return found
 
+    @cached_property
+    def cuts_below(self) -> dict[int, int]:
+        """For each node the number of cuts through its subtree."""
+        found: dict[int, int] = {}
+        for node in reversed(self.taxonomy.nodes):  # children stand after their parent
+            below = self.children[node.node]
+            found[node.node] = 1 + prod(found[child] for child in below) if below else 1
+        return found
+
     @property
     def root(self) -> CutValue:
         return (self.number, 0)
