@@ -32,6 +32,8 @@ from ldiv_db.templates import Identifier, Relation, Value
 
 #: More columns of counts than this are refused.
 MOST_COLUMNS = 500
+#: Cells times nodes that are evaluated together, about, and the most nodes.
+_AT_ONCE, _MOST_NODES = 400_000, 48
 #: Thresholds over a common denominator beyond this are refused: their products with counts would not fit an integer.
 _FINEST = 10**10
 
@@ -142,6 +144,12 @@ class CutProblem:
     words: tuple[Word, ...]
     bits: tuple[BitWord, ...]
     loss_unit: int
+    cell_count: int
+
+    @property
+    def batch(self) -> int:
+        """How many nodes are evaluated together: few where there are many cells, for memory's sake."""
+        return max(1, min(_MOST_NODES, _AT_ONCE // max(1, self.cell_count)))
 
     @property
     def rows(self) -> int:
@@ -217,7 +225,8 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
         for place in sorted({word for word, _ in bits.values()})
     )
     loaded = engine.load("paths", PATH_COLUMNS, paths)
-    return CutProblem(task, cost, trees, values, labels, label_codes, cells, loaded, words, bit_words, unit)
+    count = engine.scalar("input/count_rows", rows=cells)
+    return CutProblem(task, cost, trees, values, labels, label_codes, cells, loaded, words, bit_words, unit, count)
 
 
 def _both(value: int, label: int) -> Identifier:

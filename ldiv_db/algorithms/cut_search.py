@@ -21,9 +21,6 @@ from ldiv_db import interrupts
 from ldiv_db.algorithms.cut_evaluation import Best, Cut, Evaluator, Node, Probe
 from ldiv_db.algorithms.cut_trees import CutTree, CutValue
 
-#: Nodes that are evaluated together.
-BATCH = 48
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -104,7 +101,8 @@ class Search:
 
     def _take(self) -> list[Node]:
         """The nodes to be evaluated next: the latest, so that the search is depth first."""
-        taken, self._stack = self._stack[-BATCH:], self._stack[:-BATCH]
+        most = self._evaluator.problem.batch
+        taken, self._stack = self._stack[-most:], self._stack[:-most]
         return taken
 
     def _alive(self, bound: int) -> bool:

@@ -339,10 +339,12 @@ def test_progress_says_how_the_search_stands(con, tmp_path):
 
 def test_one_of_the_best_cuts_is_drawn_by_the_seed(con, tmp_path):
     case = Case(11, rows=40)
+    case.trees = [SHAPES[0], SHAPES[1]]
+    case.rows = [(("abc"[i % 3], "abcd"[i % 4]), *row[1:]) for i, row in enumerate(case.rows)]
     case.place(con, tmp_path)
     costs = cut_oracle.all_costs(case.rows, case.trees, case.thetas, "LM", "vioRec")
     drawn = []
-    for seed in (0, 0, 1, 2, 3):
+    for seed in (0, 0, 1, 2):
         policy = case.policy(top=4) | {"seed": seed, "target": {"table": "out.released", "if_exists": "replace"}}
         drawn.append(ldiv_db.run(con, policy, folder=tmp_path).search)
     assert drawn[0]["cut"] == drawn[1]["cut"] and len({str(search["cut"]) for search in drawn}) > 1
