@@ -9,7 +9,7 @@ def test_a_search_is_timed(call: Any) -> None:
     called = call("bench", "cuts", "--only", "CM:none", "--rows", 300, "--json")
     assert called.code == 0, called.err
     (found,) = called.json["results"]
-    assert (found["rows"], found["proved"], found["cuts"]) == (300, True, 356_440_500)
+    assert (found["rows"], found["proved"]) == (300, True) and found["cuts"] > 10**7
     assert found["seconds"] > 0 and found["peak_memory_mb"] > 10
     assert found["best_cost"] == found["cost"] == found["bound"]
 
