@@ -38,11 +38,11 @@ def _descend(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: C
     while True:
         (probe,) = evaluator.probe([node], bounds=False)
         seen[node.cut] = probe.cost
+        evaluator.offer(best, {node.cut: probe.cost})  # at once: whoever stops it now is to have this one
         allowed = {value: cost for value, cost in probe.costs.items() if cost < FORBIDDEN}
         if not allowed or late() or min(list(seen.values())[-_PATIENCE:]) > min(seen.values()):
             break
         node = specialise(numbered, node, min(allowed, key=lambda value: (allowed[value], value)))
-    evaluator.offer(best, seen)
 
 
 def _improve(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: Callable[[], bool]) -> None:

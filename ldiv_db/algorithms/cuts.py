@@ -193,9 +193,10 @@ def _unproved(problem: CutProblem, best: Best, outcome: Outcome) -> str:
         f"the best cut so far costs {best.ranked()[0][1] / problem.scale:,.6g}" if best.costs else "no cut was found"
     )
     bound = min(outcome.bound, FORBIDDEN) / problem.scale
+    hint = ", or set algorithm.unproved: publish" if best.costs else ""
     return (
         f"the search was stopped before it was done: {reached}, and none can cost less than {bound:,.6g} (gap"
-        f" {_gap(best, outcome):.1%}). Raise algorithm.time_limit, or set algorithm.unproved: publish"
+        f" {_gap(best, outcome):.1%}). Raise algorithm.time_limit{hint}"
     )
 
 
