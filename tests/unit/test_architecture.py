@@ -12,7 +12,7 @@ PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
     0: {"errors", "files", "templates", "engine", "catalog", "migrate", "attach", "interrupts", "documents"},
     1: {
-        "bounds", "taxonomy", "taxonomy_sources", "requirements", "policy", "policy_parts", "sensitive", "feasibility",
+        "bounds", "taxonomy", "taxonomy_sources", "requirements", "policy", "policy_parts", "policy_decomposition", "sensitive", "feasibility",
         "encoded", "encode", "published", "recode", "sets", "loss", "labels", "promises",
     },
     2: {"algorithms"},
