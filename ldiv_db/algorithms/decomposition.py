@@ -26,10 +26,11 @@ from ldiv_db.engine import Engine
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: Rounds of exchanges (the first with near rows), partners that a row looks at in each, exchanges ranked for a group.
-ROUNDS, NEAR_ROUNDS, PARTNERS, RANKED = 24, 2, 6, 2
-#: The end comes after so many rounds in a row that exchanged fewer than one in LEAST_SHARE of the rows in the wrong place.
+ROUNDS, NEAR_ROUNDS, PARTNERS, RANKED = 24, 2, 8, 2
+#: The end comes after so many rounds in a row with fewer exchanges than one in LEAST_SHARE groups with a penalty.
 IDLE, LEAST_SHARE = 3, 100
-_FAR = 2**31 - 1
+#: How far partners may be, and the modulus of what stands for chance.
+_FAR = PRIME = 2_147_483_579
 
 
 class DecompositionOptions(Options):
@@ -168,7 +169,7 @@ def exchange(task: Grouping, members: Relation) -> tuple[Relation, list[int]]:
     idle = 0
     while task.others and len(rounds) < ROUNDS and idle < IDLE:
         task.progress(len(rounds), ROUNDS)
-        members, crowded, done = _exchange_once(task, members, _jumps(len(rounds), draw))
+        members, crowded, done = _exchange_once(task, members, len(rounds), _jumps(len(rounds), draw))
         if not crowded:
             break
         rounds.append(done)
@@ -176,11 +177,11 @@ def exchange(task: Grouping, members: Relation) -> tuple[Relation, list[int]]:
     return members, rounds
 
 
-def _exchange_once(task: Grouping, members: Relation, jumps: Sequence[int]) -> tuple[Relation, int, int]:
-    """The members after one round, the rows in the wrong place before it, and the exchanges."""
+def _exchange_once(task: Grouping, members: Relation, turn: int, jumps: Sequence[int]) -> tuple[Relation, int, int]:
+    """The members after one round, the groups with a penalty before it, and the exchanges."""
     engine, counted = task.engine, with_counts(task, members)
-    attributes = counted.others
-    crowded = engine.materialise("crowded", "decomposition/list_crowded", members=members, attributes=attributes)
+    holes = {"members": members, "attributes": counted.others, "turn": Value(turn)}
+    crowded = engine.materialise("crowded", "decomposition/list_crowded", **holes)
     rows = engine.scalar("input/count_rows", rows=crowded)
     settled = _settled(counted, members, crowded, jumps) if rows else None
     done = engine.scalar("input/count_rows", rows=settled) if settled else 0
@@ -208,6 +209,7 @@ def _settled(task: Grouping, members: Relation, crowded: Relation, jumps: Sequen
         primary=task.primary,
         attributes=task.others,
         ranked=Value(RANKED),
+        prime=Value(PRIME),
     )
     settled = engine.materialise("settled", "repair/settle_exchanges", ranked=ranked)
     engine.drop(loaded, ranked)
