@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -155,9 +154,7 @@ def _plan(engine: Engine, policy: Policy, folder: Path, listener: Listener) -> _
         check_before(engine, tables_of(prefix, policy.algorithm.name, series.releases), policy)
     found = encode_source(engine, policy, source, columns, folder, series.secret)
     known = ledger.known_keys(engine, series)
-    rows = engine.materialise(
-        "matched", "release/match_rows", rows=found.rows, known=known, release=Value(series.next)
-    )
+    rows = engine.materialise("matched", "release/match_rows", rows=found.rows, known=known, release=Value(series.next))
     task = Grouping(engine, rows, found.primary, found.others, options, policy.seed, listener.on_progress)
     groups = make_groups(task, rows, _threshold(policy, options))
     if not groups.count and not series.groups:

@@ -1,4 +1,4 @@
-"""The source of a decomposition, encoded: rows with a key, codes of sensitive values, and what is published as it is."""
+"""The source of a decomposition, encoded: keys, codes of sensitive values, and what is published as it is."""
 
 from __future__ import annotations
 
@@ -136,6 +136,8 @@ def _secrets(
     found, problems = [], []
     for number, (name, setting) in enumerate(policy.sensitive.items(), 1):
         taxonomy = attributes[name].taxonomy
+        if taxonomy and policy.nulls_sensitive == "value":
+            taxonomy = taxonomy.with_null()
         secret = _secret(engine, snapshot, number, name, setting.l or 1, taxonomy)
         leafless = engine.scalar("decomposition/count_leafless", dictionary=secret.dictionary)
         if leafless:
@@ -177,13 +179,10 @@ def _secret(
     )
 
 
-def _tree(
-    engine: Engine, taxonomy: Taxonomy | None, code: Identifier
-) -> tuple[Relation | None, Relation | None, int]:
-    """The leaves (label, leaf) and nodes of a taxonomy, NULL among them, and its height."""
+def _tree(engine: Engine, taxonomy: Taxonomy | None, code: Identifier) -> tuple[Relation | None, Relation | None, int]:
+    """The leaves (label, leaf) and nodes of a taxonomy, and its height."""
     if taxonomy is None:
         return None, None, 1
-    taxonomy = taxonomy.with_null()
     heights = {node.node: 0 for node in taxonomy.nodes}
     for node in reversed(taxonomy.nodes):  # children stand after their parent
         if node.parent is not None:

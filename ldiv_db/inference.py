@@ -85,9 +85,13 @@ class Inference:
             "releases": list(self.releases),
             "holds": self.holds,
             "keys_exposed": self.keys_exposed,
-            "attributes": {name: {"l": l, "best": self.best.get(name, 0.0)} for name, l in self.limits.items()},
+            "attributes": {name: {"l": self.limits[name], "best": self.best.get(name, 0.0)} for name in self.limits},
             "channels": [channel.as_dict() for channel in self.channels],
         }
+
+    def keeps(self, attribute: str) -> bool:
+        """Whether no key's value of the attribute can be told too well."""
+        return all(channel.attribute != attribute for channel in self.channels)
 
     def require_good(self) -> None:
         """Raise AuditError, with how many keys and which releases, unless nothing is exposed."""
@@ -99,13 +103,11 @@ class Inference:
             for channel in self.channels
         ]
         raise AuditError(
-            f"releases compared tell too much of {self.keys_exposed:,} keys, nothing was published:\n" + "\n".join(lines)
+            f"too much can be told of {self.keys_exposed:,} keys, nothing was published:\n" + "\n".join(lines)
         )
 
 
-def check_releases(
-    engine: Engine, releases: Sequence[Release], limits: Sequence[Limited], since: int = 1
-) -> Inference:
+def check_releases(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited], since: int = 1) -> Inference:
     """What the releases, in their order, tell of their keys; pairs before release number `since` were checked before.
 
     Raises AuditError for tables that do not belong together: keys without values, or in several groups of a release.
@@ -170,8 +172,8 @@ def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited]
             holes = {"published": release.people, "key": Identifier(release.key or ""), "group": group}
             engine.insert(members, "release/list_members", release=Value(number), **holes)
         else:
-            holes = {"members": release.members, "series": Value(release.series)}
-            engine.insert(members, "release/list_ledger_members", release=Value(release.number), **holes)
+            ledger: dict[str, Any] = {"members": release.members, "series": Value(release.series)}
+            engine.insert(members, "release/list_ledger_members", release=Value(release.number), **ledger)
     return members, cells
 
 
@@ -200,6 +202,4 @@ def _listed(names: Sequence[str]) -> str:
 
 def limits_of(settings: Sequence[tuple[str, int]]) -> list[Limited]:
     """The attributes with their l, numbered."""
-    return [Limited(Value(number), Identifier(name), l) for number, (name, l) in enumerate(settings, 1)]
-
-
+    return [Limited(Value(number), Identifier(name), least) for number, (name, least) in enumerate(settings, 1)]

@@ -143,3 +143,7 @@ def record_release(engine: Engine, series: Series, report: dict[str, Any], statu
     engine.append(table(engine, "release"), columns, [row])
 
 
+def events(engine: Engine, series: str) -> list[dict[str, Any]]:
+    """For each release of a series how many keys it published and kept back for the first time, and its new groups."""
+    members = table(engine, "release_member")
+    return engine.records("release/summarise_events", members=members, series=Value(series))

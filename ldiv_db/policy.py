@@ -132,7 +132,7 @@ class Policy(Part):
 
     @property
     def decomposes(self) -> bool:
-        """Whether the algorithm publishes quasi-identifiers as they are, and sensitive values in tables of their own."""
+        """Whether quasi-identifiers are published as they are, and sensitive values in tables of their own."""
         return self.algorithm.name in DECOMPOSITIONS
 
     @property
@@ -175,7 +175,9 @@ def parse_policy(document: Any) -> Policy:
     if policy.decomposes:
         problems = decomposition_problems(policy)
     else:
-        problems = [p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")]
+        problems = [
+            p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")
+        ]
         problems += undecomposed_problems(policy)
     problems += [p for name, attribute in policy.sensitive.items() for p in attribute.problems(f"sensitive.{name}")]
     problems += _require_problems(policy)

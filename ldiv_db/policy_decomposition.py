@@ -30,12 +30,16 @@ def decomposition_problems(policy: Policy) -> list[Problem]:
     names = {name.lower() for name in policy.sensitive}
     primary = primary_of(policy)
     if primary.lower() not in names:
-        problems.append(Problem("algorithm.primary", f"{primary!r} is not sensitive", nearest(primary, policy.sensitive)))
+        problems.append(
+            Problem("algorithm.primary", f"{primary!r} is not sensitive", nearest(primary, policy.sensitive))
+        )
         return problems
     ls = {name.lower(): setting.l for name, setting in policy.sensitive.items()}
     most = ls[primary.lower()]
     problems += [
-        Problem(f"sensitive.{name}.l", f"is more than the {most} rows of a group", f"l of {primary} is the most there is")
+        Problem(
+            f"sensitive.{name}.l", f"is more than the {most} rows of a group", f"l of {primary} is the most there is"
+        )
         for name, setting in policy.sensitive.items()
         if most is not None and setting.l is not None and setting.l > most
     ]

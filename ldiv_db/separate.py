@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ldiv_db import catalog
 from ldiv_db.audit import Audit, Pair, Subject, audit_table, require_good
@@ -83,13 +84,16 @@ def write_tables(
     """Make the tables: `shown` are the new groups, numbered after `last`; old ones are as in the tables `before`."""
     placed = engine.materialise("placed", "release/place_rows", rows=rows, shown=shown, last=Value(last))
     group_id = Identifier(GROUP_ID)
-    engine.create(
-        tables.people, "release/list_people", rows=rows, placed=placed, group_id=group_id, shown=found.shown
-    )
+    engine.create(tables.people, "release/list_people", rows=rows, placed=placed, group_id=group_id, shown=found.shown)
     engine.drop(placed)
-    holes = {"shown": shown, "group_id": group_id, "before": before.values if before else None, "last": Value(last)}
+    holes: dict[str, Any] = {
+        "shown": shown,
+        "group_id": group_id,
+        "before": before.values if before else None,
+        "last": Value(last),
+    }
     if tables.marginals is None:
-        columns = {"attribute": found.primary, "count": Identifier(COUNT)}
+        columns: dict[str, Any] = {"attribute": found.primary, "count": Identifier(COUNT)}
         engine.create(tables.values, "release/count_values", **holes, **columns)
         return
     engine.create(tables.values, "release/order_values", secrets=found.secrets, **holes)
@@ -157,5 +161,3 @@ def name_of(prefix: Relation) -> str:
 
 def _refused(what: str, hint: str) -> PolicyError:
     return PolicyError([Problem("target.prefix", what, hint)])
-
-

@@ -4,8 +4,8 @@ A group takes one row from each of l buckets of primary values (largest-l), so t
 (Ye et al. 2009, Theorem 2): `max{k : sum_i min(n_i, k) >= k l}`. All groups are made at once: a bucket's quota of rows,
 the longest waiting first, takes that many consecutive groups in a circle, and no quota exceeds the number of groups.
 Rows of equal primary value are then exchanged between groups as long as that lowers the diversity penalty (Das &
-Bhattacharyya 2012): how many values of the other attributes stand in more than 1/l_i of their group's rows. What is left
-of the penalty is noise (`noise`); a group for which there is no noise is refused, and its rows are kept back.
+Bhattacharyya 2012): how many rows have a value of another attribute that stands in more than 1/l_i of their group's.
+What is left of the penalty is noise (`noise`); a group for which there is none is refused, its rows are kept back.
 
 Guarantee: of no attribute does a value stand in more than 1/l_i of a group's rows, so each has l_i values at least.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 

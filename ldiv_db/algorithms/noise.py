@@ -43,7 +43,7 @@ class Refused:
     largest_l: int
 
     def __str__(self) -> str:
-        return f"{self.groups:,} groups cannot reach l = {self.l} of {self.attribute}; all of them reach {self.largest_l}"
+        return f"{self.groups:,} groups cannot reach l = {self.l} of {self.attribute}; the largest is {self.largest_l}"
 
 
 def with_links(task: Grouping, whole: Relation) -> Grouping:
@@ -155,9 +155,7 @@ def _distances(engine: Engine, attribute: Secret, surplus: Relation) -> Relation
     ancestors = engine.materialise(
         "ancestors", "decomposition/list_ancestors", dictionary=attribute.dictionary, nodes=attribute.nodes
     )
-    distances = engine.materialise(
-        "distances", "decomposition/measure_distances", surplus=surplus, ancestors=ancestors
-    )
+    distances = engine.materialise("distances", "decomposition/measure_distances", surplus=surplus, ancestors=ancestors)
     engine.drop(ancestors)
     return distances
 

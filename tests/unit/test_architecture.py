@@ -12,17 +12,20 @@ PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
     0: {"errors", "files", "templates", "engine", "catalog", "migrate", "attach", "interrupts", "documents"},
     1: {
-        "bounds", "taxonomy", "taxonomy_sources", "requirements", "policy", "policy_parts", "policy_decomposition", "sensitive", "feasibility",
+        "bounds", "taxonomy", "taxonomy_sources", "requirements", "policy", "policy_parts", "sensitive", "feasibility",
+        "policy_decomposition",
         "encoded", "encode", "published", "recode", "sets", "loss", "labels", "promises",
     },
     2: {"algorithms"},
     3: {
         "audit", "individuals", "check", "violations", "release", "targets", "report", "preview", "profile", "skeleton",
         "run", "estimate", "api", "demo", "children", "bench", "bench_audit",
+        "decomposed", "decompose", "separate", "ledger", "inference", "releases", "bench_decomposition",
         "measure", "resolve", "tries", "divergence", "queries", "attacks", "disclosure", "linking",
     },
     4: {
-        "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_measure", "cli_attack", "cli_bench_audit", "options",
+        "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_measure", "cli_attack", "cli_bench_audit",
+        "cli_release", "cli_bench_decomposition", "options",
         "console", "__main__", "__init__",
     },
 }  # fmt: skip
