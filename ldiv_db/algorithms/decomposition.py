@@ -103,17 +103,21 @@ class Grouping:
         return (self.primary, *self.others)
 
 
-def largest_l_quotas(counts: Sequence[int], l: int) -> tuple[int, list[int]]:  # noqa: E741
+def largest_l_quotas(
+    counts: Sequence[int],
+    l: int,  # noqa: E741
+    waits: Sequence[int] | None = None,
+) -> tuple[int, list[int]]:
     """The most groups of l rows with different values, and how many rows of each value they take; `counts` fall.
 
-    What is beyond l rows a group is taken off the largest values that no group would lack, one row each: there are
-    more of these values than such rows (Theorem 2).
+    What is beyond l rows a group is taken off values that are in no more rows than there are groups, one row each:
+    there are more of these values than such rows (Theorem 2). Those go first of which a row has waited least (`waits`).
     """
     groups = most_classes(counts, l)
     quotas = [min(count, groups) for count in counts]
     surplus = sum(quotas) - groups * l
     whole = [place for place, count in enumerate(counts) if count <= groups]
-    for place in whole[:surplus]:
+    for place in sorted(whole, key=lambda place: waits[place] if waits else 0)[:surplus]:
         quotas[place] -= 1
     return groups, quotas
 
@@ -122,9 +126,10 @@ def seat_rows(task: Grouping) -> tuple[Relation, int, list[tuple[int, int]]]:
     """The members (row_id, group_no, codes, ...), the number of groups, and of each primary code the rows left over."""
     engine, primary = task.engine, task.primary
     buckets = engine.rows("decomposition/count_codes", rows=task.rows, primary=primary)
-    groups, quotas = largest_l_quotas([rows for _, rows in buckets], primary.l)
+    counts, waits = [rows for _, rows, _ in buckets], [waited for *_, waited in buckets]
+    groups, quotas = largest_l_quotas(counts, primary.l, waits)
     start, seats = 0, []
-    for (code, _), quota in zip(buckets, quotas, strict=True):
+    for (code, *_), quota in zip(buckets, quotas, strict=True):
         seats.append((code, quota, start, max(0, start + quota - groups)))
         start = (start + quota) % groups if groups else 0
     columns = {"code": "INTEGER", "quota": "BIGINT", "start": "BIGINT", "wrapped": "BIGINT"}
@@ -139,7 +144,7 @@ def seat_rows(task: Grouping) -> tuple[Relation, int, list[tuple[int, int]]]:
         seed=Value(task.seed),
     )
     engine.drop(loaded)
-    residual = [(code, rows - quota) for (code, rows), quota in zip(buckets, quotas, strict=True)]
+    residual = [(code, rows - quota) for (code, rows, _), quota in zip(buckets, quotas, strict=True)]
     return members, groups, residual
 
 

@@ -87,10 +87,11 @@ def cut(one: tuple[frozenset, frozenset], other: tuple[frozenset, frozenset]) ->
     return found
 
 
-def conclude(facts: set[tuple[frozenset, frozenset]], most: int = 4000) -> set[tuple[frozenset, frozenset]]:
-    """All facts that follow."""
+def conclude(facts: set[tuple[frozenset, frozenset]], rounds: int) -> set[tuple[frozenset, frozenset]]:
+    """The facts that follow in so many rounds."""
     known, fresh = set(facts), set(facts)
-    while fresh and len(known) < most:
+    while fresh and rounds:
+        rounds -= 1
         found = set()
         by_person: dict[Any, set] = {}
         for fact in known:
@@ -105,9 +106,9 @@ def conclude(facts: set[tuple[frozenset, frozenset]], most: int = 4000) -> set[t
     return known
 
 
-def best_guess(releases: list[Seen], attribute: int) -> Fraction:
+def best_guess(releases: list[Seen], attribute: int, rounds: int = 9) -> Fraction:
     """The largest probability of any value of any person."""
-    known = conclude(facts_of(releases, attribute))
+    known = conclude(facts_of(releases, attribute), rounds)
     by_person: dict[Any, list] = {}
     for people, values in known:
         for person in people:
