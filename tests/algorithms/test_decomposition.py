@@ -28,7 +28,7 @@ GROUPS_7A = {7: 14, 6: 957, 5: 1655, 4: 2625, 3: 3938, 2: 7876, 1: 30162}
 
 
 @pytest.mark.parametrize("l", TABLE_7A)
-def test_rows_left_over_are_those_of_the_papers_table(l):
+def test_rows_left_over_are_those_of_the_papers_table(l):  # noqa: E741
     groups, quotas = largest_l_quotas(WORKCLASS, l)
     assert groups == GROUPS_7A[l]
     assert tuple(n - quota for n, quota in zip(WORKCLASS, quotas, strict=True) if n > quota) == TABLE_7A[l]
@@ -38,7 +38,7 @@ def test_quotas_are_those_of_taking_from_the_largest_buckets():
     draw = random.Random(3)
     for _ in range(300):
         counts = sorted((draw.randint(1, 30) for _ in range(draw.randint(1, 9))), reverse=True)
-        l = draw.randint(1, len(counts))
+        l = draw.randint(1, len(counts))  # noqa: E741
         groups, quotas = largest_l_quotas(counts, l)
         assert groups == len(oracle.draws(counts, l))
         assert sum(quotas) == groups * l and all(0 <= q <= min(n, groups) for q, n in zip(quotas, counts, strict=True))
@@ -96,15 +96,14 @@ def test_table_1_gives_two_groups_of_four(con, paper):
 
 
 def test_linkable_values_of_the_papers_first_group(con, paper):
-    """Rows 1, 3, 5 and 7 are the paper's group 1: its linkable salaries are 1, 2, 4, 7 and 8, of which 4 and 7 are new."""
+    """Rows 1, 3, 5 and 7 are the paper's group 1: its linkable salaries are 1, 2, 4, 7 and 8."""
     engine = Engine(con)
     source, policy = Relation.parse("people"), parse_policy(paper_policy())
     found = encode_source(engine, policy, source, columns_of(engine, source), Path(), "")
     values = dict(con.execute(f"SELECT code, value FROM {found.others[0].dictionary.sql()}").fetchall())
     by_row = dict(con.execute(f"SELECT row_id, s2 FROM {found.rows.sql()}").fetchall())
-    keys = {r: k for r, k in con.execute(
-        f"SELECT r.row_id, p.tuple FROM {found.rows.sql()} r JOIN people p ON p.zipcode = r.q2 AND p.birthday = r.q3"
-    ).fetchall()}  # fmt: skip
+    joined = f"SELECT r.row_id, p.tuple FROM {found.rows.sql()} r JOIN people p ON p.birthday = r.q3"
+    keys = dict(con.execute(joined).fetchall())
     codes = con.execute(f"SELECT row_id, s1, s2 FROM {found.rows.sql()}").fetchall()
     members = engine.load(
         "members",
@@ -128,7 +127,7 @@ def test_linkable_values_of_the_papers_first_group(con, paper):
 
 
 def verify(con, source, policy, result):
-    """Assert all that must be true of a first release: `source` is {key: (shown, secrets)}, keys are among the shown."""
+    """Assert all that must be true of a first release: `source` is the secrets by person."""
     names = list(policy["sensitive"])
     ls = [setting["l"] for setting in policy["sensitive"].values()]
     qid, sa, marginals = result.figures["tables"]
@@ -149,7 +148,7 @@ def verify(con, source, policy, result):
     changed = Counter()
     for group, members in groups.items():
         assert len(members) == len(published[group])
-        for i, l in enumerate(ls):
+        for i, l in enumerate(ls):  # noqa: E741
             shown, true = Counter(row[i] for row in published[group]), Counter(source[m][i] for m in members)
             assert max(shown.values()) * l <= len(members)
             assert len(shown) >= l

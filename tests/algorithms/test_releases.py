@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from fractions import Fraction
 
@@ -51,7 +53,7 @@ def test_an_attacker_learns_nothing_by_comparing(con, seed):
         groups |= now
         values = standing
         seen.append(attacker.read(con, tables, "person", found.names))
-        for i, l in enumerate(found.ls):
+        for i, l in enumerate(found.ls):  # noqa: E741
             assert attacker.best_guess(seen, i) <= Fraction(1, l)
         assert result.inference.holds
         assert result.figures["counterfeits"] == len(set(groups) - set(found.rows))
@@ -79,7 +81,7 @@ def _fits(ls, rows, row):
     grown = [*rows, row]
     if row[0] in {member[0] for member in rows}:
         return False
-    return all(max(Counter(m[i] for m in grown).values()) * l <= len(grown) for i, l in enumerate(ls))
+    return all(max(Counter(m[i] for m in grown).values()) * l <= len(grown) for i, l in enumerate(ls))  # noqa: E741
 
 
 def test_without_protection_the_attacker_wins(con):
@@ -97,11 +99,11 @@ def test_without_protection_the_attacker_wins(con):
             tables.append(publish(con, found.policy(f"naive{seed}.p{number}")).figures["tables"])
             seen.append(attacker.read(con, tables[-1], "person", found.names))
         guesses = [attacker.best_guess(seen, i, rounds=1) for i in range(len(found.ls))]
-        wins += any(guess * l > 1 for guess, l in zip(guesses, found.ls, strict=True))
+        wins += any(guess * l > 1 for guess, l in zip(guesses, found.ls, strict=True))  # noqa: E741
         listed = [Release(t[0], Relation.parse(t[1]), ("group_id",), Relation.parse(t[0]), "person") for t in tables]
         result = check_releases(Engine(con), listed, limits_of(list(zip(found.names, found.ls, strict=True))))
         checked += not result.holds
-        for name, guess, l in zip(found.names, guesses, found.ls, strict=True):
+        for name, guess, l in zip(found.names, guesses, found.ls, strict=True):  # noqa: E741
             assert result.keeps(name) or guess * l > 1
     assert wins == 3 and checked
 
@@ -171,7 +173,7 @@ def test_the_check_is_what_it_says(con, seed):
         limits_of([("a", 2), ("b", 3)]),
     )
     exposed = set()
-    for i, (name, l) in enumerate([("a", 2), ("b", 3)]):
+    for i, (name, l) in enumerate([("a", 2), ("b", 3)]):  # noqa: E741
         best = told(releases, i)
         assert abs(found.best[name] - float(max(best.values()))) < 1e-12
         over = {key for key, probability in best.items() if probability * l > 1}
@@ -304,9 +306,6 @@ def test_two_series_hash_the_same_key_differently(con, people):
 
 def test_a_crash_leaves_nothing(tmp_path):
     """The process dies after everything is written and before the commit."""
-    import subprocess
-    import sys
-
     database = tmp_path / "x.duckdb"
     code = (
         "import duckdb, os, ldiv_db\n"

@@ -215,14 +215,17 @@ def decompose(con, listener):
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "other.yml").write_text("{any: {a: {}, b: {}, c: {}}}")
         ldiv_db.publish_release(con, policy, folder, listener)
-        con.execute(
-            "INSERT INTO source VALUES (50, 1, 'u', 'a'), (51, 1, 'v', 'b'), (52, 1, 'w', 'c'), (53, 2, 'u', 'a')"
-        )
+        con.execute("INSERT INTO source VALUES (50, 1, 'u', 'a'), (51, 1, 'v', 'b')")
         ldiv_db.publish_release(con, policy, folder, listener)
         algorithm = {"name": "decomposition"}
         ldiv_db.publish_release(con, policy | {"target": {"prefix": "old"}, "algorithm": algorithm}, folder, listener)
     plain = policy | {"sensitive": {"secret": {"l": 2}}, "identifiers": ["other"], "algorithm": {"name": "anatomy"}}
     ldiv_db.publish_release(con, plain | {"target": {"prefix": "anatomy"}}, listener=listener)
+    fill(con, "source", {"id": "INTEGER", "age": "INTEGER", "secret": "VARCHAR", "other": "VARCHAR"},
+         [(i, i, "aabbcde"[i], "ppppqrs"[i]) for i in range(7)])  # fmt: skip
+    last = policy | {"target": {"prefix": "none"}, "algorithm": {"name": "decomposition", "noise": "none"}}
+    last["sensitive"] = {"secret": {"l": 3}, "other": {"l": 3}}
+    ldiv_db.publish_release(con, last, listener=listener)
     engine = Engine(con, on_statement=listener.on_statement)
     releases.check_series(engine, "plus")
     releases.difference(engine, "plus", 1, 2)
