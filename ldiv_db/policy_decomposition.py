@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from ldiv_db.errors import Problem, nearest
 
@@ -17,6 +18,21 @@ DECOMPOSITIONS = {
 }
 #: Their column that joins the tables.
 GROUP_ID = "group_id"
+
+
+def with_listed_columns(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The policy's document; a list of quasi-identifiers that are published as they are becomes a mapping."""
+    found = dict(document)
+    algorithm, columns = found.get("algorithm"), found.get("quasi_identifiers")
+    name = algorithm.get("name") if isinstance(algorithm, Mapping) else algorithm
+    if (
+        isinstance(name, str)
+        and name in DECOMPOSITIONS
+        and isinstance(columns, list)
+        and all(isinstance(column, str) for column in columns)
+    ):
+        found["quasi_identifiers"] = {column: {} for column in columns}
+    return found
 
 
 def primary_of(policy: Policy) -> str:

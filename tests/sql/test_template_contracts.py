@@ -204,7 +204,7 @@ def several(con, select, listener):
 
 
 def decompose(con, listener):
-    """Releases over time with noise, a taxonomy, groups refused and rows that join others; and what is asked of them."""
+    """Releases over time with noise, a taxonomy, refused groups and rows that join; and what is asked of them."""
     fill(con, "source", {"id": "INTEGER", "age": "INTEGER", "secret": "VARCHAR", "other": "VARCHAR"},
          [(i, i % 5, "xxxxyz"[i % 6], "aaab"[i % 4]) for i in range(24)])  # fmt: skip
     policy = {
