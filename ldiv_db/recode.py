@@ -64,28 +64,35 @@ class Spans:
 
 @dataclass(frozen=True)
 class Recoding:
-    """Classes with their bounds (`classes`), and every quasi-identifier's spans."""
+    """Classes with their bounds (`classes`), each quasi-identifier's spans, and values not shown (`blanked`)."""
 
     assigned: Relation
     classes: Relation
     spans: tuple[Spans, ...]
+    blanked: Relation | None = None
 
 
 def plan_recoding(
-    engine: Engine, encoded: Encoded, assigned: Relation, forms: Mapping[str, Form] | None = None
+    engine: Engine,
+    encoded: Encoded,
+    assigned: Relation,
+    forms: Mapping[str, Form] | None = None,
+    classes: Relation | None = None,
+    blanked: Relation | None = None,
 ) -> Recoding:
     """The recoding of rows assigned to classes: `assigned` is (row_id, class_id); other rows are suppressed.
 
-    `forms` says what a quasi-identifier is published as, a label by default.
+    `forms` says what a quasi-identifier is published as, a label by default. `classes` has the bounds of the classes,
+    otherwise those of their rows; `blanked` is (class_id, code) of the first sensitive attribute.
     """
     forms = forms or {}
-    classes = engine.materialise(
+    classes = classes or engine.materialise(
         "classes", "publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
     )
     spans = [_spans(engine, axis, classes, forms.get(axis.name, "label")) for axis in encoded.axes]
     if any(span.form == "set" for span in spans):
         classes, spans = _with_sets(engine, encoded, assigned, classes, spans)
-    return Recoding(assigned, classes, tuple(spans))
+    return Recoding(assigned, classes, tuple(spans), blanked)
 
 
 def _spans(engine: Engine, axis: Axis, classes: Relation, form: Form) -> Spans:
@@ -148,6 +155,7 @@ def published_rows(
     yield {
         "rows": encoded.rows,
         "assigned": recoding.assigned,
+        "blanked": recoding.blanked,
         "labels": labels,
         "shown": [shown for span in recoding.spans for shown in span.shown],
         "sensitive": encoded.sensitive,

@@ -17,6 +17,8 @@ from ldiv_db.templates import Relation
 
 #: Called with (done, total) units of work while an algorithm runs.
 Progress = Callable[[int, int], None]
+#: Called with a line on how a search stands.
+Report = Callable[[str], None]
 
 
 class Options(BaseModel):
@@ -34,6 +36,7 @@ class Task:
     requirements: Sequence[Requirement]
     seed: int = 0
     progress: Progress = lambda done, total: None
+    report: Report = lambda text: None
 
 
 @dataclass(frozen=True)
@@ -41,13 +44,18 @@ class Plan:
     """Rows assigned to classes: `assigned` is (row_id, class_id), each row at most once; the rest is suppressed.
 
     `l` is the class size that was aimed at, `notes` is what the user should hear, `search` what the
-    algorithm has to say of its own work.
+    algorithm has to say of its own work. Where classes are published as more than the values that occur in them, as
+    under a global recoding, `classes` is (class_id, rows, smallest and largest code by quasi-identifier); otherwise
+    they are bounded by their rows. `blanked` is (class_id, code): values of the first sensitive attribute that are
+    published as NULL.
     """
 
     assigned: Relation
     l: int  # noqa: E741 - the field's name for it
     notes: tuple[str, ...] = ()
     search: dict[str, Any] = field(default_factory=dict)
+    classes: Relation | None = None
+    blanked: Relation | None = None
 
 
 class Algorithm(ABC):
@@ -55,6 +63,10 @@ class Algorithm(ABC):
 
     name: ClassVar[str]
     options_type: ClassVar[type[Options]]
+    #: Whether it says itself what every value is published as, so that `recode: set` has no meaning.
+    recodes_globally: ClassVar[bool] = False
+    #: Whether its errors say themselves which requirements cannot be met, and what is nearest.
+    says_why: ClassVar[bool] = False
 
     def __init__(self, options: dict[str, Any]):
         """Raises PolicyError for options that the algorithm does not have or take."""

@@ -19,14 +19,13 @@ FLOORS = {
     2: {"algorithms"},
     3: {
         "audit", "individuals", "check", "violations", "release", "targets", "report", "preview", "profile", "skeleton",
-        "run", "estimate", "api", "demo", "children", "bench", "bench_audit",
+        "run", "estimate", "api", "demo", "children", "bench", "bench_audit", "bench_cuts",
         "decomposed", "decompose", "separate", "ledger", "inference", "releases", "bench_decomposition",
         "measure", "resolve", "tries", "divergence", "queries", "attacks", "disclosure", "linking",
     },
     4: {
         "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_measure", "cli_attack", "cli_bench_audit",
-        "cli_release", "cli_bench_decomposition", "options",
-        "console", "__main__", "__init__",
+        "cli_bench_cuts", "cli_release", "cli_bench_decomposition", "options", "console", "__main__", "__init__",
     },
 }  # fmt: skip
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
