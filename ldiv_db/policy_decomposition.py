@@ -78,7 +78,7 @@ def _not_taken(policy: Policy) -> list[Problem]:
     given = {
         "require": (bool(policy.require), "give l to each sensitive attribute"),
         "individual": (policy.individual is not None, "one row a key"),
-        "target.file": (policy.target.file is not None, "tables of the source's database, for now"),
+        "target.file": (policy.target.file is not None, "releases go to tables of the source's database"),
         "target.table": (policy.target.table is not None, "give a prefix"),
         "target.if_exists": (policy.target.if_exists != "fail", "every release has tables of its own"),
     }
