@@ -193,6 +193,9 @@ def _prepared(
 
 def make_algorithm(policy: Policy) -> Algorithm:
     """The policy's algorithm with its options; raises PolicyError if there is none of that name."""
+    if policy.decomposes:
+        what = f"{policy.algorithm.name} publishes several tables, release by release"
+        raise PolicyError([Problem("algorithm.name", what, "use `ldiv release publish`, or ldiv_db.publish_release")])
     kind = ALGORITHMS.get(policy.algorithm.name)
     if kind is None:
         hint = nearest(policy.algorithm.name, ALGORITHMS)
