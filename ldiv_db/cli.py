@@ -15,6 +15,7 @@ from ldiv_db.cli_bench_cuts import bench_cuts_command
 from ldiv_db.cli_check import check_command
 from ldiv_db.cli_measure import measure_command
 from ldiv_db.cli_profile import profile_command
+from ldiv_db.cli_sql import sql_app
 from ldiv_db.cli_taxonomy import taxonomy_app
 from ldiv_db.console import Guarded, Shown, opened, print_json, printer
 from ldiv_db.demo import demonstrate, print_demo
@@ -34,6 +35,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(taxonomy_app, name="taxonomy")
+app.add_typer(sql_app, name="sql")
 bench_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Time runs on made-up rows.")
 app.add_typer(bench_app, name="bench")
 

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ldiv_db.audit import Audit
 from ldiv_db.loss import Loss
+from ldiv_db.recodings import GlobalRecoding
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Result:
     seed: int
     versions: dict[str, str]
     notes: Sequence[str] = field(default_factory=tuple)
+    recoding: GlobalRecoding | None = None
 
     @property
     def requirements(self) -> list[dict[str, Any]]:

@@ -13,9 +13,9 @@ from typing import Any
 
 from ldiv_db import catalog
 from ldiv_db.algorithms import ALGORITHMS, Algorithm, Task
-from ldiv_db.algorithms.base import Feasibility, Progress
+from ldiv_db.algorithms.base import Feasibility, Plan, Progress
 from ldiv_db.audit import Audit, refuse_unlisted
-from ldiv_db.catalog import columns_of, qualify
+from ldiv_db.catalog import Column, columns_of, qualify
 from ldiv_db.encode import Encoder
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine, Step, database_version
@@ -27,6 +27,7 @@ from ldiv_db.measure import Wanted, measure_table
 from ldiv_db.policy import Policy, check_columns, parse_policy
 from ldiv_db.published import forms
 from ldiv_db.recode import PUBLISHED, Recoding, plan_recoding, published_rows
+from ldiv_db.recodings import GlobalRecoding, recoding_of
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
 from ldiv_db.requirements import Requirement
@@ -55,6 +56,7 @@ class Preparation:
     place: Place
     requirements: Mapping[str, Sequence[Requirement]]
     estimate: Estimate
+    columns: Sequence[Column]
 
     @property
     def encoded(self) -> Encoded:
@@ -86,6 +88,7 @@ def run(
         loss = measure_recoding(engine, ready.encoded, recoding)
         if kl:
             loss = replace(loss, kl=_divergence(ready, recoding, Path(folder), listener, catalog))
+        rules = _global_recoding(ready, recoding, plan)
         run_id = uuid.uuid4().hex
 
         def describe(audits: list[Audit]) -> Result:
@@ -102,10 +105,18 @@ def run(
                 seed=ready.policy.seed,
                 versions=versions(),
                 notes=(*plan.notes, *ready.estimate.notes),
+                recoding=rules,
             )
 
         draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
         return ready.place.publish(draft, run_id, describe)
+
+
+def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:
+    """What every value is published as, if that does not depend on the rows of its class."""
+    if not ready.algorithm.recodes_globally:
+        return None
+    return recoding_of(ready.task.engine, ready.policy, ready.columns, recoding, plan.search)
 
 
 def _divergence(
@@ -171,7 +182,7 @@ def _prepared(
     with nullcontext() if algorithm.says_why else explained(engine, encoded, requirements):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, place.folder)
-    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate)
+    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate, columns)
 
 
 def make_algorithm(policy: Policy) -> Algorithm:

@@ -15,7 +15,7 @@ from sqlglot import exp
 from tables import fill
 
 import ldiv_db
-from ldiv_db import attacks, migrate, taxonomy, taxonomy_sources
+from ldiv_db import attacks, migrate, recode_sql, taxonomy, taxonomy_sources
 from ldiv_db.algorithms import boundaries, repair
 from ldiv_db.audit import Pair
 from ldiv_db.bench_audit import ARGUMENTS
@@ -42,7 +42,7 @@ from ldiv_db.templates import (
 from ldiv_db.violations import Violations
 
 FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
-FOLDERS |= {"measure", "attack", "labels", "cuts"}
+FOLDERS |= {"measure", "attack", "labels", "cuts", "recode"}
 TEMPLATES = all_templates()
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
@@ -202,7 +202,13 @@ def cut_everything(con, listener):
     for metric, scheme in schemes:
         algorithm = {"name": "cuts", "metric": metric, "scheme": scheme, "class": "label"}
         target = {"target": f"{metric}_{scheme}", "algorithm": algorithm}
-        ldiv_db.run(con, policy | target, listener=listener)
+        result = ldiv_db.run(con, policy | target, listener=listener)
+        if (metric, scheme) != ("CM", "vioRec"):
+            engine = Engine(con, on_statement=listener.on_statement)
+            run = recode_sql.find_run(engine, result.run_id)
+            engine.rows(
+                recode_sql.TEMPLATE, **recode_sql.recoding_holes(engine, run, policy=parse_policy(policy | target))
+            )
     with pytest.raises(ldiv_db.InfeasibleError):
         ldiv_db.run(con, policy | {"target": "t", "algorithm": {"name": "cuts", "scheme": "none"}}, listener=listener)
 
