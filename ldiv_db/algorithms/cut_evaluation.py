@@ -13,35 +13,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ldiv_db.algorithms.cut_probes import FORBIDDEN, Cut, Node, Probe, assemble
 from ldiv_db.algorithms.cut_problem import CutProblem
-from ldiv_db.algorithms.cut_trees import CutValue
 from ldiv_db.templates import Identifier, Relation
 
-#: A cut: the values of all quasi-identifiers.
-Cut = frozenset[CutValue]
+__all__ = ["FORBIDDEN", "Best", "Cut", "Evaluator", "Node", "Probe"]
+
 _MARKED = {"node_no": "INTEGER", "axis": "INTEGER", "value": "INTEGER", "open": "INTEGER"}
 #: How a value of a cut is marked: it stays; one step further is asked for; its whole subtree is open.
 LOCKED, NEXT, OPEN = 0, 1, 2
-#: The cost of a cut that is not allowed, and the bound of a subtree without any that is.
-FORBIDDEN = 2**62
 #: Cuts whose exact costs are worked out together.
 _EXACT = 8
 
 
 ROWS = Identifier("n")
-
-
-@dataclass(frozen=True)
-class Node:
-    """A cut by its values, open and locked, and a lower bound on the cuts of its subtree."""
-
-    open: frozenset[CutValue]
-    locked: frozenset[CutValue]
-    bound: int = 0
-
-    @property
-    def cut(self) -> Cut:
-        return self.open | self.locked
 
 
 @dataclass
@@ -70,21 +55,6 @@ class Best:
         return sorted(self.costs.items(), key=lambda item: item[1])
 
 
-@dataclass
-class Probe:
-    """What is known of a node: the cost of its cut and its bound, and by open value what its two ways on have.
-
-    `costs` and `specialised` are cost and bound of the cut with the value specialised, `locked` is the bound of the
-    node with the value locked.
-    """
-
-    cost: int = 0
-    bound: int = 0
-    costs: dict[CutValue, int] = field(default_factory=dict)
-    specialised: dict[CutValue, int] = field(default_factory=dict)
-    locked: dict[CutValue, int] = field(default_factory=dict)
-
-
 class Evaluator:
     """Evaluates batches of nodes of one problem; `evaluated` counts the cuts whose cost was computed."""
 
@@ -107,34 +77,31 @@ class Evaluator:
 
         Where the scheme keeps the l-eligible core a cost is a lower bound on it, near and soon made exact by `costs`.
         """
+        engine, metric = self.problem.task.engine, self.problem.cost.metric
         places = self._place(nodes, OPEN if bounds else NEXT)
-        groups = self._group(places)
-        parts = self._judge(groups, places, exact=False)
-        engine = self.problem.task.engine
-        locked = engine.rows(
-            "cuts/sum_locked",
-            groups=groups,
-            parts=parts,
-            places=places,
-            both=self.problem.cost.both,
-            **self._shape,
-            **self._costs,
-        )
+        groups, steps = self._step(places)
+        parts = self._judge(steps, places, exact=False)
+        if groups is None:
+            locked = engine.rows("cuts/sum_kept", steps=steps, parts=parts, places=places, **self._shape, **self._costs)
+        else:
+            both = self.problem.cost.both
+            locked = engine.rows(
+                "cuts/sum_locked", groups=groups, parts=parts, places=places, both=both, **self._shape, **self._costs
+            )
+            engine.drop(groups)
         ahead = engine.rows("cuts/sum_specialised", parts=parts, **self._costs)
-        engine.drop(places, groups, parts)
-        found = _assemble(nodes, locked, ahead, self.problem.cost.scheme == "none")
+        engine.drop(places, steps, parts)
+        found = assemble(nodes, locked, ahead, metric, self.problem.cost.scheme)
         self.evaluated += sum(1 + len(probe.costs) for probe in found)
         return found
 
     def costs(self, cuts: Sequence[Cut]) -> list[int]:
         """The exact cost of each cut."""
         nodes = [Node(frozenset(), cut) for cut in cuts]
-        places = self._place(nodes, LOCKED)
-        groups = self._group(places)
-        parts = self._judge(groups, places, exact=True)
+        places, parts = self._exact(nodes)
         engine = self.problem.task.engine
         found = {row[0]: row for row in engine.rows("cuts/sum_specialised", parts=parts, **self._costs)}
-        engine.drop(places, groups, parts)
+        engine.drop(places, parts)
         strict = self.problem.cost.scheme == "none"
         return [FORBIDDEN if strict and found[number][5] else found[number][3] for number in range(len(nodes))]
 
@@ -158,10 +125,14 @@ class Evaluator:
 
         There `kept` is the size of the l-eligible core if the scheme keeps that.
         """
-        places = self._place([node], LOCKED)
-        groups = self._group(places)
-        parts = self._judge(groups, places, exact=True)
-        self.problem.task.engine.drop(groups)
+        return self._exact([node])
+
+    def _exact(self, nodes: Sequence[Node]) -> tuple[Relation, Relation]:
+        """Where every code is in the nodes' cuts, and their partitions."""
+        places = self._place(nodes, LOCKED)
+        groups, steps = self._step(places)
+        parts = self._judge(steps, places, exact=True)
+        self.problem.task.engine.drop(*([groups] if groups else []), steps)
         return places, parts
 
     def _place(self, nodes: Sequence[Node], mark: int) -> Relation:
@@ -177,70 +148,59 @@ class Evaluator:
         engine.drop(marked)
         return places
 
-    def _group(self, places: Relation) -> Relation:
-        """The partitions of the nodes' most specific cuts."""
-        engine, cells = self.problem.task.engine, self.problem.cells
-        return engine.materialise(
-            "groups", "cuts/group_cells", cells=cells, places=places, counts=self._counts, **self._shape
-        )
+    def _step(self, places: Relation) -> tuple[Relation | None, Relation]:
+        """The partitions of the nodes' most specific cuts, and those of their cuts with every open value specialised.
 
-    def _judge(self, groups: Relation, places: Relation, exact: bool) -> Relation:
+        Under LM the former are not needed.
+        """
+        engine, cells, cost = self.problem.task.engine, self.problem.cells, self.problem.cost
+        holes: dict[str, Any] = {"counts": self._counts, **self._shape}
+        if cost.metric == "LM":
+            return None, engine.materialise("steps", "cuts/group_steps", cells=cells, places=places, **holes)
+        groups = engine.materialise("groups", "cuts/group_cells", cells=cells, places=places, **holes)
+        steps = engine.materialise(
+            "steps",
+            "cuts/gather_steps",
+            groups=groups,
+            labels=self.problem.labels,
+            values=self.problem.values,
+            metric=cost.metric,
+            both=cost.both,
+            **holes,
+        )
+        return groups, steps
+
+    def _judge(self, steps: Relation, places: Relation, exact: bool) -> Relation:
         """The partitions of the nodes' cuts and of those one value further, each with what its scheme suppresses.
 
         Unless it is to be `exact`, the l-eligible core is taken to be as large as two steps towards it allow.
         """
         engine, problem, cost = self.problem.task.engine, self.problem, self.problem.cost
         counted = engine.materialise(
-            "counted",
-            "cuts/count_parts",
-            groups=groups,
-            places=places,
-            counts=self._counts,
-            labels=problem.labels,
-            values=problem.values,
-            metric=cost.metric,
-            both=cost.both,
-            **self._shape,
+            "counted", "cuts/count_parts", steps=steps, places=places, columns=self._summed(), **self._shape
         )
         holes: dict[str, Any] = {"values": problem.values, "unit": problem.common}
-        parts = engine.materialise("parts", "cuts/judge_parts", parts=counted, scheme=cost.scheme, **holes)
+        kept = self._columns(self._summed() if exact or cost.metric == "CM" else [ROWS])
+        parts = engine.materialise(
+            "parts", "cuts/judge_parts", parts=counted, columns=kept, scheme=cost.scheme, **holes
+        )
         engine.drop(counted)
         loose = exact and cost.scheme == "vioRec"
         while loose:  # the steps so far let fractions of rows be kept, so one more is needed even where they agree
-            shrunk = engine.materialise("parts", "cuts/shrink_parts", parts=parts, columns=self._columns(), **holes)
+            shrunk = engine.materialise(
+                "parts", "cuts/shrink_parts", parts=parts, columns=[*kept, Identifier("broken")], **holes
+            )
             engine.drop(parts)
             parts = shrunk
             loose = bool(engine.scalar("cuts/count_loose", parts=parts))
         return parts
 
-    def _columns(self) -> list[Identifier]:
-        """The columns of partitions that stay as they are."""
+    def _summed(self) -> list[Identifier]:
+        """The columns of partitions that are sums."""
         best = [value.best for value in self.problem.values] if self.problem.cost.both else []
-        others = [Identifier(name) for name in ("p_loss", "finest", "dearest", "uniform", "broken")]
-        return [*(word.p for word in self.problem.words), *self._counts, *best, *others]
+        return [*self._counts, *best]
 
-
-def _assemble(
-    nodes: Sequence[Node], locked: Iterable[tuple[int, ...]], ahead: Iterable[tuple[int, ...]], strict: bool
-) -> list[Probe]:
-    """The probes of the sums over partitions: `locked` of those that have an open value, `ahead` of all, and split.
-
-    A specialised value replaces its partitions, a locked one changes their bounds; the others stay. Where nothing is
-    suppressed (`strict`) a violated partition forbids the cut, and with it all that are more specific.
-    """
-    before = {(number, axis, value): sums for number, axis, value, *sums in locked}
-    after = {(number, axis, value): sums for number, axis, value, *sums in ahead}
-    probes = []
-    for number, node in enumerate(nodes):
-        cost, bound, broken = after[number, 0, 0]
-        forbidden = strict and broken > 0
-        probe = Probe(FORBIDDEN, FORBIDDEN) if forbidden else Probe(cost, bound)
-        for value in node.open:
-            was = before.get((number, *value), (0, 0, 0, 0))
-            new = after.get((number, *value), (0, 0, 0))
-            worse = strict and broken - was[3] + new[2] > 0
-            probe.costs[value] = FORBIDDEN if worse else cost - was[0] + new[0]
-            probe.specialised[value] = FORBIDDEN if worse else bound - was[1] + new[1]
-            probe.locked[value] = FORBIDDEN if forbidden else bound - was[1] + was[2]
-        probes.append(probe)
-    return probes
+    def _columns(self, summed: Iterable[Identifier]) -> list[Identifier]:
+        """The columns of partitions that stay as they are."""
+        others = [Identifier(name) for name in ("p_loss", "finest", "dearest", "uniform")]
+        return [*(word.p for word in self.problem.words), *summed, *others]

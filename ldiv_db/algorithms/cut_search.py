@@ -116,10 +116,7 @@ class Search:
                 return []
             if kept or gone:
                 return [self._forced(node, probe, kept, gone)]
-        value = max(
-            node.open,
-            key=lambda v: (min(probe.specialised[v], probe.locked[v]), probe.specialised[v] + probe.locked[v], v),
-        )
+        value = max(node.open, key=lambda v: (probe.telling.get(v, (0, 0)), v))
         branches = [
             self._lock(node, value, max(node.bound, probe.locked[value])),
             self._specialise(node, value, max(node.bound, probe.specialised[value])),

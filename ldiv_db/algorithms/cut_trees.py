@@ -110,10 +110,19 @@ class NumberedAxis:
     code: Identifier
     table: Identifier
 
+    @property
+    def low(self) -> Identifier:
+        return Identifier(f"low_{self.number.value}")
+
+    @property
+    def high(self) -> Identifier:
+        return Identifier(f"high_{self.number.value}")
+
 
 @dataclass(frozen=True)
 class Word:
-    """A column of keys: of the partition in the cut (`p`), and in the most specific cut of the subtree (`s`)."""
+    """A column of keys: of the partition in the cut (`p`), in that with every open value specialised once (`q`), and in
+    the most specific cut of the subtree (`s`)."""
 
     place: int
     axes: tuple[NumberedAxis, ...]
@@ -121,6 +130,10 @@ class Word:
     @property
     def p(self) -> Identifier:
         return Identifier(f"p_{self.place}")
+
+    @property
+    def q(self) -> Identifier:
+        return Identifier(f"q_{self.place}")
 
     @property
     def s(self) -> Identifier:
