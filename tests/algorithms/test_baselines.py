@@ -183,3 +183,41 @@ def test_nulls_are_values_and_the_recoding_can_be_written(con, tmp_path, name):
     engine = Engine(con)
     sql = recoding_sql(engine, find_run(engine, result.run_id), "duckdb")
     assert Counter(con.execute(sql).fetchall()) == Counter(con.execute("SELECT * FROM out.released").fetchall())
+
+
+SCHEMES = [("LM", scheme) for scheme in ("none", "vioSA", "allSA", "vioRec", "allRec")] + [
+    ("DM", "vioRec"),
+    ("CM", "vioRec"),
+]
+
+
+@pytest.mark.parametrize("seed", range(200, 214))
+def test_annealing_finds_no_better_cut_than_the_best_and_costs_the_same(con, tmp_path, seed):
+    metric, scheme = SCHEMES[seed % len(SCHEMES)]
+    algorithm = {"name": "annealing", "metric": metric, "scheme": scheme, "class": "y", "steps": 60}
+    case = Case(con, tmp_path, seed, algorithm, [{"frequency": "1.5"}], rows=30)
+    thetas = dict.fromkeys("stuv", Fraction(2, 3))
+    costs = cut_oracle.all_costs(case.rows, case.trees, thetas, metric, scheme)
+    if not costs:
+        with pytest.raises(ldiv_db.InfeasibleError, match="no cut is allowed"):
+            ldiv_db.run(con, case.policy, folder=tmp_path)
+        return
+    first = ldiv_db.run(con, case.policy, folder=tmp_path)
+    cut = case.cut_of(first.search["cut"])
+    cost = cut_oracle.cost(case.rows, case.trees, cut, thetas, metric, scheme)
+    assert first.search["cost"] == pytest.approx(float(cost)) and cost >= costs[0]
+    assert not first.search["proved"] and first.search["steps"] <= 60
+    again = {**case.policy, "target": "again"}
+    assert ldiv_db.run(con, again, folder=tmp_path).search == first.search
+
+
+def test_annealing_comes_by_the_best_cut_given_the_steps(con, tmp_path):
+    case = Case(con, tmp_path, 205, {"name": "annealing", "steps": 1_000}, [{"frequency": "1.5"}], rows=40)
+    costs = cut_oracle.all_costs(case.rows, case.trees, dict.fromkeys("stuv", Fraction(2, 3)), "LM", "vioRec")
+    assert ldiv_db.run(con, case.policy, folder=tmp_path).search["cost"] == pytest.approx(float(costs[0]))
+
+
+def test_annealing_stops_at_its_time_limit(con, tmp_path):
+    algorithm = {"name": "annealing", "time_limit": 1e-9, "steps": 10_000}
+    case = Case(con, tmp_path, 205, algorithm, [{"frequency": "1.5"}])
+    assert ldiv_db.run(con, case.policy, folder=tmp_path).search["steps"] < 100

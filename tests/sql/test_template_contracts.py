@@ -42,7 +42,7 @@ from ldiv_db.templates import (
 from ldiv_db.violations import Violations
 
 FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
-FOLDERS |= {"measure", "attack", "labels", "cuts", "recode"}
+FOLDERS |= {"measure", "attack", "labels", "cuts", "recode", "incognito", "tds"}
 TEMPLATES = all_templates()
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
@@ -211,6 +211,10 @@ def cut_everything(con, listener):
             )
     with pytest.raises(ldiv_db.InfeasibleError):
         ldiv_db.run(con, policy | {"target": "t", "algorithm": {"name": "cuts", "scheme": "none"}}, listener=listener)
+    baselines = [("incognito", {"metric": metric, "class": "label"}) for metric in ("LM", "DM", "CM")]
+    for place, (name, options) in enumerate([*baselines, ("tds", {}), ("tds", {"class": "label"})]):
+        target = {"target": f"baseline_{place}", "require": [{"distinct": 2}], "algorithm": {"name": name, **options}}
+        ldiv_db.run(con, policy | target, listener=listener)
 
 
 def several(con, select, listener):
