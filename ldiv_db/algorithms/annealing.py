@@ -24,16 +24,16 @@ from ldiv_db.algorithms.cut_search import Outcome
 from ldiv_db.algorithms.cut_start import generalised
 from ldiv_db.algorithms.cuts import CutOptions, Cuts
 
-#: Steps that are drawn ahead.
+#: Steps that are drawn ahead: a statement takes hardly longer for so many cuts than for one.
 _AHEAD = 16
-#: By what share of the first temperature the last one differs.
-_COOLED = 1e-3
+#: The first temperature, in mean differences of the first neighbours, and the last one in first ones.
+_HOT, _COOLED = 0.5, 1e-3
 
 
 class AnnealingOptions(CutOptions):
     """Those of `cuts`, and how many steps the walk has; there is no proof to wait for."""
 
-    steps: int = Field(default=2_000, ge=1, le=10_000_000)
+    steps: int = Field(default=500, ge=1, le=10_000_000)
     unproved: Literal["publish"] = "publish"
 
 
@@ -92,7 +92,7 @@ class Walk:
         near = self._neighbours()
         self._learn(near[: 4 * _AHEAD])
         found = [abs(self.costs[cut] - self.costs[self.cut]) for cut in near[: 4 * _AHEAD] if self._allowed(cut)]
-        self._hottest = max(1.0, sum(found) / len(found)) if found else 1.0
+        self._hottest = max(1.0, _HOT * sum(found) / len(found)) if found else 1.0
 
     def go(self) -> bool:
         """Draw some steps and take the first that may be; False if there is nowhere to go."""

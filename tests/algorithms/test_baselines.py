@@ -212,7 +212,7 @@ def test_annealing_finds_no_better_cut_than_the_best_and_costs_the_same(con, tmp
 
 
 def test_annealing_comes_by_the_best_cut_given_the_steps(con, tmp_path):
-    case = Case(con, tmp_path, 205, {"name": "annealing", "steps": 1_000}, [{"frequency": "1.5"}], rows=40)
+    case = Case(con, tmp_path, 207, {"name": "annealing", "steps": 400}, [{"frequency": "1.5"}], rows=40)
     costs = cut_oracle.all_costs(case.rows, case.trees, dict.fromkeys("stuv", Fraction(2, 3)), "LM", "vioRec")
     assert ldiv_db.run(con, case.policy, folder=tmp_path).search["cost"] == pytest.approx(float(costs[0]))
 
