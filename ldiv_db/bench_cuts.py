@@ -1,26 +1,28 @@
-"""The benchmark of cuts: Adult's rows without NULL under every metric and scheme, each in a process of its own."""
+"""The benchmark of cuts: Adult's rows without NULL, or rows made from them, each search in a process of its own."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from ldiv_db.children import peak_memory
-from ldiv_db.engine import Engine, Settings, open_database
-from ldiv_db.errors import LdivError
+from ldiv_db.bench import make_rows
+from ldiv_db.children import measure_in_children, peak_memory, serve, settings_of
+from ldiv_db.demo import load_adult
+from ldiv_db.engine import Engine, open_database
+from ldiv_db.policy import parse_policy
 from ldiv_db.run import run
-from ldiv_db.templates import FileRelation, Identifier, Relation, Value, resource_folder
+from ldiv_db.templates import resource_folder
 
 #: Every metric with the schemes that it has costs for.
 COMBINATIONS = (
     *(("LM", scheme) for scheme in ("none", "vioSA", "allSA", "vioRec", "allRec")),
     *((metric, scheme) for metric in ("DM", "CM") for scheme in ("none", "vioRec", "allRec")),
 )
+#: Adult's rows without NULL; any other number of them is made by the variant method.
+ROWS = 45_222
 _ADULT = ("age", "education", "native_country", "workclass", "marital_status", "sex", "race")
 
 
@@ -33,29 +35,37 @@ class CutCase:
     l: float = 4  # noqa: E741 - the field's name for it
     threads: int = 2
     time_limit: float = 300
+    rows: int = ROWS
+    memory_limit: str | None = None
 
 
 def measure_cuts(case: CutCase) -> dict[str, Any]:
-    """What the search of one case took and found; raises LdivError if the child process fails."""
-    done = subprocess.run(  # noqa: S603 - this module, by the interpreter that runs it
-        [sys.executable, "-m", "ldiv_db.bench_cuts", json.dumps(asdict(case))],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise LdivError(f"the benchmark of {case.metric} {case.scheme} failed: {done.stderr.strip()}")
-    return dict(json.loads(done.stdout))
+    """What the search of one case took and found; raises LdivError if a child process fails."""
+    return measure_in_children("ldiv_db.bench_cuts", case, ("make", "run"))
 
 
 def cuts_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """The headings and rows of a table of results, for people."""
-    headings = ["metric", "scheme", "l", "cost", "proved", "gap", "visited", "evaluated", "seconds", "CPU s", "peak MB"]
+    headings = [
+        "metric",
+        "scheme",
+        "l",
+        "rows",
+        "cost",
+        "proved",
+        "gap",
+        "visited",
+        "evaluated",
+        "seconds",
+        "CPU s",
+        "peak MB",
+    ]
     rows = [
         [
             found["metric"],
             found["scheme"],
             f"{found['l']:g}",
+            f"{found['rows']:,}",
             f"{found['cost']:,.2f}",
             "yes" if found["proved"] else "no",
             f"{found['gap']:.1%}",
@@ -92,18 +102,22 @@ def cuts_policy(case: CutCase) -> dict[str, Any]:
     }
 
 
-def _run(case: CutCase) -> dict[str, Any]:
-    folder = resource_folder("fixtures") / "adult"
-    with open_database(":memory:", settings=Settings(threads=case.threads)) as connection:
-        Engine(connection).create(
-            Relation.parse("main.adult"),
-            "demo/select_training",
-            source=FileRelation("read_parquet", str(folder / "adult.parquet")),
-            columns=[Identifier(name) for name in (*_ADULT, "occupation", "income")],
-            rows=Value(2**31),  # both halves
-        )
+def _make(case: CutCase, folder: Path) -> None:
+    """The table `adult` or, of another number of rows, `variants`."""
+    with open_database(folder / "bench.duckdb", create=True, settings=settings_of(case, folder)) as connection:
+        engine, policy = Engine(connection), parse_policy(cuts_policy(case))
+        if case.rows == ROWS:
+            load_adult(engine, policy, rows=2**31)  # both halves
+        else:
+            make_rows(engine, policy, case.rows, seed=1)
+
+
+def _run(case: CutCase, folder: Path) -> dict[str, Any]:
+    """What the run took and found."""
+    document = cuts_policy(case) | ({} if case.rows == ROWS else {"source": "main.variants"})
+    with open_database(folder / "bench.duckdb", settings=settings_of(case, folder)) as connection:
         start, used = time.perf_counter(), time.process_time()
-        result = run(connection, cuts_policy(case), folder)
+        result = run(connection, document, resource_folder("fixtures") / "adult")
         seconds, processor = time.perf_counter() - start, time.process_time() - used
     return {
         **asdict(case),
@@ -117,4 +131,4 @@ def _run(case: CutCase) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(_run(CutCase(**json.loads(sys.argv[1])))))
+    serve(CutCase, {"make": _make, "run": _run})

@@ -13,7 +13,7 @@ from typing import Any
 
 from ldiv_db import catalog
 from ldiv_db.algorithms import ALGORITHMS, Algorithm, Task
-from ldiv_db.algorithms.base import Feasibility, Plan, Progress
+from ldiv_db.algorithms.base import Feasibility, Plan, Progress, Report
 from ldiv_db.audit import Audit, refuse_unlisted
 from ldiv_db.catalog import Column, columns_of, qualify
 from ldiv_db.encode import Encoder
@@ -30,7 +30,7 @@ from ldiv_db.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.recodings import GlobalRecoding, recoding_of
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
-from ldiv_db.requirements import Requirement
+from ldiv_db.requirements import Requirement, Threshold
 from ldiv_db.sensitive import read_attributes, resolve_all
 from ldiv_db.targets import Place, place_of
 from ldiv_db.templates import FileRelation, Relation, Statement
@@ -43,6 +43,7 @@ class Listener:
     on_step: Callable[[Step], None] | None = None
     on_statement: Callable[[Statement], None] | None = None
     on_progress: Progress = lambda done, total: None
+    on_search: Report = lambda text: None
 
 
 @dataclass(frozen=True)
@@ -176,9 +177,14 @@ def _prepared(
     hardest = min((key.distribution for key in encoded.keys), key=lambda found: found.largest_l)
     requirements = resolve_all(policy.require, attributes, dict.fromkeys(attributes, hardest))
     for axis in encoded.sensitive:
+        requirements[axis.column.name] = [
+            found.spread(engine, axis.dictionary) if isinstance(found, Threshold) else found
+            for found in requirements[axis.column.name]
+        ]
         refuse_unlisted(engine, axis.column.name, requirements[axis.column.name], axis.dictionary)
-    progress = listener.on_progress if listener else Listener().on_progress
-    task = Task(engine, encoded, [r for wanted in requirements.values() for r in wanted], policy.seed, progress)
+    hear = listener or Listener()
+    wanted = [requirement for own in requirements.values() for requirement in own]
+    task = Task(engine, encoded, wanted, policy.seed, hear.on_progress, hear.on_search)
     with nullcontext() if algorithm.says_why else explained(engine, encoded, requirements):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, place.folder)

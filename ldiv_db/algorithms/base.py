@@ -17,6 +17,8 @@ from ldiv_db.templates import Relation
 
 #: Called with (done, total) units of work while an algorithm runs.
 Progress = Callable[[int, int], None]
+#: Called with a line on how a search stands.
+Report = Callable[[str], None]
 
 
 class Options(BaseModel):
@@ -34,6 +36,7 @@ class Task:
     requirements: Sequence[Requirement]
     seed: int = 0
     progress: Progress = lambda done, total: None
+    report: Report = lambda text: None
 
 
 @dataclass(frozen=True)

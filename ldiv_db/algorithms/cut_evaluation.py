@@ -71,6 +71,7 @@ class Evaluator:
             "scheme": cost.scheme,
         }
         self._shape = {"axes": problem.axes, "words": problem.words}
+        self._bits = {"bits": problem.bits, **self._shape}
 
     def probe(self, nodes: Sequence[Node], bounds: bool = True) -> list[Probe]:
         """What is known of each node; without `bounds` costs alone are right, and cheaper.
@@ -82,7 +83,7 @@ class Evaluator:
         groups, steps = self._step(places)
         parts = self._judge(steps, places, exact=False)
         if groups is None:
-            locked = engine.rows("cuts/sum_kept", steps=steps, parts=parts, places=places, **self._shape, **self._costs)
+            locked = engine.rows("cuts/sum_kept", steps=steps, parts=parts, places=places, **self._bits, **self._costs)
         else:
             both = self.problem.cost.both
             locked = engine.rows(
@@ -154,7 +155,7 @@ class Evaluator:
         Under LM the former are not needed.
         """
         engine, cells, cost = self.problem.task.engine, self.problem.cells, self.problem.cost
-        holes: dict[str, Any] = {"counts": self._counts, **self._shape}
+        holes: dict[str, Any] = {"counts": self._counts, **self._bits}
         if cost.metric == "LM":
             return None, engine.materialise("steps", "cuts/group_steps", cells=cells, places=places, **holes)
         groups = engine.materialise("groups", "cuts/group_cells", cells=cells, places=places, **holes)
@@ -177,7 +178,7 @@ class Evaluator:
         """
         engine, problem, cost = self.problem.task.engine, self.problem, self.problem.cost
         counted = engine.materialise(
-            "counted", "cuts/count_parts", steps=steps, places=places, columns=self._summed(), **self._shape
+            "counted", "cuts/count_parts", steps=steps, places=places, columns=self._summed(), **self._bits
         )
         holes: dict[str, Any] = {"values": problem.values, "unit": problem.common}
         kept = self._columns(self._summed() if exact or cost.metric == "CM" else [ROWS])

@@ -38,7 +38,7 @@ class Probe:
 
     `costs` and `specialised` are cost and bound of the cut with the value specialised, `locked` is the bound of the
     node with the value locked. `telling` ranks the values by how much a branch would
-    tell: the weaker of the two bounds and their sum, before what all values add together hides the difference.
+    tell: the product of what its two ways add, and the sum, before what all values add together hides the difference.
     """
 
     cost: int = 0
@@ -114,8 +114,8 @@ def _probe(whole: After, changes: Changes, strict: bool) -> Probe:
         probe.costs[value] = FORBIDDEN if worse else whole.cost - was.cost + new.cost
         probe.specialised[value] = FORBIDDEN if worse else whole.bound - was.bound + new.bound
         probe.locked[value] = whole.bound - was.bound + was.locked
-        ways = probe.specialised[value], probe.locked[value]
-        probe.telling[value] = min(ways), sum(ways)
+        ways = [max(1, bound - whole.bound) for bound in (probe.specialised[value], probe.locked[value])]
+        probe.telling[value] = ways[0] * ways[1], sum(ways)
     return probe
 
 

@@ -14,7 +14,17 @@ from itertools import product
 from math import lcm
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.cut_trees import PATH_COLUMNS, CutTree, NumberedAxis, Word, loss_unit, words_of
+from ldiv_db.algorithms.cut_trees import (
+    PATH_COLUMNS,
+    BitWord,
+    CutTree,
+    NumberedAxis,
+    Word,
+    loss_unit,
+    number_axis,
+    places_of_bits,
+    words_of,
+)
 from ldiv_db.encoded import Renamed
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.requirements import FrequencyL, Requirement, Threshold
@@ -22,6 +32,8 @@ from ldiv_db.templates import Identifier, Relation, Value
 
 #: More columns of counts than this are refused.
 MOST_COLUMNS = 500
+#: Cells times nodes that are evaluated together, about, and the most nodes.
+_AT_ONCE, _MOST_NODES = 400_000, 48
 #: Thresholds over a common denominator beyond this are refused: their products with counts would not fit an integer.
 _FINEST = 10**10
 
@@ -130,7 +142,14 @@ class CutProblem:
     cells: Relation
     paths: Relation
     words: tuple[Word, ...]
+    bits: tuple[BitWord, ...]
     loss_unit: int
+    cell_count: int
+
+    @property
+    def batch(self) -> int:
+        """How many nodes are evaluated together: few where there are many cells, for memory's sake."""
+        return max(1, min(_MOST_NODES, _AT_ONCE // max(1, self.cell_count)))
 
     @property
     def rows(self) -> int:
@@ -197,13 +216,17 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
         tallies=tallies,
     )
     unit, digits = loss_unit(trees), words_of(trees)
-    paths = [row for word in digits for tree, part in word for row in tree.paths(unit, part)]
-    words = tuple(
-        Word(place, tuple(NumberedAxis(Value(tree.number), tree.axis.code, tree.axis.table) for tree, _ in word))
-        for place, word in enumerate(digits, 1)
+    bits = places_of_bits(trees)
+    paths = [row for word in digits for tree, part in word for row in tree.paths(unit, part, bits[tree.number][1])]
+    axes = {tree.number: number_axis(tree, bits[tree.number][1]) for tree in trees}
+    words = tuple(Word(place, tuple(axes[tree.number] for tree, _ in word)) for place, word in enumerate(digits, 1))
+    bit_words = tuple(
+        BitWord(place, tuple(axes[number] for number, (word, _) in bits.items() if word == place))
+        for place in sorted({word for word, _ in bits.values()})
     )
     loaded = engine.load("paths", PATH_COLUMNS, paths)
-    return CutProblem(task, cost, trees, values, labels, label_codes, cells, loaded, words, unit)
+    count = engine.scalar("input/count_rows", rows=cells)
+    return CutProblem(task, cost, trees, values, labels, label_codes, cells, loaded, words, bit_words, unit, count)
 
 
 def _both(value: int, label: int) -> Identifier:
@@ -238,15 +261,21 @@ def thresholds_of(task: Task) -> dict[int, Fraction]:
     found = dict.fromkeys(range(1, axis.distribution.distinct + 1), Fraction(1))
     for requirement in task.requirements:
         default, own = _thetas(requirement)
-        listed = task.engine.load(
-            "thetas", {"value": "VARCHAR", "place": "INTEGER"}, [(value, place) for place, (value, _) in enumerate(own)]
-        )
-        codes = dict(task.engine.rows("cuts/list_thresholds", dictionary=axis.dictionary, thetas=listed))
-        task.engine.drop(listed)
+        codes = codes_of(task, [value for value, _ in own])
         for code in found:
             theta = own[codes[code]][1] if code in codes else default
             found[code] = min(found[code], theta)
     return found
+
+
+def codes_of(task: Task, values: Sequence[str]) -> dict[int, int]:
+    """By the code of each sensitive value that is listed its place in the list."""
+    (axis,) = task.encoded.sensitive
+    columns = {"value": "VARCHAR", "place": "INTEGER"}
+    listed = task.engine.load("thetas", columns, [(value, place) for place, value in enumerate(values)])
+    codes = dict(task.engine.rows("cuts/list_thresholds", dictionary=axis.dictionary, thetas=listed))
+    task.engine.drop(listed)
+    return codes
 
 
 def _thetas(requirement: Requirement) -> tuple[Fraction, list[tuple[str, Fraction]]]:

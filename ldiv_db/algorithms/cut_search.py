@@ -15,13 +15,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from math import prod
 
 from ldiv_db import interrupts
 from ldiv_db.algorithms.cut_evaluation import Best, Cut, Evaluator, Node, Probe
 from ldiv_db.algorithms.cut_trees import CutTree, CutValue
-
-#: Nodes that are evaluated together.
-BATCH = 16
 
 
 @dataclass(frozen=True)
@@ -30,6 +28,16 @@ class Outcome:
 
     visited: int
     proved: bool
+    bound: int
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a search stands: cuts visited, the share of all cuts that need not be, the best cost and the bound."""
+
+    visited: int
+    pruned: float
+    best: int | None
     bound: int
 
 
@@ -43,7 +51,7 @@ class Search:
         best: Best,
         prune: bool = True,
         deadline: float | None = None,
-        progress: Callable[[int, int], None] = lambda visited, bound: None,
+        progress: Callable[[Standing], None] = lambda standing: None,
     ):
         self._evaluator = evaluator
         self._trees = {tree.number: tree for tree in trees}
@@ -69,11 +77,21 @@ class Search:
                 batch = [node for node in self._take() if self._alive(node.bound)]
                 self._expand(batch)
                 batch = []
-                self._progress(self.visited, self._bound(batch))
+                self._progress(self._standing())
         except KeyboardInterrupt:
             interrupts.check()  # it has been heard: what follows is not to be stopped by it again
         left = [node for node in [*self._stack, *batch] if self._alive(node.bound)]
         return Outcome(self.visited, not left, self._bound(left))
+
+    def _standing(self) -> Standing:
+        total = self._cuts(self.root())
+        left = sum(self._cuts(node) for node in self._stack if self._alive(node.bound))
+        best = min(self._best.costs.values(), default=None)
+        return Standing(self.visited, max(0, total - left - self.visited) / total, best, self._bound(self._stack))
+
+    def _cuts(self, node: Node) -> int:
+        """How many cuts a node's subtree has."""
+        return prod(self._trees[axis].cuts_below[value] for axis, value in node.open)
 
     def _late(self) -> bool:
         return self._deadline is not None and time.monotonic() >= self._deadline
@@ -83,7 +101,8 @@ class Search:
 
     def _take(self) -> list[Node]:
         """The nodes to be evaluated next: the latest, so that the search is depth first."""
-        taken, self._stack = self._stack[-BATCH:], self._stack[:-BATCH]
+        most = self._evaluator.problem.batch
+        taken, self._stack = self._stack[-most:], self._stack[:-most]
         return taken
 
     def _alive(self, bound: int) -> bool:

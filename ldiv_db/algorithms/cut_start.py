@@ -15,8 +15,6 @@ from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Cut, Evaluator
 from ldiv_db.algorithms.cut_search import opened, specialise
 from ldiv_db.algorithms.cut_trees import CutTree
 
-#: Cuts that are evaluated together.
-_BATCH = 24
 #: Steps of the descent without a better cut, after which it ends.
 _PATIENCE = 6
 
@@ -40,11 +38,11 @@ def _descend(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: C
     while True:
         (probe,) = evaluator.probe([node], bounds=False)
         seen[node.cut] = probe.cost
+        evaluator.offer(best, {node.cut: probe.cost})  # at once: whoever stops it now is to have this one
         allowed = {value: cost for value, cost in probe.costs.items() if cost < FORBIDDEN}
         if not allowed or late() or min(list(seen.values())[-_PATIENCE:]) > min(seen.values()):
             break
         node = specialise(numbered, node, min(allowed, key=lambda value: (allowed[value], value)))
-    evaluator.offer(best, seen)
 
 
 def _improve(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: Callable[[], bool]) -> None:
@@ -54,8 +52,9 @@ def _improve(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: C
         (cut, cost) = best.ranked()[0]
         nodes = [opened(numbered, other) for other in (cut, *generalised(trees, cut))]
         found: dict[Cut, int] = {}
-        for start in range(0, len(nodes), _BATCH):
-            batch = nodes[start : start + _BATCH]
+        size = evaluator.problem.batch
+        for start in range(0, len(nodes), size):
+            batch = nodes[start : start + size]
             for node, probe in zip(batch, evaluator.probe(batch, bounds=False), strict=True):
                 found[node.cut] = probe.cost
                 better = sorted((value, new) for value, new in probe.costs.items() if new < best.limit)

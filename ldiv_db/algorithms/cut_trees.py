@@ -16,6 +16,9 @@ _FINEST = 10**6
 #: The key of a partition is a sum of its values' parts; a column holds keys below this.
 _WORD = 2**62
 
+#: A column holds bits up to this, the sign aside.
+_BITS = 62
+
 #: A value of a cut: the number of its quasi-identifier, from 1, and of its node.
 CutValue = tuple[int, int]
 
@@ -40,6 +43,15 @@ class CutTree:
                 found[node.parent].append(node.node)
         return found
 
+    @cached_property
+    def cuts_below(self) -> dict[int, int]:
+        """For each node the number of cuts through its subtree."""
+        found: dict[int, int] = {}
+        for node in reversed(self.taxonomy.nodes):  # children stand after their parent
+            below = self.children[node.node]
+            found[node.node] = 1 + prod(found[child] for child in below) if below else 1
+        return found
+
     @property
     def root(self) -> CutValue:
         return (self.number, 0)
@@ -52,7 +64,12 @@ class CutTree:
         """The values that replace `value`; none for a leaf."""
         return [(self.number, child) for child in self.children[value[1]]]
 
-    def paths(self, unit: int, part: int) -> Iterator[tuple[int, ...]]:
+    @property
+    def width(self) -> int:
+        """How many bits a code has."""
+        return max(1, (self.leaves - 1).bit_length())
+
+    def paths(self, unit: int, part: int, bit: int) -> Iterator[tuple[int, ...]]:
         """The rows of `PATH_COLUMNS`, one a value and leaf below it; `child` is the value's child on the way there."""
         nodes = {node.node: node for node in self.taxonomy.nodes}
         leaf_of = {node.low: node.node for node in nodes.values() if not self.children[node.node]}
@@ -62,7 +79,7 @@ class CutTree:
                 for code in range(child.low, child.high + 1):
                     parts = (part * node.node, part * child.node, part * leaf_of[code])
                     losses = (self._loss(node.low, node.high, unit), self._loss(child.low, child.high, unit))
-                    yield (self.number, node.node, code, node.low, node.high, child.low, *parts, *losses)
+                    yield (self.number, node.node, code, node.low, node.high, child.low, *parts, *losses, 2**bit)
 
     def _loss(self, low: int, high: int, unit: int) -> int:
         """LM of one cell, in units of one over `unit` (rounded where the unit is no multiple)."""
@@ -81,6 +98,7 @@ PATH_COLUMNS = {
     "leaf_part": "BIGINT",
     "loss": "BIGINT",
     "child_loss": "BIGINT",
+    "bit": "BIGINT",
 }
 
 
@@ -102,6 +120,18 @@ def words_of(trees: Sequence[CutTree]) -> list[list[tuple[CutTree, int]]]:
     return words
 
 
+def places_of_bits(trees: Sequence[CutTree]) -> dict[int, tuple[int, int]]:
+    """By a tree's number the column of bits that its codes are in, and the place of its lowest bit there."""
+    found: dict[int, tuple[int, int]] = {}
+    word, taken = 1, 0
+    for tree in trees:
+        if taken + tree.width >= _BITS:
+            word, taken = word + 1, 0
+        found[tree.number] = word, taken
+        taken += tree.width
+    return found
+
+
 @dataclass(frozen=True)
 class NumberedAxis:
     """A quasi-identifier by number, the column of its codes, and an alias of these codes' places."""
@@ -109,14 +139,34 @@ class NumberedAxis:
     number: Value
     code: Identifier
     table: Identifier
+    #: All bits of its word but its own.
+    others: Value
+
+
+def number_axis(tree: CutTree, bit: int) -> NumberedAxis:
+    """The quasi-identifier of a tree whose lowest bit has this place."""
+    own = (2**tree.width - 1) << bit
+    return NumberedAxis(Value(tree.number), tree.axis.code, tree.axis.table, Value((2**_BITS - 1) & ~own))
+
+
+@dataclass(frozen=True)
+class BitWord:
+    """A column of bits, some for each quasi-identifier; of several rows those that all have, and that any has."""
+
+    place: int
+    axes: tuple[NumberedAxis, ...]
 
     @property
-    def low(self) -> Identifier:
-        return Identifier(f"low_{self.number.value}")
+    def bits(self) -> Identifier:
+        return Identifier(f"bits_{self.place}")
 
     @property
-    def high(self) -> Identifier:
-        return Identifier(f"high_{self.number.value}")
+    def both(self) -> Identifier:
+        return Identifier(f"both_{self.place}")
+
+    @property
+    def either(self) -> Identifier:
+        return Identifier(f"either_{self.place}")
 
 
 @dataclass(frozen=True)

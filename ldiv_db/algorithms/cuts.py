@@ -20,8 +20,8 @@ from pydantic import Field
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Cut, Evaluator
 from ldiv_db.algorithms.cut_plan import labels_of, publish_cut
-from ldiv_db.algorithms.cut_problem import Cost, CutProblem, make_problem, thresholds_of
-from ldiv_db.algorithms.cut_search import Outcome, Search
+from ldiv_db.algorithms.cut_problem import Cost, CutProblem, codes_of, make_problem, thresholds_of
+from ldiv_db.algorithms.cut_search import Outcome, Search, Standing
 from ldiv_db.algorithms.cut_start import find_start
 from ldiv_db.encoded import Renamed
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem
@@ -76,8 +76,10 @@ class Cuts(Algorithm):
         """The best cuts and how they were found; raises InfeasibleError without the proof that the policy wants."""
         best, trees = Best(self.options.top), evaluator.problem.trees
         deadline = None if self.options.time_limit is None else start + self.options.time_limit
-        progress = evaluator.problem.task.progress
-        search = Search(evaluator, trees, best, deadline=deadline, progress=lambda visited, bound: progress(visited, 0))
+        report, scale = evaluator.problem.task.report, evaluator.problem.scale
+        search = Search(
+            evaluator, trees, best, deadline=deadline, progress=lambda found: report(_progress_line(found, scale))
+        )
         outcome = search.run(lambda: find_start(evaluator, trees, best, deadline))
         if not outcome.proved and (self.options.unproved == "refuse" or not best.costs):
             raise InfeasibleError(_unproved(evaluator.problem, best, outcome))
@@ -150,15 +152,34 @@ def _refuse_infeasible(task: Task, thetas: dict[int, Any]) -> None:
     rows = axis.distribution.rows
     over = {code: counts[code] / rows for code, theta in thetas.items() if counts[code] > theta * rows}
     if over:
+        names = _named_codes(task)
         shares = ", ".join(
-            f"{counts[code] / rows:.6f} (asked for: {float(thetas[code]):.6g})"
+            f"{names.get(code, 'one')}: {_rounded_up(counts[code], rows)} (asked for: {float(thetas[code]):.6g})"
             for code in sorted(over, key=over.__getitem__)
         )
         raise InfeasibleError(
             f"no cut is allowed without suppression: {len(over):,} sensitive values exceed their thresholds in the"
-            f" whole table. The smallest thresholds that can be met are their shares there: {shares}. Or set"
-            " algorithm.scheme to vioRec, vioSA, allRec or allSA"
+            f" whole table. The smallest thresholds that can be met are their shares there: {shares}. Values that the"
+            " policy does not name are not named here. Or set algorithm.scheme to vioRec, vioSA, allRec or allSA"
         )
+
+
+def _named_codes(task: Task) -> dict[int, str]:
+    """The values that the policy names, by code; others are data, which an error may not show."""
+    named = sorted({value for found in task.requirements if isinstance(found, Threshold) for value in found.named})
+    return {code: named[place] for code, place in codes_of(task, named).items()}
+
+
+def _rounded_up(count: int, rows: int) -> str:
+    """The share with six digits, no less than it is."""
+    return f"{-(-count * 10**6 // rows) / 10**6:.6f}"
+
+
+def _progress_line(found: Standing, scale: int) -> str:
+    """What a user sees of a search under way."""
+    best = "none yet" if found.best is None else f"{found.best / scale:,.6g}"
+    bound = "none" if found.bound >= FORBIDDEN else f"{found.bound / scale:,.6g}"
+    return f"{found.visited:,} cuts visited, {found.pruned:.2%} pruned, best {best}, bound {bound}"
 
 
 def _gap(best: Best, outcome: Outcome) -> float:
@@ -172,9 +193,10 @@ def _unproved(problem: CutProblem, best: Best, outcome: Outcome) -> str:
         f"the best cut so far costs {best.ranked()[0][1] / problem.scale:,.6g}" if best.costs else "no cut was found"
     )
     bound = min(outcome.bound, FORBIDDEN) / problem.scale
+    hint = ", or set algorithm.unproved: publish" if best.costs else ""
     return (
         f"the search was stopped before it was done: {reached}, and none can cost less than {bound:,.6g} (gap"
-        f" {_gap(best, outcome):.1%}). Raise algorithm.time_limit, or set algorithm.unproved: publish"
+        f" {_gap(best, outcome):.1%}). Raise algorithm.time_limit{hint}"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
@@ -110,7 +110,14 @@ class EntropyL(Requirement):
         return {"l": Value(float(self.l)), "tolerance": Value(TOLERANCE)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return mend_if_few(engine, classes, measures, math.ceil(self.l))
+        own = self.holes(engine)
+        layers = engine.materialise("layers", "requirements/list_layers", measures=measures, sizes=classes.sizes)
+        levellings = engine.materialise("levellings", "requirements/list_levellings", layers=layers, **own)
+        mended = engine.materialise(
+            "mended", "requirements/mend_entropy", measures=measures, levellings=levellings, **own
+        )
+        engine.drop(layers, levellings)
+        return mended
 
     def unique_class_size(self) -> int:
         return math.ceil(self.l)
@@ -120,12 +127,6 @@ class EntropyL(Requirement):
 
     def nearest_at(self, size: int) -> str:
         return f"l: {size}"
-
-
-def mend_if_few(engine: Engine, classes: Classes, measures: Relation, least: int) -> Relation:
-    """All rows of the classes of fewer than `least` values, which nothing else mends; NULL for the others."""
-    holes = {"measures": measures, "summary": classes.summary, "least": Value(least)}
-    return engine.materialise("mended", "requirements/mend_if_few", **holes)
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,8 @@ class RecursiveCL(Requirement):
         return {"c_units": Value(units(self.c)), "unit": Value(UNIT), "l": Value(self.l)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return mend_if_few(engine, classes, measures, self.l)
+        holes = {"measures": measures, "sizes": classes.sizes, **self.holes(engine)}
+        return engine.materialise("mended", "requirements/mend_recursive", **holes)
 
     def unique_class_size(self) -> int:
         return self.l + math.floor(1 / self.c)
@@ -213,7 +215,9 @@ class AlphaK(Requirement):
 class Threshold(Requirement):
     """Per-value thresholds: `conf(s|G) <= theta_s` for every sensitive value s (l+-diversity).
 
-    `thetas` maps values, as text, to their threshold; `default` is for the rest.
+    `thetas` maps values, as text, to their threshold; `default` is for the rest. With `base` instead, values that are
+    more frequent than the average value have `base * fr / fr_avg`, the others `base` (Liu & Wang, VIII-A); `spread`
+    works them out.
     """
 
     name = "threshold"
@@ -222,14 +226,31 @@ class Threshold(Requirement):
     relations = ("histogram",)
     default: Decimal
     thetas: tuple[tuple[str, Decimal], ...] = ()
+    from_base: bool = False
+    #: The values that the policy itself names.
+    named: tuple[str, ...] = ()
 
     @classmethod
     def build(cls, values: Mapping[str, Any], attribute: Attribute, others_known: bool) -> Requirement:
         if not values:
             raise ValueError("names no threshold")
         thetas = {str(value): share(theta) for value, theta in values.items()}
-        default = thetas.pop("default", Decimal(1))
-        return cls(default, tuple(sorted(thetas.items())), others_known=others_known)
+        if {"base", "default"} <= set(thetas):
+            raise ValueError("takes base or default, not both")
+        base = thetas.pop("base", None)
+        default = base or thetas.pop("default", Decimal(1))
+        own = tuple(sorted(thetas.items()))
+        return cls(default, own, from_base=base is not None, named=tuple(sorted(thetas)), others_known=others_known)
+
+    def spread(self, engine: Engine, dictionary: Relation) -> Threshold:
+        """With the thresholds that follow from a base, rounded down to nine digits; itself if there is no base."""
+        if not self.from_base:
+            return self
+        frequent = engine.rows(
+            "requirements/spread_thresholds", dictionary=dictionary, base=Value(units(self.default)), one=Value(UNIT)
+        )
+        found = {value: Decimal(theta) / UNIT for value, theta in frequent} | dict(self.thetas)
+        return replace(self, thetas=tuple(sorted(found.items())), from_base=False)
 
     @property
     def parameters(self) -> dict[str, Any]:

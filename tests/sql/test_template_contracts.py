@@ -196,7 +196,7 @@ def cut_everything(con, listener):
     policy = {
         "source": "source", "sensitive": ["secret"], "keep": ["label"],
         "quasi_identifiers": {"zip": {"taxonomy": {"prefix": [1]}}},
-        "require": [{"threshold": {"default": 0.5, "x": 0.3}}, {"frequency": 1.5}],
+        "require": [{"threshold": {"default": 0.5, "x": 0.3}}, {"threshold": {"base": 0.6}}, {"frequency": 1.5}],
     }  # fmt: skip
     schemes = [("LM", "vioSA"), ("LM", "allSA"), ("LM", "vioRec"), ("DM", "vioRec"), ("CM", "vioRec"), ("CM", "allRec")]
     for metric, scheme in schemes:
