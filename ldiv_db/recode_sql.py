@@ -228,6 +228,9 @@ def _own(engine: Engine, run: Run, policy: Policy | None) -> list[Threshold]:
         raise PolicyError([Problem("--policy", what, "name the file of the run's policy")])
     specs = [spec.resolve(None) for spec in policy.require if spec.name == Threshold.name]
     found = [spec for spec in specs if isinstance(spec, Threshold) and spec.thetas]
+    if any(isinstance(spec, Threshold) and spec.from_base for spec in specs):
+        what = "thresholds from a base follow from the rows that the run had, which the ledger does not tell"
+        raise PolicyError([Problem("--policy", what, "write the thresholds out in the policy, and run it")])
     if sorted(map(_as_recorded, found)) != sorted(_sorted(json.loads(text)) for text in wanted):
         raise PolicyError([Problem("--policy", "has other thresholds than the run")])
     return found

@@ -201,9 +201,10 @@ def cut_everything(con, listener):
     schemes = [("LM", "vioSA"), ("LM", "allSA"), ("LM", "vioRec"), ("DM", "vioRec"), ("CM", "vioRec"), ("CM", "allRec")]
     for metric, scheme in schemes:
         algorithm = {"name": "cuts", "metric": metric, "scheme": scheme, "class": "label"}
-        target = {"target": f"{metric}_{scheme}", "algorithm": algorithm}
+        require = policy["require"] if metric == "DM" else policy["require"][::2]
+        target = {"target": f"{metric}_{scheme}", "algorithm": algorithm, "require": require}
         result = ldiv_db.run(con, policy | target, listener=listener)
-        if (metric, scheme) != ("CM", "vioRec"):
+        if metric != "DM" and (metric, scheme) != ("CM", "vioRec"):
             engine = Engine(con, on_statement=listener.on_statement)
             run = recode_sql.find_run(engine, result.run_id)
             engine.rows(
