@@ -15,7 +15,7 @@ from sqlglot import exp
 from tables import fill
 
 import ldiv_db
-from ldiv_db import attacks, migrate, releases, taxonomy, taxonomy_sources
+from ldiv_db import attacks, migrate, recode_sql, releases, taxonomy, taxonomy_sources
 from ldiv_db.algorithms import boundaries, peel, repair
 from ldiv_db.audit import Pair
 from ldiv_db.bench_audit import ARGUMENTS
@@ -43,6 +43,7 @@ from ldiv_db.violations import Violations
 
 FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
 FOLDERS |= {"measure", "attack", "labels", "cuts", "local", "mondrian", "peel", "topdown", "decomposition", "release"}
+FOLDERS |= {"recode", "incognito", "tds"}
 TEMPLATES = all_templates()
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
@@ -232,10 +233,21 @@ def cut_everything(con, listener):
     schemes = [("LM", "vioSA"), ("LM", "allSA"), ("LM", "vioRec"), ("DM", "vioRec"), ("CM", "vioRec"), ("CM", "allRec")]
     for metric, scheme in schemes:
         algorithm = {"name": "cuts", "metric": metric, "scheme": scheme, "class": "label"}
-        target = {"target": f"{metric}_{scheme}", "algorithm": algorithm}
-        ldiv_db.run(con, policy | target, listener=listener)
+        require = policy["require"] if metric == "DM" else policy["require"][::2]
+        target = {"target": f"{metric}_{scheme}", "algorithm": algorithm, "require": require}
+        result = ldiv_db.run(con, policy | target, listener=listener)
+        if metric != "DM" and (metric, scheme) != ("CM", "vioRec"):
+            engine = Engine(con, on_statement=listener.on_statement)
+            run = recode_sql.find_run(engine, result.run_id)
+            engine.rows(
+                recode_sql.TEMPLATE, **recode_sql.recoding_holes(engine, run, policy=parse_policy(policy | target))
+            )
     with pytest.raises(ldiv_db.InfeasibleError):
         ldiv_db.run(con, policy | {"target": "t", "algorithm": {"name": "cuts", "scheme": "none"}}, listener=listener)
+    baselines = [("incognito", {"metric": metric, "class": "label"}) for metric in ("LM", "DM", "CM")]
+    for place, (name, options) in enumerate([*baselines, ("tds", {}), ("tds", {"class": "label"})]):
+        target = {"target": f"baseline_{place}", "require": [{"distinct": 2}], "algorithm": {"name": name, **options}}
+        ldiv_db.run(con, policy | target, listener=listener)
 
 
 def several(con, select, listener):
