@@ -11,13 +11,14 @@ from typing import Any
 from ldiv_db.encoded import LOSS_UNIT, Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.recode import Recoding
+from ldiv_db.templates import Value
 
 
 @dataclass(frozen=True)
 class Loss:
     """What a release lost against the `rows_in` rows of its source; suppressed rows lose every cell.
 
-    `lm` and `ncp` are totals over all cells, their means are per cell (ncp's per unit of weight) and
+    `stars` counts the cells of published rows that say nothing, whose LM is 1. `lm` and `ncp` are totals over all cells, their means are per cell (ncp's per unit of weight) and
     lie in 0..1. Sources: LM Iyengar 2002, NCP Xu et al. 2006, DM Bayardo & Agrawal 2005, CAVG
     LeFevre et al. 2006.
     """
@@ -33,6 +34,7 @@ class Loss:
     ncp: float
     ncp_mean: float
     dm: int
+    stars: int
     lm_by_column: dict[str, float]
 
     @property
@@ -51,13 +53,14 @@ class Loss:
             "ncp_mean": self.ncp_mean,
             "dm": self.dm,
             "cavg": self.cavg(l),
+            "stars": self.stars,
             "lm_by_column": self.lm_by_column,
         }
 
 
 def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding) -> Loss:
     """The loss of a planned recoding, by one statement over its classes."""
-    sums = engine.record("loss/sum_losses", classes=recoding.classes, spans=recoding.spans)
+    sums = engine.record("loss/sum_losses", classes=recoding.classes, spans=recoding.spans, unit=Value(LOSS_UNIT))
     rows_in, published = encoded.rows_in, int(sums["rows"] or 0)
     suppressed = rows_in - published
     weights = sum(axis.weight for axis in encoded.axes)
@@ -77,6 +80,7 @@ def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding) -> Lo
         lm_mean=lm / (rows_in * len(encoded.axes)),
         ncp=ncp,
         ncp_mean=ncp / (rows_in * weights) if weights else 0.0,
+        stars=int(sums["stars"] or 0),
         dm=int(sums["dm"] or 0) + suppressed * rows_in,
         lm_by_column={name: value / rows_in for name, value in lm_by_column.items()},
     )

@@ -76,7 +76,7 @@ def run(
     start = time.perf_counter()
     with _engine(connection, listener, catalog) as engine, _prepared(engine, policy, folder, listener) as ready:
         plan = ready.algorithm.run(ready.task)
-        recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy))
+        recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy), plan.stars)
         loss = measure_recoding(engine, ready.encoded, recoding)
         run_id = uuid.uuid4().hex
 
@@ -137,6 +137,8 @@ def _prepared(
     source = resolve_source(engine, policy.source, Path(folder))
     columns = columns_of(engine, source)
     check_columns(policy, columns)
+    if algorithm.stars and "set" in forms(policy).values():
+        raise PolicyError([Problem("recode", "sets and stars exclude each other", "set algorithm.form: ranges")])
     place = place_of(engine, policy, Path(folder))
     place.check(source, columns)
     attributes = read_attributes(engine, policy.sensitive, columns, Path(folder))

@@ -2,7 +2,8 @@
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.algorithms.bsgi import Bsgi
+from ldiv_db.algorithms.tp import Tp
 
-ALGORITHMS: dict[str, type[Algorithm]] = {Bsgi.name: Bsgi}
+ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in (Bsgi, Tp)}
 
 __all__ = ["ALGORITHMS", "Algorithm", "Plan", "Task"]

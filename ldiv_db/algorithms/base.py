@@ -41,13 +41,15 @@ class Plan:
     """Rows assigned to classes: `assigned` is (row_id, class_id), each row at most once; the rest is suppressed.
 
     `l` is the class size that was aimed at, `notes` is what the user should hear, `search` what the
-    algorithm has to say of its own work.
+    algorithm has to say of its own work. With `stars` a quasi-identifier on which the rows of a class differ is
+    published as a star, not as a range or a label.
     """
 
     assigned: Relation
     l: int  # noqa: E741 - the field's name for it
     notes: tuple[str, ...] = ()
     search: dict[str, Any] = field(default_factory=dict)
+    stars: bool = False
 
 
 class Algorithm(ABC):
@@ -55,6 +57,8 @@ class Algorithm(ABC):
 
     name: ClassVar[str]
     options_type: ClassVar[type[Options]]
+    #: Whether quasi-identifiers are suppressed, never generalised.
+    stars: bool = False
 
     def __init__(self, options: dict[str, Any]):
         """Raises PolicyError for options that the algorithm does not have or take."""
