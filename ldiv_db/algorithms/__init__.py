@@ -2,8 +2,8 @@
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.algorithms.bsgi import Bsgi
-from ldiv_db.algorithms.tp import Tp
+from ldiv_db.algorithms.tp import Hilbert, Tp, TpPlus
 
-ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in (Bsgi, Tp)}
+ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in (Bsgi, Tp, TpPlus, Hilbert)}
 
 __all__ = ["ALGORITHMS", "Algorithm", "Plan", "Task"]

@@ -6,23 +6,22 @@ pillar of R (none is more frequent there), while groups stay eligible, until R i
 Phase three removes a row of each pillar of some dead groups, chosen so that they share no pillar of R all together,
 and goes on as phase two does; round by round.
 
-Phase two takes the alive value least frequent in R next. A statement takes many rows: all values of the lowest
-level that fat groups hold rise together, one row each in turns, up to the next level; of thin groups it takes the
-pillars of as many as fill a part of the gap. More than a row of a value from thin groups may leave it no longer the
-least frequent; that changes no guarantee, which asks only that h(R) does not rise and that groups stay eligible.
+Phase two takes the alive value least frequent in R next. A statement takes many rows: the least frequent values rise
+together, so that the lowest reach the next level or a part of the gap. So a value may be taken that is not the least
+frequent, but by that part. No guarantee changes: they ask only that h(R) does not rise, that groups stay eligible,
+and that it goes on until R is eligible or every group is dead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ldiv_db.engine import Engine
 from ldiv_db.templates import Relation, Value
 
-#: Thin groups give up rows in parts of the gap, so that the values taken stay near the least frequent.
-_PARTS = 4
+#: Values rise by such a part of the gap, shared between them.
+_PARTS = 2
 
 
 @dataclass(frozen=True)
@@ -116,47 +115,78 @@ def drain(histogram: Histogram, on_gap: Callable[[int], None]) -> int:
             l=Value(histogram.l),
             height=Value(histogram.removed.height),
         )
-        levels = engine.records("tp/list_levels", alive=alive)
-        if levels:
-            take = _take_fat if levels[0]["fat_codes"] else _take_thin
-            histogram.remove(take(histogram, alive, levels))
+        values = [_Value(*row) for row in engine.rows("tp/list_levels", alive=alive)]
+        if values:
+            histogram.remove(_take(histogram, alive, values))
             batches += 1
         engine.drop(alive)
-        if not levels:
+        if not values:
             break
     return batches
 
 
-def _take_fat(histogram: Histogram, alive: Relation, levels: list[dict[str, Any]]) -> Relation:
-    """Rows of the lowest level's values, one of each in turns, up to the next level, the height or the gap."""
-    engine, lowest = histogram.engine, levels[0]
-    offers = engine.materialise("offers", "tp/offer_rows", alive=alive, level=Value(lowest["level"]))
-    offered = engine.record("tp/sum_offers", offers=offers)
-    values = int(offered["offered_codes"])
-    if values < lowest["codes"]:  # the others are at this level too, and next
-        turns = 1
-    else:
-        above = levels[1]["level"] if len(levels) > 1 else histogram.removed.height
-        turns = min(int(offered["fewest"]), min(above, histogram.removed.height) - lowest["level"])
-    whole, extra = divmod(histogram.gap, values)
-    if whole >= turns:
-        whole, extra = turns, 0
-    taken = engine.materialise("taken", "tp/take_offers", offers=offers, turns=Value(whole), extra=Value(extra))
-    engine.drop(offers)
+@dataclass(frozen=True)
+class _Value:
+    """An alive sensitive value: its rows in the residue, and how many there are to be taken, or whether there are."""
+
+    code: int
+    level: int
+    offered: int
+
+
+def _take(histogram: Histogram, alive: Relation, values: Sequence[_Value]) -> Relation:
+    """The rows to be removed next, of the values that are below a common level."""
+    levels = sorted({value.level for value in values})
+    part = histogram.gap // (_PARTS * len(values))
+    height = histogram.removed.height
+    level = min(max(levels[0] + max(1, part), [*levels, height][1]), height)
+    if any(value.offered for value in values if value.level < level):
+        return _take_fat(histogram, alive, level)
+    return _take_thin(histogram, alive, level, max(1, part))
+
+
+def _take_fat(histogram: Histogram, alive: Relation, level: int) -> Relation:
+    """Rows of fat groups: the values rise to the level, or as far as rows are offered and the gap goes."""
+    engine = histogram.engine
+    offers = engine.materialise("offers", "tp/offer_rows", alive=alive, level=Value(level))
+    rows = engine.rows("tp/count_offers", offers=offers, residue=histogram.residue)
+    quotas = share_out([_Value(*row) for row in rows], level, histogram.gap)
+    loaded = engine.load("quotas", {"code": "BIGINT", "quota": "BIGINT"}, quotas)
+    taken = engine.materialise("taken", "tp/take_offers", offers=offers, quotas=loaded)
+    engine.drop(offers, loaded)
     return taken
 
 
-def _take_thin(histogram: Histogram, alive: Relation, levels: list[dict[str, Any]]) -> Relation:
-    """A row of each pillar of thin groups that hold the first value of the lowest level."""
-    gap = histogram.gap
+def share_out(values: Sequence[_Value], level: int, gap: int) -> list[tuple[int, int]]:
+    """(code, rows) to be taken of each value: all rise to a common height, `level` at most, `gap` rows in total."""
+
+    def taken(height: int) -> list[int]:
+        return [max(0, min(value.offered, height - value.level)) for value in values]
+
+    low, high = min(value.level for value in values), level
+    while low < high:
+        height = (low + high + 1) // 2
+        if sum(taken(height)) <= gap:
+            low = height
+        else:
+            high = height - 1
+    rows, left = taken(low), gap - sum(taken(low))
+    for place, more in enumerate(taken(min(low + 1, level))):
+        if left and more > rows[place]:
+            rows[place], left = more, left - 1
+    return [(value.code, count) for value, count in zip(values, rows, strict=True) if count]
+
+
+def _take_thin(histogram: Histogram, alive: Relation, level: int, most: int) -> Relation:
+    """Rows of the pillars of thin groups that hold a value below the level."""
     return histogram.engine.materialise(
         "taken",
         "tp/take_pillars",
         alive=alive,
-        code=Value(levels[0]["first_code"]),
+        level=Value(level),
         height=Value(histogram.removed.height),
-        gap=Value(gap),
-        most=Value(max(1, gap // (_PARTS * histogram.l))),
+        gap=Value(histogram.gap),
+        most=Value(most),
     )
 
 

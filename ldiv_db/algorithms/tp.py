@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.eligible import check_eligible
+from ldiv_db.algorithms.hilbert import cut
 from ldiv_db.algorithms.phases import Histogram, Phases, run_phases
 from ldiv_db.templates import Relation, Value
 
@@ -52,6 +53,33 @@ class Tp(Algorithm):
     def _split(self, task: Task, assigned: Relation, l: int) -> Relation:  # noqa: E741, ARG002
         """The removed rows, which are class 0, in their classes: TP leaves them in one."""
         return assigned
+
+
+class TpPlus(Tp):
+    """TP, the removed rows being cut into classes along a Hilbert curve: never more stars."""
+
+    name = "tp_plus"
+
+    def _split(self, task: Task, assigned: Relation, l: int) -> Relation:  # noqa: E741
+        engine, rows = task.engine, task.encoded.rows
+        removed = engine.materialise("removed", "tp/list_removed", rows=rows, assigned=assigned)
+        kept = engine.materialise("assigned", "tp/keep_groups", assigned=assigned)
+        classes, last = cut(task, removed, l)
+        engine.insert(classes, "residue/shift_classes", assigned=kept, last=Value(last))
+        engine.drop(removed, kept, assigned)
+        return classes
+
+
+class Hilbert(Tp):
+    """The paper's baseline: the whole table cut into classes along a Hilbert curve."""
+
+    name = "hilbert"
+
+    def run(self, task: Task) -> Plan:
+        feasible = self.check(task)
+        assigned, _ = cut(task, task.encoded.rows, feasible.l)
+        search = {"form": self.options.form, "stars": count_stars(task, assigned)}
+        return Plan(assigned, feasible.l, (), search, self.stars)
 
 
 def _assign(task: Task, l: int) -> tuple[Relation, Phases]:  # noqa: E741 - the field's name for it
