@@ -17,6 +17,7 @@ from ldiv_db.algorithms.feasibility import quotas
 from ldiv_db.algorithms.pool import pool_of
 from ldiv_db.algorithms.residue import incorporate
 from ldiv_db.encoded import Axis
+from ldiv_db.engine import Engine
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: Sides of the cube have up to this many bits; codes that then fall together are told apart by themselves.
@@ -52,9 +53,8 @@ def dimensions_of(axes: Sequence[Axis]) -> tuple[list[Dimension], int]:
     ], bits
 
 
-def order(task: Task, rows: Relation, dimensions: Sequence[Dimension], bits: int) -> Relation:
+def order(engine: Engine, rows: Relation, dimensions: Sequence[Dimension], bits: int) -> Relation:
     """(codes, position): every combination of codes that the rows have, along the curve of cubes of 2^bits a side."""
-    engine = task.engine
     points = engine.materialise("points", "tp/scale_codes", rows=rows, dimensions=dimensions, sides=Value(2**bits))
     for bit in range(bits - 1, 0, -1):
         turned = engine.materialise(
@@ -81,7 +81,7 @@ def cut(task: Task, rows: Relation, l: int) -> tuple[Relation, int]:  # noqa: E7
     """(row_id, class_id) of rows that are l-eligible together, and how many classes there are, numbered from 1."""
     engine, encoded = task.engine, task.encoded
     dimensions, bits = dimensions_of(encoded.axes)
-    ordered = order(task, rows, dimensions, bits)
+    ordered = order(engine, rows, dimensions, bits)
     axis = _curve(ordered, engine.scalar("input/count_rows", rows=ordered))
     placed = engine.materialise(
         "placed",
