@@ -18,9 +18,9 @@ from ldiv_db.templates import Value
 class Loss:
     """What a release lost against the `rows_in` rows of its source; suppressed rows lose every cell.
 
-    `stars` counts the cells of published rows that say nothing, whose LM is 1. `lm` and `ncp` are totals over all cells, their means are per cell (ncp's per unit of weight) and
-    lie in 0..1. Sources: LM Iyengar 2002, NCP Xu et al. 2006, DM Bayardo & Agrawal 2005, CAVG
-    LeFevre et al. 2006.
+    `stars` counts the cells of published rows that say nothing, whose LM is 1. `lm` and `ncp` are totals over all
+    cells, their means are per cell (ncp's per unit of weight) and lie in 0..1. Sources: LM Iyengar 2002, NCP Xu et
+    al. 2006, DM Bayardo & Agrawal 2005, CAVG LeFevre et al. 2006.
     """
 
     classes: int

@@ -25,7 +25,9 @@ def core(counts: Sequence[int], l: int) -> list[int]:  # noqa: E741
 
 
 def residue(groups: Groups, kept: Groups) -> list[int]:
-    return [sum(column) - sum(left) for column, left in zip(zip(*groups, strict=True), zip(*kept, strict=True), strict=True)]
+    return [
+        sum(column) - sum(left) for column, left in zip(zip(*groups, strict=True), zip(*kept, strict=True), strict=True)
+    ]
 
 
 def _pillars(counts: Sequence[int]) -> set[int]:
@@ -128,6 +130,4 @@ def hilbert_index(point: Sequence[int], bits: int) -> int:
             t ^= q - 1
         q >>= 1
     x = [word ^ t for word in x]
-    return sum(
-        ((x[i] >> bit) & 1) << (bit * n + n - 1 - i) for bit in range(bits) for i in range(n)
-    )
+    return sum(((x[i] >> bit) & 1) << (bit * n + n - 1 - i) for bit in range(bits) for i in range(n))

@@ -57,8 +57,6 @@ class Algorithm(ABC):
 
     name: ClassVar[str]
     options_type: ClassVar[type[Options]]
-    #: Whether quasi-identifiers are suppressed, never generalised.
-    stars: bool = False
 
     def __init__(self, options: dict[str, Any]):
         """Raises PolicyError for options that the algorithm does not have or take."""
@@ -74,6 +72,11 @@ class Algorithm(ABC):
                 key, f"{self.name} has no such option", nearest(str(item["loc"][-1]), self.options_type.model_fields)
             )
         return Problem(key, str(item["msg"]))
+
+    @property
+    def stars(self) -> bool:
+        """Whether quasi-identifiers are suppressed, never generalised."""
+        return False
 
     @abstractmethod
     def check(self, task: Task) -> Feasibility:

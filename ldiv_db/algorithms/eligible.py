@@ -3,7 +3,7 @@
 In an l-eligible class no sensitive value is in more than 1/l of the rows. A union of such classes is one, so a
 table has any if and only if it is one as a whole. A class that is not empty then has at least l rows and l different
 values; its entropy is at least ln l, as its largest share is at most 1/l; and of its n rows at least n (l - l' + 1) / l
-are left without the l' - 1 most frequent values, which bounds recursive (c,l') as it does in classes of different values.
+are left without the l' - 1 most frequent values, which bounds recursive (c,l') as in classes of different values.
 """
 
 from __future__ import annotations

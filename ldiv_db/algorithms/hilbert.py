@@ -1,7 +1,7 @@
 """Hilbert: rows in the order of a space-filling curve, cut into l-eligible classes (after Ghinita et al., VLDB 2007).
 
 The codes of the quasi-identifiers are the coordinates of a cube, every domain stretched over its side. The Hilbert
-curve visits all places of the cube, each next to the one before, so that rows near on it are near in all quasi-identifiers.
+curve visits all places of the cube, each next to the one before: rows near on it are near in all quasi-identifiers.
 Along it clipped bisection (`bisection`) cuts classes of l rows with l different sensitive values; the fewer than l
 rows left over join classes that lack their value. Rows that are l-eligible together give l-eligible classes alone.
 """
@@ -57,9 +57,7 @@ def order(engine: Engine, rows: Relation, dimensions: Sequence[Dimension], bits:
     """(codes, position): every combination of codes that the rows have, along the curve of cubes of 2^bits a side."""
     points = engine.materialise("points", "tp/scale_codes", rows=rows, dimensions=dimensions, sides=Value(2**bits))
     for bit in range(bits - 1, 0, -1):
-        turned = engine.materialise(
-            "points", "tp/turn_cubes", points=points, dimensions=dimensions, bit=Value(2**bit)
-        )
+        turned = engine.materialise("points", "tp/turn_cubes", points=points, dimensions=dimensions, bit=Value(2**bit))
         engine.drop(points)
         points = turned
     ordered = engine.materialise(

@@ -50,7 +50,7 @@ class Tp(Algorithm):
         search = _guarantees(phases, feasible.l, len(task.encoded.axes), count_stars(task, assigned))
         return Plan(assigned, feasible.l, (), {"form": self.options.form, **search}, self.stars)
 
-    def _split(self, task: Task, assigned: Relation, l: int) -> Relation:  # noqa: E741, ARG002
+    def _split(self, task: Task, assigned: Relation, l: int) -> Relation:  # noqa: E741
         """The removed rows, which are class 0, in their classes: TP leaves them in one."""
         return assigned
 

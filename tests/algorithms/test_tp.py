@@ -37,7 +37,12 @@ def draw_rows(draw, l):  # noqa: E741 - the field's name for it
     n = draw.randint(2 * l, 60)
     while True:
         rows = [
-            (draw.choice((30, 30, 31, 45, None)), draw.choice(("Ash", "Bay", "Cod", "Elm", None)), draw.choice("uuvwxyz"), i)
+            (
+                draw.choice((30, 30, 31, 45, None)),
+                draw.choice(("Ash", "Bay", "Cod", "Elm", None)),
+                draw.choice("uuvwxyz"),
+                i,
+            )
             for i in range(n)
         ]
         if oracle_tp.eligible([[row[2] for row in rows].count(value) for value in "uvwxyz"], l):
@@ -155,7 +160,9 @@ def test_bounds_are_null_where_there_would_be_a_star(con, place):
 def test_what_is_not_eligible_is_refused(con, place):
     fill(con, "source", COLUMNS, [(30, "Ash", "u" if i < 4 else "vwxyz"[i % 5], i) for i in range(10)])
     for name in NAMES:
-        with pytest.raises(ldiv_db.InfeasibleError, match=r"holds 4 of 10 rows, more than 1/3\. The largest feasible l is 2"):
+        with pytest.raises(
+            ldiv_db.InfeasibleError, match=r"holds 4 of 10 rows, more than 1/3\. The largest feasible l is 2"
+        ):
             ldiv_db.run(con, policy(name, 3), folder=place)
     fill(con, "source", COLUMNS, [])
     with pytest.raises(ldiv_db.InfeasibleError):

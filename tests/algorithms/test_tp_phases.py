@@ -168,7 +168,9 @@ def test_cores_are_those_that_the_audit_would_keep(engine):
             "CREATE OR REPLACE TABLE histogram AS SELECT group_no AS class_no, code AS value, rows, CAST(sum(rows) OVER"
             f" (PARTITION BY group_no) AS BIGINT) AS class_rows FROM {cells.sql()}"
         )
-        con.execute("CREATE OR REPLACE TABLE measures AS SELECT DISTINCT class_no, class_rows AS rows, -1 AS margin FROM histogram")
+        con.execute(
+            "CREATE OR REPLACE TABLE measures AS SELECT DISTINCT class_no, class_rows AS rows, -1 AS margin FROM histogram"
+        )
         relation = phases.Relation.parse
         classes = Classes(engine, relation("histogram"))
         mended = mend_by_core(engine, classes, relation("measures"), 1, l)

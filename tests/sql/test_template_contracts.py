@@ -11,6 +11,7 @@ import jinja2.meta
 import pytest
 import sqlglot
 import tables
+from oracle_tp import hard_groups
 from sqlglot import exp
 from tables import fill
 
@@ -39,7 +40,19 @@ from ldiv_db.templates import (
 )
 from ldiv_db.violations import Violations
 
-FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
+FOLDERS = {
+    "input",
+    "publish",
+    "loss",
+    "audit",
+    "requirements",
+    "bsgi",
+    "exchange",
+    "profile",
+    "repair",
+    "residue",
+    "tp",
+}
 TEMPLATES = all_templates()
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
@@ -130,6 +143,8 @@ def statements():
         make_skeleton(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
     with duckdb.connect() as con:
         refine(con, listener)
+    with duckdb.connect() as con:
+        suppress(con, listener)
     for select in ("bisect", "greedy"):
         with duckdb.connect() as con:
             several(con, select, listener)
@@ -152,6 +167,25 @@ def refine(con, listener):
     policy = {"source": "source", "target": "released", "sensitive": ["secret"], "quasi_identifiers": keys}
     algorithm = {"name": "bsgi", "select": "refine"}
     ldiv_db.run(con, policy | {"require": [{"distinct": 3}], "algorithm": algorithm}, listener=listener)
+
+
+def suppress(con, listener):
+    """Runs of TP's family: one that needs phase three, one whose thin groups give up pillars."""
+    hard = hard_groups(2, 3, 3, 3)
+    thin = [[3, 0, 0, 0], [0, 1, 1, 1], [0, 1, 1, 1], [0, 1, 1, 1]]
+    keys = {"age": {"numeric": True}, "other": {"numeric": True}}
+    for number, groups in enumerate((hard, thin)):
+        rows = [
+            (30 + 3 * g, g % 2, f"v{v}")
+            for g, group in enumerate(groups)
+            for v, n in enumerate(group)
+            for _ in range(n)
+        ]
+        fill(con, "source", {"age": "INTEGER", "other": "INTEGER", "secret": "VARCHAR"}, rows)
+        for name in ("tp", "tp_plus", "hilbert"):
+            policy = {"source": "source", "target": f"{name}_{number}", "sensitive": ["secret"], "quasi_identifiers": keys,
+                      "require": [{"frequency": 3}], "algorithm": name, "output": {"bounds": number == 1}}  # fmt: skip
+            ldiv_db.run(con, policy, listener=listener)
 
 
 def several(con, select, listener):
