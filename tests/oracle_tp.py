@@ -98,9 +98,9 @@ def fewest_removed(groups: Groups, l: int) -> int:  # noqa: E741
 
 
 def hard_groups(pillars: int, l: int, high: int, copies: int) -> Groups:  # noqa: E741
-    """A histogram that needs phase three: R has `pillars` pillars of `high` rows, each group is thin and has one of them.
+    """A histogram that needs phase three: R has `pillars` pillars of `high` rows, each thin group has one of them.
 
-    Groups have a row of one pillar and of l - 1 other values, `copies` groups a pillar; two pillars at least, fewer than l.
+    Groups have a row of one pillar and of l - 1 other values, `copies` groups a pillar; there are 2 to l - 1 pillars.
     """
     values = pillars + l - 1
     alone = [[high if v == p else 0 for v in range(values)] for p in range(pillars)]

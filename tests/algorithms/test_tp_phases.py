@@ -11,7 +11,7 @@ from ldiv_db.requirements.classes import Classes
 from ldiv_db.requirements.core import mend_by_core
 from ldiv_db.templates import Value
 
-HARD = [(p, l, high, copies) for l in (3, 4, 5) for p in range(2, l) for high, copies in ((1, 1), (3, 2), (4, 4))]
+HARD = [(p, n, high, copies) for n in (3, 4, 5) for p in range(2, n) for high, copies in ((1, 1), (3, 2), (4, 4))]
 
 
 def load(engine, groups):
@@ -169,7 +169,8 @@ def test_cores_are_those_that_the_audit_would_keep(engine):
             f" (PARTITION BY group_no) AS BIGINT) AS class_rows FROM {cells.sql()}"
         )
         con.execute(
-            "CREATE OR REPLACE TABLE measures AS SELECT DISTINCT class_no, class_rows AS rows, -1 AS margin FROM histogram"
+            "CREATE OR REPLACE TABLE measures AS"
+            " SELECT DISTINCT class_no, class_rows AS rows, -1 AS margin FROM histogram"
         )
         relation = phases.Relation.parse
         classes = Classes(engine, relation("histogram"))

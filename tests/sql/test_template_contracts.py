@@ -183,8 +183,9 @@ def suppress(con, listener):
         ]
         fill(con, "source", {"age": "INTEGER", "other": "INTEGER", "secret": "VARCHAR"}, rows)
         for name in ("tp", "tp_plus", "hilbert"):
-            policy = {"source": "source", "target": f"{name}_{number}", "sensitive": ["secret"], "quasi_identifiers": keys,
-                      "require": [{"frequency": 3}], "algorithm": name, "output": {"bounds": number == 1}}  # fmt: skip
+            policy = {"source": "source", "target": f"{name}_{number}", "sensitive": ["secret"],
+                      "quasi_identifiers": keys, "require": [{"frequency": 3}], "algorithm": name,
+                      "output": {"bounds": number == 1}}  # fmt: skip
             ldiv_db.run(con, policy, listener=listener)
 
 
