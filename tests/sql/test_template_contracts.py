@@ -170,11 +170,12 @@ def refine(con, listener):
 
 
 def suppress(con, listener):
-    """Runs of TP's family: one that needs phase three, one whose thin groups give up pillars."""
+    """Runs of TP's family: one that needs phase three, ones whose thin groups and fat groups give up rows."""
     hard = hard_groups(2, 3, 3, 3)
     thin = [[3, 0, 0, 0], [0, 1, 1, 1], [0, 1, 1, 1], [0, 1, 1, 1]]
+    fat = [[3, 0, 0, 0, 0], [0, 3, 3, 3, 3]]
     keys = {"age": {"numeric": True}, "other": {"numeric": True}}
-    for number, groups in enumerate((hard, thin)):
+    for number, groups in enumerate((hard, thin, fat)):
         rows = [
             (30 + 3 * g, g % 2, f"v{v}")
             for g, group in enumerate(groups)
