@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from ldiv_db.attacks import Attackers, Attacks, attack_table, columns_asked, columns_by_policy
 from ldiv_db.audit import Audit, Suppressed
 from ldiv_db.check import Question
 from ldiv_db.check import check as check_table
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.measure import Measurement, Wanted, measure_table
+from ldiv_db.policy import Policy, parse_policy
 from ldiv_db.policy_parts import Sensitive, read_requirement
 from ldiv_db.profile import Profile, profile_table
 from ldiv_db.requirements import RequirementSpec, parse_requirement
@@ -49,6 +53,61 @@ def check(
         return check_table(engine, relation, question)
 
 
+def attack(
+    con: Any,
+    table: str,
+    qi: Sequence[str] = (),
+    sensitive: str | Sequence[str] | Mapping[str, Any] = (),
+    require: Iterable[str | Mapping[str, Any]] | None = None,
+    *,
+    policy: Policy | Mapping[str, Any] | None = None,
+    folder: str | Path = ".",
+    class_column: str | None = None,
+    m: int = 1,
+    threshold: float | str | Decimal = "0.2",
+    known: str | None = None,
+    population: str | None = None,
+    show_values: bool = False,
+    catalog: str | None = None,
+) -> Attacks:
+    """What attackers gain at best from a published table, view or data file, and what is promised at most.
+
+    The columns are `qi` and `sensitive` (names, or a mapping as in a policy), or those of the release that `policy`
+    describes, whose requirements are then what is promised unless `require` is given. `m` values of a class can be
+    excluded by who has background knowledge; a risk of re-identification above `threshold` (0..1) counts as high.
+    `known` and `population` are tables or files of people with quasi-identifiers as they are before anonymization;
+    both need a policy. `catalog` is the attached database that holds taxonomies, if it is not the current one. The
+    Attacks have `holds`, `rows`, `classes` and `attacks`; no value of the table is in them unless `show_values`.
+    Raises PolicyError for what does not exist or cannot be read, DatabaseError if the database refuses.
+    """
+    specs = [] if require is None else read_requirements([require] if isinstance(require, str | Mapping) else require)
+    with _engine(con, catalog) as engine:
+        published = resolve_source(engine, table, Path(), "table")
+        people = [resolve_source(engine, p, Path(), key) if p else None for key, p in _people(known, population)]
+        attackers = Attackers(m, _threshold(threshold), people[0], people[1], show_values)
+        if policy is None:
+            named = read_sensitive(sensitive)
+            columns = columns_asked(engine, published, _names(qi), named, class_column, Path(folder))
+        else:
+            parsed = parse_policy(policy)
+            if qi or sensitive or class_column:
+                raise PolicyError([Problem("policy", "says what the columns are, name none beside it")])
+            columns = columns_by_policy(engine, published, parsed, Path(folder))
+            specs = specs if require is not None else list(parsed.require)
+        return attack_table(engine, published, columns, specs, attackers)
+
+
+def _people(known: str | None, population: str | None) -> list[tuple[str, str | None]]:
+    return [("known", known), ("population", population)]
+
+
+def _threshold(written: float | str | Decimal) -> Decimal:
+    try:
+        return Decimal(str(written))
+    except InvalidOperation:
+        raise PolicyError([Problem("threshold", f"takes a number, not {written!r}")]) from None
+
+
 def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: str | Sequence[str] = ()) -> Profile:
     """How identifying the columns of a table, view or data file are, in counts of rows.
 
@@ -60,6 +119,60 @@ def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: st
     with _engine(con) as engine:
         relation = resolve_source(engine, table, Path(), "table")
         return profile_table(engine, relation, None if qi is None else _names(qi), _names(sensitive))
+
+
+def measure(
+    con: Any,
+    published: str,
+    policy: Policy | Mapping[str, Any] | None = None,
+    *,
+    source: str | None = None,
+    qi: Mapping[str, Any] | None = None,
+    sensitive: str | Sequence[str] = (),
+    folder: str | Path = ".",
+    l: int | None = None,  # noqa: E741 - the field's name for it
+    class_column: str | None = None,
+    class_label: str | None = None,
+    queries: int = 0,
+    seed: int = 0,
+    kl: bool = True,
+    catalog: str | None = None,
+) -> Measurement:
+    """The information lost by a published table, view or data file, whoever made it, against its source.
+
+    The columns are those of `policy`, or `qi` (column to settings, as in a policy) and `sensitive`; `source` is the
+    policy's by default, relative files lie in `folder`. `l` is for CAVG (the policy's by default), `class_label`
+    a published column for CM, `class_column` one of class ids; `queries` random COUNT queries are drawn by `seed`.
+    `catalog` is the attached database that holds taxonomies, if it is not the current one.
+    Raises PolicyError for what does not exist, does not fit, or cannot be read, InfeasibleError for an empty source.
+    """
+    described = parse_policy(policy) if policy is not None else _described(source, qi, sensitive)
+    wanted = Wanted(l, class_column, class_label, queries, seed, kl)
+    with _engine(con, catalog) as engine:
+        original = resolve_source(engine, source or described.source, Path("." if source else folder))
+        return measure_table(
+            engine, resolve_source(engine, published, Path(), "published"), original, described, Path(folder), wanted
+        )
+
+
+def _described(source: str | None, qi: Mapping[str, Any] | None, sensitive: str | Sequence[str]) -> Policy:
+    """The policy that says what the columns are, and asks for nothing."""
+    missing = [
+        Problem(key, "is required where no policy is given")
+        for key, value in (("source", source), ("qi", qi), ("sensitive", sensitive))
+        if not value
+    ]
+    if missing:
+        raise PolicyError(missing)
+    return parse_policy(
+        {
+            "source": source,
+            "target": {"table": "none"},
+            "quasi_identifiers": dict(qi or {}),
+            "sensitive": _names(sensitive),
+            "require": [{"k": 1}],
+        }
+    )
 
 
 def read_requirements(written: Iterable[str | Mapping[str, Any]]) -> list[RequirementSpec]:
@@ -105,8 +218,8 @@ def _names(columns: str | Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def _engine(con: Any) -> Iterator[Engine]:
-    engine = Engine(con)
+def _engine(con: Any, catalog: str | None = None) -> Iterator[Engine]:
+    engine = Engine(con, catalog=catalog)
     try:
         yield engine
     finally:

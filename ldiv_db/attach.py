@@ -22,23 +22,25 @@ CATALOG, _SOURCE = "ldiv_catalog", "ldiv_source"
 def open_with_catalog(
     path: Path, catalog: Path, read_only: bool = False, settings: Settings | None = None
 ) -> Iterator[Any]:
-    """A connection on which `path` is the current database, read-only, and `catalog` is attached as `CATALOG`.
+    """A connection on which `path` (or memory) is the current database, read-only, and `catalog` is `CATALOG`.
 
     The catalog's file is made if it is not there, unless `read_only`; it is removed again if nothing came to be
     in it. Raises DatabaseError if a file is missing, locked or no database, PolicyError if both are the same.
     """
-    if not path.is_file():
+    in_memory = str(path) == ":memory:"
+    if not in_memory and not path.is_file():
         raise DatabaseError(f"no database file {path}")
     if read_only and not catalog.is_file():
         raise DatabaseError(f"no catalog file {catalog}; `ldiv migrate --catalog` makes one")
-    if catalog.exists() and catalog.samefile(path):
+    if not in_memory and catalog.exists() and catalog.samefile(path):
         raise PolicyError([Problem("--catalog", f"{catalog} is the database itself", "leave it out")])
     with open_database(":memory:", settings=settings) as connection:
         engine = Engine(connection)
         made = not catalog.exists()
         _attach(engine, catalog, CATALOG, read_only)
         try:
-            _attach_source(engine, path)
+            if not in_memory:
+                _attach_source(engine, path)
             yield connection
         finally:
             if made and _is_empty(engine):

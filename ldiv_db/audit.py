@@ -14,7 +14,7 @@ from typing import Any, Literal
 from ldiv_db.encoded import Renamed
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError, PolicyError, Problem
-from ldiv_db.requirements import Classes, DistinctAlpha, Requirement, Verdict, judge
+from ldiv_db.requirements import Categories, Classes, DistinctAlpha, Requirement, Verdict, judge
 from ldiv_db.templates import FileRelation, Identifier, Relation
 
 #: What becomes of suppressed rows: they are judged like any others, or left out.
@@ -160,14 +160,18 @@ def _bound(watch: Watch | None, sensitive: str, found: Counted) -> Any:
 
 def refuse_unlisted(engine: Engine, sensitive: str, requirements: Sequence[Requirement], values: Relation) -> None:
     """Raise PolicyError if one of `values` (value, ...), NULL aside, belongs to no category that a requirement uses."""
-    found = {requirement.categories for requirement in requirements if isinstance(requirement, DistinctAlpha)}
-    for categories in found:
-        members = engine.load("members", {"value": "VARCHAR", "category": "INTEGER"}, categories.members())
-        unlisted = engine.scalar("requirements/count_unlisted", totals=values, members=members)
-        engine.drop(members)
-        if unlisted:
-            what = f"list {sum(categories.sizes):,} values, and not {unlisted:,} of those in the table"
-            raise PolicyError([Problem(f"sensitive.{sensitive}.categories", what)])
+    for categories in {r.categories for r in requirements if isinstance(r, DistinctAlpha)}:
+        require_listed(engine, sensitive, categories, values)
+
+
+def require_listed(engine: Engine, sensitive: str, categories: Categories, values: Relation) -> None:
+    """Raise PolicyError if one of `values` (value, ...), NULL aside, belongs to none of the categories."""
+    members = engine.load("members", {"value": "VARCHAR", "category": "INTEGER"}, categories.members())
+    unlisted = engine.scalar("requirements/count_unlisted", totals=values, members=members)
+    engine.drop(members)
+    if unlisted:
+        what = f"list {sum(categories.sizes):,} values, and not {unlisted:,} of those in the table"
+        raise PolicyError([Problem(f"sensitive.{sensitive}.categories", what)])
 
 
 @contextmanager

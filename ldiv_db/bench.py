@@ -1,25 +1,21 @@
 """Benchmarks: rows made from Adult by the variant method, and what a run on them takes.
 
 Every size is made in one child process and run in another, so that peaks of memory are those of the
-run alone. The children are this module, called with one JSON argument.
+run alone.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.children import measure_in_children, peak_memory, serve, settings_of
 from ldiv_db.demo import adult_policy, load_adult
-from ldiv_db.engine import Engine, Settings, open_database
-from ldiv_db.errors import LdivError
+from ldiv_db.engine import Engine, open_database
 from ldiv_db.policy import Policy, parse_policy
 from ldiv_db.run import run
 from ldiv_db.templates import Identifier, Relation, Value, resource_folder
@@ -61,9 +57,7 @@ def measure(case: Case) -> dict[str, Any]:
 
     Raises LdivError if a child fails, with what it said and its exit code.
     """
-    with tempfile.TemporaryDirectory(prefix="ldiv_") as folder:
-        _child("make", case, folder)
-        return dict(json.loads(_child("run", case, folder)))
+    return measure_in_children("ldiv_db.bench", case, ("make", "run"))
 
 
 def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
@@ -121,28 +115,15 @@ def _redrawn(number: int, name: str) -> Redrawn:
 # -- the children ------------------------------------------------------------------------------------
 
 
-def _child(task: str, case: Case, folder: str) -> str:
-    """What the child process printed; raises LdivError if it failed."""
-    order = json.dumps({"task": task, "folder": folder, "case": asdict(case)})
-    done = subprocess.run(  # noqa: S603 - this module, by the interpreter that runs it
-        [sys.executable, "-m", "ldiv_db.bench", order], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        error = LdivError(f"the benchmark of {case.rows:,} rows failed: {done.stderr.strip()}")
-        error.exit_code = done.returncode
-        raise error
-    return done.stdout
-
-
 def _make(case: Case, folder: Path) -> None:
-    with open_database(folder / "bench.duckdb", create=True, settings=_settings(case, folder)) as connection:
+    with open_database(folder / "bench.duckdb", create=True, settings=settings_of(case, folder)) as connection:
         engine = Engine(connection)
         make_rows(engine, parse_policy(adult_policy()), case.rows, case.seed)
 
 
 def _run(case: Case, folder: Path) -> dict[str, Any]:
     document = {**adult_policy(case.l, case.select), "source": "main.variants", "target": "published.variants"}
-    with open_database(folder / "bench.duckdb", settings=_settings(case, folder)) as connection:
+    with open_database(folder / "bench.duckdb", settings=settings_of(case, folder)) as connection:
         start = time.perf_counter()
         result = run(connection, document, resource_folder("fixtures") / "adult")
         seconds = time.perf_counter() - start
@@ -162,31 +143,5 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
     }
 
 
-def _settings(case: Case, folder: Path) -> Settings:
-    return Settings(case.threads, case.memory_limit, str(folder / "spill"))
-
-
-def peak_memory() -> float:
-    """The most memory that this process has held, in MB."""
-    import resource  # noqa: PLC0415 - not on every platform, and needed here alone
-
-    unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes there, KiB elsewhere
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-
-
-def _main() -> None:
-    """The work of a child, as its argument says."""
-    order = json.loads(sys.argv[1])
-    case, folder = Case(**order["case"]), Path(order["folder"])
-    try:
-        if order["task"] == "make":
-            _make(case, folder)
-        else:
-            sys.stdout.write(json.dumps(_run(case, folder)))
-    except LdivError as error:
-        sys.stderr.write(str(error))
-        sys.exit(error.exit_code)
-
-
 if __name__ == "__main__":
-    _main()
+    serve(Case, {"make": _make, "run": _run})

@@ -6,21 +6,17 @@ for. It is made in one child process and audited in another, so that the peak of
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.bench import make_rows, peak_memory
+from ldiv_db.bench import make_rows
 from ldiv_db.check import Question, check
+from ldiv_db.children import measure_in_children, peak_memory, serve, settings_of
 from ldiv_db.demo import adult_policy
-from ldiv_db.engine import Engine, Settings, Step, open_database
-from ldiv_db.errors import LdivError
+from ldiv_db.engine import Engine, Step, open_database
 from ldiv_db.policy import parse_policy
 from ldiv_db.policy_parts import Sensitive
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
@@ -29,7 +25,6 @@ from ldiv_db.templates import Identifier, Relation, Value, resource_folder
 
 #: The most rows that are anonymized; more are copies.
 _RELEASED = 1_000_000
-_RESULT = "result.json"
 SENSITIVE = "occupation"
 #: An argument for every requirement, such that a release of classes of l values meets some and fails others.
 ARGUMENTS: dict[str, Any] = {
@@ -66,10 +61,7 @@ def measure_audit(case: AuditCase) -> dict[str, Any]:
 
     Raises LdivError if a child fails, with what it said and its exit code.
     """
-    with tempfile.TemporaryDirectory(prefix="ldiv_") as folder:
-        _child("make", case, folder)
-        _child("audit", case, folder)
-        return dict(json.loads((Path(folder) / _RESULT).read_text(encoding="utf-8")))
+    return measure_in_children("ldiv_db.bench_audit", case, ("make", "audit"))
 
 
 def audit_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
@@ -105,7 +97,7 @@ def _make(case: AuditCase, folder: Path) -> None:
     """The table `published`: the release of at most `_RELEASED` rows, repeated."""
     policy = adult_policy(case.l, "bisect")
     copies = -(-case.rows // _RELEASED)
-    with open_database(folder / "bench.duckdb", create=True, settings=_settings(case, folder)) as connection:
+    with open_database(folder / "bench.duckdb", create=True, settings=settings_of(case, folder)) as connection:
         engine = Engine(connection)
         make_rows(engine, parse_policy(policy), case.rows // copies, seed=1)
         document = {**policy, "source": "main.variants", "target": "released"}
@@ -124,7 +116,7 @@ def _make(case: AuditCase, folder: Path) -> None:
 def _audit(case: AuditCase, folder: Path) -> dict[str, Any]:
     steps: list[Step] = []
     adult = resource_folder("fixtures") / "adult"
-    with open_database(folder / "bench.duckdb", read_only=True, settings=_settings(case, folder)) as connection:
+    with open_database(folder / "bench.duckdb", read_only=True, settings=settings_of(case, folder)) as connection:
         values = [line.split(";")[0] for line in (adult / "taxonomies" / "occupation.csv").read_text().splitlines()]
         parts = [values[i::4] for i in range(4)]
         keys = list(adult_policy()["quasi_identifiers"])
@@ -145,36 +137,5 @@ def _audit(case: AuditCase, folder: Path) -> dict[str, Any]:
     }
 
 
-def _settings(case: AuditCase, folder: Path) -> Settings:
-    return Settings(case.threads, case.memory_limit, str(folder / "spill"))
-
-
-def _child(task: str, case: AuditCase, folder: str) -> None:
-    """Run a child process; raises LdivError if it failed, with what it said."""
-    order = json.dumps({"task": task, "folder": folder, "case": asdict(case)})
-    done = subprocess.run(  # noqa: S603 - this module, by the interpreter that runs it
-        [sys.executable, "-m", "ldiv_db.bench_audit", order], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        error = LdivError(f"the benchmark of {case.rows:,} rows failed: {done.stderr.strip()}")
-        error.exit_code = done.returncode
-        raise error
-
-
-def _main() -> None:
-    """The work of a child, as its argument says."""
-    order = json.loads(sys.argv[1])
-    case, folder = AuditCase(**order["case"]), Path(order["folder"])
-    try:
-        if order["task"] == "make":
-            _make(case, folder)
-        else:
-            # To a file: on stdout the database may draw a bar of its progress.
-            (folder / _RESULT).write_text(json.dumps(_audit(case, folder), default=float), encoding="utf-8")
-    except LdivError as error:
-        sys.stderr.write(str(error))
-        sys.exit(error.exit_code)
-
-
 if __name__ == "__main__":
-    _main()
+    serve(AuditCase, {"make": _make, "audit": _audit})

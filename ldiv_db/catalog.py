@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ldiv_db.engine import Engine
@@ -13,7 +14,7 @@ SCHEMA = "ldiv"
 
 #: Types that arithmetic orders; the rest generalises by taxonomy only.
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
-_REAL = ("FLOAT", "DOUBLE", "DECIMAL")
+_REAL = ("FLOAT", "DOUBLE", "DECIMAL", "UHUGEINT")
 _TIME = ("DATE", "TIMESTAMP")
 
 
@@ -31,6 +32,10 @@ class Column:
     @property
     def is_number(self) -> bool:
         return self.is_integer or self.type.startswith(_REAL)
+
+    @property
+    def is_float(self) -> bool:
+        return self.type in ("FLOAT", "DOUBLE")
 
     @property
     def is_time(self) -> bool:
@@ -80,10 +85,42 @@ def current_database(engine: Engine) -> str:
     return str(engine.execute("SELECT current_database()")[0][0])
 
 
+def file_of(engine: Engine, database: str) -> str | None:
+    """The file of an attached database, None if it is in memory."""
+    rows = engine.execute("SELECT path FROM duckdb_databases() WHERE lower(database_name) = lower($d)", {"d": database})
+    return rows[0][0] if rows else None
+
+
 def open_files(engine: Engine) -> list[str]:
     """The files of all databases that are attached."""
     rows = engine.execute("SELECT path FROM duckdb_databases() WHERE path IS NOT NULL AND NOT internal")
     return [row[0] for row in rows]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the database may use: bytes of memory, and of its temp directory (None: all that are free)."""
+
+    memory_limit: int
+    temp_directory: str
+    temp_limit: int | None
+
+
+def resources(engine: Engine) -> Resources:
+    """What the connection's settings allow."""
+    ((memory, folder, limit),) = engine.execute(
+        "SELECT current_setting('memory_limit'), current_setting('temp_directory'),"
+        " current_setting('max_temp_directory_size')"
+    )
+    return Resources(_bytes(memory) or 0, folder or "", _bytes(limit))
+
+
+def _bytes(text: str) -> int | None:
+    """The number of bytes in a setting such as `18.8 GiB`; None for a share of what is free."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) (bytes?|[KMGTPE]iB)", text)
+    if match is None:
+        return None
+    return int(float(match[1]) * 1024 ** ("bKMGTPE".index(match[2][0])))
 
 
 def relations_in(engine: Engine, database: str) -> list[Relation]:
@@ -122,7 +159,10 @@ def qualify(engine: Engine, text: str, key: str) -> Relation:
         relation = Relation.parse(text)
     except Exception as error:
         raise PolicyError([Problem(key, f"{text!r} is not the name of a table")]) from error
-    if not 1 <= len(relation.parts) <= 3 or not all(relation.parts):
+    # Text without quotes may be one name with odd characters, but points are between parts, none of them empty.
+    plain = '"' not in text
+    odd = plain and (not all(text.split(".")) or (len(relation.parts) == 1 and "." in text))
+    if odd or not 1 <= len(relation.parts) <= 3 or not all(relation.parts):
         raise PolicyError([Problem(key, f"{text!r} is not the name of a table")])
     return relation
 

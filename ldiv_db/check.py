@@ -59,30 +59,36 @@ def _refuse(engine: Engine, table: Relation | FileRelation, question: Question) 
     main = [("qi", name) for name in question.quasi_identifiers]
     main += [("class", question.class_column)] if question.class_column else []
     sensitive = [("sensitive", name) for name in question.sensitive]
-    problems = _missing(engine, table, main + ([("group", pair.group)] if pair else sensitive), "table")
+    problems = missing_columns(engine, table, main + ([("group", pair.group)] if pair else sensitive), "table")
     if pair is not None:
         counts = [("count", pair.count)] if pair.count else []
-        problems += _missing(engine, pair.table, [("group", pair.group), *sensitive, *counts], "sensitive table")
+        problems += missing_columns(engine, pair.table, [("group", pair.group), *sensitive, *counts], "sensitive table")
     elif not main:
         problems.append(Problem("qi", "is missing: a class is the rows with equal quasi-identifiers"))
-    known = {name.lower() for name in question.sensitive}
-    for spec in question.require:
+    problems += question_problems(question.require, question.sensitive)
+    if problems:
+        raise PolicyError(problems)
+
+
+def question_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str, Sensitive]) -> list[Problem]:
+    """What is wrong with requirements on a table without a source, and with what is said of its sensitive columns."""
+    known = {name.lower() for name in sensitive}
+    problems = []
+    for spec in require:
         problems += spec.problems("require") or _auto(spec)
         problems += [
-            Problem("require", f"{spec.name}: {name!r} is not sensitive", nearest(name, question.sensitive))
+            Problem("require", f"{spec.name}: {name!r} is not sensitive", nearest(name, sensitive))
             for name in spec.sensitive
             if name.lower() not in known
         ]
-    problems += [p for name, setting in question.sensitive.items() for p in setting.problems(f"sensitive.{name}")]
-    if problems:
-        raise PolicyError(problems)
+    return problems + [p for name, setting in sensitive.items() for p in setting.problems(f"sensitive.{name}")]
 
 
 def _auto(spec: RequirementSpec) -> list[Problem]:
     return [Problem("require", f"{spec.name}: auto needs a source, say the number")] if spec.is_auto else []
 
 
-def _missing(
+def missing_columns(
     engine: Engine, table: Relation | FileRelation, asked: Sequence[tuple[str, str]], what: str
 ) -> list[Problem]:
     """The columns, each with the option that names it, that the table lacks."""

@@ -9,8 +9,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldiv_db import bench, migrate, report
+from ldiv_db.cli_attack import attack_command
 from ldiv_db.cli_bench_audit import bench_audit_command
 from ldiv_db.cli_check import check_command
+from ldiv_db.cli_measure import measure_command
 from ldiv_db.cli_profile import profile_command
 from ldiv_db.cli_taxonomy import taxonomy_app
 from ldiv_db.console import Guarded, Shown, opened, print_json, printer
@@ -102,6 +104,8 @@ def demo_command(
 
 
 app.command("profile")(profile_command)
+app.command("measure")(measure_command)
+app.command("attack")(attack_command)
 
 
 @app.command("run")
@@ -113,6 +117,7 @@ def run_command(
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
     catalog: Catalog = None,
+    kl: Annotated[bool, typer.Option("--kl", help="Work out the KL divergence as well, which takes longer.")] = False,
 ) -> None:
     """Anonymize, audit and publish under a policy: all or nothing.
 
@@ -125,7 +130,7 @@ def run_command(
     wanted = read_policy(policy)
     limits = settings(threads, memory_limit, temp_dir)
     with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:
-        result = run(connection, wanted, policy.parent, listener, catalog_name(catalog))
+        result = run(connection, wanted, policy.parent, listener, catalog_name(catalog), kl)
     if json:
         print_json(result.as_dict())
     else:

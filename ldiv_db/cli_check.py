@@ -7,18 +7,26 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-import yaml
 from rich.console import Console
 
 from ldiv_db import catalog, options, report
-from ldiv_db.api import read_requirements, read_sensitive
+from ldiv_db.api import read_requirements
 from ldiv_db.audit import Audit, Pair
 from ldiv_db.check import Question, check
 from ldiv_db.console import opened, print_json, printer, split_names
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
-from ldiv_db.options import Database, Json, Memory, TempDir, Threads
-from ldiv_db.policy_parts import Sensitive
+from ldiv_db.options import (
+    CategoriesOf,
+    ClassColumn,
+    Database,
+    Json,
+    Memory,
+    TaxonomyOf,
+    TempDir,
+    Threads,
+    WeightsOf,
+)
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.run import resolve_source
 from ldiv_db.violations import Violations
@@ -35,25 +43,10 @@ def check_command(
         list[str] | None,
         typer.Option(help="Quasi-identifiers, comma-separated or repeated.", show_default=False),
     ] = None,
-    class_column: Annotated[
-        str | None, typer.Option("--class", help="A column of class ids that tells classes apart as well.")
-    ] = None,
-    categories: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Sensitive values by category, most sensitive first: a YAML list of lists, or a file of one."
-            " With several sensitive attributes COLUMN=….",
-            show_default=False,
-        ),
-    ] = None,
-    weights: Annotated[
-        list[str] | None,
-        typer.Option(help="Of the categories: uniform, {sensitivity: 2} or [0, .2, 1].", show_default=False),
-    ] = None,
-    taxonomy: Annotated[
-        list[str] | None,
-        typer.Option(help="Of the sensitive values: a name in the catalog, or a file.", show_default=False),
-    ] = None,
+    class_column: ClassColumn = None,
+    categories: CategoriesOf = None,
+    weights: WeightsOf = None,
+    taxonomy: TaxonomyOf = None,
     others_known: Annotated[
         bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")
     ] = False,
@@ -108,7 +101,7 @@ def check_command(
         engine = Engine(connection)
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in catalog.columns_of(engine, relation)}
-        settings = _settings(sensitive, categories or [], weights or [], taxonomy or [])
+        settings = options.sensitive_settings(sensitive, categories or [], weights or [], taxonomy or [])
         pair = _pair(engine, sensitive_table, group, count)
         keys = split_names(qi or [], names)
         question = Question(keys, settings, specs, class_column, suppressed, pair)
@@ -136,42 +129,6 @@ def _pair(engine: Engine, table: str | None, group: str | None, count: str | Non
     if table is None or group is None:
         raise PolicyError([Problem("sensitive-table", "goes with --group: a pair is two tables joined by a column")])
     return Pair(resolve_source(engine, table, Path(), "sensitive-table"), group, count)
-
-
-def _settings(
-    sensitive: Sequence[str], categories: Sequence[str], weights: Sequence[str], taxonomy: Sequence[str]
-) -> dict[str, Sensitive]:
-    """What the options say of each sensitive attribute."""
-    documents: dict[str, dict[str, Any]] = {name: {} for name in sensitive}
-    for text in categories:
-        name, rest = _addressed(text, sensitive, "categories")
-        documents[name]["categories"] = _yaml(rest, "categories")
-    for text in weights:
-        name, rest = _addressed(text, sensitive, "weights")
-        documents[name]["weights"] = _yaml(rest, "weights")
-    for text in taxonomy:
-        name, rest = _addressed(text, sensitive, "taxonomy")
-        documents[name]["taxonomy"] = {"file": rest} if Path(rest).is_file() else rest
-    return read_sensitive(documents)
-
-
-def _addressed(text: str, sensitive: Sequence[str], option: str) -> tuple[str, str]:
-    """The sensitive attribute that an option is for, and the rest of it."""
-    for name in sensitive:
-        if text.startswith(f"{name}="):
-            return name, text[len(name) + 1 :]
-    if len(sensitive) > 1:
-        raise PolicyError([Problem(option, "say for which sensitive attribute", f"e.g. {sensitive[0]}=…")])
-    return sensitive[0], text
-
-
-def _yaml(text: str, option: str) -> Any:
-    """The YAML in a file of that name, or in the text itself."""
-    try:
-        is_file = Path(text).is_file()
-        return yaml.safe_load(Path(text).read_text(encoding="utf-8") if is_file else text)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise PolicyError([Problem(option, "is no YAML, and no file of YAML")]) from error
 
 
 def _print(console: Console, audits: Sequence[Audit], found: Violations, listed: bool) -> None:

@@ -13,7 +13,7 @@ from ldiv_db.catalog import columns_of
 from ldiv_db.console import opened, print_json, printer, split_names
 from ldiv_db.engine import Engine
 from ldiv_db.errors import InfeasibleError
-from ldiv_db.options import Database, Json, Memory, TempDir, Threads, settings
+from ldiv_db.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
 from ldiv_db.profile import RARE, Profile, profile_table
 from ldiv_db.report import print_rows
 from ldiv_db.run import resolve_source
@@ -42,19 +42,22 @@ def profile_command(
     threads: Threads = None,
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
+    catalog: Catalog = None,
 ) -> None:
     """Show how identifying a table's columns are, and a policy to start from; writes nothing to the database.
 
     Columns that are nearly unique and hold no fractions are taken for identifiers; without --qi the rest
-    are quasi-identifiers. Only counts are printed, no values.
+    are quasi-identifiers. The policy names the catalog's taxonomy of a column's name where it covers the
+    column. Only counts are printed, no values.
 
     \b
     Examples:
       ldiv profile warehouse.duckdb patients --sensitive disease
       ldiv profile warehouse.duckdb patients --sensitive disease --qi age,sex,zip --policy policy.yml
     """
-    with opened(database, read_only=True, settings=settings(threads, memory_limit, temp_dir)) as connection:
-        engine = Engine(connection)
+    limits = settings(threads, memory_limit, temp_dir)
+    with opened(database, read_only=True, settings=limits, catalog=catalog) as connection:
+        engine = Engine(connection, catalog=catalog_name(catalog))
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in columns_of(engine, relation)}
         keys = None if qi is None else split_names(qi, names)

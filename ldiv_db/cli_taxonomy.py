@@ -100,7 +100,7 @@ def show_command(database: Database, name: Name, json: Json = False, catalog: Ca
       ldiv taxonomy show warehouse.duckdb country
     """
     with opened(database, read_only=True, catalog=catalog) as connection:
-        found = _fetch(Engine(connection, catalog=catalog_name(catalog)), name)
+        found = taxonomies.require(Engine(connection, catalog=catalog_name(catalog)), name)
     if json:
         print_json({**_summary(name, found), "nodes": [_node(node) for node in found.nodes]})
         return
@@ -121,7 +121,7 @@ def list_command(database: Database, json: Json = False, catalog: Catalog = None
     """
     with opened(database, read_only=True, catalog=catalog) as connection:
         engine = Engine(connection, catalog=catalog_name(catalog))
-        found = [_summary(name, _fetch(engine, name)) for name in taxonomies.stored(engine)]
+        found = [_summary(name, taxonomies.require(engine, name)) for name in taxonomies.stored(engine)]
     if json:
         print_json({"taxonomies": found})
     else:
@@ -146,7 +146,7 @@ def check_command(
     """
     with opened(database, read_only=True, catalog=catalog) as connection:
         engine = Engine(connection, catalog=catalog_name(catalog))
-        taxonomy = _fetch(engine, name)
+        taxonomy = taxonomies.require(engine, name)
         missing = _missing(engine, taxonomy, resolve_source(engine, table, Path(), "table"), column)
     if json:
         print_json({"taxonomy": name, "table": table, "column": column, "missing": missing})
@@ -218,14 +218,6 @@ def _store(engine: Engine, name: str, taxonomy: Taxonomy, replace: bool) -> None
     with engine.transaction():
         migrate.migrate(engine)
         taxonomies.store(engine, name, taxonomy, replace)
-
-
-def _fetch(engine: Engine, name: str) -> Taxonomy:
-    found = taxonomies.fetch(engine, name)
-    if found is None:
-        hint = nearest(name, taxonomies.stored(engine)) or "see `ldiv taxonomy import`"
-        raise PolicyError([Problem("taxonomy", f"the catalog has no taxonomy {name!r}", hint)])
-    return found
 
 
 def _summary(name: str, taxonomy: Taxonomy) -> dict[str, Any]:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from ldiv_db import taxonomy as taxonomies
 from ldiv_db import taxonomy_sources
+from ldiv_db.bounds import bounds_of, refuse_odd_years
 from ldiv_db.catalog import Column
 from ldiv_db.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.engine import Engine
-from ldiv_db.errors import AuditError, InfeasibleError, PolicyError, Problem, nearest
+from ldiv_db.errors import AuditError, InfeasibleError, PolicyError, Problem
 from ldiv_db.policy import Policy, QuasiIdentifier
 from ldiv_db.policy_parts import TaxonomySpec
 from ldiv_db.requirements import Distribution
@@ -37,25 +38,28 @@ class Encoder:
         Raises InfeasibleError for an empty source and for NULLs that the policy rejects, PolicyError
         for taxonomies that are missing or do not cover the values.
         """
-        known = self._known_taxonomies()
-        snapshot, rows_in, left_out = self._snapshot(source)
-        self._reject_nulls(snapshot)
-        axes = self._axes(snapshot, known)
+        snapshot, axes, rows_in, left_out = self.scan(source)
         sensitive = tuple(self._sensitive(snapshot, i, name) for i, name in enumerate(self._policy.sensitive, 1))
         individual = self._individual(snapshot)
         coded = [*sensitive, *([individual] if individual else [])]
         kept = self._renamed("k", self._policy.keep)
         ordered = sorted(axes, key=self._most_frequent, reverse=True)
-        rows = self._engine.materialise(
-            "rows", "input/encode_rows", rows=snapshot, axes=ordered, sensitive=coded, kept=kept
-        )
-        self._engine.drop(snapshot)
-        found = self._engine.scalar("input/count_rows", rows=rows)
+        engine = self._engine
+        rows = engine.materialise("rows", "input/encode_rows", rows=snapshot, axes=ordered, sensitive=coded, kept=kept)
+        engine.drop(snapshot)
+        found = engine.scalar("input/count_rows", rows=rows)
         if found != rows_in - left_out:
             raise AuditError(
                 f"encoding made {found:,} rows of {rows_in - left_out:,}: a value has several codes or none"
             )
         return Encoded(rows, tuple(axes), sensitive, tuple(kept), rows_in, left_out, individual)
+
+    def scan(self, source: Relation | FileRelation) -> tuple[Relation, list[Axis], int, int]:
+        """A TEMP copy of the columns under working names, the axes, the source's rows, and how many a NULL left out."""
+        known = self._known_taxonomies()
+        snapshot, rows_in, left_out = self._snapshot(source)
+        self._reject_nulls(snapshot)
+        return snapshot, self._axes(snapshot, known), rows_in, left_out
 
     def _most_frequent(self, axis: Axis) -> int:
         """The rows of the axis's most frequent value.
@@ -80,8 +84,10 @@ class Encoder:
         individual = self._renamed("p", [policy.individual] if policy.individual else [])
         columns = identifying + sensitive + individual + self._renamed("k", policy.keep)
         rows_in = engine.scalar("input/count_rows", rows=source)
+        # Which of two equal zeros would stand for both, and so be published, would depend on the order of the rows.
+        floats = [column for column in columns if self._types[column.column.name.lower()].is_float]
         snapshot = engine.materialise(
-            "snapshot", "input/snapshot_source", source=source, columns=columns, required=required
+            "snapshot", "input/snapshot_source", source=source, columns=columns, floats=floats, required=required
         )
         kept = engine.scalar("input/count_rows", rows=snapshot)
         if rows_in == 0:
@@ -128,12 +134,7 @@ class Encoder:
             return None
         if spec.file is not None:
             return taxonomy_sources.read_taxonomy(self._folder / spec.file, spec.tree)
-        name = spec.name or ""
-        taxonomy = taxonomies.fetch(self._engine, name)
-        if taxonomy is None:
-            hint = nearest(name, taxonomies.stored(self._engine)) or "see `ldiv taxonomy import`"
-            raise PolicyError([Problem("taxonomy", f"the catalog has no taxonomy {name!r}", hint)])
-        return taxonomy
+        return taxonomies.require(self._engine, spec.name or "")
 
     def _axes(self, snapshot: Relation, known: dict[str, Taxonomy]) -> list[Axis]:
         """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""
@@ -187,15 +188,6 @@ class Encoder:
                 [Problem(f"quasi_identifiers.{name}", f"taxonomy {taxonomy.origin} has no leaf for {some}{more}")]
             )
 
-    def _bounds(self, snapshot: Relation, code: Identifier, name: str) -> tuple[float, float]:
-        kind = self._types[name.lower()].kind
-        smallest, largest = self._engine.rows("input/bound_numbers", rows=snapshot, column=code, kind=kind)[0]
-        if smallest is None:
-            return 0, 0
-        if not (abs(smallest) < float("inf") and abs(largest) < float("inf")):
-            raise PolicyError([Problem(f"quasi_identifiers.{name}", "holds NaN or infinity, which no range covers")])
-        return smallest, largest
-
     def _levels(self, name: str) -> list[Level]:
         """The levels of a taxonomy that is made of the values themselves; none for any other."""
         spec = self._policy.quasi_identifiers[name].taxonomy
@@ -208,11 +200,13 @@ class Encoder:
         levels = self._levels(name)
         if not levels:
             return self._ranges(snapshot, code, name, spec)
+        if spec.dates:
+            refuse_odd_years(self._engine, snapshot, code, self._types[name.lower()])
         origin = f"of prefixes {spec.prefix}" if spec.prefix else f"of {', '.join(spec.dates or ())}"
         return taxonomy_sources.from_values(self._engine, snapshot, code, levels, origin)
 
     def _ranges(self, snapshot: Relation, code: Identifier, name: str, spec: TaxonomySpec) -> Taxonomy:
-        smallest, largest = self._bounds(snapshot, code, name)
+        smallest, largest = bounds_of(self._engine, snapshot, code, self._types[name.lower()])
         integers = self._types[name.lower()].is_integer
         try:
             return taxonomy_sources.from_ranges(spec.ranges or [], spec.origin, smallest, largest, integers)
@@ -223,7 +217,7 @@ class Encoder:
 
     def _number_axis(self, snapshot: Relation, number: int, name: str, weight: float, nullable: bool) -> Axis:
         code = Identifier(f"q{number}")
-        smallest, largest = self._bounds(snapshot, code, name)
+        smallest, largest = bounds_of(self._engine, snapshot, code, self._types[name.lower()])
         width = largest - smallest
         kind = self._types[name.lower()].kind
         shifted = kind != "real" and width <= NUMBER_SCALE

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 class LdivError(Exception):
@@ -56,6 +57,35 @@ class PolicyError(LdivError):
     def __init__(self, problems: Iterable[Problem]):
         self.problems = list(problems)
         super().__init__("\n".join(map(str, self.problems)))
+
+
+#: What a value takes that is of another kind, by the beginning of pydantic's name for the error.
+_KINDS = {
+    "string": "takes a text",
+    "int": "takes a whole number",
+    "float": "takes a number",
+    "finite_number": "takes a finite number",
+    "bool": "takes true or false",
+    "list": "takes a list",
+    "dict": "takes a mapping of keys",
+    "model": "takes a mapping of keys",
+    "too_short": "names nothing",
+}
+_BOUNDS = {"greater_than_equal": ("ge", "a number from"), "less_than_equal": ("le", "a number up to")}
+
+
+def what_is_wrong(item: Mapping[str, Any]) -> str:
+    """An error of pydantic's in our words."""
+    kind = str(item["type"])
+    if kind == "literal_error":
+        return f"takes {item['ctx']['expected']}"
+    if kind in _BOUNDS:
+        key, words = _BOUNDS[kind]
+        return f"takes {words} {item['ctx'][key]:g}"
+    for beginning, words in _KINDS.items():
+        if kind.startswith(beginning):
+            return words
+    return str(item["msg"]).removeprefix("Value error, ")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

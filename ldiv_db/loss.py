@@ -18,9 +18,10 @@ from ldiv_db.templates import Value
 class Loss:
     """What a release lost against the `rows_in` rows of its source; suppressed rows lose every cell.
 
-    `stars` counts the cells of published rows that say nothing, whose LM is 1. `lm` and `ncp` are totals over all
-    cells, their means are per cell (ncp's per unit of weight) and lie in 0..1. Sources: LM Iyengar 2002, NCP Xu et
-    al. 2006, DM Bayardo & Agrawal 2005, CAVG LeFevre et al. 2006.
+    `lm` and `ncp` are totals over all cells, their means are per cell (ncp's per unit of weight) and
+    lie in 0..1. `stars` counts the published cells that are fully generalised, `kl` is in nats and None if it was
+    not asked for. Sources: LM Iyengar 2002, NCP Xu et al. 2006, DM Bayardo & Agrawal 2005, CAVG
+    LeFevre et al. 2006.
     """
 
     classes: int
@@ -34,18 +35,19 @@ class Loss:
     ncp: float
     ncp_mean: float
     dm: int
-    stars: int
     lm_by_column: dict[str, float]
+    stars: int
+    kl: float | None = None
 
     @property
     def average_class_size(self) -> float:
         return self.rows_published / self.classes if self.classes else 0.0
 
-    def cavg(self, l: float) -> float:  # noqa: E741 - the field's name for it
-        """The average class size in units of the smallest allowed, `(n / classes) / l`."""
-        return self.average_class_size / l
+    def cavg(self, l: float | None) -> float | None:  # noqa: E741 - the field's name for it
+        """The average class size in units of the smallest allowed, `(n / classes) / l`; None for no l."""
+        return self.average_class_size / l if l else None
 
-    def as_dict(self, l: float) -> dict[str, Any]:  # noqa: E741
+    def as_dict(self, l: float | None) -> dict[str, Any]:  # noqa: E741
         return {
             "lm": self.lm,
             "lm_mean": self.lm_mean,
@@ -53,6 +55,7 @@ class Loss:
             "ncp_mean": self.ncp_mean,
             "dm": self.dm,
             "cavg": self.cavg(l),
+            "kl": self.kl,
             "stars": self.stars,
             "lm_by_column": self.lm_by_column,
         }
@@ -80,7 +83,7 @@ def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding) -> Lo
         lm_mean=lm / (rows_in * len(encoded.axes)),
         ncp=ncp,
         ncp_mean=ncp / (rows_in * weights) if weights else 0.0,
-        stars=int(sums["stars"] or 0),
         dm=int(sums["dm"] or 0) + suppressed * rows_in,
         lm_by_column={name: value / rows_in for name, value in lm_by_column.items()},
+        stars=int(sums["stars"] or 0),
     )

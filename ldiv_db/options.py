@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import yaml
 
+from ldiv_db.api import read_sensitive
 from ldiv_db.attach import CATALOG
 from ldiv_db.engine import Settings
+from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.policy_parts import Sensitive
 
 _SIZE = re.compile(r"\d+(\.\d+)?\s*(B|[KMGT]i?B)", re.IGNORECASE)
 
@@ -42,6 +47,25 @@ Catalog = Annotated[
         show_default=False,
     ),
 ]
+ClassColumn = Annotated[
+    str | None, typer.Option("--class", help="A column of class ids that tells classes apart as well.")
+]
+CategoriesOf = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Sensitive values by category, most sensitive first: a YAML list of lists, or a file of one."
+        " With several sensitive attributes COLUMN=….",
+        show_default=False,
+    ),
+]
+WeightsOf = Annotated[
+    list[str] | None,
+    typer.Option(help="Of the categories: uniform, {sensitivity: 2} or [0, .2, 1].", show_default=False),
+]
+TaxonomyOf = Annotated[
+    list[str] | None,
+    typer.Option(help="Of the sensitive values: a name in the catalog, or a file.", show_default=False),
+]
 
 
 def settings(threads: int | None, memory_limit: str | None, temp_dir: Path | None) -> Settings:
@@ -52,3 +76,39 @@ def settings(threads: int | None, memory_limit: str | None, temp_dir: Path | Non
 def catalog_name(catalog: Path | None) -> str | None:
     """The name under which the file is attached."""
     return None if catalog is None else CATALOG
+
+
+def sensitive_settings(
+    sensitive: Sequence[str], categories: Sequence[str], weights: Sequence[str], taxonomy: Sequence[str]
+) -> dict[str, Sensitive]:
+    """What the options say of each sensitive attribute."""
+    documents: dict[str, dict[str, Any]] = {name: {} for name in sensitive}
+    for text in categories:
+        name, rest = _addressed(text, sensitive, "categories")
+        documents[name]["categories"] = _yaml(rest, "categories")
+    for text in weights:
+        name, rest = _addressed(text, sensitive, "weights")
+        documents[name]["weights"] = _yaml(rest, "weights")
+    for text in taxonomy:
+        name, rest = _addressed(text, sensitive, "taxonomy")
+        documents[name]["taxonomy"] = {"file": rest} if Path(rest).is_file() else rest
+    return read_sensitive(documents)
+
+
+def _addressed(text: str, sensitive: Sequence[str], option: str) -> tuple[str, str]:
+    """The sensitive attribute that an option is for, and the rest of it."""
+    for name in sensitive:
+        if text.startswith(f"{name}="):
+            return name, text[len(name) + 1 :]
+    if len(sensitive) > 1:
+        raise PolicyError([Problem(option, "say for which sensitive attribute", f"e.g. {sensitive[0]}=…")])
+    return sensitive[0], text
+
+
+def _yaml(text: str, option: str) -> Any:
+    """The YAML in a file of that name, or in the text itself."""
+    try:
+        is_file = Path(text).is_file()
+        return yaml.safe_load(Path(text).read_text(encoding="utf-8") if is_file else text)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise PolicyError([Problem(option, "is no YAML, and no file of YAML")]) from error

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ldiv_db.catalog import Column
-from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.documents import read_document
+from ldiv_db.errors import PolicyError, Problem, nearest, what_is_wrong
 from ldiv_db.policy_parts import Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.published import name_clashes
 from ldiv_db.requirements import RequirementSpec
@@ -148,14 +148,7 @@ class Policy(Part):
 
 def read_policy(path: str | Path) -> Policy:
     """The policy in a YAML file; raises PolicyError with everything that is wrong with it."""
-    path = Path(path)
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise PolicyError([Problem("policy", f"cannot read {path}: {error.strerror}")]) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise PolicyError([Problem("policy", f"{path} is no YAML: {error}")]) from error
-    return parse_policy(document)
+    return parse_policy(read_document(Path(path), "policy"))
 
 
 def parse_policy(document: Any) -> Policy:
@@ -203,7 +196,7 @@ def _problem(item: Mapping[str, Any]) -> Problem:
         return Problem(key, "unknown key", nearest(str(item["loc"][-1]), owner.model_fields))
     if item["type"] == "missing":
         return Problem(key, "is required")
-    return Problem(key, str(item["msg"]).removeprefix("Value error, "))
+    return Problem(key, what_is_wrong(item))
 
 
 def _owner(location: tuple[Any, ...]) -> type[BaseModel]:
@@ -251,12 +244,21 @@ def check_columns(policy: Policy, columns: list[Column]) -> None:
             problems.append(
                 Problem(column.name, "is a column of the source that the policy does not classify", way_out)
             )
+    for key, name in policy.roles():
+        if key in ("quasi_identifiers", "sensitive") and name.lower() in known:
+            problems += _equal_problems(f"{key}.{name}", known[name.lower()])
     for name, qi in policy.quasi_identifiers.items():
         if found := known.get(name.lower()):
             problems += _type_problems(f"quasi_identifiers.{name}", qi, found)
     problems += name_clashes(policy)
     if problems:
         raise PolicyError(problems)
+
+
+def _equal_problems(key: str, column: Column) -> list[Problem]:
+    """A type whose values are equal though written differently, so that one would be published as the other."""
+    what = "holds intervals, of which 1 day and 24 hours are equal"
+    return [Problem(key, what, "give a number or a text in a view")] if "INTERVAL" in column.type else []
 
 
 def _type_problems(key: str, qi: QuasiIdentifier, column: Column) -> list[Problem]:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ldiv_db.encoded import Axis
+from ldiv_db.estimate import size
 from ldiv_db.published import Form, forms
 from ldiv_db.report import print_rows
 from ldiv_db.run import Preparation
@@ -33,7 +34,8 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "classes": feasible.classes,
         "requirements": [{"name": r.name, "parameters": r.parameters} for r in ready.task.requirements],
         "columns": list(_columns(ready)),
-        "notes": list(feasible.notes),
+        "needs": ready.estimate.as_dict(),
+        "notes": [*feasible.notes, *ready.estimate.notes],
     }
     if statements is not None:
         sent = [statement for statement in statements if statement.template != _BUILT_IN]
@@ -66,6 +68,9 @@ def print_plan(console: Console, document: dict[str, Any]) -> None:
     table.add_row("l", f"{document['l']}; up to {document['largest_l']} is feasible without suppression")
     table.add_row("rows", f"{document['rows_in']:,}, of which {document['rows_suppressed']:,} would be suppressed")
     table.add_row("classes", f"{document['classes']:,}")
+    needs = document["needs"]
+    table.add_row("memory", f"about {size(needs['memory_bytes'])}; {size(needs['memory_limit_bytes'])} are allowed")
+    table.add_row("the release", f"about {size(needs['release_bytes'])}")
     for requirement in document["requirements"]:
         parameters = ", ".join(f"{name} = {value}" for name, value in requirement["parameters"].items())
         table.add_row("requirement", f"{requirement['name']}: {parameters}")

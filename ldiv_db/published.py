@@ -47,6 +47,11 @@ def class_id_columns(policy: Policy) -> list[str]:
     return [CLASS_ID] if policy.publishes_class_id else []
 
 
+def class_ids_among(policy: Policy, names: Sequence[str]) -> list[str]:
+    """The same of a table of these columns that anybody may have made: it may lack it."""
+    return class_id_columns(policy) if CLASS_ID in map(str.lower, names) else []
+
+
 def release_types(policy: Policy, columns: Sequence[Column]) -> dict[str, str]:
     """The type of every column of a release of a source with `columns`, in their order."""
     types = {column.name.lower(): column.type for column in columns}

@@ -71,6 +71,9 @@ def print_result(console: Console, result: Result) -> None:
     table.add_row("information lost", f"{loss.lm_mean:.4f} of 1 per cell (LM), {loss.ncp_mean:.4f} (NCP)")
     for name, value in loss.lm_by_column.items():
         table.add_row(f"  {name}", f"{value:.4f}")
+    table.add_row("fully generalised", f"{loss.stars:,} cells")
+    if loss.kl is not None:
+        table.add_row("KL divergence", f"{loss.kl:.4f} nats")
     table.add_row("seconds", f"{result.seconds:.2f}")
     console.print(table)
     print_audits(console, result.audits)

@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,14 @@ from ldiv_db.catalog import columns_of, qualify
 from ldiv_db.encode import Encoder
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine, Step, database_version
-from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.errors import DatabaseError, PolicyError, Problem, nearest
+from ldiv_db.estimate import Estimate, estimate_run
 from ldiv_db.feasibility import explained
 from ldiv_db.loss import measure_recoding
+from ldiv_db.measure import Wanted, measure_table
 from ldiv_db.policy import Policy, check_columns, parse_policy
 from ldiv_db.published import forms
-from ldiv_db.recode import plan_recoding
+from ldiv_db.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
 from ldiv_db.requirements import Requirement
@@ -52,6 +54,7 @@ class Preparation:
     feasibility: Feasibility
     place: Place
     requirements: Mapping[str, Sequence[Requirement]]
+    estimate: Estimate
 
     @property
     def encoded(self) -> Encoded:
@@ -64,20 +67,25 @@ def run(
     folder: str | Path = ".",
     listener: Listener | None = None,
     catalog: str | None = None,
+    kl: bool = False,
 ) -> Result:
     """Anonymize, audit and publish under `policy` on an open DuckDB connection; returns what was done.
 
     `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
-    taxonomies and the ledger, if it is not the current one. Release, audit and ledger row are one transaction,
-    and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside a
-    transaction of the caller's they join that one: the caller commits, or rolls back after an error. A release
-    to a file of its own is written beside, audited there and moved into place; it joins no transaction.
+    taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well.
+    Release, audit and ledger row are one transaction, and nothing is written if PolicyError, InfeasibleError,
+    AuditError or DatabaseError is raised. Inside a transaction of the caller's they join that one: the caller
+    commits, or rolls back after an error. A release to a file of its own is written beside, audited there and
+    moved into place; it joins no transaction.
     """
     start = time.perf_counter()
     with _engine(connection, listener, catalog) as engine, _prepared(engine, policy, folder, listener) as ready:
+        ready.estimate.require_room()
         plan = ready.algorithm.run(ready.task)
         recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy), plan.stars)
         loss = measure_recoding(engine, ready.encoded, recoding)
+        if kl:
+            loss = replace(loss, kl=_divergence(ready, recoding, Path(folder), listener, catalog))
         run_id = uuid.uuid4().hex
 
         def describe(audits: list[Audit]) -> Result:
@@ -93,11 +101,23 @@ def run(
                 seconds=time.perf_counter() - start,
                 seed=ready.policy.seed,
                 versions=versions(),
-                notes=plan.notes,
+                notes=(*plan.notes, *ready.estimate.notes),
             )
 
         draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
         return ready.place.publish(draft, run_id, describe)
+
+
+def _divergence(
+    ready: Preparation, recoding: Recoding, folder: Path, listener: Listener | None, catalog: str | None
+) -> float | None:
+    """The KL divergence of what is to be published, read off its labels as `measure` does for any table."""
+    policy = ready.policy
+    with _engine(ready.task.engine.connection, listener, catalog) as engine:
+        source = resolve_source(engine, policy.source, folder)
+        with published_rows(engine, ready.encoded, recoding, policy.seed, policy.publishes_class_id) as holes:
+            release = engine.materialise("release", PUBLISHED, **holes)
+        return measure_table(engine, release, source, policy, folder, Wanted()).loss.kl
 
 
 def plan(
@@ -151,7 +171,8 @@ def _prepared(
     task = Task(engine, encoded, [r for wanted in requirements.values() for r in wanted], policy.seed, progress)
     with explained(engine, encoded, requirements):
         feasible = algorithm.check(task)
-    yield Preparation(policy, algorithm, task, feasible, place, requirements)
+    estimate = estimate_run(engine, encoded, place.folder)
+    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate)
 
 
 def make_algorithm(policy: Policy) -> Algorithm:
@@ -173,6 +194,7 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
             )
         if not Path(file.path).is_file():
             raise PolicyError([Problem(key, f"no file {source}")])
+        _refuse_unreadable(engine, file, source, key)
         return file
     relation = qualify(engine, source, key)
     if not catalog.table_exists(engine, relation):
@@ -180,6 +202,15 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
         hint = nearest(source, tables + [table.partition(".")[2] for table in tables if table.startswith("main.")])
         raise PolicyError([Problem(key, f"no table or view {source}", hint)])
     return relation
+
+
+def _refuse_unreadable(engine: Engine, file: FileRelation, source: str, key: str) -> None:
+    """Raise PolicyError if the file is not what its ending says."""
+    try:
+        columns_of(engine, file)
+    except DatabaseError as error:
+        kind = file.reader.removeprefix("read_").capitalize()
+        raise PolicyError([Problem(key, f"{source} cannot be read as {kind}")]) from error
 
 
 def _is_table(engine: Engine, name: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ldiv_db import taxonomy as taxonomies
 from ldiv_db.catalog import Column
 from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.policy_parts import Sensitive
 from ldiv_db.requirements import Attribute, Distribution, Requirement, RequirementSpec, make_categories
 from ldiv_db.taxonomy import Taxonomy
@@ -41,11 +41,7 @@ def _taxonomy(engine: Engine, setting: Sensitive, folder: Path) -> Taxonomy | No
         return None
     if spec.file is not None:
         return read_taxonomy(folder / spec.file, spec.tree)
-    found = taxonomies.fetch(engine, spec.name or "")
-    if found is None:
-        hint = nearest(spec.name or "", taxonomies.stored(engine)) or "see `ldiv taxonomy import`"
-        raise PolicyError([Problem("taxonomy", f"the catalog has no taxonomy {spec.name!r}", hint)])
-    return found
+    return taxonomies.require(engine, spec.name or "")
 
 
 def resolve_all(

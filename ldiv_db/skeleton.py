@@ -15,14 +15,19 @@ from typing import Any
 import yaml
 
 from ldiv_db import catalog
+from ldiv_db import taxonomy as taxonomies
+from ldiv_db.bounds import bounds_of, refuse_odd_years
+from ldiv_db.catalog import Column
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.profile import QUASI_IDENTIFIER, SENSITIVE, ColumnProfile, Profile
 from ldiv_db.taxonomy import ROOT_LABEL
-from ldiv_db.templates import FileRelation, Identifier, Relation
+from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 
 #: Columns of up to this many values get a flat taxonomy.
 FEW_VALUES = 50
+#: The stretches of time by which dates and timestamps are generalised.
+DATES = ("day", "month", "quarter", "year")
 #: The l that is asked for where the data allow it.
 MODEST_L = 3
 
@@ -47,19 +52,26 @@ def make_skeleton(
         return None, "no policy can be met: a sensitive column has a single value"
     places = dict(_places(engine, table, profile.of_role(QUASI_IDENTIFIER)))
     if not any(places.values()):
-        return None, "no policy to start from: no quasi-identifier is a number or has few values"
+        return None, "no policy to start from: no quasi-identifier is a number or a time or has few values"
     policy = _policy(engine, profile, source, places)
     return Skeleton(policy, _text(policy, profile, places), _files(places)), ""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """How a quasi-identifier is generalised: by ranges, or by the level file `name` of that text."""
+    """How a quasi-identifier is generalised: by ranges, stretches of time, the level file `name` of that text, or
+    the `taxonomy` of the catalog."""
 
     name: str = ""
     text: str = ""
+    dates: bool = False
+    taxonomy: str = ""
 
     def as_policy(self) -> dict[str, Any]:
+        if self.taxonomy:
+            return {"taxonomy": self.taxonomy}
+        if self.dates:
+            return {"taxonomy": {"dates": list(DATES)}}
         return {"taxonomy": {"file": self.name}} if self.name else {"numeric": True}
 
 
@@ -70,11 +82,45 @@ def _places(
     taken: set[str] = set()
     for found in columns:
         name = found.column.name
-        if found.column.is_number:
-            yield name, _Place()
+        if _covered(engine, table, found.column):
+            yield name, _Place(taxonomy=name)
+            continue
+        if found.column.is_number or found.column.is_time:
+            yield name, _place_on_a_line(engine, table, found.column)
             continue
         text = _levels(engine, table, name) if 0 < found.distinct <= FEW_VALUES else None
         yield name, _Place(_file_name(name, taken), text) if text else None
+
+
+def _covered(engine: Engine, table: Relation | FileRelation, column: Column) -> bool:
+    """Whether the catalog has a taxonomy of the column's name with a leaf for each of its values."""
+    taxonomy = taxonomies.fetch(engine, column.name)
+    if taxonomy is None or (taxonomy.by_range and not column.is_number):
+        return False
+    nodes = taxonomies.load(engine, taxonomy, "known")
+    dictionary = engine.materialise(
+        "dictionary",
+        "input/map_leaves",
+        rows=table,
+        nodes=nodes,
+        column=Identifier(column.name),
+        by_range=taxonomy.by_range,
+        levels=[],
+        null_code=Value(-1),  # NULL needs no leaf
+    )
+    missing = engine.rows("input/list_missing_values", dictionary=dictionary)
+    engine.drop(dictionary, nodes)
+    return not missing
+
+
+def _place_on_a_line(engine: Engine, table: Relation | FileRelation, column: Column) -> _Place | None:
+    """The place of numbers or times; None if some of them have none, as infinities have."""
+    place = refuse_odd_years if column.is_time else bounds_of
+    try:
+        place(engine, table, Identifier(column.name), column)
+    except PolicyError:
+        return None
+    return _Place(dates=column.is_time)
 
 
 def _levels(engine: Engine, table: Relation | FileRelation, name: str) -> str | None:

@@ -40,6 +40,11 @@ class Place(ABC):
         self.engine = engine
         self.policy = policy
 
+    @property
+    @abstractmethod
+    def folder(self) -> Path | None:
+        """Where the release takes up room, None if that is memory."""
+
     @abstractmethod
     def check(self, source: Relation | FileRelation, columns: list[Column]) -> None:
         """Raise PolicyError if a release of `source`, which has `columns`, may not or cannot go there."""
@@ -67,6 +72,11 @@ class TablePlace(Place):
     def __init__(self, engine: Engine, policy: Policy, table: Relation):
         super().__init__(engine, policy)
         self.table = table
+
+    @property
+    def folder(self) -> Path | None:
+        file = catalog.file_of(self.engine, catalog.catalog_of(self.engine, self.table))
+        return Path(file).parent if file else None
 
     def check(self, source: Relation | FileRelation, columns: list[Column]) -> None:
         engine, table = self.engine, self.table
@@ -137,6 +147,10 @@ class FilePlace(Place):
     def __init__(self, engine: Engine, policy: Policy, path: Path):
         super().__init__(engine, policy)
         self.path = path
+
+    @property
+    def folder(self) -> Path | None:
+        return self.path.parent
 
     @abstractmethod
     def _write(self, draft: Draft, part: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ldiv_db.catalog import catalog_table, table_exists
 from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: The label of a root that had to be added, and of everything that is fully generalised.
@@ -184,3 +184,12 @@ def fetch(engine: Engine, name: str) -> Taxonomy | None:
         return None
     rows = engine.rows("input/list_taxonomy_nodes", nodes=catalog_table(engine, "taxonomy_node"), taxonomy=Value(name))
     return Taxonomy(tuple(Node(*row) for row in rows), origins[name])
+
+
+def require(engine: Engine, name: str) -> Taxonomy:
+    """The catalog's taxonomy of that name; raises PolicyError if there is none."""
+    found = fetch(engine, name)
+    if found is None:
+        hint = nearest(name, stored(engine)) or "see `ldiv taxonomy import`"
+        raise PolicyError([Problem("taxonomy", f"the catalog has no taxonomy {name!r}", hint)])
+    return found

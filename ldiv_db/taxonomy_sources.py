@@ -31,9 +31,12 @@ def read_taxonomy(path: Path, tree: str | None = None) -> Taxonomy:
     """
     if not path.is_file():
         raise PolicyError([Problem("taxonomy", f"no file {path.name}")])
-    if path.suffix.lower() in (".yml", ".yaml", ".json"):
-        return number(rooted(_read_nested(path, tree)), path.name)
-    return number(read_levels(path), path.name)
+    nested = path.suffix.lower() in (".yml", ".yaml", ".json")
+    try:
+        found = rooted(_read_nested(path, tree)) if nested else read_levels(path)
+    except UnicodeDecodeError as error:
+        raise PolicyError([Problem(f"taxonomy {path.name}", f"is no UTF-8 text: {error.reason}")]) from error
+    return number(found, path.name)
 
 
 def read_levels(path: Path) -> Tree:

@@ -7,15 +7,18 @@ bound parameter. Anything else in a hole is an error, so no text of the user's e
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 from jinja2 import TemplateError as JinjaError
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 from sqlglot import exp
 
@@ -24,6 +27,8 @@ from ldiv_db.errors import TemplateError
 DIALECT = "duckdb"
 #: The only plain strings that a hole may write: the glue between the items of a generated list.
 CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + "})
+#: The reader of headers: the fast one, where YAML was built with it.
+_YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: What the header of a template declares; `returns` and `implements` are prose, the others list holes.
 HOLE_KINDS = ("relations", "identifiers", "values", "options")
 
@@ -191,7 +196,7 @@ def header(template: str) -> dict[str, Any]:
     end = text.find("#}")
     if not text.startswith("{#") or end < 0:
         raise TemplateError(f"{template}: a template begins with its header")
-    parsed = yaml.safe_load(text[2:end])
+    parsed = yaml.load(text[2:end], Loader=_YAML)  # noqa: S506 - a safe loader either way
     if not isinstance(parsed, dict) or "returns" not in parsed:
         raise TemplateError(f"{template}: the header says what the template returns")
     unknown = set(parsed) - {"returns", "implements", *HOLE_KINDS}
@@ -206,10 +211,22 @@ def declared_holes(template: str) -> frozenset[str]:
     return frozenset(name for kind in HOLE_KINDS for name in head.get(kind) or ())
 
 
+class _Compiled(FileSystemBytecodeCache):
+    """Compiled templates, kept where Python keeps its compiled modules, if that may be written."""
+
+    def __init__(self) -> None:
+        super().__init__(str(Path(__file__).parent / "__pycache__"), "template_%s.cache")
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
 @functools.cache
 def _environment() -> Environment:
     return Environment(
         loader=FileSystemLoader(resource_folder("sql")),
+        bytecode_cache=None if sys.dont_write_bytecode else _Compiled(),
         undefined=StrictUndefined,
         finalize=_fill,
         autoescape=True,  # makes macros return Markup, so that their output passes the check of holes

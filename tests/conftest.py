@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 from ldiv_db.engine import Engine
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+#: What tests in parallel are told of the terminal is no business of the output that they compare.
+os.environ.pop("COLUMNS", None)
 #: The random tables serve all folders of tests.
 sys.path.insert(0, str(Path(__file__).resolve().parent / "algorithms"))
 

@@ -13,6 +13,7 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -179,6 +180,58 @@ def least_suppression(values: Sequence[Any], good: Any) -> int:
 def violations(rows: Iterable[tuple[Hashable, Any]], name: str, argument: Any) -> dict[Hashable, int]:
     """The violating classes of a table with their sizes; empty if the requirement holds."""
     return {k: len(v) for k, v in group(rows).items() if not class_is_good(v, name, argument)}
+
+
+# -- attacks ---------------------------------------------------------------------------------------
+
+
+def single(rows: Iterable[tuple[Hashable, Any]]) -> int:
+    """The rows of classes in which all values (or categories) are the same."""
+    return sum(len(values) for values in group(rows).values() if len(set(values)) == 1)
+
+
+def skewness(rows: Sequence[tuple[Hashable, Any]]) -> tuple[Fraction, Fraction]:
+    """The largest posterior over prior, and the largest posterior less prior."""
+    table = [value for _, value in rows]
+    pairs = [
+        (Fraction(values.count(value), len(values)), Fraction(table.count(value), len(table)))
+        for values in group(rows).values()
+        for value in values
+    ]
+    return max(a / b for a, b in pairs), max(a - b for a, b in pairs)
+
+
+def background(rows: Iterable[tuple[Hashable, Any]], m: int) -> tuple[Fraction, int]:
+    """The largest posterior of who excludes up to m values, and the rows of classes where one value can be left.
+
+    Every choice of excluded values is tried, in every class, for people of every value that is not excluded.
+    """
+    largest, certain = Fraction(0), 0
+    for values in group(rows).values():
+        best = Fraction(0)
+        for size in range(m + 1):
+            for excluded in itertools.combinations(sorted(set(values), key=repr), size):
+                left = [value for value in values if value not in excluded]
+                best = max([best, *(Fraction(left.count(value), len(left)) for value in left)])
+        largest, certain = max(largest, best), certain + len(values) * (best == 1)
+    return largest, certain
+
+
+def posteriors(rows: Iterable[tuple[Hashable, Any]]) -> list[Fraction]:
+    """Every row's posterior of its own value, given its class, in rising order."""
+    classes = group(rows).values()
+    return sorted(Fraction(values.count(value), len(values)) for values in classes for value in values)
+
+
+def linked(
+    people: Iterable[Sequence[Any]], classes: Mapping[Any, Sequence[Any]], covers: Any
+) -> list[tuple[list[Any], list[Any]]]:
+    """For everybody the classes whose label covers them (`covers(label, person)`), and the values of all of these."""
+    found = []
+    for person in people:
+        labels = [label for label in classes if covers(label, person)]
+        found.append((labels, [value for label in labels for value in classes[label]]))
+    return found
 
 
 # -- losses ----------------------------------------------------------------------------------------
@@ -571,3 +624,133 @@ def _choice(rows: Any, axes: Sequence[Any], members: list[Any], turn: int, modul
     grown = [*members, rows[row][1]]
     cost = sum(axis.cost([codes[place] for codes in grown]) for place, axis in enumerate(axes))
     return cost, (row + turn) % modulus
+
+
+# -- published tables --------------------------------------------------------------------------------
+# A published cell is worked out by whoever wrote it: the base values that it covers, and what it loses.
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a published cell covers, as places among the base values of its column, and its loss."""
+
+    covers: frozenset[int]
+    loss: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
+
+
+def tree_cell(covers: Iterable[int], leaves: int) -> Cell:
+    """A cell that covers some of a tree's leaves: LM and NCP are those of a node with as many."""
+    some = frozenset(covers)
+    if len(some) == 1:
+        return Cell(some)
+    return Cell(some, (Fraction(len(some) - 1, leaves - 1), Fraction(len(some), leaves)))
+
+
+def number_cell(low: Fraction, high: Fraction, numbers: Sequence[Fraction], covers: Iterable[int]) -> Cell:
+    """A cell that names the range from `low` to `high` of the domain that `numbers`, the base values, span."""
+    width = max(numbers) - min(numbers)
+    inside = max(Fraction(0), min(high, max(numbers)) - max(low, min(numbers)))
+    share = inside / width if width else Fraction(0)
+    return Cell(frozenset(covers), (share, share))
+
+
+def published_loss(
+    published: Sequence[Sequence[Cell]], weights: Sequence[Any], rows_in: int, classes: Sequence[int]
+) -> dict[str, Fraction]:
+    """The losses of rows of cells against a source of `rows_in` rows; `classes` are their sizes."""
+    suppressed, total = max(0, rows_in - len(published)), max(rows_in, len(published))
+    exact = [Fraction(str(weight)) for weight in weights]
+    lm = sum((cell.loss[0] for row in published for cell in row), Fraction(len(weights) * suppressed))
+    ncp = sum((exact[i] * row[i].loss[1] for row in published for i in range(len(row))), suppressed * sum(exact))
+    return {
+        "lm": lm,
+        "ncp": ncp,
+        "lm_mean": lm / (total * len(weights)),
+        "ncp_mean": ncp / (total * sum(exact)) if sum(exact) else Fraction(0),
+        "dm": Fraction(sum(size * size for size in classes) + suppressed * rows_in),
+        # Fully generalised, as far as losses in billionths tell.
+        "stars": Fraction(sum(cell.loss[0] > 1 - Fraction(1, 2 * 10**9) for row in published for cell in row)),
+    }
+
+
+def classification(labels: Iterable[Sequence[Any]], suppressed: int) -> int:
+    """CM: suppressed rows, and rows without the most frequent class label of their class."""
+    return suppressed + sum(len(some) - max(Counter(some).values()) for some in labels)
+
+
+def divergence(
+    source: Sequence[tuple[int, ...]], published: Sequence[Sequence[Cell]], sizes: Sequence[int]
+) -> float | None:
+    """KL of published rows from the source's, all columns together; None if a row of the source has no chance.
+
+    `sizes` are the numbers of base values; suppressed rows spread over all of them.
+    """
+    total = max(len(source), len(published))
+    rest = Fraction(total - len(published), math.prod(sizes))
+    sums = 0.0
+    for row, count in Counter(source).items():
+        mass = rest + sum(
+            Fraction(1, math.prod(len(cell.covers) for cell in cells)) for cells in published if covers(cells, row)
+        )
+        if not mass:
+            return None
+        sums += count / len(source) * math.log(Fraction(count, len(source)) / (mass / total))
+    return sums
+
+
+def covers(cells: Sequence[Cell], row: Sequence[int]) -> bool:
+    """Whether a published row may stand for a row of the source."""
+    return all(value in cell.covers for value, cell in zip(row, cells, strict=True))
+
+
+def query_errors(
+    source: Sequence[tuple[int, ...]],
+    published: Sequence[Sequence[Cell]],
+    domains: Sequence[tuple[Any, int, bool]],
+    keys: int,
+    queries: int,
+    seed: int,
+) -> list[float]:
+    """The relative errors of random COUNT queries over the first `keys` columns and one of the others.
+
+    A domain is (the spans of a tree's nodes in the order of the tree, None for numbers; base values; whether the
+    last of them is NULL).
+    """
+    found = []
+    for query in range(queries):
+
+        def draw(what: str, below: int, query: int = query) -> int:
+            return int(hashlib.md5(f"{seed}:{query}:{what}".encode()).hexdigest(), 16) % below
+
+        count = 1 + draw("count", keys)
+        asked = sorted(range(keys), key=lambda place: draw(f"order {place}", 2**64))[:count]
+        asked.append(keys + draw("sensitive", len(domains) - keys))
+        anchor = sorted(source)[draw("anchor", len(source))]
+        wanted = [set(range(size)) for _, size, _ in domains]
+        for place in asked:
+            nodes, size, null = domains[place]
+            width = max(1, round((size - null) * 0.05 ** (1 / (count + 1))))
+            wanted[place] = _asked(nodes, size, null, anchor[place], width, draw(f"shift {place}", width))
+        answer = sum(all(value in some for value, some in zip(row, wanted, strict=True)) for row in source)
+        estimate = sum(
+            math.prod(
+                Fraction(len(cell.covers & some), max(1, len(cell.covers)))
+                for cell, some in zip(row, wanted, strict=True)
+            )
+            for row in published
+        )
+        bound = max(1, Fraction(len(source), 1000))
+        found.append(float(abs(estimate - answer) / max(answer, bound)))
+    return found
+
+
+def _asked(nodes: Any, size: int, null: bool, anchor: int, width: int, shift: int) -> set[int]:
+    """The base values that a query asks for in one column."""
+    if nodes is not None:
+        above = [(low, high) for low, high in nodes if low <= anchor <= high and high - low < width]
+        low, high = max(above, key=lambda span: span[1] - span[0])
+        return set(range(low, high + 1))
+    if null and anchor == size - 1:
+        return {anchor}
+    low = max(0, min(anchor - shift, size - null - width))
+    return set(range(low, low + width))

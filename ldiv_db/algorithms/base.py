@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.errors import PolicyError, Problem, nearest, what_is_wrong
 from ldiv_db.requirements import Requirement
 from ldiv_db.templates import Relation
 
@@ -71,7 +71,7 @@ class Algorithm(ABC):
             return Problem(
                 key, f"{self.name} has no such option", nearest(str(item["loc"][-1]), self.options_type.model_fields)
             )
-        return Problem(key, str(item["msg"]))
+        return Problem(key, what_is_wrong(item))
 
     @property
     def stars(self) -> bool:

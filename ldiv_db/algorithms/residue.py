@@ -40,8 +40,9 @@ def incorporate(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], c
     residual = engine.materialise(
         "residual", "residue/list_residual", rows=rows, assigned=assigned, ways=state.ways, keys=keys
     )
-    while engine.scalar("input/count_rows", rows=residual):
-        waiting = _round(task, state, residual)
+    left = engine.scalar("input/count_rows", rows=residual)
+    while left:
+        waiting, left = _round(task, state, residual)
         engine.drop(residual)
         residual = waiting
     engine.drop(residual, state.members, state.bounds, state.classes)
@@ -58,8 +59,8 @@ def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], 
     return _State(assigned, members, bounds, traced, ways, keys, Value(classes + 1))
 
 
-def _round(task: Task, state: _State, residual: Relation) -> Relation:
-    """The residual rows that must choose again; those that are settled are in their classes."""
+def _round(task: Task, state: _State, residual: Relation) -> tuple[Relation, int]:
+    """The residual rows that must choose again, and how many; those that are settled are in their classes."""
     engine = task.engine
     choices = engine.materialise(
         "choices",
@@ -75,13 +76,16 @@ def _round(task: Task, state: _State, residual: Relation) -> Relation:
     waiting = engine.materialise(
         "residual", "residue/keep_waiting", residual=residual, choices=choices, settled=settled
     )
-    _grow(task, state, settled)
+    engine.insert(state.assigned, "residue/list_settled", settled=settled)
+    left = engine.scalar("input/count_rows", rows=waiting)
+    if left:
+        _grow(task, state, settled)
     engine.drop(choices, settled)
-    return waiting
+    return waiting, left
 
 
 def _grow(task: Task, state: _State, settled: Relation) -> None:
-    """Let the settled rows join their classes; only those are measured anew."""
+    """Have the classes that settled rows join be as they are with them; only those are measured anew."""
     engine, encoded = task.engine, task.encoded
     grown = engine.materialise(
         "grown", "residue/grow_bounds", bounds=state.bounds, settled=settled, rows=encoded.rows, axes=encoded.axes
@@ -91,5 +95,4 @@ def _grow(task: Task, state: _State, settled: Relation) -> None:
     engine.insert(state.bounds, "residue/list_bounds", bounds=grown)
     engine.insert(state.classes, "residue/trace_classes", bounds=grown, ways=state.ways)
     engine.insert(state.members, "residue/list_members", rows=encoded.rows, assigned=settled, keys=state.keys)
-    engine.insert(state.assigned, "residue/list_settled", settled=settled)
     engine.drop(grown)

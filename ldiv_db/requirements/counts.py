@@ -225,6 +225,8 @@ class Threshold(Requirement):
 
     @classmethod
     def build(cls, values: Mapping[str, Any], attribute: Attribute, others_known: bool) -> Requirement:
+        if not values:
+            raise ValueError("names no threshold")
         thetas = {str(value): share(theta) for value, theta in values.items()}
         default = thetas.pop("default", Decimal(1))
         return cls(default, tuple(sorted(thetas.items())), others_known=others_known)

@@ -130,3 +130,26 @@ def test_in_the_catalogs_own_database_a_table_can_be_published(bed: Any) -> None
         ldiv_db.run(con, ldiv_db.read_policy(bed.policy), bed.folder, catalog="Hospital")
         assert con.execute("SELECT count(*) FROM published.patients").fetchone() == (24,)
         assert con.execute("SELECT count(*) FROM hospital.ldiv.run").fetchone() == (1,)
+
+
+def test_a_profiles_policy_names_the_taxonomies_of_the_catalog_that_cover_their_columns(bed: Any, beside: Path) -> None:
+    words = ("--catalog", beside)
+    assert bed.call("taxonomy", "import", bed.database, "country", bed.folder / "country.csv", *words).code == 0
+    assert (
+        bed.call("taxonomy", "build", bed.database, "age", "--ranges", "5", "--from", 0, "--to", 30, *words).code == 0
+    )
+    before = bed.database.read_bytes()
+    profile = ("profile", bed.database, "patients", "--sensitive", "disease", "--qi", "age,country")
+    found = bed.call(*profile, "--json", *words).json["policy"]["quasi_identifiers"]
+    assert found == {"age": {"numeric": True}, "country": {"taxonomy": "country"}}, "no leaf for the ages above 30"
+    rebuilt = ("taxonomy", "build", bed.database, "age", "--ranges", "5", "--from", 0, "--to", 99, "--replace")
+    assert bed.call(*rebuilt, *words).code == 0
+    assert bed.call(*profile, "--policy", bed.folder / "p.yml", *words).code == 0
+    policy = ldiv_db.read_policy(bed.folder / "p.yml").model_dump()
+    assert [policy["quasi_identifiers"][name]["taxonomy"]["name"] for name in ("age", "country")] == ["age", "country"]
+    assert bed.call("plan", bed.database, bed.folder / "p.yml").code == 2, "the database has no catalog"
+    bed.sql("COPY patients TO '" + str(bed.folder / "patients.parquet") + "'")
+    of_file = ("profile", ":memory:", bed.folder / "patients.parquet", "--sensitive", "disease", "--qi", "country")
+    found = bed.call(*of_file, "--json", *words).json["policy"]["quasi_identifiers"]
+    assert found == {"country": {"taxonomy": "country"}}
+    assert bed.database.read_bytes() == before

@@ -163,3 +163,45 @@ def test_a_profile_writes_nothing_to_the_database(bed: Any) -> None:
     before = bed.files()
     assert profile(bed, "patients", "--sensitive", "disease").code == 0
     assert bed.files() == before
+
+
+def test_several_sensitive_columns_make_a_policy_that_runs(bed: Any) -> None:
+    policy = bed.folder / "several.yml"
+    bed.sql("CREATE TABLE several AS SELECT *, 'd' || (age * 5 % 7) AS drug FROM patients")
+    words = ("--sensitive", "disease", "--sensitive", "drug", "--qi", "age", "--policy", policy)
+    assert profile(bed, "several", *words).code == 0
+    assert yaml.safe_load(policy.read_text())["sensitive"] == ["disease", "drug"]
+    called = bed.call("run", bed.database, policy)
+    assert called.code == 0, called.err
+    for name in ("disease", "drug"):
+        check = ("--qi", "age", "--sensitive", name, "--require", "frequency:2")
+        assert bed.call("check", bed.database, "published.several", *check).code == 0
+
+
+def test_dates_and_timestamps_are_generalised_by_stretches_of_time(bed: Any) -> None:
+    bed.sql(
+        "CREATE TABLE visits AS SELECT DATE '2019-01-01' + 3 * CAST(i AS INTEGER) AS born,"
+        " TIMESTAMP '2019-01-01' + i * INTERVAL 5 HOUR AS seen, 'd' || i % 7 AS disease FROM range(200) AS r(i)"
+    )
+    policy = bed.folder / "visits.yml"
+    assert profile(bed, "visits", "--sensitive", "disease", "--qi", "born,seen", "--policy", policy).code == 0
+    keys = yaml.safe_load(policy.read_text())["quasi_identifiers"]
+    assert keys == {key: {"taxonomy": {"dates": ["day", "month", "quarter", "year"]}} for key in ("born", "seen")}
+    called = bed.call("run", bed.database, policy)
+    assert called.code == 0, called.err
+    assert bed.sql("SELECT count(*) FROM published.visits WHERE born LIKE '2019%' OR born LIKE '2020%'")[0][0] > 0
+
+
+@pytest.mark.parametrize("value", ["DATE 'infinity'", "DATE '0044-03-15 (BC)'", "CAST('nan' AS DOUBLE)", "1e400"])
+def test_columns_whose_values_have_no_place_are_not_published(bed: Any, value: str) -> None:
+    other = "DATE '2020-01-01' + CAST(i AS INTEGER)" if "DATE" in value else "CAST(i AS DOUBLE)"
+    value = value.replace("1e400", "CAST('inf' AS DOUBLE)")
+    bed.sql(
+        f"CREATE TABLE odd AS SELECT i % 30 AS age, CASE WHEN i = 7 THEN {value} ELSE {other} END AS x,"
+        " 'd' || i % 7 AS disease FROM range(200) AS r(i)"
+    )
+    policy = bed.folder / "odd.yml"
+    assert profile(bed, "odd", "--sensitive", "disease", "--qi", "age,x", "--policy", policy).code == 0
+    document = yaml.safe_load(policy.read_text())
+    assert document["identifiers"] == ["x"] and list(document["quasi_identifiers"]) == ["age"]
+    assert bed.call("run", bed.database, policy).code == 0

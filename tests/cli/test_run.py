@@ -10,11 +10,11 @@ RUN_KEYS = {
     "run_id", "algorithm", "source", "target", "rows_in", "rows_published", "rows_suppressed", "cells_suppressed",
     "classes", "avg_class_size", "loss", "requirements", "search", "seconds", "seed", "versions", "notes",
 }  # fmt: skip
-LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "stars", "lm_by_column"}
+LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "kl", "stars", "lm_by_column"}
 REQUIREMENT_KEYS = {"name", "parameters", "holds", "worst", "violating_classes", "violating_rows", "sensitive"}
 PLAN_KEYS = {
     "source", "target", "algorithm", "options", "l", "largest_l", "rows_in", "rows_suppressed", "classes",
-    "requirements", "columns", "notes",
+    "requirements", "columns", "needs", "notes",
 }  # fmt: skip
 HOSTILE = '"; DROP TABLE patients; --'
 

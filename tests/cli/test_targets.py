@@ -201,7 +201,8 @@ def test_a_release_that_lacks_rows_is_not_published(
         real = getattr(Engine, verb)
 
         def broken(self: Any, *words: Any, real: Any = real, **holes: Any) -> Any:
-            self.execute(f"DELETE FROM {holes['labels'].sql()} WHERE published_id = 2")
+            if "labels" in holes:
+                self.execute(f"DELETE FROM {holes['labels'].sql()} WHERE published_id = 2")
             return real(self, *words, **holes)
 
         monkeypatch.setattr(Engine, verb, broken)

@@ -16,13 +16,15 @@ from sqlglot import exp
 from tables import fill
 
 import ldiv_db
-from ldiv_db import migrate, taxonomy, taxonomy_sources
+from ldiv_db import attacks, migrate, taxonomy, taxonomy_sources
 from ldiv_db.algorithms import boundaries, repair
 from ldiv_db.audit import Pair
 from ldiv_db.bench_audit import ARGUMENTS
 from ldiv_db.check import Question, check
 from ldiv_db.engine import Engine
 from ldiv_db.errors import TemplateError
+from ldiv_db.measure import Wanted, measure_table
+from ldiv_db.policy import parse_policy
 from ldiv_db.policy_parts import Sensitive
 from ldiv_db.profile import profile_table
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
@@ -40,19 +42,8 @@ from ldiv_db.templates import (
 )
 from ldiv_db.violations import Violations
 
-FOLDERS = {
-    "input",
-    "publish",
-    "loss",
-    "audit",
-    "requirements",
-    "bsgi",
-    "exchange",
-    "profile",
-    "repair",
-    "residue",
-    "tp",
-}
+FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
+FOLDERS |= {"measure", "attack", "labels", "tp"}
 TEMPLATES = all_templates()
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
@@ -141,6 +132,7 @@ def statements():
             profile_table(engine, source, keys)
         check_everything(engine)
         make_skeleton(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
+        attack_all(engine)
     with duckdb.connect() as con:
         refine(con, listener)
     with duckdb.connect() as con:
@@ -148,6 +140,8 @@ def statements():
     for select in ("bisect", "greedy"):
         with duckdb.connect() as con:
             several(con, select, listener)
+    with duckdb.connect() as con:
+        measure_everything(Engine(con, on_statement=listen))
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as con:
         patch.setattr(repair, "ROUNDS", 0)  # classes in conflict are given up, and others made of their rows
         several(con, "bisect", listener)
@@ -156,6 +150,33 @@ def statements():
             patch.setattr(boundaries, name, value)
         refine(con, listener)
     return list(recorded.values())
+
+
+def measure_everything(engine):
+    """A published table with every kind of column, measured in every way."""
+    columns = {
+        "zip": "VARCHAR",
+        "age": "INTEGER",
+        "pay": "DOUBLE",
+        "born": "DATE",
+        "seen": "TIMESTAMP",
+        "at": "TIMESTAMPTZ",
+    }
+    rows = [(f"{i}1", 20 + i, i / 2, f"2000-01-0{i + 1}", f"2000-01-0{i + 1}", f"2000-01-0{i + 1}", "xy"[i % 2])
+            for i in range(6)]  # fmt: skip
+    fill(engine.connection, "source", columns | {"secret": "VARCHAR"}, rows)
+    texts = dict.fromkeys([*columns, "secret", "label"], "VARCHAR")
+    fill(engine.connection, "published", texts | {"age_min": "INTEGER"},
+         [("{01, 1*}", "*", "0.5", "*", "[2000-01-01-2000-01-04]", None, "x", "yes", 1)])  # fmt: skip
+    keys = {name: {"numeric": True} for name in columns}
+    keys |= {"zip": {"taxonomy": {"prefix": [2, 1]}, "recode": "set"}, "age": {"taxonomy": {"ranges": [5]}}}
+    policy = parse_policy({"source": "source", "target": "t", "quasi_identifiers": keys, "sensitive": ["secret"],
+                           "require": [{"distinct": 2}]})  # fmt: skip
+    tables = [Relation.parse(name) for name in ("published", "source")]
+    measure_table(engine, *tables, policy, Path(), Wanted(class_label="label", class_column="age_min", queries=5))
+    engine.connection.execute("UPDATE published SET age = '25'")
+    engine.connection.execute("ALTER TABLE published RENAME age TO age_max")
+    measure_table(engine, *tables, policy, Path(), Wanted())
 
 
 def refine(con, listener):
@@ -270,6 +291,31 @@ def check_everything(engine):
                   "quasi_identifiers": {"other": {"numeric": True}}, "require": [{"k": 9}]}  # fmt: skip
         listener = ldiv_db.Listener(on_statement=engine._on_statement)
         ldiv_db.run(con, policy | {"nulls_sensitive": "value"}, listener=listener)
+
+
+def attack_all(engine):
+    """Attacks on releases with labels of every kind, by people that are known."""
+    keys = {
+        "town": {"taxonomy": "town"},
+        "d": {"numeric": True},
+        "t": {"taxonomy": {"dates": ["day", "year"]}},
+        "zip": {"taxonomy": {"prefix": [5, 3]}},
+        "n": {"numeric": True},
+        "m": {"numeric": True},
+    }
+    secret = {"secret": {"categories": ["x", "y"]}}
+    policy = {"source": "x", "target": "y", "quasi_identifiers": keys, "sensitive": secret, "require": [{"k": 1}]}
+    types = {"town": "VARCHAR", "d": "DATE", "t": "TIMESTAMP", "zip": "VARCHAR", "n": "TIMESTAMPTZ", "m": "DOUBLE"}
+    people = [("a", "2020-01-01", "2020-01-01 10:00:00", "12345", "2020-01-01 10:00:00+00", 1.5)]
+    fill(engine.connection, "people", types, people)
+    labels = ("top", "[2020-01-01-2020-02-01]", "2020", "{12345, 123*}", "2020-01-01 10:00:00+00", 1, 2, "x")
+    columns = dict.fromkeys(["town", "d", "t", "zip", "n"], "VARCHAR") | {"m_min": "DOUBLE", "m_max": "DOUBLE"}
+    fill(engine.connection, "attacked", columns | {"secret": "VARCHAR"}, [labels])
+    table, known = Relation.parse("attacked"), Relation.parse("people")
+    seen = attacks.columns_by_policy(engine, table, parse_policy(policy), Path())
+    attackers = attacks.Attackers(known=known, population=known, show_values=True)
+    result = attacks.attack_table(engine, table, seen, [], attackers)
+    assert [attack.figures["one_class"] for attack in result.attacks if attack.name == "linking"] == [1]
 
 
 def test_every_template_was_exercised(statements):

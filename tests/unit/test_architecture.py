@@ -10,19 +10,20 @@ import ldiv_db
 
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
-    0: {"errors", "files", "templates", "engine", "catalog", "migrate", "attach", "interrupts"},
+    0: {"errors", "files", "templates", "engine", "catalog", "migrate", "attach", "interrupts", "documents"},
     1: {
-        "taxonomy", "taxonomy_sources", "requirements", "policy", "policy_parts", "sensitive", "feasibility",
-        "encoded", "encode", "published", "recode", "sets", "loss",
+        "bounds", "taxonomy", "taxonomy_sources", "requirements", "policy", "policy_parts", "sensitive", "feasibility",
+        "encoded", "encode", "published", "recode", "sets", "loss", "labels", "promises",
     },
     2: {"algorithms"},
     3: {
         "audit", "individuals", "check", "violations", "release", "targets", "report", "preview", "profile", "skeleton",
-        "run", "api", "demo", "bench", "bench_audit",
+        "run", "estimate", "api", "demo", "children", "bench", "bench_audit",
+        "measure", "resolve", "tries", "divergence", "queries", "attacks", "disclosure", "linking",
     },
     4: {
-        "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_bench_audit", "options", "console",
-        "__main__", "__init__",
+        "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_measure", "cli_attack", "cli_bench_audit", "options",
+        "console", "__main__", "__init__",
     },
 }  # fmt: skip
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}

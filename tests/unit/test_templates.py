@@ -2,6 +2,7 @@
 
 import pytest
 
+from ldiv_db import templates
 from ldiv_db.catalog import qualify
 from ldiv_db.errors import LdivError
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value, render
@@ -81,3 +82,21 @@ def test_files_are_told_by_their_ending(path, reader):
 def test_value_does_not_become_sql_even_in_an_identifiers_place():
     statement = render("input/bound_numbers", {"rows": Relation(("t",)), "column": Value("x"), "kind": "real"})
     assert "x" not in statement.sql.replace("max", "") and statement.values
+
+
+def test_compiled_templates_are_kept_if_they_may_be(tmp_path, monkeypatch):
+    def rendered():
+        templates._environment.cache_clear()
+        return templates.render("input/count_rows", {"rows": Relation(("t",))}).sql
+
+    monkeypatch.setattr(templates.sys, "dont_write_bytecode", False)
+    expected = rendered()
+    for folder in (tmp_path, tmp_path / "missing"):
+        monkeypatch.setattr(templates._Compiled, "__init__", lambda self, to=folder: _keep_in(self, to))
+        assert rendered() == rendered() == expected
+    assert len(list(tmp_path.iterdir())) == 1
+    templates._environment.cache_clear()
+
+
+def _keep_in(cache, folder):
+    templates.FileSystemBytecodeCache.__init__(cache, str(folder), "template_%s.cache")

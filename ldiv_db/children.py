@@ -1,0 +1,82 @@
+"""Child processes of benchmarks: each task has one of its own, so that a peak of memory is the task's alone.
+
+A benchmark's module is what the child runs: it calls `serve` if it is the main module.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+from ldiv_db.engine import Settings
+from ldiv_db.errors import LdivError
+
+#: What a task leaves in the folder: on stdout the database may draw a bar of its progress.
+_RESULT = "result.json"
+
+
+class Case(Protocol):
+    """One benchmark: a dataclass of plain values."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def threads(self) -> int: ...
+
+    @property
+    def memory_limit(self) -> str | None: ...
+
+
+def measure_in_children(module: str, case: Any, tasks: Sequence[str]) -> dict[str, Any]:
+    """What the last of the tasks returned; all have one folder. Raises LdivError, with its exit code, if one fails."""
+    with tempfile.TemporaryDirectory(prefix="ldiv_") as folder:
+        for task in tasks:
+            _run_child(module, task, case, folder)
+        return dict(json.loads((Path(folder) / _RESULT).read_text(encoding="utf-8")))
+
+
+def _run_child(module: str, task: str, case: Any, folder: str) -> None:
+    order = json.dumps({"task": task, "folder": folder, "case": asdict(case)})
+    done = subprocess.run(  # noqa: S603 - our own module, by the interpreter that runs this
+        [sys.executable, "-m", module, order], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        error = LdivError(f"the benchmark of {case.rows:,} rows failed: {done.stderr.strip()}")
+        error.exit_code = done.returncode
+        raise error
+
+
+def serve(case_type: type[Any], tasks: Mapping[str, Callable[[Any, Path], Any]]) -> None:
+    """The work of a child, as its argument says: one of the tasks, each of a case and the folder."""
+    order = json.loads(sys.argv[1])
+    folder = Path(order["folder"])
+    try:
+        result = tasks[order["task"]](case_type(**order["case"]), folder)
+    except LdivError as error:
+        sys.stderr.write(str(error))
+        sys.exit(error.exit_code)
+    (folder / _RESULT).write_text(json.dumps(result, default=float), encoding="utf-8")
+
+
+def settings_of(case: Case, folder: Path) -> Settings:
+    """The settings of a child's database."""
+    return Settings(case.threads, case.memory_limit, str(folder / "spill"))
+
+
+def peak_memory() -> float:
+    """The most memory that this process has held, in MB."""
+    status = Path("/proc/self/status")
+    if status.exists():  # what `getrusage` says there includes the process that this one was forked from
+        (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 2**10
+    import resource  # noqa: PLC0415 - not on every platform, and needed here alone
+
+    unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes there, KiB elsewhere
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit

@@ -1,0 +1,221 @@
+"""Attacks on a sensitive attribute: what the classes of a published table tell of their people's values.
+
+All of them read the classes that an audit counts. A gain is compared with its bound in whole
+numbers and fractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from ldiv_db.audit import require_listed
+from ldiv_db.engine import Engine
+from ldiv_db.promises import Bounds, Prior, Promise
+from ldiv_db.requirements import Attribute, Categories, Classes
+from ldiv_db.templates import Relation, Value
+
+#: Means are sums of whole units, so that they do not depend on the order of rows.
+UNIT = 10**9
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What an attacker gains at best, and the most that is promised; None where nothing is.
+
+    `measure` says what the gain is: a share of rows or people, a probability, or a ratio of two. `holds` says
+    that the promise is kept.
+    """
+
+    measure: str
+    gain: float | None
+    bound: float | None
+    holds: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"measure": self.measure, "gain": self.gain, "bound": self.bound, "holds": self.holds}
+
+
+def gain_of(measure: str, gain: Fraction | None, bound: Fraction | None, kept: bool = True) -> Gain:
+    """The gain as a report has it; the promise is kept unless the gain exceeds its bound, or `kept` says so."""
+    holds = kept and (gain is None or bound is None or gain <= bound)
+    return Gain(measure, None if gain is None else float(gain), None if bound is None else float(bound), holds)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack: its gains, and counts that go with them. `sensitive` is None if it is about rows alone.
+
+    `shown` holds rows of the data, for those who may see them.
+    """
+
+    name: str
+    sensitive: str | None
+    gains: tuple[Gain, ...]
+    figures: dict[str, Any] = field(default_factory=dict)
+    shown: list[dict[str, Any]] | None = None
+
+    @property
+    def holds(self) -> bool:
+        return all(gain.holds for gain in self.gains)
+
+    def as_dict(self) -> dict[str, Any]:
+        found = {
+            "attack": self.name,
+            "sensitive": self.sensitive,
+            "holds": self.holds,
+            "gains": [gain.as_dict() for gain in self.gains],
+            "figures": self.figures,
+        }
+        return found if self.shown is None else found | {"shown": self.shown}
+
+
+@dataclass(frozen=True)
+class Target:
+    """One sensitive attribute: its classes, its categories if any, its values' `priors`, what is promised of it."""
+
+    engine: Engine
+    sensitive: str
+    classes: Classes
+    categories: Categories | None
+    priors: Relation
+    bounds: Bounds
+
+    @property
+    def histogram(self) -> Relation:
+        return self.classes.histogram
+
+    @property
+    def rows(self) -> int:
+        return self.classes.rows
+
+    def share(self, rows: int) -> Fraction | None:
+        """The share of the table that so many rows are."""
+        return Fraction(rows, self.rows) if self.rows else None
+
+
+def make_target(engine: Engine, attribute: Attribute, classes: Classes, promise: Promise) -> Target:
+    """The target that is attacked; raises PolicyError if a value of the table is of no category."""
+    if attribute.categories:
+        require_listed(engine, attribute.name, attribute.categories, classes.totals)
+    priors = _place(engine, classes.totals, promise, attribute.categories)
+    kinds = engine.records("attack/count_priors", priors=priors)
+    bounds = Bounds(promise, [_prior(kind) for kind in kinds])
+    return Target(engine, attribute.name, classes, attribute.categories, priors, bounds)
+
+
+def _prior(kind: dict[str, Any]) -> Prior:
+    share = Fraction(int(kind["numerator"]), int(kind["denominator"]))
+    return Prior(kind["values"], kind["rows"], share, kind["category"])
+
+
+def _place(engine: Engine, totals: Relation, promise: Promise, categories: Categories | None) -> Relation:
+    """Every value with its category, 1 without any, and the share promised."""
+    listed = categories.members() if categories else []
+    members = engine.load("members", {"value": "VARCHAR", "category": "INTEGER"}, listed)
+    columns = {"value": "VARCHAR", "numerator": "HUGEINT", "denominator": "HUGEINT"}
+    limits = [(value, share.numerator, share.denominator) for value, share in promise.shares]
+    shares = engine.load("shares", columns, limits)
+    priors = engine.materialise(
+        "priors",
+        "attack/place_values",
+        totals=totals,
+        members=members,
+        shares=shares,
+        null_category=Value(categories.null_category if categories else 1),
+        numerator=Value(promise.share.numerator),
+        denominator=Value(promise.share.denominator),
+    )
+    engine.drop(members, shares)
+    return priors
+
+
+def disclosures(target: Target, excluded: int) -> list[Attack]:
+    """All attacks on one sensitive attribute; similarity if there are categories."""
+    found = [_homogeneity(target)]
+    found += [_similarity(target, target.categories)] if target.categories else []
+    return [*found, _skewness(target), _background(target, excluded), _posterior(target)]
+
+
+def _few_values(target: Target, classes: Classes, most: int) -> dict[str, Any]:
+    """(classes, rows) of those with at most so many values."""
+    return target.engine.record("attack/count_few_values", summary=classes.summary, most=Value(most))
+
+
+def _homogeneity(target: Target) -> Attack:
+    """Rows of classes that have one value: it is told for certain."""
+    few = _few_values(target, target.classes, 1)
+    gain = gain_of("share of rows", target.share(few["rows"]), target.bounds.one_value)
+    return Attack("homogeneity", target.sensitive, (gain,), few)
+
+
+def _similarity(target: Target, categories: Categories) -> Attack:
+    """Rows of classes whose values are all of one category: that is told for certain ((l,alpha)-diversity)."""
+    similar = _few_values(target, target.classes.by_category(categories), 1)
+    gain = gain_of("share of rows", target.share(similar["rows"]), target.bounds.one_category)
+    return Attack("similarity", target.sensitive, (gain,), similar)
+
+
+def _skewness(target: Target) -> Attack:
+    """The value whose share of a class is furthest from its share of the table, as a ratio and as a difference."""
+    holes = {"histogram": target.histogram, "priors": target.priors}
+    ratios = target.engine.records("attack/find_largest_ratio", **holes)
+    differences = target.engine.records("attack/find_largest_difference", total=Value(target.rows), **holes)
+    ratio = next((posterior / prior for posterior, prior in map(_odds(target), ratios)), None)
+    difference = next((posterior - prior for posterior, prior in map(_odds(target), differences)), None)
+    gains = (
+        gain_of("posterior / prior", ratio, target.bounds.ratio),
+        gain_of("posterior - prior", difference, target.bounds.difference),
+    )
+    return Attack("skewness", target.sensitive, gains)
+
+
+def _odds(target: Target) -> Any:
+    """Reads (posterior, prior) off a row of counts."""
+    return lambda row: (Fraction(row["rows"], row["class_rows"]), Fraction(row["value_rows"], target.rows))
+
+
+def _background(target: Target, excluded: int) -> Attack:
+    """Who knows `excluded` values that somebody does not have: the worst choice of values, class and person."""
+    engine, bounds = target.engine, target.bounds
+    few = _few_values(target, target.classes, excluded + 1)
+    measures = engine.materialise(
+        "measures", "attack/measure_classes", histogram=target.histogram, most=Value(excluded)
+    )
+    posterior = _largest(engine.records("attack/find_surest_class", measures=measures))
+    engine.drop(measures)
+    gains = (
+        gain_of("posterior", posterior, bounds.excluded(excluded)),
+        gain_of("share of rows told for certain", target.share(few["rows"]), bounds.few_values(excluded + 1)),
+    )
+    return Attack("background knowledge", target.sensitive, gains, {"excluded": excluded, **few})
+
+
+def _posterior(target: Target) -> Attack:
+    """The posterior of every row's true value, given its class."""
+    engine = target.engine
+    shares = engine.materialise("shares", "attack/list_shares", histogram=target.histogram)
+    summary = engine.records("attack/summarise_shares", shares=shares, unit=Value(UNIT))
+    deciles = engine.load("deciles", {"decile": "INTEGER"}, [(i,) for i in range(1, 11)])
+    found = engine.rows("attack/list_deciles", shares=shares, deciles=deciles, total=Value(target.rows))
+    over = engine.record("attack/count_excesses", histogram=target.histogram, priors=target.priors)
+    engine.drop(shares, deciles)
+    gain = gain_of("posterior", _largest(summary), target.bounds.posterior, kept=not over["rows"])
+    figures = {
+        "mean": mean_of(summary[0]["mean_units"], target.rows) if summary else None,
+        "deciles": [posterior for _, posterior in found],
+        "rows_above_promise": over["rows"],
+    }
+    return Attack("posterior", target.sensitive, (gain,), figures)
+
+
+def _largest(rows: Sequence[dict[str, Any]]) -> Fraction | None:
+    """The fraction that the only row holds, None if there is no row."""
+    return next((Fraction(int(row["numerator"]), int(row["denominator"])) for row in rows), None)
+
+
+def mean_of(units: Any, rows: int) -> float | None:
+    """The mean of what was summed in units."""
+    return float(Fraction(int(units), UNIT * rows)) if rows else None

@@ -1,0 +1,115 @@
+"""`measure` of our own releases: the losses that the run reported, read off the published table alone."""
+
+import random
+import tempfile
+from pathlib import Path
+
+import duckdb
+import pytest
+import tables
+
+import ldiv_db
+
+MEASURES = ("lm", "lm_mean", "ncp", "ncp_mean", "dm", "stars", "classes", "rows_published", "rows_suppressed")
+TREES = ("education", "marital_status", "native_country", "race", "sex", "workclass")
+
+
+def agree(found, reported, rel=1e-6):
+    for measure in MEASURES:
+        assert getattr(found, measure) == pytest.approx(getattr(reported, measure), rel=rel, abs=1e-9), measure
+    for name, value in reported.lm_by_column.items():
+        assert found.lm_by_column[name] == pytest.approx(value, rel=rel, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_release_loses_what_the_run_said(seed):
+    """Trees, sets, ranges, bounds, NULLs, weights and suppressed rows, as the random tables have them."""
+    case = tables.random_case(random.Random(seed), "bisect")
+    with duckdb.connect() as con, tempfile.TemporaryDirectory() as folder:
+        case.place(con, Path(folder))
+        result = ldiv_db.run(con, case.policy, folder=folder, kl=True)
+        found = ldiv_db.measure(con, "out.released", case.policy, folder=folder)
+    agree(found.loss, result.loss)
+    assert found.l == result.l and found.loss.cavg(found.l) == result.loss.cavg(result.l)
+    assert found.loss.kl == result.loss.kl is not None
+    assert found.rows_unmatched == 0 and found.rows_uncovered <= result.loss.rows_suppressed
+
+
+@pytest.fixture(scope="module")
+def adult(fixtures):
+    """A connection with 30,162 rows of Adult, and the policy's part that describes them."""
+    columns = ("age", *TREES, "occupation")
+    with duckdb.connect() as con:
+        con.execute(
+            f"CREATE TABLE adult AS SELECT {', '.join(columns)} FROM read_parquet(?)"
+            " WHERE columns(*) IS NOT NULL LIMIT 30162",
+            [str(fixtures / "adult" / "adult.parquet")],
+        )
+        keys = {"age": {"numeric": True}} | {name: {"taxonomy": {"file": f"{name}.csv"}} for name in TREES}
+        policy = {"source": "adult", "target": "t", "quasi_identifiers": keys, "sensitive": ["occupation"]}
+        yield con, policy, fixtures / "adult" / "taxonomies"
+
+
+@pytest.mark.parametrize(
+    ("l", "changes"),
+    [
+        (4, {}),
+        (6, {"recode": "set", "output": {"bounds": True}}),
+        (7, {"algorithm": {"name": "bsgi", "residue": "suppress"}, "require": [{"distinct": 7}, {"k": 7}]}),
+    ],
+)
+def test_adult_loses_what_the_run_said_to_the_last_digit(adult, l, changes):  # noqa: E741
+    con, policy, folder = adult
+    target = {"table": f"t{l}", "if_exists": "replace"}
+    wanted = {**policy, "require": [{"unique_distinct": l}], "target": target, **changes}
+    result = ldiv_db.run(con, wanted, folder=folder)
+    found = ldiv_db.measure(con, f"t{l}", wanted, folder=folder, class_label="occupation", queries=20)
+    published = con.execute(f"SELECT count(*) FROM t{l}").fetchall()[0][0]
+    assert found.loss.rows_published == published == result.loss.rows_published
+    if "k" not in str(changes.get("require")):  # without class ids, classes with equal labels are one
+        agree(found.loss, result.loss, rel=1e-12)
+        assert found.loss.cavg(l) == result.loss.cavg(l)
+        assert found.cm == published - result.loss.classes + result.loss.rows_suppressed
+    else:
+        assert (found.loss.lm, found.loss.ncp) == (result.loss.lm, result.loss.ncp)
+        assert found.loss.classes <= result.loss.classes and found.loss.dm >= result.loss.dm
+    assert found.loss.kl > 0 and found.rows_unmatched == 0
+    assert found.queries.queries == 20 and 0 < found.queries.median < 1
+
+
+def test_the_source_itself_loses_nothing(adult):
+    con, policy, folder = adult
+    wanted = {**policy, "require": [{"k": 2}]}
+    found = ldiv_db.measure(con, "adult", wanted, folder=folder, queries=20)
+    loss = found.loss
+    assert (loss.lm, loss.ncp, loss.stars, loss.kl, loss.rows_suppressed) == (0, 0, 0, 0, 0)
+    assert (found.queries.mean, found.rows_unmatched, found.rows_uncovered) == (0, 0, 0)
+
+
+def test_all_stars_lose_everything(adult):
+    con, policy, folder = adult
+    stars = ", ".join(f"'*' AS {name}" for name in ("age", *TREES))
+    con.execute(f"CREATE OR REPLACE TABLE starred AS SELECT {stars}, occupation FROM adult")
+    loss = ldiv_db.measure(con, "starred", {**policy, "require": [{"k": 2}]}, folder=folder).loss
+    assert (loss.lm_mean, loss.ncp_mean, loss.stars, loss.classes) == (1, 1, 7 * 30162, 1)
+    assert loss.dm == 30162**2
+
+
+def test_threads_and_the_order_of_rows_do_not_matter(tmp_path):
+    draw = random.Random(3)
+    rows = [
+        (draw.randrange(40), draw.choice("abcdef") + draw.choice("12345"), draw.choice("uvwxyz")) for _ in range(400)
+    ]
+    keys = {"age": {"numeric": True}, "zip": {"taxonomy": {"prefix": [2, 1]}}}
+    policy = {"source": "source", "target": "released", "quasi_identifiers": keys, "sensitive": ["secret"],
+              "require": [{"unique_distinct": 3}]}  # fmt: skip
+    found = []
+    for threads in (1, 2, 4):
+        with duckdb.connect(config={"threads": threads}) as con:
+            columns = {"age": "INTEGER", "zip": "VARCHAR", "secret": "VARCHAR"}
+            tables.fill(con, "source", columns, draw.sample(rows, len(rows)))
+            ldiv_db.run(con, policy)
+            con.execute("CREATE TABLE shuffled AS FROM released ORDER BY md5(concat(rowid, $t))", {"t": threads})
+            found.append(ldiv_db.measure(con, "shuffled", policy, queries=50, seed=1).as_dict())
+    assert found[0] == found[1] == found[2]
+    assert found[0]["loss"]["kl"] > 0 < found[0]["queries"]["mean_relative_error"]

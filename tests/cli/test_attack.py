@@ -1,0 +1,108 @@
+"""`ldiv attack`: attacks on a release and on anybody's table, as they are printed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+GAIN = {"measure", "gain", "bound", "holds"}
+
+
+@pytest.fixture
+def released(bed: Any) -> Any:
+    """A release that keeps its policy, and some people of its source."""
+    assert bed.run().code == 0
+    bed.write("people.csv", "name,age,country\nP0,20,Norway\nP5,55,Italy\nnobody,99,Korea\n")
+    return bed
+
+
+def attack(bed: Any, *words: Any) -> Any:
+    return bed.call("attack", bed.database, "published.patients", *words)
+
+
+def test_a_release_keeps_what_its_policy_promises(released: Any) -> None:
+    words = ("--policy", released.policy, "--known", released.folder / "people.csv", "--population", "patients")
+    called = attack(released, *words, "--json", "--categories", "[[Cancer, Hepatitis], [Flu], [Asthma]]", "--m", "2")
+    assert called.code == 0, called.err
+    found = called.json
+    assert set(found) == {"table", "rows", "classes", "holds", "attacks"} and found["holds"]
+    assert (found["rows"], found["classes"]) == (24, 8)
+    for each in found["attacks"]:
+        assert set(each) == {"attack", "sensitive", "holds", "gains", "figures"}
+        assert each["gains"] and all(set(gain) == GAIN for gain in each["gains"])
+    names = ["homogeneity", "similarity", "skewness", "background knowledge", "posterior", "linking"]
+    assert [each["attack"] for each in found["attacks"]] == [*names, "prosecutor", "journalist", "marketer"]
+    by_name = {each["attack"]: each for each in found["attacks"]}
+    assert by_name["posterior"]["gains"] == [{"measure": "posterior", "gain": 1 / 3, "bound": 1 / 3, "holds": True}]
+    assert (by_name["linking"]["figures"]["people"], by_name["linking"]["figures"]["no_class"]) == (3, 1)
+
+
+def test_people_read_a_table(released: Any) -> None:
+    called = attack(released, "--policy", released.policy, "--known", released.folder / "people.csv")
+    assert called.code == 0 and "bound promised" in called.out and "homogeneity" in called.out
+    assert "linking of disease: people 3, no class 1" in called.out
+    assert not {"Flu", "Cancer", "Norway"} & set(called.out.replace(",", " ").split())
+
+
+def test_categories_are_said_once(released: Any) -> None:
+    """By the options if the policy has none; both at once are refused."""
+    options = ("--policy", released.policy, "--categories", "[[Cancer, Hepatitis], [Flu, Asthma]]", "--json")
+    by_options = attack(released, *options)
+    assert "similarity" in [each["attack"] for each in by_options.json["attacks"]]
+    released.write_policy(sensitive={"disease": {"categories": [["Cancer", "Hepatitis"], ["Flu", "Asthma"]]}})
+    assert attack(released, *options[:2], "--json").json == by_options.json
+    message = released.fails(2, "attack", released.database, "published.patients", *options)
+    assert "sensitive.disease: the policy says" in message
+
+
+def test_values_are_shown_on_request(released: Any) -> None:
+    words = ("--policy", released.policy, "--known", released.folder / "people.csv", "--show-values")
+    called = attack(released, *words)
+    assert called.code == 0 and "told most surely: disease" in called.out and "Norway" in called.out
+
+
+def test_a_broken_promise_is_exit_code_1(released: Any) -> None:
+    words = ("--qi", "age,country", "--sensitive", "disease", "--require", "distinct:5")
+    called = attack(released, *words)
+    assert called.code == 1 and "NO" in called.out
+    assert attack(released, *words, "--require", "k:2", "--json").json["holds"] is False
+    assert attack(released, *words[:4]).code == 0, "nothing is promised"
+
+
+def test_a_file(released: Any) -> None:
+    released.sql(f"COPY published.patients TO '{released.folder / 'r.parquet'}'")
+    words = ("--qi", "age", "--qi", "country", "--class", "class_id", "--sensitive", "disease")
+    called = released.call("attack", ":memory:", released.folder / "r.parquet", *words, "--require", "frequency:3")
+    assert called.code == 0, called.err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--qi", "ages", "--sensitive", "disease"], "no column 'ages'"),
+        (["--qi", "age"], "sensitive: is missing"),
+        (["--qi", "age", "--sensitive", "disease", "--threshold", "x"], "threshold: takes a number"),
+        (["--qi", "age", "--sensitive", "disease", "--known", "people.csv"], "known: no file people.csv"),
+        (["--qi", "age", "--sensitive", "disease", "--known", "main.patients"], "needs a policy"),
+        (["--qi", "age", "--sensitive", "disease", "--require", "distinct"], "name:value"),
+        (["--qi", "age", "--sensitive", "disease", "--categories", "[[x]"], "categories: is no YAML"),
+        (["--qi", "age", "--categories", "[[x], [y]]"], "sensitive: is missing"),
+        (["--policy", "nothing.yml"], "cannot read nothing.yml"),
+    ],
+)
+def test_bad_input_is_exit_code_2(released: Any, words: list[str], says: str) -> None:
+    assert says in released.fails(2, "attack", released.database, "published.patients", *words)
+
+
+def test_labels_of_another_taxonomy_are_refused(released: Any) -> None:
+    released.sql("UPDATE published.patients SET country = 'Scandinavia' WHERE class_id = 1")
+    words = ("--policy", released.policy, "--known", "main.patients")
+    message = released.fails(2, "attack", released.database, "published.patients", *words)
+    assert "country" in message and "not in the taxonomy country.csv" in message
+
+
+def test_nothing_is_written(released: Any) -> None:
+    before = released.files()
+    assert attack(released, "--policy", released.policy, "--population", "patients").code == 0
+    assert released.files() == before

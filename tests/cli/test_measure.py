@@ -1,0 +1,172 @@
+"""`ldiv measure`: what it prints, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ldiv_db
+
+KEYS = {
+    "published", "source", "rows_in", "rows_published", "rows_suppressed", "rows_added", "rows_unmatched",
+    "rows_uncovered", "cells_suppressed", "classes", "avg_class_size", "l", "loss", "queries",
+}  # fmt: skip
+
+
+def by_hand(bed: Any) -> tuple[Any, ...]:
+    """The words that describe the columns without a policy."""
+    return ("--qi", "age", "--qi", f"country={bed.folder / 'country.csv'}", "--sensitive", "disease")
+
+
+@pytest.fixture
+def other(bed: Any) -> Any:
+    """`t`, another tool's table of some of the 24 patients, without class ids."""
+    bed.sql(
+        "CREATE TABLE t AS SELECT '[20-59]' AS age, CASE WHEN country IN ('Norway', 'Italy') THEN 'Europe'"
+        " ELSE 'Asia' END AS country, disease, ward FROM patients WHERE name <> 'P7'"
+    )
+    return bed
+
+
+def test_a_release_loses_what_its_run_said(bed: Any) -> None:
+    ran = bed.run("--json", "--kl").json
+    found = bed.call("measure", bed.database, "published.patients", "--policy", bed.policy, "--json").json
+    assert set(found) == KEYS
+    assert found["loss"].pop("cm") is None
+    assert found["loss"] == ran["loss"] and ran["loss"]["kl"] > 0
+    for key in ("rows_in", "rows_published", "rows_suppressed", "cells_suppressed", "classes", "avg_class_size"):
+        assert found[key] == ran[key]
+
+
+def test_a_run_leaves_kl_out_unless_asked(bed: Any) -> None:
+    loss = bed.run("--json").json["loss"]
+    assert loss["kl"] is None and loss["stars"] >= 0
+
+
+def test_a_table_of_another_tool_without_a_policy(other: Any) -> None:
+    words = (*by_hand(other), "--l", "2", "--class-label", "ward", "--queries", "30", "--seed", "5", "--json")
+    found = other.call("measure", other.database, "t", "--source", "patients", *words).json
+    assert (found["rows_in"], found["rows_published"], found["rows_suppressed"]) == (24, 23, 1)
+    assert (found["classes"], found["rows_unmatched"], found["rows_uncovered"], found["l"]) == (2, 0, 0, 2)
+    loss = found["loss"]
+    assert loss["cavg"] == 23 / 2 / 2
+    # Ages are 20 to 59 of 20 to 57: everything. Two of the four countries: (2 - 1) / (4 - 1), or half the leaves.
+    assert loss["lm"] == pytest.approx(24 + 23 / 3 + 1) and loss["ncp"] == pytest.approx(24 + 23 / 2 + 1)
+    assert loss["stars"] == 23 and loss["dm"] == 11**2 + 12**2 + 24
+    assert found["queries"]["queries"] == 30 and found["queries"]["seed"] == 5
+    again = other.call("measure", other.database, "t", "--source", "patients", *words).json
+    assert again == found
+
+
+def test_the_table_for_people(other: Any) -> None:
+    called = other.call(
+        "measure", other.database, "t", "--policy", other.policy, "--queries", 10, "--class-label", "ward"
+    )
+    for text in (
+        "rows suppressed",
+        "LM, NCP",
+        "LM of age",
+        "stars",
+        "DM",
+        "CAVG for l = 3",
+        "CM",
+        "KL",
+        "COUNT queries",
+    ):
+        assert text in called.out, called
+    assert "Flu" not in called.out and "P7" not in called.out
+
+
+def test_files_and_no_database(other: Any) -> None:
+    for name in ("t", "patients"):
+        other.sql(f"COPY {name} TO '{other.folder / name}.csv'")
+    files = (other.folder / "t.csv", "--source", other.folder / "patients.csv")
+    found = other.call("measure", ":memory:", *files, *by_hand(other), "--json").json
+    assert found["rows_published"] == 23 and found["loss"]["kl"] > 0
+    of_tables = other.call("measure", other.database, "t", "--source", "patients", *by_hand(other), "--json").json
+    assert found["loss"] == of_tables["loss"]
+
+
+def test_kl_may_be_left_out(other: Any) -> None:
+    called = other.call("measure", other.database, "t", "--policy", other.policy, "--no-kl", "--json")
+    assert called.json["loss"]["kl"] is None and called.json["rows_unmatched"] is None
+    called = other.call("measure", other.database, "t", "--policy", other.policy, "--no-kl")
+    assert "KL" not in called.out
+
+
+def test_rows_that_miss_each_other_are_counted(other: Any) -> None:
+    other.sql("INSERT INTO t SELECT '[90-95]', country, disease, ward FROM t LIMIT 5")
+    other.sql("INSERT INTO t SELECT age, country, 'Plague', ward FROM t LIMIT 2")
+    # The twelve of Europe have diseases that nobody in Asia has.
+    other.sql("UPDATE t SET country = 'Asia' WHERE age = '[20-59]' AND disease <> 'Plague'")
+    called = other.call("measure", other.database, "t", "--policy", other.policy, "--json")
+    found = json.loads(called.out, parse_constant=pytest.fail)
+    assert (found["rows_added"], found["rows_suppressed"], found["rows_unmatched"]) == (6, 0, 5 + 2 + 12)
+    assert found["rows_uncovered"] == 12 and found["loss"]["kl"] is None
+    assert "infinite" in other.call("measure", other.database, "t", "--policy", other.policy).out
+
+
+def test_blank_sensitive_cells_are_counted(other: Any) -> None:
+    other.sql("UPDATE t SET disease = NULL WHERE disease = 'Flu'")
+    found = other.call("measure", other.database, "t", "--policy", other.policy, "--json").json
+    assert found["cells_suppressed"] == 6 and found["rows_unmatched"] == 0 and found["loss"]["kl"] > 0
+
+
+def test_values_that_nothing_knows_are_counted_and_not_shown(other: Any) -> None:
+    other.sql("UPDATE t SET country = 'Atlantis' WHERE country = 'Asia'")
+    other.sql("UPDATE t SET age = '[59-20]'")
+    message = other.fails(2, "measure", other.database, "t", "--policy", other.policy)
+    age, country = message.splitlines()
+    assert "quasi_identifiers.age: 1 different published values (rows: 23) are no number" in age
+    assert "quasi_identifiers.country: 1 different published values (rows: 11)" in country and "country.csv" in country
+    assert "Atlantis" not in message and "59" not in message
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "source: is required where no policy is given"),
+        (("--source", "patients"), "qi: is required where no policy is given"),
+        (("--policy", "P", "--qi", "age"), "policy: says what the columns are"),
+        (("--policy", "P", "--source", "patient"), "source: no table or view patient (did you mean 'patients'?)"),
+        (("--policy", "P", "--class-label", "wart"), "class_label: the published table has no column wart (did"),
+        (("--policy", "P", "--class", "id"), "class: the published table has no column id"),
+        (("--source", "empty", "--qi", "age", "--sensitive", "disease"), "empty is empty"),
+        (("--source", "patients", "--qi", "age", "--sensitive", "illness"), "sensitive.illness: the"),
+        (("--source", "patients", "--qi", "country", "--sensitive", "disease"), "ranges need numbers or times"),
+        (("--source", "patients", "--qi", "age", "--qi", "country=no.csv", "--sensitive", "disease"), "no file no.csv"),
+        (("--source", "patients", "--qi", "country=lost", "--sensitive", "disease"), "has no taxonomy 'lost'"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(other: Any, words: Any, message: str) -> None:
+    words = [other.policy if word == "P" else word for word in words]
+    code = 1 if "empty" in words else 2
+    assert message in other.fails(code, "measure", other.database, "t", *words)
+
+
+def test_a_column_that_was_not_published(other: Any) -> None:
+    other.sql("ALTER TABLE t DROP age")
+    other.sql("ALTER TABLE t DROP disease")
+    message = other.fails(2, "measure", other.database, "t", "--policy", other.policy)
+    assert "quasi_identifiers.age: the published table has neither age nor age_min and age_max" in message
+    assert "sensitive.disease: the published table has no column disease" in message
+
+
+def test_no_published_table(other: Any) -> None:
+    assert "published: no table or view tt" in other.fails(2, "measure", other.database, "tt", "--policy", other.policy)
+
+
+def test_from_python_all_problems_at_once(other: Any) -> None:
+    import duckdb  # noqa: PLC0415
+
+    with duckdb.connect(str(other.database)) as con:
+        with pytest.raises(ldiv_db.PolicyError) as refused:
+            ldiv_db.measure(con, "t", ldiv_db.read_policy(other.policy), folder=other.folder, l=0, queries=-1)
+        assert [problem.key for problem in refused.value.problems] == ["l", "queries"]
+        before = con.execute("SELECT count(*) FROM duckdb_tables()").fetchone()
+        found = ldiv_db.measure(con, "t", ldiv_db.read_policy(other.policy), folder=Path(other.folder))
+        assert found.l == 3 and found.loss.rows_published == 23
+        assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == before
