@@ -4,7 +4,8 @@ Groups and the residue R of removed rows must be l-eligible: no value in more th
 keeps of every group its l-eligible core, which is unique. Phase two moves further rows to R of values that are no
 pillar of R (none is more frequent there), while groups stay eligible, until R is eligible or every group is dead.
 Phase three removes a row of each pillar of some dead groups, chosen so that they share no pillar of R all together,
-and goes on as phase two does; round by round.
+and goes on as phase two does; round by round, or for many rounds at once where the choice would stay right: groups
+of the same pillars stand for each other, and what counts is that the pillars of R rise by less than a row a group.
 
 Phase two takes the alive value least frequent in R next. A statement takes many rows: the least frequent values rise
 together, so that the lowest reach the next level or a part of the gap. So a value may be taken that is not the least
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from ldiv_db.engine import Engine
 from ldiv_db.templates import Relation, Value
 
-#: Values rise by such a part of the gap, shared between them.
+#: Values rise by such a part of the gap, shared between them; rounds close such a part of it.
 _PARTS = 2
 
 
@@ -91,9 +92,8 @@ def run_phases(histogram: Histogram, on_gap: Callable[[int], None] = lambda gap:
         batches += drain(histogram, on_gap)
         residues.append(histogram.removed)
     while histogram.gap:
-        _cover(histogram)
+        rounds += _cover(histogram)
         batches += 1 + drain(histogram, on_gap)
-        rounds += 1
     if rounds:
         residues.append(histogram.removed)
     return Phases(tuple(residues), batches, rounds)
@@ -193,25 +193,52 @@ def _take_thin(histogram: Histogram, alive: Relation, level: int, most: int) -> 
 # -- phase three -------------------------------------------------------------------------------------
 
 
-def _cover(histogram: Histogram) -> None:
-    """Remove a row of each pillar of the groups that cover the residue's pillars: each is no pillar of one of them."""
+def _cover(histogram: Histogram) -> int:
+    """Remove rows of the pillars of groups that cover the residue's pillars; for how many rounds at once."""
     engine = histogram.engine
     pillars = engine.materialise("pillars", "tp/list_pillars", state=histogram.state)
+    chosen = engine.load("chosen", {"group_no": "BIGINT"}, [(group_no,) for group_no in _choose(histogram, pillars)])
+    alike = engine.materialise("alike", "tp/find_alike", pillars=pillars, chosen=chosen)
+    rounds = _count_rounds(histogram, pillars, chosen, alike)
+    taken = engine.materialise("taken", "tp/take_cover", pillars=pillars, alike=alike, rounds=Value(rounds))
+    engine.drop(pillars, chosen, alike)
+    histogram.remove(taken)
+    return rounds
+
+
+def _choose(histogram: Histogram, pillars: Relation) -> list[int]:
+    """The groups of a greedy cover of the residue's pillars: each of these is no pillar of one of them."""
+    engine, chosen = histogram.engine, list[int]()
     uncovered = engine.materialise(
         "uncovered", "tp/list_crowded", residue=histogram.residue, height=Value(histogram.removed.height)
     )
-    chosen: list[tuple[int]] = []
     while engine.scalar("input/count_rows", rows=uncovered):
         group_no = int(engine.scalar("tp/choose_group", pillars=pillars, uncovered=uncovered))
-        if (group_no,) in chosen:
+        if group_no in chosen:
             raise AssertionError("some group covers a pillar as long as the table is eligible")
-        chosen.append((group_no,))
+        chosen.append(group_no)
         left = engine.materialise(
             "uncovered", "tp/keep_uncovered", pillars=pillars, uncovered=uncovered, group_no=Value(group_no)
         )
         engine.drop(uncovered)
         uncovered = left
-    groups = engine.load("chosen", {"group_no": "BIGINT"}, chosen)
-    taken = engine.materialise("taken", "tp/take_cover", pillars=pillars, chosen=groups)
-    engine.drop(pillars, uncovered, groups)
-    histogram.remove(taken)
+    engine.drop(uncovered)
+    return chosen
+
+
+def _count_rounds(histogram: Histogram, pillars: Relation, chosen: Relation, alike: Relation) -> int:
+    """For how many rounds the cover stays one: until a group or R gets another pillar, or R may be eligible.
+
+    A round, with the rows that the chosen groups lose after it, brings R nearer to that by l rows a group at most.
+    """
+    engine = histogram.engine
+    margin = engine.scalar(
+        "tp/find_margin",
+        pillars=pillars,
+        chosen=chosen,
+        residue=histogram.residue,
+        height=Value(histogram.removed.height),
+    )
+    groups = int(engine.scalar("input/count_rows", rows=chosen))
+    limits = [engine.scalar("tp/bound_rounds", alike=alike), histogram.gap // (_PARTS * histogram.l * groups)]
+    return int(max(1, min(limits if margin is None else [*limits, margin])))

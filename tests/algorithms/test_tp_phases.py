@@ -1,5 +1,6 @@
 """The phases of TP on histograms, held against the oracle, the optimum and the paper's bounds."""
 
+import os
 import random
 
 import oracle_tp as oracle
@@ -11,6 +12,8 @@ from ldiv_db.requirements.classes import Classes
 from ldiv_db.requirements.core import mend_by_core
 from ldiv_db.templates import Value
 
+#: The random histograms are so many times as many, for a longer search.
+TIMES = int(os.environ.get("LDIV_TEST_TIMES", "1"))
 HARD = [(p, n, high, copies) for n in (3, 4, 5) for p in range(2, n) for high, copies in ((1, 1), (3, 2), (4, 4))]
 
 
@@ -73,7 +76,7 @@ def draw_groups(draw, l, most=6, counts=(0, 0, 1, 1, 2, 3)):  # noqa: E741
 @pytest.mark.parametrize("l", [2, 3, 4])
 def test_random_histograms(engine, l):  # noqa: E741
     draw = random.Random(l)
-    ends = [run(engine, draw_groups(draw, l), l).last for _ in range(100)]
+    ends = [run(engine, draw_groups(draw, l), l).last for _ in range(100 * TIMES)]
     assert {1, 2} <= set(ends)
 
 
@@ -81,7 +84,7 @@ def test_random_histograms(engine, l):  # noqa: E741
 def test_histograms_of_many_rows(engine, l):  # noqa: E741
     """Skewed counts, so that batches are large and thin groups lose many rows at once."""
     draw = random.Random(l)
-    for _ in range(25):
+    for _ in range(25 * TIMES):
         groups = draw_groups(draw, l, 12, (0, 0, 0, 1, 1, 2, 5, 30, 400))
         done = run(engine, groups, l)
         assert done.batches <= 150
@@ -90,7 +93,7 @@ def test_histograms_of_many_rows(engine, l):  # noqa: E741
 @pytest.mark.parametrize("l", [2, 3])
 def test_no_fewer_rows_than_the_optimum_and_within_the_factor(engine, l):  # noqa: E741
     draw = random.Random(7 * l)
-    for _ in range(60):
+    for _ in range(60 * TIMES):
         groups = draw_groups(draw, l, 4, (0, 0, 1, 1, 2))
         best, done = oracle.fewest_removed(groups, l), run(engine, groups, l)
         found = done.residues[-1].rows
@@ -116,12 +119,37 @@ def test_phase_three_is_reached_often_enough():
 @pytest.mark.parametrize("l", [3, 4])
 def test_hard_histograms_among_random_groups(engine, l):  # noqa: E741
     draw, reached = random.Random(l), 0
-    for _ in range(40):
+    for _ in range(40 * TIMES):
         groups = oracle.hard_groups(draw.randint(2, l - 1), l, draw.randint(1, 3), draw.randint(1, 3))
         groups += [[draw.choice((0, 0, 1, 2)) for _ in groups[0]] for _ in range(draw.randint(0, 2))]
         if oracle.eligible([sum(column) for column in zip(*groups, strict=True)], l):
             reached += run(engine, groups, l).last == 3
     assert reached >= 3
+
+
+@pytest.mark.parametrize(
+    ("pillars", "l", "high", "copies", "weight"),
+    [(2, 3, 150, 200, 1), (4, 5, 150, 300, 1), (3, 6, 100, 300, 1), (2, 3, 400, 1, 800), (3, 4, 400, 3, 400)],
+)
+def test_phase_three_of_many_rows(engine, pillars, l, high, copies, weight):  # noqa: E741
+    """Hundreds of rounds in few batches, and about as many rows removed as one by one."""
+    groups = oracle.hard_groups(pillars, l, high, copies)
+    groups = groups[:pillars] + [[weight * count for count in group] for group in groups[pillars:]]
+    done = run(engine, groups, l)
+    assert done.last == 3 and done.batches <= 30
+    alone = oracle.three_phases(groups, l, random.Random(0))[1]
+    assert len(alone) == 3 and done.residues[-1].rows <= 1.02 * sum(alone[-1])
+
+
+def test_phase_one_of_thousands_of_groups(engine):
+    draw = random.Random(2)
+    groups = [[draw.choice((0, 0, 1, 1, 2, 3, 8, 20)) for _ in range(draw.randint(1, 9))] for _ in range(3000)]
+    for l in (2, 3, 4, 6, 8):  # noqa: E741
+        cells = load(engine, groups)
+        histogram = Histogram.of_cores(engine, cells, l)
+        assert kept_of(engine, histogram, groups) == [oracle.core(group, l) for group in groups]
+        histogram.drop()
+        engine.drop(cells)
 
 
 def test_phase_two_leaves_dead_groups_alone(engine):
