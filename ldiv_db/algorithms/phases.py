@@ -135,18 +135,26 @@ class _Value:
 
 
 def _take(histogram: Histogram, alive: Relation, values: Sequence[_Value]) -> Relation:
-    """The rows to be removed next, of the values that are below a common level."""
+    """The rows to be removed next, of the values that are below a common level: in the way that removes more."""
     levels = sorted({value.level for value in values})
     part = histogram.gap // (_PARTS * len(values))
     height = histogram.removed.height
     level = min(max(levels[0] + max(1, part), [*levels, height][1]), height)
-    if any(value.offered for value in values if value.level < level):
-        return _take_fat(histogram, alive, level)
-    return _take_thin(histogram, alive, level, max(1, part))
+    if not any(value.offered for value in values if value.level < level):
+        return _take_pillars(histogram, alive, level, max(1, part))
+    taken, count = _take_offers(histogram, alive, level)
+    if count >= part:
+        return taken
+    pillars = _take_pillars(histogram, alive, level, part)
+    more, less = taken, pillars
+    if (histogram.engine.scalar("tp/count_taken", taken=pillars) or 0) > count:
+        more, less = pillars, taken
+    histogram.engine.drop(less)
+    return more
 
 
-def _take_fat(histogram: Histogram, alive: Relation, level: int) -> Relation:
-    """Rows of fat groups: the values rise to the level, or as far as rows are offered and the gap goes."""
+def _take_offers(histogram: Histogram, alive: Relation, level: int) -> tuple[Relation, int]:
+    """Rows of fat groups, and how many: values rise to the level, or as far as rows are offered and the gap goes."""
     engine = histogram.engine
     offers = engine.materialise("offers", "tp/offer_rows", alive=alive, level=Value(level))
     rows = engine.rows("tp/count_offers", offers=offers, residue=histogram.residue)
@@ -154,7 +162,7 @@ def _take_fat(histogram: Histogram, alive: Relation, level: int) -> Relation:
     loaded = engine.load("quotas", {"code": "BIGINT", "quota": "BIGINT"}, quotas)
     taken = engine.materialise("taken", "tp/take_offers", offers=offers, quotas=loaded)
     engine.drop(offers, loaded)
-    return taken
+    return taken, sum(count for _, count in quotas)
 
 
 def share_out(values: Sequence[_Value], level: int, gap: int) -> list[tuple[int, int]]:
@@ -177,8 +185,8 @@ def share_out(values: Sequence[_Value], level: int, gap: int) -> list[tuple[int,
     return [(value.code, count) for value, count in zip(values, rows, strict=True) if count]
 
 
-def _take_thin(histogram: Histogram, alive: Relation, level: int, most: int) -> Relation:
-    """Rows of the pillars of thin groups that hold a value below the level."""
+def _take_pillars(histogram: Histogram, alive: Relation, level: int, most: int) -> Relation:
+    """Rows of the pillars of thin groups that hold a value below the level, and of fat ones whose pillars all are."""
     return histogram.engine.materialise(
         "taken",
         "tp/take_pillars",
