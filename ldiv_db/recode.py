@@ -72,15 +72,20 @@ class Recoding:
 
 
 def plan_recoding(
-    engine: Engine, encoded: Encoded, assigned: Relation, forms: Mapping[str, Form] | None = None, stars: bool = False
+    engine: Engine,
+    encoded: Encoded,
+    assigned: Relation,
+    forms: Mapping[str, Form] | None = None,
+    classes: Relation | None = None,
+    stars: bool = False,
 ) -> Recoding:
     """The recoding of rows assigned to classes: `assigned` is (row_id, class_id); other rows are suppressed.
 
-    `forms` says what a quasi-identifier is published as, a label by default; with `stars` it is suppressed where
-    rows of a class differ.
+    `forms` says what a quasi-identifier is published as, a label by default. `classes` has the bounds of the classes,
+    otherwise those of their rows; with `stars` bounds that are the whole domain are published as a star.
     """
     forms = forms or {}
-    classes = engine.materialise(
+    classes = classes or engine.materialise(
         "classes", "publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
     )
     spans = [_spans(engine, axis, classes, forms.get(axis.name, "label")) for axis in encoded.axes]
@@ -120,13 +125,14 @@ def _spans(engine: Engine, axis: Axis, classes: Relation, form: Form) -> Spans:
 
 
 def _starred(engine: Engine, span: Spans) -> Spans:
-    """The spans with stars in place of ranges and labels; the spans as they were are dropped."""
+    """The spans with stars in place of the whole domain; the spans as they were are dropped."""
     relation = engine.materialise(
         f"starred_{span.axis.code.name}",
         "publish/star_spans",
         spans=span.relation,
         shown=[shown.value for shown in span.shown],
         unit=Value(LOSS_UNIT),
+        scale=span.axis.scale_value,
         bounds=span.form == "bounds",
     )
     engine.drop(span.relation)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db import catalog
-from ldiv_db.algorithms import ALGORITHMS, Algorithm, Task
+from ldiv_db.algorithms import ALGORITHMS, Algorithm, Plan, Task
 from ldiv_db.algorithms.base import Feasibility, Progress
 from ldiv_db.audit import Audit, refuse_unlisted
 from ldiv_db.catalog import columns_of, qualify
@@ -81,8 +81,15 @@ def run(
     start = time.perf_counter()
     with _engine(connection, listener, catalog) as engine, _prepared(engine, policy, folder, listener) as ready:
         ready.estimate.require_room()
-        plan = ready.algorithm.run(ready.task)
-        recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy), plan.stars)
+
+        def divergence(plan: Plan) -> float | None:
+            recoding = _recode(ready, plan)
+            found = _divergence(ready, recoding, Path(folder), listener, catalog)
+            engine.drop(*(span.relation for span in recoding.spans))
+            return found
+
+        plan = ready.algorithm.run(replace(ready.task, divergence=divergence))
+        recoding = _recode(ready, plan)
         loss = measure_recoding(engine, ready.encoded, recoding)
         if kl:
             loss = replace(loss, kl=_divergence(ready, recoding, Path(folder), listener, catalog))
@@ -106,6 +113,13 @@ def run(
 
         draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
         return ready.place.publish(draft, run_id, describe)
+
+
+def _recode(ready: Preparation, plan: Plan) -> Recoding:
+    """How the plan's classes are published."""
+    return plan_recoding(
+        ready.task.engine, ready.encoded, plan.assigned, forms(ready.policy), plan.classes, stars=plan.stars
+    )
 
 
 def _divergence(
@@ -157,8 +171,8 @@ def _prepared(
     source = resolve_source(engine, policy.source, Path(folder))
     columns = columns_of(engine, source)
     check_columns(policy, columns)
-    if algorithm.stars and "set" in forms(policy).values():
-        raise PolicyError([Problem("recode", "sets and stars exclude each other", "set algorithm.form: ranges")])
+    if algorithm.excludes_sets and "set" in forms(policy).values():
+        raise PolicyError([Problem("recode", f"sets exclude {algorithm.excludes_sets}", "set recode: tree")])
     place = place_of(engine, policy, Path(folder))
     place.check(source, columns)
     attributes = read_attributes(engine, policy.sensitive, columns, Path(folder))

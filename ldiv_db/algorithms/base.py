@@ -34,6 +34,8 @@ class Task:
     requirements: Sequence[Requirement]
     seed: int = 0
     progress: Progress = lambda done, total: None
+    #: The KL divergence of what a plan would publish, None for infinite; for those who compare plans.
+    divergence: Callable[[Plan], float | None] = lambda plan: None
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,16 @@ class Plan:
     """Rows assigned to classes: `assigned` is (row_id, class_id), each row at most once; the rest is suppressed.
 
     `l` is the class size that was aimed at, `notes` is what the user should hear, `search` what the
-    algorithm has to say of its own work. With `stars` a quasi-identifier on which the rows of a class differ is
-    published as a star, not as a range or a label.
+    algorithm has to say of its own work. Where classes are published as more than the values that occur in them, as
+    under a global recoding, `classes` is (class_id, rows, smallest and largest code by quasi-identifier); otherwise
+    they are bounded by their rows. With `stars` bounds that are the whole domain are published as a star.
     """
 
     assigned: Relation
     l: int  # noqa: E741 - the field's name for it
     notes: tuple[str, ...] = ()
     search: dict[str, Any] = field(default_factory=dict)
+    classes: Relation | None = None
     stars: bool = False
 
 
@@ -74,9 +78,9 @@ class Algorithm(ABC):
         return Problem(key, what_is_wrong(item))
 
     @property
-    def stars(self) -> bool:
-        """Whether quasi-identifiers are suppressed, never generalised."""
-        return False
+    def excludes_sets(self) -> str:
+        """What the algorithm publishes that is at odds with `recode: set`; empty if nothing is."""
+        return ""
 
     @abstractmethod
     def check(self, task: Task) -> Feasibility:

@@ -12,9 +12,13 @@ for d quasi-identifiers.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.coarsening import check_levels, coarsen, publish_bounds, try_levels
 from ldiv_db.algorithms.eligible import check_eligible
 from ldiv_db.algorithms.hilbert import cut
 from ldiv_db.algorithms.phases import Histogram, Phases, run_phases
@@ -22,9 +26,10 @@ from ldiv_db.templates import Relation, Value
 
 
 class TpOptions(Options):
-    """What the removed rows are published as: stars, or the range or label of their class."""
+    """What the removed rows are published as, stars or the range or label of their class, and what is coarsened."""
 
     form: Literal["stars", "ranges"] = "stars"
+    coarsen: Literal["auto"] | dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
 
 
 class Tp(Algorithm):
@@ -35,20 +40,44 @@ class Tp(Algorithm):
     options: TpOptions
 
     @property
-    def stars(self) -> bool:
-        return self.options.form == "stars"
+    def excludes_sets(self) -> str:
+        """Stars and coarsened values say more than occurs in a class; a set would be what occurs."""
+        if self.options.form == "stars":
+            return "form: stars"
+        return "coarsen" if self.options.coarsen else ""
 
     def check(self, task: Task) -> Feasibility:
         """Raises InfeasibleError if a value is too frequent in the table, PolicyError for what TP cannot promise."""
+        if self.options.coarsen != "auto":
+            check_levels(task.encoded.axes, self.options.coarsen)
         return check_eligible(task, self.name)
 
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
-        assigned, phases = _assign(task, feasible.l)
+        if self.options.coarsen == "auto":
+            return try_levels(task, lambda levels: self._publish(task, feasible.l, levels))
+        return self._publish(task, feasible.l, self.options.coarsen)
+
+    def _publish(self, task: Task, l: int, levels: Mapping[str, int]) -> Plan:  # noqa: E741 - the field's name for it
+        """The plan at these levels of the taxonomies."""
+        engine = task.engine
+        task, coarse = coarsen(task, levels)
+        assigned, search = self._classes(task, l)
+        bounds = engine.materialise(
+            "bounds", "publish/bound_classes", rows=task.encoded.rows, assigned=assigned, axes=task.encoded.axes
+        )
+        stars = int(engine.scalar("tp/count_stars", bounds=bounds, axes=task.encoded.axes))
+        search = {"form": self.options.form, "coarsened": dict(levels), "stars": stars, **search}
+        classes = publish_bounds(engine, bounds, coarse, stars=self.options.form == "stars")
+        engine.drop(bounds, *(axis.cut for axis in coarse if axis.cut))
+        return Plan(assigned, l, (), search, classes, stars=self.options.form == "stars")
+
+    def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:  # noqa: E741
+        """(row_id, class_id), and what the result says of the work."""
+        assigned, phases = _assign(task, l)
         if phases.residues[-1].rows:
-            assigned = self._split(task, assigned, feasible.l)
-        search = _guarantees(phases, feasible.l, len(task.encoded.axes), count_stars(task, assigned))
-        return Plan(assigned, feasible.l, (), {"form": self.options.form, **search}, self.stars)
+            assigned = self._split(task, assigned, l)
+        return assigned, _guarantees(phases, l, len(task.encoded.axes))
 
     def _split(self, task: Task, assigned: Relation, l: int) -> Relation:  # noqa: E741
         """The removed rows, which are class 0, in their classes: TP leaves them in one."""
@@ -75,11 +104,8 @@ class Hilbert(Tp):
 
     name = "hilbert"
 
-    def run(self, task: Task) -> Plan:
-        feasible = self.check(task)
-        assigned, _ = cut(task, task.encoded.rows, feasible.l)
-        search = {"form": self.options.form, "stars": count_stars(task, assigned)}
-        return Plan(assigned, feasible.l, (), search, self.stars)
+    def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:  # noqa: E741
+        return cut(task, task.encoded.rows, l)[0], {}
 
 
 def _assign(task: Task, l: int) -> tuple[Relation, Phases]:  # noqa: E741 - the field's name for it
@@ -98,18 +124,7 @@ def _assign(task: Task, l: int) -> tuple[Relation, Phases]:  # noqa: E741 - the 
     return assigned, phases
 
 
-def count_stars(task: Task, assigned: Relation) -> int:
-    """The cells of quasi-identifiers on which the rows of a class differ."""
-    engine, encoded = task.engine, task.encoded
-    bounds = engine.materialise(
-        "bounds", "publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
-    )
-    stars = int(engine.scalar("tp/count_stars", bounds=bounds, axes=encoded.axes))
-    engine.drop(bounds)
-    return stars
-
-
-def _guarantees(phases: Phases, l: int, dimensions: int, stars: int) -> dict[str, Any]:  # noqa: E741
+def _guarantees(phases: Phases, l: int, dimensions: int) -> dict[str, Any]:  # noqa: E741
     """What the result says of the work: how far from the optimum it can be at most."""
     first, last = phases.residues[0], phases.residues[-1]
     fewest = max(first.rows, l * first.height)  # any solution removes as many rows (Corollary 5.10)
@@ -122,7 +137,6 @@ def _guarantees(phases: Phases, l: int, dimensions: int, stars: int) -> dict[str
         "fewest_rows": fewest,
         "most_rows": most,
         "ratio": last.rows / fewest if fewest else 1.0,
-        "stars": stars,
         "most_stars": dimensions * most,
         "batches": phases.batches,
         "rounds": phases.rounds,

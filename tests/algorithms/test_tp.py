@@ -177,7 +177,11 @@ def test_what_is_not_eligible_is_refused(con, place):
         ({"require": [{"t_closeness": 0.5}]}, "tp cannot promise t_closeness"),
         ({"sensitive": ["secret", "rid"], "keep": []}, "tp takes one sensitive attribute"),
         ({"individual": "rid", "keep": []}, "tp does not tell individuals apart"),
-        ({"recode": "set"}, "sets and stars exclude each other"),
+        ({"recode": "set"}, "sets exclude form: stars"),
+        (
+            {"recode": "set", "algorithm": {"name": "tp", "form": "ranges", "coarsen": {"town": 1}}},
+            "sets exclude coarsen",
+        ),
         ({"algorithm": {"name": "tp", "form": "star"}}, "algorithm.form"),
         ({"algorithm": {"name": "tp", "residue": "suppress"}}, "tp has no such option"),
         ({"algorithm": {"name": "tp_plsu"}}, "did you mean 'tp_plus'"),
@@ -243,3 +247,76 @@ def test_the_curve_is_hilberts(con, dimensions, bits):
 
 def test_names_of_the_algorithms():
     assert (Tp.name, TpPlus.name, Hilbert.name) == NAMES
+
+
+# -- coarsening --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("form", ["stars", "ranges"])
+def test_coarse_values_are_those_of_their_level(con, place, name, form):
+    draw, regions = random.Random(5), {town: region for region, towns in TOWNS["*"].items() for town in towns}
+    for _ in range(3):
+        rows = draw_rows(draw, 2)
+        algorithm = {"name": name, "form": form, "coarsen": {"town": 1}}
+        result, release = publish(con, place, rows, policy(name, 2, algorithm=algorithm))
+        original = {row[3]: row[:2] for row in rows}
+        assert sorted((row[3], row[4]) for row in release) == sorted(row[2:] for row in rows)
+        assert not oracle.violations([(row[1:3], row[3]) for row in release], "frequency", 2)
+        classes = {}
+        for row in release:
+            age, town = original[row[4]]
+            classes.setdefault(row[0], []).append((age, regions.get(town), row))
+        stars = 0
+        for members in classes.values():
+            ages, areas = ({member[i] for member in members} for i in (0, 1))
+            stars += len(members) * ((len(ages) > 1) + (len(areas) > 1))
+            for _, area, row in members:
+                assert row[2] == (area if len(areas) == 1 else "*")
+                assert len(ages) == 1 or form == "ranges" or row[1] == "*"
+        assert result.search["stars"] == stars and result.search["coarsened"] == {"town": 1}
+        scale = oracle.Tree(TOWNS, any(row[1] is None for row in rows))
+        lm = {"North": scale.lm(["Ash", "Bay"]), "South": scale.lm(["Cod", "Elm"]), "*": 1, None: 0}
+        expected = sum(lm[row[2]] for row in release) / len(rows)
+        assert result.loss.lm_by_column["town"] == pytest.approx(float(expected), rel=1e-6)
+
+
+def test_the_top_level_leaves_nothing_to_say(con, place):
+    rows = draw_rows(random.Random(3), 2)
+    algorithm = {"name": "tp", "coarsen": {"town": 2}}
+    result, release = publish(con, place, rows, policy("tp", 2, algorithm=algorithm))
+    assert {row[2] for row in release} == {"*"} and result.loss.lm_by_column["town"] == 1
+
+
+def test_auto_takes_the_level_of_least_divergence(con, place):
+    draw, found = random.Random(12), set()
+    for _ in range(2):
+        rows = draw_rows(draw, 3)
+        levels = {}
+        for level in (0, 1, 2, "auto"):
+            coarsen = level if level == "auto" else {"town": level}
+            document = policy("tp_plus", 3, algorithm={"name": "tp_plus", "coarsen": coarsen})
+            fill(con, "source", COLUMNS, rows)
+            levels[level] = ldiv_db.run(con, document, folder=place, kl=True)
+        auto = levels.pop("auto")
+        assert auto.search["kl"] == auto.loss.kl
+        assert auto.loss.kl == levels[auto.search["coarsened"].get("town", 0)].loss.kl
+        assert auto.loss.kl <= min(levels[0].loss.kl, levels[1].loss.kl)
+        found.add(auto.search["coarsened"].get("town", 0))
+    assert len(found) > 1, "the level depends on the data"
+
+
+@pytest.mark.parametrize(
+    ("coarsen", "message"),
+    [
+        ({"age": 1}, "algorithm.coarsen.age: has no taxonomy"),
+        ({"town": 3}, "has no level 3.*the highest is 2"),
+        ({"twon": 1}, "did you mean 'town'"),
+        ({"town": -1}, "algorithm.coarsen"),
+        ("best", "algorithm.coarsen"),
+    ],
+)
+def test_levels_that_there_are_not(con, place, coarsen, message):
+    fill(con, "source", COLUMNS, [(30, "Ash", "uvwx"[i % 4], i) for i in range(8)])
+    with pytest.raises(ldiv_db.PolicyError, match=message):
+        ldiv_db.run(con, policy("tp", 2, algorithm={"name": "tp", "coarsen": coarsen}), folder=place)

@@ -191,12 +191,13 @@ def refine(con, listener):
 
 
 def suppress(con, listener):
-    """Runs of TP's family: one that needs phase three, ones whose thin groups and fat groups give up rows."""
+    """Runs of TP's family: one that needs phase three, ones whose thin, fat and almost thin groups give up rows."""
     hard = hard_groups(2, 3, 3, 3)
     thin = [[3, 0, 0, 0], [0, 1, 1, 1], [0, 1, 1, 1], [0, 1, 1, 1]]
     fat = [[3, 0, 0, 0, 0], [0, 3, 3, 3, 3]]
+    stiff = [[30, 0, 0, 0, 0], [0, 30, 30, 30, 1]]
     keys = {"age": {"numeric": True}, "other": {"numeric": True}}
-    for number, groups in enumerate((hard, thin, fat)):
+    for number, groups in enumerate((hard, thin, fat, stiff)):
         rows = [
             (30 + 3 * g, g % 2, f"v{v}")
             for g, group in enumerate(groups)
@@ -209,6 +210,10 @@ def suppress(con, listener):
                       "quasi_identifiers": keys, "require": [{"frequency": 3}], "algorithm": name,
                       "output": {"bounds": number == 1}}  # fmt: skip
             ldiv_db.run(con, policy, listener=listener)
+    coarse = {"name": "tp", "coarsen": {"other": 1}}
+    keys = {"age": {"numeric": True}, "other": {"taxonomy": {"ranges": [1, 2]}}}
+    policy |= {"target": "coarse", "quasi_identifiers": keys, "algorithm": coarse}
+    ldiv_db.run(con, policy, listener=listener)
 
 
 def several(con, select, listener):
