@@ -116,12 +116,24 @@ def _assign(task: Task, l: int) -> tuple[Relation, Phases]:  # noqa: E741 - the 
     histogram = Histogram.of_cores(engine, cells, l)
     first = max(1, histogram.gap)
     phases = run_phases(histogram, lambda gap: task.progress(max(0, first - gap), first))
-    assigned = engine.materialise(
-        "assigned", "tp/assign_rows", cells=cells, state=histogram.state, seed=Value(task.seed), **keys
-    )
+    assigned = assign_groups(task, cells, histogram.state)
     histogram.drop()
     engine.drop(cells)
     return assigned, phases
+
+
+def assign_groups(task: Task, cells: Relation, state: Relation) -> Relation:
+    """(row_id, class_id): kept rows in the class of their group's number, removed ones in class 0."""
+    return task.engine.materialise(
+        "assigned",
+        "tp/assign_rows",
+        rows=task.encoded.rows,
+        axes=task.encoded.axes,
+        sensitive=task.encoded.sensitive[0],
+        cells=cells,
+        state=state,
+        seed=Value(task.seed),
+    )
 
 
 def _guarantees(phases: Phases, l: int, dimensions: int) -> dict[str, Any]:  # noqa: E741

@@ -17,7 +17,7 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db import attacks, migrate, taxonomy, taxonomy_sources
-from ldiv_db.algorithms import boundaries, repair
+from ldiv_db.algorithms import boundaries, matching, repair
 from ldiv_db.audit import Pair
 from ldiv_db.bench_audit import ARGUMENTS
 from ldiv_db.check import Question, check
@@ -214,6 +214,13 @@ def suppress(con, listener):
     keys = {"age": {"numeric": True}, "other": {"taxonomy": {"ranges": [1, 2]}}}
     policy |= {"target": "coarse", "quasi_identifiers": keys, "algorithm": coarse}
     ldiv_db.run(con, policy, listener=listener)
+    rows = [(30 + g, g, f"v{g}") for g in (0, 0, 1, 1)]
+    fill(con, "source", {"age": "INTEGER", "other": "INTEGER", "secret": "VARCHAR"}, rows)
+    policy |= {"target": "matched", "require": [{"frequency": 2}], "algorithm": "matching"}
+    with pytest.MonkeyPatch.context() as patch:  # the statements are the same whoever finds the matching
+        patch.setattr(matching, "_networkx", lambda: None)
+        patch.setattr(matching, "match", lambda surplus: [(surplus[0].group_no, surplus[1].group_no, 2)])
+        ldiv_db.run(con, policy, listener=listener)
 
 
 def several(con, select, listener):
