@@ -22,7 +22,7 @@ from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.requirements.base import UNIT, Attribute, Distribution, Requirement, units
 from ldiv_db.requirements.classes import Classes
-from ldiv_db.requirements.counts import mend_if_few
+from ldiv_db.requirements.core import mend_if_few
 from ldiv_db.requirements.readers import distance
 from ldiv_db.taxonomy import Node, Taxonomy
 from ldiv_db.templates import Relation, Value

@@ -1,4 +1,4 @@
-"""The l-eligible core: the fewest rows whose suppression brings every share of a class under its threshold.
+"""Which rows to suppress. The l-eligible core: the fewest whose suppression brings every share under its threshold.
 
 For counts `n_i` and thresholds `theta_i` the greatest fixpoint of `n' <- sum_i min(n_i, floor(theta_i n'))` is what
 can be kept. Each step also solves the equation for the values that are clipped, as if fractions of rows could be
@@ -47,3 +47,9 @@ def mend_by_core(
     mended = engine.materialise("mended", "requirements/mend_core", measures=measures, kept=kept, least=Value(least))
     engine.drop(kept, numerators)
     return mended
+
+
+def mend_if_few(engine: Engine, classes: Classes, measures: Relation, least: int) -> Relation:
+    """All rows of the classes of fewer than `least` values, which nothing else mends; NULL for the others."""
+    holes = {"measures": measures, "summary": classes.summary, "least": Value(least)}
+    return engine.materialise("mended", "requirements/mend_if_few", **holes)

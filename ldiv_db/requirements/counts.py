@@ -110,7 +110,14 @@ class EntropyL(Requirement):
         return {"l": Value(float(self.l)), "tolerance": Value(TOLERANCE)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return mend_if_few(engine, classes, measures, math.ceil(self.l))
+        own = self.holes(engine)
+        layers = engine.materialise("layers", "requirements/list_layers", measures=measures, sizes=classes.sizes)
+        levellings = engine.materialise("levellings", "requirements/list_levellings", layers=layers, **own)
+        mended = engine.materialise(
+            "mended", "requirements/mend_entropy", measures=measures, levellings=levellings, **own
+        )
+        engine.drop(layers, levellings)
+        return mended
 
     def unique_class_size(self) -> int:
         return math.ceil(self.l)
@@ -120,12 +127,6 @@ class EntropyL(Requirement):
 
     def nearest_at(self, size: int) -> str:
         return f"l: {size}"
-
-
-def mend_if_few(engine: Engine, classes: Classes, measures: Relation, least: int) -> Relation:
-    """All rows of the classes of fewer than `least` values, which nothing else mends; NULL for the others."""
-    holes = {"measures": measures, "summary": classes.summary, "least": Value(least)}
-    return engine.materialise("mended", "requirements/mend_if_few", **holes)
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,8 @@ class RecursiveCL(Requirement):
         return {"c_units": Value(units(self.c)), "unit": Value(UNIT), "l": Value(self.l)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return mend_if_few(engine, classes, measures, self.l)
+        holes = {"measures": measures, "sizes": classes.sizes, **self.holes(engine)}
+        return engine.materialise("mended", "requirements/mend_recursive", **holes)
 
     def unique_class_size(self) -> int:
         return self.l + math.floor(1 / self.c)

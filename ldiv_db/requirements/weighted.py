@@ -17,7 +17,8 @@ from ldiv_db.engine import Engine
 from ldiv_db.requirements.base import UNIT, Attribute, Distribution, Requirement, units
 from ldiv_db.requirements.categories import Categories
 from ldiv_db.requirements.classes import Classes
-from ldiv_db.requirements.counts import TOLERANCE, EntropyL, RecursiveCL, mend_if_few, rounded
+from ldiv_db.requirements.core import mend_if_few
+from ldiv_db.requirements.counts import TOLERANCE, EntropyL, RecursiveCL, rounded
 from ldiv_db.requirements.readers import at_least_one, not_negative, positive, whole
 from ldiv_db.templates import Relation, Value
 

@@ -190,10 +190,10 @@ MENDED: dict[str, list[Any]] = {
     "threshold": [0.5, 0.34, {"default": 0.6, "a": 0.25}, {"default": "0.9", "a": "0.7"}],
     "alpha_k": [{"alpha": 0.5, "k": 4}, {"alpha": 0.4, "k": 2}],
     "p_sensitive": [{"p": 2, "k": 4}],
+    "entropy": [2, 2.5, 1.2],
+    "recursive": [{"c": 2, "l": 2}, {"c": 1, "l": 3}, {"c": "0.4", "l": 1}, {"c": "0.5", "l": 2}],
 }
 PARTLY: dict[str, list[Any]] = {
-    "entropy": [2, 2.5],
-    "recursive": [{"c": 2, "l": 2}, {"c": 1, "l": 3}],
     "distinct_alpha": [{"l": 2, "alpha": 1}],
     "entropy_alpha": [{"l": 2, "alpha": 1}],
     "recursive_alpha": [{"c": 1, "l": 2, "alpha": 1}],
