@@ -1,7 +1,9 @@
 """Releases by TP, TP+ and along the Hilbert curve: what is published, what it loses, what is refused."""
 
 import itertools
+import math
 import random
+from collections import Counter
 
 import duckdb
 import oracle
@@ -163,8 +165,9 @@ def test_what_is_not_eligible_is_refused(con, place):
     for name in NAMES:
         with pytest.raises(
             ldiv_db.InfeasibleError, match=r"holds 4 of 10 rows, more than 1/3\. The largest feasible l is 2"
-        ):
+        ) as refused:
             ldiv_db.run(con, policy(name, 3), folder=place)
+        assert refused.value.exit_code == 1
     fill(con, "source", COLUMNS, [])
     with pytest.raises(ldiv_db.InfeasibleError):
         ldiv_db.run(con, policy("tp", 2), folder=place)
@@ -247,6 +250,33 @@ def test_the_curve_is_hilberts(con, dimensions, bits):
 
 def test_names_of_the_algorithms():
     assert (Tp.name, TpPlus.name, Hilbert.name) == NAMES
+
+
+@pytest.mark.parametrize("name", ["tp", "tp_plus"])
+def test_a_star_spreads_over_the_whole_domain(con, place, name):
+    """KL of a run with stars, by the definition; and what `measure` finds in the release is what the run said."""
+    draw = random.Random(21)
+    for _ in range(2):
+        rows = draw_rows(draw, 2)
+        document = policy(name, 2)
+        fill(con, "source", COLUMNS, rows)
+        result = ldiv_db.run(con, document, folder=place, kl=True)
+        release = con.execute("SELECT age, town, secret FROM released").fetchall()
+        sizes = (len({row[0] for row in rows}), 5 + any(row[1] is None for row in rows))
+        kl = 0.0
+        for (*point, secret), count in Counter(row[:3] for row in rows).items():
+            shown = [None if value is None else str(value) for value in point]
+            mass = sum(
+                math.prod(1 / size for size, cell in zip(sizes, cells, strict=True) if cell == "*")
+                for *cells, other in release
+                if other == secret and all(cell in ("*", value) for cell, value in zip(cells, shown, strict=True))
+            )
+            kl += count / len(rows) * math.log(count / mass)
+        assert result.loss.kl == pytest.approx(kl, abs=1e-9) and kl > 0
+        measured = ldiv_db.measure(con, "released", document, folder=place).loss
+        assert (measured.stars, measured.kl) == (result.loss.stars, result.loss.kl)
+        assert measured.lm == pytest.approx(result.loss.lm, rel=1e-6)
+        assert measured.ncp == pytest.approx(result.loss.ncp, rel=1e-6)
 
 
 # -- coarsening --------------------------------------------------------------------------------------
