@@ -11,6 +11,7 @@ import typer
 from ldiv_db import bench, migrate, report
 from ldiv_db.cli_attack import attack_command
 from ldiv_db.cli_bench_audit import bench_audit_command
+from ldiv_db.cli_bench_cuts import bench_cuts_command
 from ldiv_db.cli_bench_tp import bench_tp_command
 from ldiv_db.cli_check import check_command
 from ldiv_db.cli_measure import measure_command
@@ -212,6 +213,7 @@ def bench_group() -> None:
 
 bench_app.command("audit")(bench_audit_command)
 bench_app.command("tp")(bench_tp_command)
+bench_app.command("cuts")(bench_cuts_command)
 
 
 @bench_app.command("bsgi")

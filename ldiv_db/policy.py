@@ -121,7 +121,7 @@ class Policy(Part):
     recode: Literal["tree", "set"] = "tree"
     nulls: Literal["value", "suppress", "reject"] = "value"
     nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"
-    suppressed: Literal["judge", "ignore"] = "judge"
+    suppressed: Literal["judge", "ignore", "unknown"] = "judge"
     output: Output = Output()
     seed: int = Field(default=0, ge=0)
 

@@ -64,11 +64,12 @@ class Spans:
 
 @dataclass(frozen=True)
 class Recoding:
-    """Classes with their bounds (`classes`), and every quasi-identifier's spans."""
+    """Classes with their bounds (`classes`), each quasi-identifier's spans, and values not shown (`blanked`)."""
 
     assigned: Relation
     classes: Relation
     spans: tuple[Spans, ...]
+    blanked: Relation | None = None
 
 
 def plan_recoding(
@@ -77,12 +78,14 @@ def plan_recoding(
     assigned: Relation,
     forms: Mapping[str, Form] | None = None,
     classes: Relation | None = None,
+    blanked: Relation | None = None,
     stars: bool = False,
 ) -> Recoding:
     """The recoding of rows assigned to classes: `assigned` is (row_id, class_id); other rows are suppressed.
 
     `forms` says what a quasi-identifier is published as, a label by default. `classes` has the bounds of the classes,
-    otherwise those of their rows; with `stars` bounds that are the whole domain are published as a star.
+    otherwise those of their rows; `blanked` is (class_id, code) of the first sensitive attribute. With `stars` bounds
+    that are the whole domain are published as a star.
     """
     forms = forms or {}
     classes = classes or engine.materialise(
@@ -93,7 +96,7 @@ def plan_recoding(
         spans = [_starred(engine, span) for span in spans]
     if any(span.form == "set" for span in spans):
         classes, spans = _with_sets(engine, encoded, assigned, classes, spans)
-    return Recoding(assigned, classes, tuple(spans))
+    return Recoding(assigned, classes, tuple(spans), blanked)
 
 
 def _spans(engine: Engine, axis: Axis, classes: Relation, form: Form) -> Spans:
@@ -171,6 +174,7 @@ def published_rows(
     yield {
         "rows": encoded.rows,
         "assigned": recoding.assigned,
+        "blanked": recoding.blanked,
         "labels": labels,
         "shown": [shown for span in recoding.spans for shown in span.shown],
         "sensitive": encoded.sensitive,

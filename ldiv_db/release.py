@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ldiv_db import catalog, migrate
-from ldiv_db.audit import Audit, Subject, audit_table, require_good
+from ldiv_db.audit import Audit, Subject, Suppressed, audit_table, require_good
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError
@@ -76,7 +76,8 @@ class Draft:
         `rows_before` counts the rows that stood there already.
         """
         labels, ids = identifying_columns(self.policy), class_id_columns(self.policy)
-        subject = Subject(published, labels, ids, suppressed=self.policy.suppressed)
+        suppressed: Suppressed = self.policy.suppressed if self.recoding.blanked is None else "unknown"
+        subject = Subject(published, labels, ids, suppressed=suppressed)
         names = list(self.requirements)
         audits = [
             audit_table(self.engine, subject, name, wanted, [other for other in names if other != name])

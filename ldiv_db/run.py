@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 from ldiv_db import catalog
 from ldiv_db.algorithms import ALGORITHMS, Algorithm, Plan, Task
-from ldiv_db.algorithms.base import Feasibility, Progress
+from ldiv_db.algorithms.base import Feasibility, Progress, Report
 from ldiv_db.audit import Audit, refuse_unlisted
 from ldiv_db.catalog import columns_of, qualify
 from ldiv_db.encode import Encoder
@@ -29,7 +29,7 @@ from ldiv_db.published import forms
 from ldiv_db.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
-from ldiv_db.requirements import Requirement
+from ldiv_db.requirements import Requirement, Threshold
 from ldiv_db.sensitive import read_attributes, resolve_all
 from ldiv_db.targets import Place, place_of
 from ldiv_db.templates import FileRelation, Relation, Statement
@@ -42,6 +42,7 @@ class Listener:
     on_step: Callable[[Step], None] | None = None
     on_statement: Callable[[Statement], None] | None = None
     on_progress: Progress = lambda done, total: None
+    on_search: Report = lambda text: None
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,13 @@ def run(
 def _recode(ready: Preparation, plan: Plan) -> Recoding:
     """How the plan's classes are published."""
     return plan_recoding(
-        ready.task.engine, ready.encoded, plan.assigned, forms(ready.policy), plan.classes, stars=plan.stars
+        ready.task.engine,
+        ready.encoded,
+        plan.assigned,
+        forms(ready.policy),
+        plan.classes,
+        plan.blanked,
+        plan.stars,
     )
 
 
@@ -168,6 +175,7 @@ def _prepared(
     """The policy checked against the source, and the source encoded; raises before any work if it cannot be met."""
     policy = parse_policy(policy)
     algorithm = make_algorithm(policy)
+    _refuse_sets(policy, algorithm)
     source = resolve_source(engine, policy.source, Path(folder))
     columns = columns_of(engine, source)
     check_columns(policy, columns)
@@ -180,10 +188,15 @@ def _prepared(
     hardest = min((key.distribution for key in encoded.keys), key=lambda found: found.largest_l)
     requirements = resolve_all(policy.require, attributes, dict.fromkeys(attributes, hardest))
     for axis in encoded.sensitive:
+        requirements[axis.column.name] = [
+            found.spread(engine, axis.dictionary) if isinstance(found, Threshold) else found
+            for found in requirements[axis.column.name]
+        ]
         refuse_unlisted(engine, axis.column.name, requirements[axis.column.name], axis.dictionary)
-    progress = listener.on_progress if listener else Listener().on_progress
-    task = Task(engine, encoded, [r for wanted in requirements.values() for r in wanted], policy.seed, progress)
-    with explained(engine, encoded, requirements):
+    hear = listener or Listener()
+    wanted = [requirement for own in requirements.values() for requirement in own]
+    task = Task(engine, encoded, wanted, policy.seed, hear.on_progress, hear.on_search)
+    with nullcontext() if algorithm.says_why else explained(engine, encoded, requirements):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, place.folder)
     yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate)
@@ -196,6 +209,12 @@ def make_algorithm(policy: Policy) -> Algorithm:
         hint = nearest(policy.algorithm.name, ALGORITHMS)
         raise PolicyError([Problem("algorithm.name", f"no algorithm {policy.algorithm.name!r}", hint)])
     return kind(policy.algorithm.options)
+
+
+def _refuse_sets(policy: Policy, algorithm: Algorithm) -> None:
+    """Raise PolicyError for `recode: set` where the algorithm says itself what is published."""
+    if algorithm.recodes_globally and "set" in forms(policy).values():
+        raise PolicyError([Problem("recode", f"{algorithm.name} publishes the labels of its cut, not sets")])
 
 
 def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source") -> Relation | FileRelation:

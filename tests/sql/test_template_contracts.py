@@ -43,7 +43,7 @@ from ldiv_db.templates import (
 from ldiv_db.violations import Violations
 
 FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
-FOLDERS |= {"measure", "attack", "labels", "tp"}
+FOLDERS |= {"measure", "attack", "labels", "cuts", "tp"}
 TEMPLATES = all_templates()
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
@@ -137,6 +137,8 @@ def statements():
         refine(con, listener)
     with duckdb.connect() as con:
         suppress(con, listener)
+    with duckdb.connect() as con:
+        cut_everything(con, listener)
     for select in ("bisect", "greedy"):
         with duckdb.connect() as con:
             several(con, select, listener)
@@ -188,6 +190,24 @@ def refine(con, listener):
     policy = {"source": "source", "target": "released", "sensitive": ["secret"], "quasi_identifiers": keys}
     algorithm = {"name": "bsgi", "select": "refine"}
     ldiv_db.run(con, policy | {"require": [{"distinct": 3}], "algorithm": algorithm}, listener=listener)
+
+
+def cut_everything(con, listener):
+    """Cuts by every metric and scheme, and one that is not allowed."""
+    rows = [("ab"[i % 2], "xxxyyz"[i % 6], "no"[i // 4 % 2]) for i in range(14)]
+    fill(con, "source", {"zip": "VARCHAR", "secret": "VARCHAR", "label": "VARCHAR"}, rows)
+    policy = {
+        "source": "source", "sensitive": ["secret"], "keep": ["label"],
+        "quasi_identifiers": {"zip": {"taxonomy": {"prefix": [1]}}},
+        "require": [{"threshold": {"default": 0.5, "x": 0.3}}, {"threshold": {"base": 0.6}}, {"frequency": 1.5}],
+    }  # fmt: skip
+    schemes = [("LM", "vioSA"), ("LM", "allSA"), ("LM", "vioRec"), ("DM", "vioRec"), ("CM", "vioRec"), ("CM", "allRec")]
+    for metric, scheme in schemes:
+        algorithm = {"name": "cuts", "metric": metric, "scheme": scheme, "class": "label"}
+        target = {"target": f"{metric}_{scheme}", "algorithm": algorithm}
+        ldiv_db.run(con, policy | target, listener=listener)
+    with pytest.raises(ldiv_db.InfeasibleError):
+        ldiv_db.run(con, policy | {"target": "t", "algorithm": {"name": "cuts", "scheme": "none"}}, listener=listener)
 
 
 def suppress(con, listener):

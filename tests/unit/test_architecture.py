@@ -18,12 +18,12 @@ FLOORS = {
     2: {"algorithms"},
     3: {
         "audit", "individuals", "check", "violations", "release", "targets", "report", "preview", "profile", "skeleton",
-        "run", "estimate", "api", "demo", "children", "bench", "bench_audit", "bench_tp",
+        "run", "estimate", "api", "demo", "children", "bench", "bench_audit", "bench_cuts", "bench_tp",
         "measure", "resolve", "tries", "divergence", "queries", "attacks", "disclosure", "linking",
     },
     4: {
         "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_measure", "cli_attack", "cli_bench_audit",
-        "cli_bench_tp", "options", "console", "__main__", "__init__",
+        "cli_bench_cuts", "cli_bench_tp", "options", "console", "__main__", "__init__",
     },
 }  # fmt: skip
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
