@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db import catalog
-from ldiv_db.algorithms import ALGORITHMS, Algorithm, Task
-from ldiv_db.algorithms.base import Feasibility, Plan, Progress, Report
+from ldiv_db.algorithms import ALGORITHMS, Algorithm, Plan, Task
+from ldiv_db.algorithms.base import Feasibility, Progress, Report
 from ldiv_db.audit import Audit, refuse_unlisted
 from ldiv_db.catalog import Column, columns_of, qualify
 from ldiv_db.encode import Encoder
@@ -92,8 +92,15 @@ def run(
     start = time.perf_counter()
     with _engine(connection, listener, catalog) as engine, _prepared(engine, policy, folder, listener) as ready:
         ready.estimate.require_room()
-        plan = ready.algorithm.run(ready.task)
-        recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy), plan.classes, plan.blanked)
+
+        def divergence(plan: Plan) -> float | None:
+            recoding = _recode(ready, plan)
+            found = _divergence(ready, recoding, Path(folder), listener, catalog)
+            engine.drop(*(span.relation for span in recoding.spans))
+            return found
+
+        plan = ready.algorithm.run(replace(ready.task, divergence=divergence))
+        recoding = _recode(ready, plan)
         loss = measure_recoding(engine, ready.encoded, recoding)
         similarity = measure_similarity(engine, ready.encoded, plan.assigned, ready.attributes)
         if kl:
@@ -128,6 +135,19 @@ def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> Glob
     if not ready.algorithm.recodes_globally:
         return None
     return recoding_of(ready.task.engine, ready.policy, ready.columns, recoding, plan.search)
+
+
+def _recode(ready: Preparation, plan: Plan) -> Recoding:
+    """How the plan's classes are published."""
+    return plan_recoding(
+        ready.task.engine,
+        ready.encoded,
+        plan.assigned,
+        forms(ready.policy),
+        plan.classes,
+        plan.blanked,
+        plan.stars,
+    )
 
 
 def _divergence(
@@ -216,8 +236,9 @@ def make_algorithm(policy: Policy) -> Algorithm:
 
 def _refuse_sets(policy: Policy, algorithm: Algorithm) -> None:
     """Raise PolicyError for `recode: set` where the algorithm says itself what is published."""
-    if algorithm.recodes_globally and "set" in forms(policy).values():
-        raise PolicyError([Problem("recode", f"{algorithm.name} publishes the labels of its cut, not sets")])
+    if algorithm.excludes_sets and "set" in forms(policy).values():
+        what = f"{algorithm.name} publishes {algorithm.excludes_sets}, not sets"
+        raise PolicyError([Problem("recode", what, "set recode: tree")])
 
 
 def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source") -> Relation | FileRelation:

@@ -21,15 +21,15 @@ FLOORS = {
     2: {"algorithms"},
     3: {
         "audit", "individuals", "check", "violations", "release", "targets", "report", "preview", "profile", "skeleton",
-        "run", "estimate", "api", "demo", "children", "bench", "bench_audit", "bench_cuts",
+        "run", "estimate", "api", "demo", "children", "bench", "bench_audit", "bench_cuts", "bench_tp",
         "decomposed", "decompose", "separate", "ledger", "inference", "releases", "bench_decomposition",
         "measure", "resolve", "tries", "divergence", "queries", "attacks", "disclosure", "linking",
         "similarity", "bench_utility", "bench_topdown", "recode_sql",
     },
     4: {
         "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_measure", "cli_attack", "cli_bench_audit",
-        "cli_bench_cuts", "cli_bench_local", "cli_release", "cli_bench_decomposition", "cli_sql", "options", "console",
-        "__main__", "__init__",
+        "cli_bench_cuts", "cli_bench_local", "cli_bench_tp", "cli_release", "cli_bench_decomposition", "cli_sql",
+        "options", "console", "__main__", "__init__",
     },
 }  # fmt: skip
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
