@@ -12,6 +12,7 @@ from ldiv_db import bench, migrate, report
 from ldiv_db.cli_attack import attack_command
 from ldiv_db.cli_bench_audit import bench_audit_command
 from ldiv_db.cli_bench_cuts import bench_cuts_command
+from ldiv_db.cli_bench_local import bench_topdown_command, bench_utility_command
 from ldiv_db.cli_check import check_command
 from ldiv_db.cli_measure import measure_command
 from ldiv_db.cli_profile import profile_command
@@ -212,6 +213,8 @@ def bench_group() -> None:
 
 bench_app.command("audit")(bench_audit_command)
 bench_app.command("cuts")(bench_cuts_command)
+bench_app.command("utility")(bench_utility_command)
+bench_app.command("topdown")(bench_topdown_command)
 
 
 @bench_app.command("bsgi")

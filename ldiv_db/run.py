@@ -29,8 +29,9 @@ from ldiv_db.published import forms
 from ldiv_db.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
-from ldiv_db.requirements import Requirement, Threshold
+from ldiv_db.requirements import Attribute, Requirement, Threshold
 from ldiv_db.sensitive import read_attributes, resolve_all
+from ldiv_db.similarity import measure_similarity
 from ldiv_db.targets import Place, place_of
 from ldiv_db.templates import FileRelation, Relation, Statement
 
@@ -56,10 +57,17 @@ class Preparation:
     place: Place
     requirements: Mapping[str, Sequence[Requirement]]
     estimate: Estimate
+    attributes: Mapping[str, Attribute]
+    reason: str = ""
 
     @property
     def encoded(self) -> Encoded:
         return self.task.encoded
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why this algorithm runs, if the policy left that open."""
+        return [self.reason] if self.reason else []
 
 
 def run(
@@ -85,6 +93,7 @@ def run(
         plan = ready.algorithm.run(ready.task)
         recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy), plan.classes, plan.blanked)
         loss = measure_recoding(engine, ready.encoded, recoding)
+        similarity = measure_similarity(engine, ready.encoded, plan.assigned, ready.attributes)
         if kl:
             loss = replace(loss, kl=_divergence(ready, recoding, Path(folder), listener, catalog))
         run_id = uuid.uuid4().hex
@@ -102,7 +111,8 @@ def run(
                 seconds=time.perf_counter() - start,
                 seed=ready.policy.seed,
                 versions=versions(),
-                notes=(*plan.notes, *ready.estimate.notes),
+                notes=(*ready.reasons, *plan.notes, *ready.estimate.notes),
+                similarity=similarity,
             )
 
         draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
@@ -172,12 +182,13 @@ def _prepared(
         ]
         refuse_unlisted(engine, axis.column.name, requirements[axis.column.name], axis.dictionary)
     hear = listener or Listener()
-    wanted = [requirement for own in requirements.values() for requirement in own]
-    task = Task(engine, encoded, wanted, policy.seed, hear.on_progress, hear.on_search)
+    every = [requirement for own in requirements.values() for requirement in own]
+    task = Task(engine, encoded, every, policy.seed, hear.on_progress, hear.on_search, requirements)
+    algorithm, reason = algorithm.chosen(task)
     with nullcontext() if algorithm.says_why else explained(engine, encoded, requirements):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, place.folder)
-    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate)
+    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate, attributes, reason)
 
 
 def make_algorithm(policy: Policy) -> Algorithm:

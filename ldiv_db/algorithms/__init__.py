@@ -1,9 +1,13 @@
 """The algorithms, by the name that a policy calls them."""
 
+from ldiv_db.algorithms.auto import Auto
 from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.algorithms.bsgi import Bsgi
 from ldiv_db.algorithms.cuts import Cuts
+from ldiv_db.algorithms.mondrian import Mondrian
+from ldiv_db.algorithms.peel import Peel
+from ldiv_db.algorithms.topdown import TopDown
 
-ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in (Bsgi, Cuts)}
+ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in (Auto, Bsgi, Cuts, Mondrian, Peel, TopDown)}
 
 __all__ = ["ALGORITHMS", "Algorithm", "Plan", "Task"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ class Options(BaseModel):
 
 @dataclass(frozen=True)
 class Task:
-    """An encoded table and what its classes must meet."""
+    """An encoded table and what its classes must meet, also by the name of the sensitive attribute (`wanted`)."""
 
     engine: Engine
     encoded: Encoded
@@ -37,6 +37,7 @@ class Task:
     seed: int = 0
     progress: Progress = lambda done, total: None
     report: Report = lambda text: None
+    wanted: Mapping[str, Sequence[Requirement]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,10 @@ class Algorithm(ABC):
                 key, f"{self.name} has no such option", nearest(str(item["loc"][-1]), self.options_type.model_fields)
             )
         return Problem(key, what_is_wrong(item))
+
+    def chosen(self, task: Task) -> tuple[Algorithm, str]:
+        """The algorithm that does the work, this one by default, and why, if there is anything to say."""
+        return self, ""
 
     @abstractmethod
     def check(self, task: Task) -> Feasibility:

@@ -16,7 +16,7 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db import attacks, migrate, taxonomy, taxonomy_sources
-from ldiv_db.algorithms import boundaries, repair
+from ldiv_db.algorithms import boundaries, peel, repair
 from ldiv_db.audit import Pair
 from ldiv_db.bench_audit import ARGUMENTS
 from ldiv_db.check import Question, check
@@ -42,7 +42,7 @@ from ldiv_db.templates import (
 from ldiv_db.violations import Violations
 
 FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
-FOLDERS |= {"measure", "attack", "labels", "cuts"}
+FOLDERS |= {"measure", "attack", "labels", "cuts", "local", "mondrian", "peel", "topdown"}
 TEMPLATES = all_templates()
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
@@ -136,6 +136,8 @@ def statements():
         refine(con, listener)
     with duckdb.connect() as con:
         cut_everything(con, listener)
+    with duckdb.connect() as con:
+        recode_locally(con, listener)
     for select in ("bisect", "greedy"):
         with duckdb.connect() as con:
             several(con, select, listener)
@@ -149,6 +151,33 @@ def statements():
             patch.setattr(boundaries, name, value)
         refine(con, listener)
     return list(recorded.values())
+
+
+def recode_locally(con, listener):
+    """All ways of local recoding, with and without a taxonomy, for requirements of each kind."""
+    rows = [(i % 9, f"{i % 12:02d}", "abc"[i % 3], "uvw"[i * 5 % 7 % 3]) for i in range(48)]
+    fill(con, "source", {"age": "INTEGER", "zip": "VARCHAR", "s": "VARCHAR", "u": "VARCHAR"}, rows)
+    policy = {
+        "source": "source",
+        "target": {"table": "out", "if_exists": "replace"},
+        "quasi_identifiers": {"age": {"numeric": True}, "zip": {"taxonomy": {"prefix": [2, 1]}}},
+        "sensitive": {"s": {"categories": [["a"], ["b"], ["c"]]}, "u": {}},
+        "require": [
+            {"t_closeness": 0.9},
+            {"distinct": 2, "sensitive": "s"},
+            {"distinct": 2, "sensitive": "u", "others_known": True},
+        ],
+    }
+    ways = [{"name": "topdown"}, {"name": "peel"}, {"name": "mondrian"}, {"name": "mondrian", "split": "relaxed"}]
+    for way in ways:
+        ldiv_db.run(con, policy | {"algorithm": way}, listener=listener)
+    few = {"sensitive": ["s"], "require": [{"frequency": 2}], "algorithm": "peel", "identifiers": ["u"]}
+    fill(con, "source", {"age": "INTEGER", "zip": "VARCHAR", "s": "VARCHAR", "u": "VARCHAR"},
+         [(0, "00", "a", "")] * 5 + [(99, "99", value, "") for value in "bcdef"])  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(peel, "PLACES", 1)
+        patch.setattr(peel, "LAST_ROUNDS", 0)
+        ldiv_db.run(con, policy | few, listener=listener)
 
 
 def measure_everything(engine):

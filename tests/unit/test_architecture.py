@@ -20,10 +20,11 @@ FLOORS = {
         "audit", "individuals", "check", "violations", "release", "targets", "report", "preview", "profile", "skeleton",
         "run", "estimate", "api", "demo", "children", "bench", "bench_audit", "bench_cuts",
         "measure", "resolve", "tries", "divergence", "queries", "attacks", "disclosure", "linking",
+        "similarity", "bench_utility", "bench_topdown",
     },
     4: {
         "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_measure", "cli_attack", "cli_bench_audit",
-        "cli_bench_cuts", "options", "console", "__main__", "__init__",
+        "cli_bench_cuts", "cli_bench_local", "options", "console", "__main__", "__init__",
     },
 }  # fmt: skip
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
