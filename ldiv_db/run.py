@@ -13,9 +13,9 @@ from typing import Any
 
 from ldiv_db import catalog
 from ldiv_db.algorithms import ALGORITHMS, Algorithm, Task
-from ldiv_db.algorithms.base import Feasibility, Progress, Report
+from ldiv_db.algorithms.base import Feasibility, Plan, Progress, Report
 from ldiv_db.audit import Audit, refuse_unlisted
-from ldiv_db.catalog import columns_of, qualify
+from ldiv_db.catalog import Column, columns_of, qualify
 from ldiv_db.encode import Encoder
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine, Step, database_version
@@ -27,6 +27,7 @@ from ldiv_db.measure import Wanted, measure_table
 from ldiv_db.policy import Policy, check_columns, parse_policy
 from ldiv_db.published import forms
 from ldiv_db.recode import PUBLISHED, Recoding, plan_recoding, published_rows
+from ldiv_db.recodings import GlobalRecoding, recoding_of
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
 from ldiv_db.requirements import Attribute, Requirement, Threshold
@@ -58,6 +59,7 @@ class Preparation:
     requirements: Mapping[str, Sequence[Requirement]]
     estimate: Estimate
     attributes: Mapping[str, Attribute]
+    columns: Sequence[Column]
     reason: str = ""
 
     @property
@@ -96,6 +98,7 @@ def run(
         similarity = measure_similarity(engine, ready.encoded, plan.assigned, ready.attributes)
         if kl:
             loss = replace(loss, kl=_divergence(ready, recoding, Path(folder), listener, catalog))
+        rules = _global_recoding(ready, recoding, plan)
         run_id = uuid.uuid4().hex
 
         def describe(audits: list[Audit]) -> Result:
@@ -113,10 +116,18 @@ def run(
                 versions=versions(),
                 notes=(*ready.reasons, *plan.notes, *ready.estimate.notes),
                 similarity=similarity,
+                recoding=rules,
             )
 
         draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
         return ready.place.publish(draft, run_id, describe)
+
+
+def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:
+    """What every value is published as, if that does not depend on the rows of its class."""
+    if not ready.algorithm.recodes_globally:
+        return None
+    return recoding_of(ready.task.engine, ready.policy, ready.columns, recoding, plan.search)
 
 
 def _divergence(
@@ -188,11 +199,14 @@ def _prepared(
     with nullcontext() if algorithm.says_why else explained(engine, encoded, requirements):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, place.folder)
-    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate, attributes, reason)
+    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate, attributes, columns, reason)
 
 
 def make_algorithm(policy: Policy) -> Algorithm:
     """The policy's algorithm with its options; raises PolicyError if there is none of that name."""
+    if policy.decomposes:
+        what = f"{policy.algorithm.name} publishes several tables, release by release"
+        raise PolicyError([Problem("algorithm.name", what, "use `ldiv release publish`, or ldiv_db.publish_release")])
     kind = ALGORITHMS.get(policy.algorithm.name)
     if kind is None:
         hint = nearest(policy.algorithm.name, ALGORITHMS)

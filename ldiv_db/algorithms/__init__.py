@@ -1,13 +1,17 @@
 """The algorithms, by the name that a policy calls them."""
 
+from ldiv_db.algorithms.annealing import Annealing
 from ldiv_db.algorithms.auto import Auto
 from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.algorithms.bsgi import Bsgi
 from ldiv_db.algorithms.cuts import Cuts
+from ldiv_db.algorithms.incognito import Incognito
 from ldiv_db.algorithms.mondrian import Mondrian
 from ldiv_db.algorithms.peel import Peel
+from ldiv_db.algorithms.tds import Tds
 from ldiv_db.algorithms.topdown import TopDown
 
-ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in (Auto, Bsgi, Cuts, Mondrian, Peel, TopDown)}
+_KINDS: tuple[type[Algorithm], ...] = (Annealing, Auto, Bsgi, Cuts, Incognito, Mondrian, Peel, Tds, TopDown)
+ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in _KINDS}
 
 __all__ = ["ALGORITHMS", "Algorithm", "Plan", "Task"]

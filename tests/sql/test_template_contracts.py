@@ -15,7 +15,7 @@ from sqlglot import exp
 from tables import fill
 
 import ldiv_db
-from ldiv_db import attacks, migrate, taxonomy, taxonomy_sources
+from ldiv_db import attacks, migrate, recode_sql, releases, taxonomy, taxonomy_sources
 from ldiv_db.algorithms import boundaries, peel, repair
 from ldiv_db.audit import Pair
 from ldiv_db.bench_audit import ARGUMENTS
@@ -42,7 +42,8 @@ from ldiv_db.templates import (
 from ldiv_db.violations import Violations
 
 FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
-FOLDERS |= {"measure", "attack", "labels", "cuts", "local", "mondrian", "peel", "topdown"}
+FOLDERS |= {"measure", "attack", "labels", "cuts", "local", "mondrian", "peel", "topdown", "decomposition", "release"}
+FOLDERS |= {"recode", "incognito", "tds"}
 TEMPLATES = all_templates()
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
@@ -143,6 +144,8 @@ def statements():
             several(con, select, listener)
     with duckdb.connect() as con:
         measure_everything(Engine(con, on_statement=listen))
+    with duckdb.connect() as con:
+        decompose(con, listener)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as con:
         patch.setattr(repair, "ROUNDS", 0)  # classes in conflict are given up, and others made of their rows
         several(con, "bisect", listener)
@@ -230,10 +233,21 @@ def cut_everything(con, listener):
     schemes = [("LM", "vioSA"), ("LM", "allSA"), ("LM", "vioRec"), ("DM", "vioRec"), ("CM", "vioRec"), ("CM", "allRec")]
     for metric, scheme in schemes:
         algorithm = {"name": "cuts", "metric": metric, "scheme": scheme, "class": "label"}
-        target = {"target": f"{metric}_{scheme}", "algorithm": algorithm}
-        ldiv_db.run(con, policy | target, listener=listener)
+        require = policy["require"] if metric == "DM" else policy["require"][::2]
+        target = {"target": f"{metric}_{scheme}", "algorithm": algorithm, "require": require}
+        result = ldiv_db.run(con, policy | target, listener=listener)
+        if metric != "DM" and (metric, scheme) != ("CM", "vioRec"):
+            engine = Engine(con, on_statement=listener.on_statement)
+            run = recode_sql.find_run(engine, result.run_id)
+            engine.rows(
+                recode_sql.TEMPLATE, **recode_sql.recoding_holes(engine, run, policy=parse_policy(policy | target))
+            )
     with pytest.raises(ldiv_db.InfeasibleError):
         ldiv_db.run(con, policy | {"target": "t", "algorithm": {"name": "cuts", "scheme": "none"}}, listener=listener)
+    baselines = [("incognito", {"metric": metric, "class": "label"}) for metric in ("LM", "DM", "CM")]
+    for place, (name, options) in enumerate([*baselines, ("tds", {}), ("tds", {"class": "label"})]):
+        target = {"target": f"baseline_{place}", "require": [{"distinct": 2}], "algorithm": {"name": name, **options}}
+        ldiv_db.run(con, policy | target, listener=listener)
 
 
 def several(con, select, listener):
@@ -248,6 +262,36 @@ def several(con, select, listener):
             "algorithm": {"name": "bsgi", "select": select, "residue": residue},
         }  # fmt: skip
         ldiv_db.run(con, policy, listener=listener)
+
+
+def decompose(con, listener):
+    """Releases over time with noise, a taxonomy, refused groups and rows that join; and what is asked of them."""
+    fill(con, "source", {"id": "INTEGER", "age": "INTEGER", "secret": "VARCHAR", "other": "VARCHAR"},
+         [(i, i % 5, "xxxxyz"[i % 6], "aaab"[i % 4]) for i in range(24)])  # fmt: skip
+    policy = {
+        "source": "source", "target": {"prefix": "plus"}, "key": "id", "quasi_identifiers": ["age"],
+        "sensitive": {"secret": {"l": 2}, "other": {"l": 2, "taxonomy": {"file": "other.yml"}}},
+        "algorithm": {"name": "decomposition_plus", "starvation": 0},
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "other.yml").write_text("{any: {a: {}, b: {}, c: {}}}")
+        ldiv_db.publish_release(con, policy, folder, listener)
+        con.execute("INSERT INTO source VALUES (50, 1, 'u', 'a'), (51, 1, 'v', 'b')")
+        ldiv_db.publish_release(con, policy, folder, listener)
+        algorithm = {"name": "decomposition"}
+        ldiv_db.publish_release(con, policy | {"target": {"prefix": "old"}, "algorithm": algorithm}, folder, listener)
+    plain = policy | {"sensitive": {"secret": {"l": 2}}, "identifiers": ["other"], "algorithm": {"name": "anatomy"}}
+    ldiv_db.publish_release(con, plain | {"target": {"prefix": "anatomy"}}, listener=listener)
+    fill(con, "source", {"id": "INTEGER", "age": "INTEGER", "secret": "VARCHAR", "other": "VARCHAR"},
+         [(i, i, "aabbcde"[i], "ppppqrs"[i]) for i in range(7)])  # fmt: skip
+    last = policy | {"target": {"prefix": "none"}, "algorithm": {"name": "decomposition", "noise": "none"}}
+    last["sensitive"] = {"secret": {"l": 3}, "other": {"l": 3}}
+    ldiv_db.publish_release(con, last, listener=listener)
+    engine = Engine(con, on_statement=listener.on_statement)
+    releases.check_series(engine, "plus")
+    releases.difference(engine, "plus", 1, 2)
+    asked = releases.Tables(["source", "source"], "id", ["age"], [("secret", 1)])
+    releases.check_sequence(engine, asked)
 
 
 def run_all_requirements(con, listener):
