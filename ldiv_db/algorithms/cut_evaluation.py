@@ -5,6 +5,9 @@ of the node's subtree, and the same for the cut with each of its open values spe
 each of them locked. A partition of the node's most specific cut lies in one partition of its cut, and still does so
 when a value is specialised or locked; so everything follows from one table of the former, whose rows are few
 where much is locked.
+
+Other searches over cuts use this module too: `Evaluator(problem)` with `costs` (exact, of any cuts), `probe` (costs and
+bounds), `offer` and `partitions`, and `Best`; costs are whole numbers in `problem.scale`.
 """
 
 from __future__ import annotations

@@ -79,7 +79,10 @@ class Search:
                 batch = []
                 self._progress(self._standing())
         except KeyboardInterrupt:
-            interrupts.check()  # it has been heard: what follows is not to be stopped by it again
+            try:
+                interrupts.settle()
+            except KeyboardInterrupt:  # the database was stopped first, and Python's own exception comes only now
+                interrupts.settle()
         left = [node for node in [*self._stack, *batch] if self._alive(node.bound)]
         return Outcome(self.visited, not left, self._bound(left))
 

@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import signal
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -15,6 +16,7 @@ import pytest
 from tables import fill
 
 import ldiv_db
+from ldiv_db import interrupts
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cut_bounds import Ways, sum_across, sum_within
 from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Evaluator, Node
@@ -313,18 +315,20 @@ def test_ctrl_c_leaves_the_best_cut_so_far(con, tmp_path, monkeypatch, unproved)
     def interrupted(self, nodes, bounds=True):
         calls.append(bounds)
         if bounds:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return probe(self, nodes, bounds)
 
     monkeypatch.setattr(Evaluator, "probe", interrupted)
     case.place(con, tmp_path)
     policy = case.policy(unproved=unproved)
     if unproved == "refuse":
-        with pytest.raises(ldiv_db.InfeasibleError, match=r"costs .*none can cost less than .*gap"):
+        refused = pytest.raises(ldiv_db.InfeasibleError, match=r"costs .*none can cost less than .*gap")
+        with refused, interrupts.heard():
             ldiv_db.run(con, policy, folder=tmp_path)
         assert not con.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'released'").fetchall()
         return
-    search = ldiv_db.run(con, policy, folder=tmp_path).search
+    with interrupts.heard():
+        search = ldiv_db.run(con, policy, folder=tmp_path).search
     assert not search["proved"] and 0 <= search["bound"] <= search["cost"] and 0 < search["gap"] <= 1
 
 
