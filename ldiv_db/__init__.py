@@ -3,6 +3,7 @@
 from ldiv_db.api import attack, check, measure, profile
 from ldiv_db.attacks import Attacks
 from ldiv_db.audit import Audit
+from ldiv_db.decompose import Released, publish_release
 from ldiv_db.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.measure import Measurement
 from ldiv_db.policy import Policy, parse_policy, read_policy
@@ -22,6 +23,7 @@ __all__ = [
     "Policy",
     "PolicyError",
     "Profile",
+    "Released",
     "Result",
     "attack",
     "check",
@@ -29,6 +31,7 @@ __all__ = [
     "parse_policy",
     "plan",
     "profile",
+    "publish_release",
     "read_policy",
     "run",
 ]

@@ -17,8 +17,11 @@ from ldiv_db.errors import AuditError, PolicyError, Problem
 from ldiv_db.requirements import Categories, Classes, DistinctAlpha, Requirement, Verdict, judge
 from ldiv_db.templates import FileRelation, Identifier, Relation
 
-#: What becomes of suppressed rows: they are judged like any others, or left out.
-Suppressed = Literal["judge", "ignore"]
+#: What becomes of suppressed rows: they are judged like any others, or left out, or a NULL in the place of a sensitive
+#: value is no value but counts in the size of its class: a share is that of the rows of whom an attacker must think.
+Suppressed = Literal["judge", "ignore", "unknown"]
+#: The requirements that can be judged where some values are unknown: bounds on the shares of those that are known.
+_OF_SHARES = ("frequency", "threshold")
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,7 @@ def audit_table(
     Requirements share one aggregation of the table; those with `others_known` another, in which the others
     refine the classes. Raises PolicyError if a requirement cannot be judged on this table.
     """
+    _refuse_unknown(subject, requirements)
     known = [requirement for requirement in requirements if requirement.others_known]
     if subject.pair and known:
         what = "others_known: a pair does not tell which other sensitive values a row has"
@@ -131,6 +135,18 @@ def audit_table(
         with counted(engine, replace(subject, known=others), sensitive) as found:
             verdicts |= _judge_all(engine, sensitive, known, found, watch)
     return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))
+
+
+def _refuse_unknown(subject: Subject, requirements: Sequence[Requirement]) -> None:
+    """Raise PolicyError for requirements that say nothing where sensitive values are unknown."""
+    if subject.suppressed == "unknown":
+        problems = [
+            Problem("suppressed", f"unknown values leave open whether {requirement.label} holds")
+            for requirement in requirements
+            if requirement.name not in _OF_SHARES
+        ]
+        if problems:
+            raise PolicyError(problems)
 
 
 def _audit_of(engine: Engine, sensitive: str, found: Counted) -> Audit:
@@ -185,10 +201,12 @@ def counted(engine: Engine, subject: Subject, sensitive: str) -> Iterator[Counte
     unmatched = _unmatched(engine, subject, counts, columns)
     holes: dict[str, Any] = {"counts": counts, "class_columns": columns, "ignore": subject.suppressed == "ignore"}
     listed = engine.materialise("classes", "audit/list_classes", **holes)
-    histogram = engine.materialise("histogram", "audit/number_values", classes=listed, **holes)
+    unknown = subject.suppressed == "unknown"
+    histogram = engine.materialise("histogram", "audit/number_values", classes=listed, unknown=unknown, **holes)
     engine.drop(counts)
     classes = Classes(engine, histogram)
-    _require_all_rows(classes, sums["rows"] - (sums["suppressed_rows"] if holes["ignore"] else 0))
+    beside = sums["suppressed_rows"] if holes["ignore"] else sums["unknown_rows"] if unknown else 0
+    _require_all_rows(classes, sums["rows"] - beside)
     yield Counted(subject, classes, listed, columns, sums["rows"], sums["suppressed_rows"], unmatched)
     classes.drop()
     engine.drop(histogram, listed)

@@ -90,7 +90,7 @@ def make_rows(engine: Engine, policy: Policy, count: int, seed: int) -> Relation
         "bench/vary_rows",
         originals=originals,
         redrawn=[_redrawn(number, name) for number, name in enumerate(policy.quasi_identifiers, 1)],
-        fixed=[Identifier(name) for name in policy.sensitive],
+        fixed=[Identifier(name) for name in (*policy.sensitive, *policy.keep)],
         count=Value(count),
         rows=Value(engine.scalar("input/count_rows", rows=originals)),
         stride=Value(_STRIDE),

@@ -11,10 +11,15 @@ import typer
 from ldiv_db import bench, migrate, report
 from ldiv_db.cli_attack import attack_command
 from ldiv_db.cli_bench_audit import bench_audit_command
+from ldiv_db.cli_bench_cuts import bench_cuts_command
+from ldiv_db.cli_bench_decomposition import bench_decomposition_command
 from ldiv_db.cli_bench_local import bench_topdown_command, bench_utility_command
+from ldiv_db.cli_bench_tp import bench_tp_command
 from ldiv_db.cli_check import check_command
 from ldiv_db.cli_measure import measure_command
 from ldiv_db.cli_profile import profile_command
+from ldiv_db.cli_release import publish_command, release_app
+from ldiv_db.cli_sql import sql_app
 from ldiv_db.cli_taxonomy import taxonomy_app
 from ldiv_db.console import Guarded, Shown, opened, print_json, printer
 from ldiv_db.demo import demonstrate, print_demo
@@ -34,6 +39,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(taxonomy_app, name="taxonomy")
+app.add_typer(release_app, name="release")
+app.add_typer(sql_app, name="sql")
 bench_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Time runs on made-up rows.")
 app.add_typer(bench_app, name="bench")
 
@@ -129,6 +136,9 @@ def run_command(
       ldiv run warehouse.duckdb policy.yml --catalog ours.duckdb
     """
     wanted = read_policy(policy)
+    if wanted.decomposes and catalog is None:
+        publish_command(database, policy, json, threads, memory_limit, temp_dir)
+        return
     limits = settings(threads, memory_limit, temp_dir)
     with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:
         result = run(connection, wanted, policy.parent, listener, catalog_name(catalog), kl)
@@ -211,8 +221,11 @@ def bench_group() -> None:
 
 
 bench_app.command("audit")(bench_audit_command)
+bench_app.command("tp")(bench_tp_command)
+bench_app.command("cuts")(bench_cuts_command)
 bench_app.command("utility")(bench_utility_command)
 bench_app.command("topdown")(bench_topdown_command)
+bench_app.command("decomposition")(bench_decomposition_command)
 
 
 @bench_app.command("bsgi")

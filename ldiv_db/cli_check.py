@@ -51,7 +51,7 @@ def check_command(
         bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")
     ] = False,
     suppressed: Annotated[
-        Literal["judge", "ignore"],
+        Literal["judge", "ignore", "unknown"],
         typer.Option(help="Rows whose QIs are all * or NULL, or whose sensitive value is NULL."),
     ] = "judge",
     sensitive_table: Annotated[

@@ -177,7 +177,7 @@ class Shown:
 
     def __enter__(self) -> Listener:
         self._live.start()
-        return Listener(on_step=self._step, on_progress=self._progress)
+        return Listener(on_step=self._step, on_progress=self._progress, on_search=self._search)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -190,6 +190,10 @@ class Shown:
         if self._live.disable and now - self._printed >= _PAUSE:
             self._printed = now
             self._console.print(f"{step.name}: {step.rows:,} rows{self._level}")
+
+    def _search(self, text: str) -> None:
+        self._level = f" ({text})"
+        self._live.update(self._task, description=text)
 
     def _progress(self, done: int, total: int) -> None:
         self._level = f" ({done:,} of {total:,})"

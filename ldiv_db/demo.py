@@ -72,15 +72,15 @@ def adult_policy(l: int | None = None, select: str | None = None) -> dict[str, A
     return document
 
 
-def load_adult(engine: Engine, policy: Policy) -> Relation:
-    """The policy's source, made in the database: its columns of Adult's training rows without NULL."""
+def load_adult(engine: Engine, policy: Policy, rows: int = TRAINING_ROWS) -> Relation:
+    """The policy's source, made in the database: its columns of Adult's first rows, without NULL."""
     source = Relation.parse(policy.source)
     engine.create(
         source,
         "demo/select_training",
         source=FileRelation("read_parquet", str(_fixtures() / "adult.parquet")),
         columns=[Identifier(name) for _, name in policy.roles()],
-        rows=Value(TRAINING_ROWS),
+        rows=Value(rows),
     )
     return source
 

@@ -61,6 +61,14 @@ class Loss:
         }
 
 
+def _blanked(engine: Engine, encoded: Encoded, recoding: Recoding) -> int:
+    """The sensitive values that are published as NULL though they are not."""
+    if recoding.blanked is None:
+        return 0
+    holes = {"rows": encoded.rows, "assigned": recoding.assigned, "blanked": recoding.blanked}
+    return int(engine.scalar("publish/count_blanked", sensitive=encoded.sensitive[0].code, **holes))
+
+
 def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding) -> Loss:
     """The loss of a planned recoding, by one statement over its classes."""
     sums = engine.record("loss/sum_losses", classes=recoding.classes, spans=recoding.spans, unit=Value(LOSS_UNIT))
@@ -76,7 +84,7 @@ def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding) -> Lo
         classes=sums["classes"],
         rows_published=published,
         rows_suppressed=suppressed,
-        cells_suppressed=0,
+        cells_suppressed=_blanked(engine, encoded, recoding),
         smallest_class=sums["smallest"] or 0,
         largest_class=sums["largest"] or 0,
         lm=lm,

@@ -15,6 +15,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from ldiv_db.catalog import Column
 from ldiv_db.documents import read_document
 from ldiv_db.errors import PolicyError, Problem, nearest, what_is_wrong
+from ldiv_db.policy_decomposition import (
+    DECOMPOSITIONS,
+    decomposition_problems,
+    undecomposed_problems,
+    with_listed_columns,
+)
 from ldiv_db.policy_parts import Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.published import name_clashes
 from ldiv_db.requirements import RequirementSpec
@@ -45,10 +51,11 @@ class Target(Part):
 
     table: str | None = None
     file: str | None = None
+    prefix: str | None = None
     if_exists: Literal["fail", "replace", "append"] = "fail"
 
     def __str__(self) -> str:
-        return ":".join(part for part in (self.file, self.table) if part)
+        return ":".join(part for part in (self.file, self.table or self.prefix) if part)
 
     @property
     def format(self) -> str | None:
@@ -56,6 +63,8 @@ class Target(Part):
         return TARGET_FILES.get(Path(self.file or "").suffix.lower())
 
     def problems(self) -> list[Problem]:
+        if self.prefix is not None:
+            return []
         if self.file is None:
             return [] if self.table else [Problem("target", "takes `table:`, `file:` or both")]
         found = []
@@ -113,17 +122,23 @@ class Policy(Part):
     target: Annotated[Target, BeforeValidator(_target)]
     quasi_identifiers: dict[str, QuasiIdentifier] = Field(min_length=1)
     sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(min_length=1)
-    require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]] = Field(min_length=1)
+    require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]] = Field(default_factory=list)
     identifiers: list[str] = Field(default_factory=list)
     keep: list[str] = Field(default_factory=list)
     individual: str | None = None
+    key: str | None = None
     algorithm: Annotated[Algorithm, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = Algorithm()
     recode: Literal["tree", "set"] = "tree"
     nulls: Literal["value", "suppress", "reject"] = "value"
     nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"
-    suppressed: Literal["judge", "ignore"] = "judge"
+    suppressed: Literal["judge", "ignore", "unknown"] = "judge"
     output: Output = Output()
     seed: int = Field(default=0, ge=0)
+
+    @property
+    def decomposes(self) -> bool:
+        """Whether quasi-identifiers are published as they are, and sensitive values in tables of their own."""
+        return self.algorithm.name in DECOMPOSITIONS
 
     @property
     def publishes_class_id(self) -> bool:
@@ -141,8 +156,9 @@ class Policy(Part):
         keys: list[tuple[str, str]] = [("identifiers", name) for name in self.identifiers]
         keys += [("quasi_identifiers", name) for name in self.quasi_identifiers]
         keys += [("sensitive", name) for name in self.sensitive]
-        if self.individual and self.individual.lower() not in map(str.lower, self.identifiers):
-            keys.append(("individual", self.individual))
+        for role, column in (("individual", self.individual), ("key", self.key)):
+            if column and column.lower() not in map(str.lower, self.identifiers):
+                keys.append((role, column))
         return keys + [("keep", name) for name in self.keep]
 
 
@@ -158,10 +174,16 @@ def parse_policy(document: Any) -> Policy:
     if not isinstance(document, Mapping):
         raise PolicyError([Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
     try:
-        policy = Policy.model_validate(dict(document))
+        policy = Policy.model_validate(with_listed_columns(document))
     except ValidationError as error:
         raise PolicyError([_problem(item) for item in error.errors()]) from None
-    problems = [p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")]
+    if policy.decomposes:
+        problems = decomposition_problems(policy)
+    else:
+        problems = [
+            p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")
+        ]
+        problems += undecomposed_problems(policy)
     problems += [p for name, attribute in policy.sensitive.items() for p in attribute.problems(f"sensitive.{name}")]
     problems += _require_problems(policy)
     problems += _twice(policy) + policy.target.problems()
@@ -247,10 +269,10 @@ def check_columns(policy: Policy, columns: list[Column]) -> None:
     for key, name in policy.roles():
         if key in ("quasi_identifiers", "sensitive") and name.lower() in known:
             problems += _equal_problems(f"{key}.{name}", known[name.lower()])
-    for name, qi in policy.quasi_identifiers.items():
+    for name, qi in policy.quasi_identifiers.items() if not policy.decomposes else ():
         if found := known.get(name.lower()):
             problems += _type_problems(f"quasi_identifiers.{name}", qi, found)
-    problems += name_clashes(policy)
+    problems += [] if policy.decomposes else name_clashes(policy)
     if problems:
         raise PolicyError(problems)
 

@@ -55,6 +55,7 @@ class Sensitive(Part):
 
     categories: list[Any] | None = None
     weights: Any = None
+    l: int | None = Field(default=None, ge=1)  # noqa: E741 - the field's name for it
     taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
 
     def problems(self, key: str) -> list[Problem]:

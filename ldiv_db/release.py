@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ldiv_db import catalog, migrate
-from ldiv_db.audit import Audit, Subject, audit_table, require_good
+from ldiv_db.audit import Audit, Subject, Suppressed, audit_table, require_good
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError
@@ -18,6 +18,7 @@ from ldiv_db.individuals import audit_individuals
 from ldiv_db.policy import Policy
 from ldiv_db.published import class_id_columns, identifying_columns, release_columns
 from ldiv_db.recode import Recoding, published_rows
+from ldiv_db.recodings import forget_recoding, record_recoding
 from ldiv_db.report import Result
 from ldiv_db.requirements import Requirement, plain
 from ldiv_db.templates import FileRelation, Identifier, Relation
@@ -76,7 +77,8 @@ class Draft:
         `rows_before` counts the rows that stood there already.
         """
         labels, ids = identifying_columns(self.policy), class_id_columns(self.policy)
-        subject = Subject(published, labels, ids, suppressed=self.policy.suppressed)
+        suppressed: Suppressed = self.policy.suppressed if self.recoding.blanked is None else "unknown"
+        subject = Subject(published, labels, ids, suppressed=suppressed)
         names = list(self.requirements)
         audits = [
             audit_table(self.engine, subject, name, wanted, [other for other in names if other != name])
@@ -127,6 +129,8 @@ def record_run(engine: Engine, result: Result, status: str) -> None:
         for verdict in audit.verdicts
     ]
     engine.append(catalog.catalog_table(engine, "run_requirement"), _REQUIREMENT_COLUMNS, rows)
+    if result.recoding is not None:
+        record_recoding(engine, result.run_id, result.recoding)
 
 
 def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
@@ -136,5 +140,6 @@ def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
         engine.update(catalog.catalog_table(engine, "run"), Identifier("status"), PUBLISHED, key, run_id)
         return
     with engine.transaction():
+        forget_recoding(engine, run_id)
         engine.delete(catalog.catalog_table(engine, "run_requirement"), key, run_id)
         engine.delete(catalog.catalog_table(engine, "run"), key, run_id)

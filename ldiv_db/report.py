@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ldiv_db.audit import Audit
 from ldiv_db.loss import Loss
+from ldiv_db.recodings import GlobalRecoding
 from ldiv_db.similarity import Similarity
 
 
@@ -31,6 +32,7 @@ class Result:
     versions: dict[str, str]
     notes: Sequence[str] = field(default_factory=tuple)
     similarity: Sequence[Similarity] = ()
+    recoding: GlobalRecoding | None = None
 
     @property
     def requirements(self) -> list[dict[str, Any]]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from ldiv_db import catalog
-from ldiv_db.algorithms import ALGORITHMS, Algorithm, Task
-from ldiv_db.algorithms.base import Feasibility, Progress
+from ldiv_db.algorithms import ALGORITHMS, Algorithm, Plan, Task
+from ldiv_db.algorithms.base import Feasibility, Progress, Report
 from ldiv_db.audit import Audit, refuse_unlisted
-from ldiv_db.catalog import columns_of, qualify
+from ldiv_db.catalog import Column, columns_of, qualify
 from ldiv_db.encode import Encoder
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine, Step, database_version
@@ -27,9 +27,10 @@ from ldiv_db.measure import Wanted, measure_table
 from ldiv_db.policy import Policy, check_columns, parse_policy
 from ldiv_db.published import forms
 from ldiv_db.recode import PUBLISHED, Recoding, plan_recoding, published_rows
+from ldiv_db.recodings import GlobalRecoding, recoding_of
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
-from ldiv_db.requirements import Attribute, Requirement
+from ldiv_db.requirements import Attribute, Requirement, Threshold
 from ldiv_db.sensitive import read_attributes, resolve_all
 from ldiv_db.similarity import measure_similarity
 from ldiv_db.targets import Place, place_of
@@ -43,6 +44,7 @@ class Listener:
     on_step: Callable[[Step], None] | None = None
     on_statement: Callable[[Statement], None] | None = None
     on_progress: Progress = lambda done, total: None
+    on_search: Report = lambda text: None
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Preparation:
     requirements: Mapping[str, Sequence[Requirement]]
     estimate: Estimate
     attributes: Mapping[str, Attribute]
+    columns: Sequence[Column]
     reason: str = ""
 
     @property
@@ -89,12 +92,20 @@ def run(
     start = time.perf_counter()
     with _engine(connection, listener, catalog) as engine, _prepared(engine, policy, folder, listener) as ready:
         ready.estimate.require_room()
-        plan = ready.algorithm.run(ready.task)
-        recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy))
+
+        def divergence(plan: Plan) -> float | None:
+            recoding = _recode(ready, plan)
+            found = _divergence(ready, recoding, Path(folder), listener, catalog)
+            engine.drop(*(span.relation for span in recoding.spans))
+            return found
+
+        plan = ready.algorithm.run(replace(ready.task, divergence=divergence))
+        recoding = _recode(ready, plan)
         loss = measure_recoding(engine, ready.encoded, recoding)
         similarity = measure_similarity(engine, ready.encoded, plan.assigned, ready.attributes)
         if kl:
             loss = replace(loss, kl=_divergence(ready, recoding, Path(folder), listener, catalog))
+        rules = _global_recoding(ready, recoding, plan)
         run_id = uuid.uuid4().hex
 
         def describe(audits: list[Audit]) -> Result:
@@ -112,10 +123,31 @@ def run(
                 versions=versions(),
                 notes=(*ready.reasons, *plan.notes, *ready.estimate.notes),
                 similarity=similarity,
+                recoding=rules,
             )
 
         draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
         return ready.place.publish(draft, run_id, describe)
+
+
+def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:
+    """What every value is published as, if that does not depend on the rows of its class."""
+    if not ready.algorithm.recodes_globally:
+        return None
+    return recoding_of(ready.task.engine, ready.policy, ready.columns, recoding, plan.search)
+
+
+def _recode(ready: Preparation, plan: Plan) -> Recoding:
+    """How the plan's classes are published."""
+    return plan_recoding(
+        ready.task.engine,
+        ready.encoded,
+        plan.assigned,
+        forms(ready.policy),
+        plan.classes,
+        plan.blanked,
+        plan.stars,
+    )
 
 
 def _divergence(
@@ -164,6 +196,7 @@ def _prepared(
     """The policy checked against the source, and the source encoded; raises before any work if it cannot be met."""
     policy = parse_policy(policy)
     algorithm = make_algorithm(policy)
+    _refuse_sets(policy, algorithm)
     source = resolve_source(engine, policy.source, Path(folder))
     columns = columns_of(engine, source)
     check_columns(policy, columns)
@@ -174,24 +207,38 @@ def _prepared(
     hardest = min((key.distribution for key in encoded.keys), key=lambda found: found.largest_l)
     requirements = resolve_all(policy.require, attributes, dict.fromkeys(attributes, hardest))
     for axis in encoded.sensitive:
+        requirements[axis.column.name] = [
+            found.spread(engine, axis.dictionary) if isinstance(found, Threshold) else found
+            for found in requirements[axis.column.name]
+        ]
         refuse_unlisted(engine, axis.column.name, requirements[axis.column.name], axis.dictionary)
-    progress = listener.on_progress if listener else Listener().on_progress
-    every = [r for wanted in requirements.values() for r in wanted]
-    task = Task(engine, encoded, every, policy.seed, progress, requirements)
+    hear = listener or Listener()
+    every = [requirement for own in requirements.values() for requirement in own]
+    task = Task(engine, encoded, every, policy.seed, hear.on_progress, hear.on_search, requirements)
     algorithm, reason = algorithm.chosen(task)
-    with explained(engine, encoded, requirements):
+    with nullcontext() if algorithm.says_why else explained(engine, encoded, requirements):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, place.folder)
-    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate, attributes, reason)
+    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate, attributes, columns, reason)
 
 
 def make_algorithm(policy: Policy) -> Algorithm:
     """The policy's algorithm with its options; raises PolicyError if there is none of that name."""
+    if policy.decomposes:
+        what = f"{policy.algorithm.name} publishes several tables, release by release"
+        raise PolicyError([Problem("algorithm.name", what, "use `ldiv release publish`, or ldiv_db.publish_release")])
     kind = ALGORITHMS.get(policy.algorithm.name)
     if kind is None:
         hint = nearest(policy.algorithm.name, ALGORITHMS)
         raise PolicyError([Problem("algorithm.name", f"no algorithm {policy.algorithm.name!r}", hint)])
     return kind(policy.algorithm.options)
+
+
+def _refuse_sets(policy: Policy, algorithm: Algorithm) -> None:
+    """Raise PolicyError for `recode: set` where the algorithm says itself what is published."""
+    if algorithm.excludes_sets and "set" in forms(policy).values():
+        what = f"{algorithm.name} publishes {algorithm.excludes_sets}, not sets"
+        raise PolicyError([Problem("recode", what, "set recode: tree")])
 
 
 def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source") -> Relation | FileRelation:

@@ -17,6 +17,8 @@ from ldiv_db.templates import Relation
 
 #: Called with (done, total) units of work while an algorithm runs.
 Progress = Callable[[int, int], None]
+#: Called with a line on how a search stands.
+Report = Callable[[str], None]
 
 
 class Options(BaseModel):
@@ -34,7 +36,10 @@ class Task:
     requirements: Sequence[Requirement]
     seed: int = 0
     progress: Progress = lambda done, total: None
+    report: Report = lambda text: None
     wanted: Mapping[str, Sequence[Requirement]] = field(default_factory=dict)
+    #: The KL divergence of what a plan would publish, None for infinite; for those who compare plans.
+    divergence: Callable[[Plan], float | None] = lambda plan: None
 
 
 @dataclass(frozen=True)
@@ -42,13 +47,19 @@ class Plan:
     """Rows assigned to classes: `assigned` is (row_id, class_id), each row at most once; the rest is suppressed.
 
     `l` is the class size that was aimed at, `notes` is what the user should hear, `search` what the
-    algorithm has to say of its own work.
+    algorithm has to say of its own work. Where classes are published as more than the values that occur in them, as
+    under a global recoding, `classes` is (class_id, rows, smallest and largest code by quasi-identifier); otherwise
+    they are bounded by their rows. `blanked` is (class_id, code): values of the first sensitive attribute that are
+    published as NULL. With `stars` bounds that are the whole domain are published as a star.
     """
 
     assigned: Relation
     l: int  # noqa: E741 - the field's name for it
     notes: tuple[str, ...] = ()
     search: dict[str, Any] = field(default_factory=dict)
+    classes: Relation | None = None
+    blanked: Relation | None = None
+    stars: bool = False
 
 
 class Algorithm(ABC):
@@ -56,6 +67,10 @@ class Algorithm(ABC):
 
     name: ClassVar[str]
     options_type: ClassVar[type[Options]]
+    #: Whether it says itself what every value is published as, so that `recode: set` has no meaning.
+    recodes_globally: ClassVar[bool] = False
+    #: Whether its errors say themselves which requirements cannot be met, and what is nearest.
+    says_why: ClassVar[bool] = False
 
     def __init__(self, options: dict[str, Any]):
         """Raises PolicyError for options that the algorithm does not have or take."""
@@ -75,6 +90,11 @@ class Algorithm(ABC):
     def chosen(self, task: Task) -> tuple[Algorithm, str]:
         """The algorithm that does the work, this one by default, and why, if there is anything to say."""
         return self, ""
+
+    @property
+    def excludes_sets(self) -> str:
+        """What the algorithm publishes that is at odds with `recode: set`; empty if nothing is."""
+        return "the labels of its cut" if self.recodes_globally else ""
 
     @abstractmethod
     def check(self, task: Task) -> Feasibility:

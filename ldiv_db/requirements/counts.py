@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
@@ -215,7 +215,9 @@ class AlphaK(Requirement):
 class Threshold(Requirement):
     """Per-value thresholds: `conf(s|G) <= theta_s` for every sensitive value s (l+-diversity).
 
-    `thetas` maps values, as text, to their threshold; `default` is for the rest.
+    `thetas` maps values, as text, to their threshold; `default` is for the rest. With `base` instead, values that are
+    more frequent than the average value have `base * fr / fr_avg`, the others `base` (Liu & Wang, VIII-A); `spread`
+    works them out.
     """
 
     name = "threshold"
@@ -224,14 +226,31 @@ class Threshold(Requirement):
     relations = ("histogram",)
     default: Decimal
     thetas: tuple[tuple[str, Decimal], ...] = ()
+    from_base: bool = False
+    #: The values that the policy itself names.
+    named: tuple[str, ...] = ()
 
     @classmethod
     def build(cls, values: Mapping[str, Any], attribute: Attribute, others_known: bool) -> Requirement:
         if not values:
             raise ValueError("names no threshold")
         thetas = {str(value): share(theta) for value, theta in values.items()}
-        default = thetas.pop("default", Decimal(1))
-        return cls(default, tuple(sorted(thetas.items())), others_known=others_known)
+        if {"base", "default"} <= set(thetas):
+            raise ValueError("takes base or default, not both")
+        base = thetas.pop("base", None)
+        default = base or thetas.pop("default", Decimal(1))
+        own = tuple(sorted(thetas.items()))
+        return cls(default, own, from_base=base is not None, named=tuple(sorted(thetas)), others_known=others_known)
+
+    def spread(self, engine: Engine, dictionary: Relation) -> Threshold:
+        """With the thresholds that follow from a base, rounded down to nine digits; itself if there is no base."""
+        if not self.from_base:
+            return self
+        frequent = engine.rows(
+            "requirements/spread_thresholds", dictionary=dictionary, base=Value(units(self.default)), one=Value(UNIT)
+        )
+        found = {value: Decimal(theta) / UNIT for value, theta in frequent} | dict(self.thetas)
+        return replace(self, thetas=tuple(sorted(found.items())), from_base=False)
 
     @property
     def parameters(self) -> dict[str, Any]:

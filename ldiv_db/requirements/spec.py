@@ -60,7 +60,9 @@ class RequirementSpec:
     @property
     def is_auto(self) -> bool:
         """Whether a parameter waits for the distribution of the source."""
-        return self.name != Threshold.name and AUTO in [str(v) for k, v in self._written().items() if k in _AUTOMATIC]
+        if self.name == Threshold.name:
+            return isinstance(self.argument, Mapping) and "base" in self.argument
+        return AUTO in [str(v) for k, v in self._written().items() if k in _AUTOMATIC]
 
     def concerns(self, attribute: str) -> bool:
         """Whether it is for the sensitive attribute."""

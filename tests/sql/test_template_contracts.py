@@ -11,12 +11,13 @@ import jinja2.meta
 import pytest
 import sqlglot
 import tables
+from oracle_tp import hard_groups
 from sqlglot import exp
 from tables import fill
 
 import ldiv_db
-from ldiv_db import attacks, migrate, taxonomy, taxonomy_sources
-from ldiv_db.algorithms import boundaries, peel, repair
+from ldiv_db import attacks, migrate, recode_sql, releases, taxonomy, taxonomy_sources
+from ldiv_db.algorithms import boundaries, matching, peel, repair
 from ldiv_db.audit import Pair
 from ldiv_db.bench_audit import ARGUMENTS
 from ldiv_db.check import Question, check
@@ -42,7 +43,8 @@ from ldiv_db.templates import (
 from ldiv_db.violations import Violations
 
 FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
-FOLDERS |= {"measure", "attack", "labels", "local", "mondrian", "peel", "topdown"}
+FOLDERS |= {"measure", "attack", "labels", "cuts", "local", "mondrian", "peel", "topdown", "decomposition", "release"}
+FOLDERS |= {"recode", "incognito", "tds", "tp"}
 TEMPLATES = all_templates()
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
@@ -135,12 +137,18 @@ def statements():
     with duckdb.connect() as con:
         refine(con, listener)
     with duckdb.connect() as con:
+        suppress(con, listener)
+    with duckdb.connect() as con:
+        cut_everything(con, listener)
+    with duckdb.connect() as con:
         recode_locally(con, listener)
     for select in ("bisect", "greedy"):
         with duckdb.connect() as con:
             several(con, select, listener)
     with duckdb.connect() as con:
         measure_everything(Engine(con, on_statement=listen))
+    with duckdb.connect() as con:
+        decompose(con, listener)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as con:
         patch.setattr(repair, "ROUNDS", 0)  # classes in conflict are given up, and others made of their rows
         several(con, "bisect", listener)
@@ -216,6 +224,68 @@ def refine(con, listener):
     ldiv_db.run(con, policy | {"require": [{"distinct": 3}], "algorithm": algorithm}, listener=listener)
 
 
+def cut_everything(con, listener):
+    """Cuts by every metric and scheme, and one that is not allowed."""
+    rows = [("ab"[i % 2], "xxxyyz"[i % 6], "no"[i // 4 % 2]) for i in range(14)]
+    fill(con, "source", {"zip": "VARCHAR", "secret": "VARCHAR", "label": "VARCHAR"}, rows)
+    policy = {
+        "source": "source", "sensitive": ["secret"], "keep": ["label"],
+        "quasi_identifiers": {"zip": {"taxonomy": {"prefix": [1]}}},
+        "require": [{"threshold": {"default": 0.5, "x": 0.3}}, {"threshold": {"base": 0.6}}, {"frequency": 1.5}],
+    }  # fmt: skip
+    schemes = [("LM", "vioSA"), ("LM", "allSA"), ("LM", "vioRec"), ("DM", "vioRec"), ("CM", "vioRec"), ("CM", "allRec")]
+    for metric, scheme in schemes:
+        algorithm = {"name": "cuts", "metric": metric, "scheme": scheme, "class": "label"}
+        require = policy["require"] if metric == "DM" else policy["require"][::2]
+        target = {"target": f"{metric}_{scheme}", "algorithm": algorithm, "require": require}
+        result = ldiv_db.run(con, policy | target, listener=listener)
+        if metric != "DM" and (metric, scheme) != ("CM", "vioRec"):
+            engine = Engine(con, on_statement=listener.on_statement)
+            run = recode_sql.find_run(engine, result.run_id)
+            engine.rows(
+                recode_sql.TEMPLATE, **recode_sql.recoding_holes(engine, run, policy=parse_policy(policy | target))
+            )
+    with pytest.raises(ldiv_db.InfeasibleError):
+        ldiv_db.run(con, policy | {"target": "t", "algorithm": {"name": "cuts", "scheme": "none"}}, listener=listener)
+    baselines = [("incognito", {"metric": metric, "class": "label"}) for metric in ("LM", "DM", "CM")]
+    for place, (name, options) in enumerate([*baselines, ("tds", {}), ("tds", {"class": "label"})]):
+        target = {"target": f"baseline_{place}", "require": [{"distinct": 2}], "algorithm": {"name": name, **options}}
+        ldiv_db.run(con, policy | target, listener=listener)
+
+
+def suppress(con, listener):
+    """Runs of TP's family: one that needs phase three, ones whose thin, fat and almost thin groups give up rows."""
+    hard = hard_groups(2, 3, 3, 3)
+    thin = [[3, 0, 0, 0], [0, 1, 1, 1], [0, 1, 1, 1], [0, 1, 1, 1]]
+    fat = [[3, 0, 0, 0, 0], [0, 3, 3, 3, 3]]
+    stiff = [[30, 0, 0, 0, 0], [0, 30, 30, 30, 1]]
+    keys = {"age": {"numeric": True}, "other": {"numeric": True}}
+    for number, groups in enumerate((hard, thin, fat, stiff)):
+        rows = [
+            (30 + 3 * g, g % 2, f"v{v}")
+            for g, group in enumerate(groups)
+            for v, n in enumerate(group)
+            for _ in range(n)
+        ]
+        fill(con, "source", {"age": "INTEGER", "other": "INTEGER", "secret": "VARCHAR"}, rows)
+        for name in ("tp", "tp_plus", "hilbert"):
+            policy = {"source": "source", "target": f"{name}_{number}", "sensitive": ["secret"],
+                      "quasi_identifiers": keys, "require": [{"frequency": 3}], "algorithm": name,
+                      "output": {"bounds": number == 1}}  # fmt: skip
+            ldiv_db.run(con, policy, listener=listener)
+    coarse = {"name": "tp", "coarsen": {"other": 1}}
+    keys = {"age": {"numeric": True}, "other": {"taxonomy": {"ranges": [1, 2]}}}
+    policy |= {"target": "coarse", "quasi_identifiers": keys, "algorithm": coarse}
+    ldiv_db.run(con, policy, listener=listener)
+    rows = [(30 + g, g, f"v{g}") for g in (0, 0, 1, 1)]
+    fill(con, "source", {"age": "INTEGER", "other": "INTEGER", "secret": "VARCHAR"}, rows)
+    policy |= {"target": "matched", "require": [{"frequency": 2}], "algorithm": "matching"}
+    with pytest.MonkeyPatch.context() as patch:  # the statements are the same whoever finds the matching
+        patch.setattr(matching, "_networkx", lambda: None)
+        patch.setattr(matching, "match", lambda surplus: [(surplus[0].group_no, surplus[1].group_no, 2)])
+        ldiv_db.run(con, policy, listener=listener)
+
+
 def several(con, select, listener):
     """A run with two sensitive attributes and individuals, values that are too frequent, and conflicts to repair."""
     rows = [(i % 31, "uvwxyz"[i % 6], "aaabcdefg"[i // 10 % 9], i // 4 % 50 or None) for i in range(240)]
@@ -228,6 +298,36 @@ def several(con, select, listener):
             "algorithm": {"name": "bsgi", "select": select, "residue": residue},
         }  # fmt: skip
         ldiv_db.run(con, policy, listener=listener)
+
+
+def decompose(con, listener):
+    """Releases over time with noise, a taxonomy, refused groups and rows that join; and what is asked of them."""
+    fill(con, "source", {"id": "INTEGER", "age": "INTEGER", "secret": "VARCHAR", "other": "VARCHAR"},
+         [(i, i % 5, "xxxxyz"[i % 6], "aaab"[i % 4]) for i in range(24)])  # fmt: skip
+    policy = {
+        "source": "source", "target": {"prefix": "plus"}, "key": "id", "quasi_identifiers": ["age"],
+        "sensitive": {"secret": {"l": 2}, "other": {"l": 2, "taxonomy": {"file": "other.yml"}}},
+        "algorithm": {"name": "decomposition_plus", "starvation": 0},
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "other.yml").write_text("{any: {a: {}, b: {}, c: {}}}")
+        ldiv_db.publish_release(con, policy, folder, listener)
+        con.execute("INSERT INTO source VALUES (50, 1, 'u', 'a'), (51, 1, 'v', 'b')")
+        ldiv_db.publish_release(con, policy, folder, listener)
+        algorithm = {"name": "decomposition"}
+        ldiv_db.publish_release(con, policy | {"target": {"prefix": "old"}, "algorithm": algorithm}, folder, listener)
+    plain = policy | {"sensitive": {"secret": {"l": 2}}, "identifiers": ["other"], "algorithm": {"name": "anatomy"}}
+    ldiv_db.publish_release(con, plain | {"target": {"prefix": "anatomy"}}, listener=listener)
+    fill(con, "source", {"id": "INTEGER", "age": "INTEGER", "secret": "VARCHAR", "other": "VARCHAR"},
+         [(i, i, "aabbcde"[i], "ppppqrs"[i]) for i in range(7)])  # fmt: skip
+    last = policy | {"target": {"prefix": "none"}, "algorithm": {"name": "decomposition", "noise": "none"}}
+    last["sensitive"] = {"secret": {"l": 3}, "other": {"l": 3}}
+    ldiv_db.publish_release(con, last, listener=listener)
+    engine = Engine(con, on_statement=listener.on_statement)
+    releases.check_series(engine, "plus")
+    releases.difference(engine, "plus", 1, 2)
+    asked = releases.Tables(["source", "source"], "id", ["age"], [("secret", 1)])
+    releases.check_sequence(engine, asked)
 
 
 def run_all_requirements(con, listener):

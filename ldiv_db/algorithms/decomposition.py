@@ -1,0 +1,230 @@
+"""Decomposition+: groups of rows with different primary values, several sensitive attributes protected at once.
+
+A group takes one row from each of l buckets of primary values (largest-l), so there are as many groups as possible
+(Ye et al. 2009, Theorem 2): `max{k : sum_i min(n_i, k) >= k l}`. All groups are made at once: a bucket's quota of rows,
+the longest waiting first, takes that many consecutive groups in a circle, and no quota exceeds the number of groups.
+Rows of equal primary value are then exchanged between groups as long as that lowers the diversity penalty (Das &
+Bhattacharyya 2012): how many rows have a value of another attribute that stands in more than 1/l_i of their group's.
+What is left of the penalty is noise (`noise`); a group for which there is none is refused, its rows are kept back.
+
+Guarantee: of no attribute does a value stand in more than 1/l_i of a group's rows, so each has l_i values at least.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pydantic import Field
+
+from ldiv_db.algorithms.base import Options, Progress
+from ldiv_db.algorithms.feasibility import most_classes
+from ldiv_db.encoded import SensitiveAxis
+from ldiv_db.engine import Engine
+from ldiv_db.templates import Identifier, Relation, Value
+
+#: Rounds of exchanges (the first with near rows), partners that a row looks at in each, exchanges ranked for a group.
+ROUNDS, NEAR_ROUNDS, PARTNERS, RANKED = 24, 2, 8, 2
+#: The end comes after so many rounds in a row with fewer exchanges than one in LEAST_SHARE groups with a penalty.
+IDLE, LEAST_SHARE = 3, 100
+#: How far partners may be, and the modulus of what stands for chance.
+_FAR = PRIME = 2_147_483_579
+
+
+class DecompositionOptions(Options):
+    """The primary attribute, how many releases a row waits at most, and where noise comes from."""
+
+    primary: str | None = None
+    starvation: int = Field(default=3, ge=0)
+    noise: Literal["nearest", "random", "none"] = "nearest"
+
+
+@dataclass(frozen=True)
+class Secret(SensitiveAxis):
+    """A sensitive attribute with its l; `nodes` (node, low, high, height) is its taxonomy's, if it has one.
+
+    `dictionary` is (value, rows, code, leaf), codes in the order of values. `counts` and `links` are there while
+    groups are made: (group_no, code, n, most, size) and (primary_code, code).
+    """
+
+    number: Value
+    l: int  # noqa: E741 - the field's name for it
+    nodes: Relation | None = None
+    height: int = 1
+    counts: Relation | None = None
+    links: Relation | None = None
+    noise: Relation | None = None
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def l_value(self) -> Value:
+        return Value(self.l)
+
+    def _alias(self, role: str) -> Identifier:
+        return Identifier(f"{self.code.name}_{role}")
+
+    @property
+    def here(self) -> Identifier:
+        """The counts of a row's own value in its own group; `there` of another's value in it, and so on."""
+        return self._alias("here")
+
+    @property
+    def there(self) -> Identifier:
+        return self._alias("there")
+
+    @property
+    def away(self) -> Identifier:
+        return self._alias("away")
+
+    @property
+    def back(self) -> Identifier:
+        return self._alias("back")
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Rows to be grouped: `rows` is (row_id, the codes, group_id, waited), of which those without a group_id."""
+
+    engine: Engine
+    rows: Relation
+    primary: Secret
+    others: tuple[Secret, ...]
+    options: DecompositionOptions
+    seed: int = 0
+    progress: Progress = lambda done, total: None
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        return (self.primary, *self.others)
+
+
+def largest_l_quotas(
+    counts: Sequence[int],
+    l: int,  # noqa: E741
+    waits: Sequence[int] | None = None,
+) -> tuple[int, list[int]]:
+    """The most groups of l rows with different values, and how many rows of each value they take; `counts` fall.
+
+    What is beyond l rows a group is taken off values that are in no more rows than there are groups, one row each:
+    there are more of these values than such rows (Theorem 2). Those go first of which a row has waited least (`waits`).
+    """
+    groups = most_classes(counts, l)
+    quotas = [min(count, groups) for count in counts]
+    surplus = sum(quotas) - groups * l
+    whole = [place for place, count in enumerate(counts) if count <= groups]
+    for place in sorted(whole, key=lambda place: waits[place] if waits else 0)[:surplus]:
+        quotas[place] -= 1
+    return groups, quotas
+
+
+def seat_rows(task: Grouping) -> tuple[Relation, int, list[tuple[int, int]]]:
+    """The members (row_id, group_no, codes, ...), the number of groups, and of each primary code the rows left over."""
+    engine, primary = task.engine, task.primary
+    buckets = engine.rows("decomposition/count_codes", rows=task.rows, primary=primary)
+    counts, waits = [rows for _, rows, _ in buckets], [waited for *_, waited in buckets]
+    groups, quotas = largest_l_quotas(counts, primary.l, waits)
+    start, seats = 0, []
+    for (code, *_), quota in zip(buckets, quotas, strict=True):
+        seats.append((code, quota, start, max(0, start + quota - groups)))
+        start = (start + quota) % groups if groups else 0
+    columns = {"code": "INTEGER", "quota": "BIGINT", "start": "BIGINT", "wrapped": "BIGINT"}
+    loaded = engine.load("quotas", columns, seats)
+    members = engine.materialise(
+        "members",
+        "decomposition/seat_rows",
+        rows=task.rows,
+        quotas=loaded,
+        primary=primary,
+        secrets=task.secrets,
+        seed=Value(task.seed),
+    )
+    engine.drop(loaded)
+    residual = [(code, rows - quota) for (code, rows, _), quota in zip(buckets, quotas, strict=True)]
+    return members, groups, residual
+
+
+def with_counts(task: Grouping, members: Relation) -> Grouping:
+    """The task whose attributes have the counts of these members."""
+    others = tuple(
+        replace(
+            attribute,
+            counts=task.engine.materialise(
+                f"counts_{attribute.code.name}", "decomposition/count_values", members=members, attribute=attribute
+            ),
+        )
+        for attribute in task.others
+    )
+    return replace(task, others=others)
+
+
+def drop_counts(task: Grouping) -> None:
+    """Drop what `with_counts` made."""
+    task.engine.drop(*(attribute.counts for attribute in task.others if attribute.counts))
+
+
+def exchange(task: Grouping, members: Relation) -> tuple[Relation, list[int]]:
+    """The members with rows of equal primary value exchanged, and how many exchanges there were in each round."""
+    draw = random.Random(task.seed)  # noqa: S311 - a choice of partners, no secret
+    rounds: list[int] = []
+    idle = 0
+    while task.others and len(rounds) < ROUNDS and idle < IDLE:
+        task.progress(len(rounds), ROUNDS)
+        members, crowded, done = _exchange_once(task, members, len(rounds), _jumps(len(rounds), draw))
+        if not crowded:
+            break
+        rounds.append(done)
+        idle = idle + 1 if done * LEAST_SHARE < crowded else 0
+    return members, rounds
+
+
+def _exchange_once(task: Grouping, members: Relation, turn: int, jumps: Sequence[int]) -> tuple[Relation, int, int]:
+    """The members after one round, the groups with a penalty before it, and the exchanges."""
+    engine, counted = task.engine, with_counts(task, members)
+    holes = {"members": members, "attributes": counted.others, "turn": Value(turn)}
+    crowded = engine.materialise("crowded", "decomposition/list_crowded", **holes)
+    rows = engine.scalar("input/count_rows", rows=crowded)
+    settled = _settled(counted, members, crowded, jumps) if rows else None
+    done = engine.scalar("input/count_rows", rows=settled) if settled else 0
+    if settled and done:
+        moved = engine.materialise(
+            "members", "decomposition/exchange_rows", members=members, settled=settled, secrets=task.secrets
+        )
+        engine.drop(members)
+        members = moved
+    engine.drop(crowded, *([settled] if settled else []))
+    drop_counts(counted)
+    return members, rows, done
+
+
+def _settled(task: Grouping, members: Relation, crowded: Relation, jumps: Sequence[int]) -> Relation:
+    """The exchanges of one round, those of groups that have no better one."""
+    engine = task.engine
+    loaded = engine.load("jumps", {"jump": "BIGINT"}, [(jump,) for jump in jumps])
+    ranked = engine.materialise(
+        "ranked",
+        "decomposition/rank_exchanges",
+        crowded=crowded,
+        members=members,
+        jumps=loaded,
+        primary=task.primary,
+        attributes=task.others,
+        ranked=Value(RANKED),
+        prime=Value(PRIME),
+    )
+    settled = engine.materialise("settled", "repair/settle_exchanges", ranked=ranked)
+    engine.drop(loaded, ranked)
+    return settled
+
+
+def _jumps(number: int, draw: random.Random) -> list[int]:
+    """How far away partners are in the order of the bucket: near ones first, later any."""
+    if number < NEAR_ROUNDS:
+        half = PARTNERS // 2
+        near = range(1 + number * half, 1 + (number + 1) * half)
+        return [*near, *(-step for step in near)]
+    return [draw.randrange(1, _FAR) for _ in range(PARTNERS)]

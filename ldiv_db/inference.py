@@ -1,0 +1,205 @@
+"""The inference check: what published tables tell of a key when they are compared.
+
+For every key and sensitive attribute the values still possible are those that its groups have in all releases. And
+where two releases have groups with keys in common, what one group has and the other lacks is of the keys that only the
+one has. The attacker, who knows every key's group in every release, must not come to more than 1/l by either. Groups
+that are the same in two releases tell nothing new, so only groups that differ are looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ldiv_db.engine import Engine
+from ldiv_db.errors import AuditError
+from ldiv_db.templates import FileRelation, Identifier, Relation, Value
+
+_EXPOSED = {
+    "key": "VARCHAR",
+    "attribute_no": "INTEGER",
+    "first_no": "INTEGER",
+    "last_no": "INTEGER",
+    "top": "BIGINT",
+    "total": "BIGINT",
+}
+
+
+@dataclass(frozen=True)
+class Limited:
+    """A sensitive attribute, by its number and column, and its l: nobody may come to more than 1/l."""
+
+    number: Value
+    column: Identifier
+    l: int  # noqa: E741 - the field's name for it
+
+
+@dataclass(frozen=True)
+class Release:
+    """A published release: its sensitive table and the columns of its groups, and where its keys are.
+
+    Keys are those of the table `people`, or those that the ledger's `members` say were published up to it.
+    """
+
+    name: str
+    values: Relation | FileRelation
+    group: Sequence[str]
+    people: Relation | FileRelation | None = None
+    key: str | None = None
+    members: Relation | None = None
+    series: str | None = None
+    number: int = 0
+    count: str | None = None
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Keys of whose attribute more than 1/l can be told by a release, or by comparing two."""
+
+    attribute: str
+    releases: tuple[str, ...]
+    keys: int
+    best: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "releases": list(self.releases)}
+
+
+@dataclass(frozen=True)
+class Inference:
+    """What a sequence of releases tells: the best probability for each attribute, and where it is too much."""
+
+    releases: tuple[str, ...]
+    best: dict[str, float]
+    limits: dict[str, int]
+    keys_exposed: int = 0
+    channels: tuple[Channel, ...] = field(default_factory=tuple)
+
+    @property
+    def holds(self) -> bool:
+        return not self.keys_exposed
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "releases": list(self.releases),
+            "holds": self.holds,
+            "keys_exposed": self.keys_exposed,
+            "attributes": {name: {"l": self.limits[name], "best": self.best.get(name, 0.0)} for name in self.limits},
+            "channels": [channel.as_dict() for channel in self.channels],
+        }
+
+    def keeps(self, attribute: str) -> bool:
+        """Whether no key's value of the attribute can be told too well."""
+        return all(channel.attribute != attribute for channel in self.channels)
+
+    def require_good(self) -> None:
+        """Raise AuditError, with how many keys and which releases, unless nothing is exposed."""
+        if self.holds:
+            return
+        lines = [
+            f"{channel.attribute} of {channel.keys:,} keys can be told with probability {channel.best:.3g}, more than"
+            f" 1/{self.limits[channel.attribute]}, by {_listed(channel.releases)}"
+            for channel in self.channels
+        ]
+        raise AuditError(
+            f"too much can be told of {self.keys_exposed:,} keys, nothing was published:\n" + "\n".join(lines)
+        )
+
+
+def check_releases(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited], since: int = 1) -> Inference:
+    """What the releases, in their order, tell of their keys; pairs before release number `since` were checked before.
+
+    Raises AuditError for tables that do not belong together: keys without values, or in several groups of a release.
+    """
+    members, cells = _load(engine, releases, limits)
+    _require_sound(engine, members, cells)
+    loaded = engine.load(
+        "limits", {"attribute_no": "INTEGER", "l": "BIGINT"}, [(limit.number.value, limit.l) for limit in limits]
+    )
+    weights = engine.materialise("weights", "release/weigh_groups", cells=cells)
+    twins, keys = _weigh_changes(engine, members, cells, since)
+    exposed = engine.load("exposed", _EXPOSED, [])
+    holes = {"limits": loaded, "members": members}
+    engine.insert(exposed, "release/list_exposed_alone", weights=weights, **holes)
+    engine.insert(exposed, "release/list_exposed_twins", weighed=twins, **holes)
+    engine.insert(exposed, "release/list_exposed_keys", weighed=keys, limits=loaded)
+    names = {limit.number.value: limit.column.name for limit in limits}
+    best = engine.rows("release/find_best_share", weights=weights, twins=twins, keys=keys)
+    found = Inference(
+        releases=tuple(release.name for release in releases),
+        best={names[number]: share for number, share in best},
+        limits={limit.column.name: limit.l for limit in limits},
+        keys_exposed=engine.scalar("release/count_exposed", exposed=exposed),
+        channels=_channels(engine, exposed, names, releases),
+    )
+    engine.drop(members, cells, loaded, weights, twins, keys, exposed)
+    return found
+
+
+def _channels(
+    engine: Engine, exposed: Relation, names: dict[Any, str], releases: Sequence[Release]
+) -> tuple[Channel, ...]:
+    rows = engine.records("release/summarise_exposed", exposed=exposed)
+    return tuple(
+        Channel(
+            names[row["attribute_no"]],
+            tuple(releases[number - 1].name for number in sorted({row["first_no"], row["last_no"]})),
+            row["keys"],
+            row["best"],
+        )
+        for row in rows
+    )
+
+
+def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited]) -> tuple[Relation, Relation]:
+    """The TEMP tables of keys (release_no, key, group_id) and cells (release_no, group_id, attribute_no, value, n)."""
+    members = engine.load("members", {"release_no": "INTEGER", "key": "VARCHAR", "group_id": "VARCHAR"}, [])
+    columns = {"release_no": "INTEGER", "group_id": "VARCHAR", "attribute_no": "INTEGER", "value": "VARCHAR"}
+    cells = engine.load("cells", columns | {"n": "BIGINT"}, [])
+    for number, release in enumerate(releases, 1):
+        group = [Identifier(name) for name in release.group]
+        engine.insert(
+            cells,
+            "release/list_cells",
+            published=release.values,
+            attributes=limits,
+            group=group,
+            count=Identifier(release.count) if release.count else None,
+            release=Value(number),
+        )
+        if release.people is not None:
+            holes = {"published": release.people, "key": Identifier(release.key or ""), "group": group}
+            engine.insert(members, "release/list_members", release=Value(number), **holes)
+        else:
+            ledger: dict[str, Any] = {"members": release.members, "series": Value(release.series)}
+            engine.insert(members, "release/list_ledger_members", release=Value(release.number), **ledger)
+    return members, cells
+
+
+def _require_sound(engine: Engine, members: Relation, cells: Relation) -> None:
+    unseen = engine.scalar("release/count_unseen", members=members, cells=cells)
+    if unseen:
+        raise AuditError(f"{unseen:,} keys are in groups that have no sensitive values: do the tables belong together?")
+    regrouped = engine.scalar("release/count_regrouped", members=members)
+    if regrouped:
+        raise AuditError(f"{regrouped:,} keys are in several groups of one release: is it a key?")
+
+
+def _weigh_changes(engine: Engine, members: Relation, cells: Relation, since: int) -> tuple[Relation, Relation]:
+    """What groups tell that differ from release to release: of keys that only one has, and of all keys in them."""
+    twins = engine.materialise("twins", "release/list_twins", members=members, since=Value(since))
+    differing = engine.materialise("differing", "release/list_differing", twins=twins, cells=cells)
+    weighed = engine.materialise("weighed", "release/weigh_twins", differing=differing, cells=cells)
+    keys = engine.materialise("keys", "release/weigh_keys", differing=differing, members=members, cells=cells)
+    engine.drop(twins, differing)
+    return weighed, keys
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"comparing {' and '.join(names)}"
+
+
+def limits_of(settings: Sequence[tuple[str, int]]) -> list[Limited]:
+    """The attributes with their l, numbered."""
+    return [Limited(Value(number), Identifier(name), least) for number, (name, least) in enumerate(settings, 1)]

@@ -1,0 +1,149 @@
+"""The ledger of releases over time: series, releases, groups and members, in the catalog.
+
+Keys stand in it as hashes after a secret of their series; of sensitive values there is a hash, to notice changes.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ldiv_db import catalog, migrate
+from ldiv_db.engine import Engine
+from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.release import PUBLISHED
+from ldiv_db.templates import Relation, Value
+
+
+@dataclass(frozen=True)
+class Series:
+    """All releases under one target: how many there are, and the last number of a group."""
+
+    name: str
+    secret: str
+    is_new: bool
+    releases: int
+    last_group: int
+    groups: int
+
+    @property
+    def next(self) -> int:
+        """The number of the next release."""
+        return self.releases + 1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A release as the ledger has it."""
+
+    series: str
+    release: int
+    status: str
+    released_at: str
+    report: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**self.report, "status": self.status, "released_at": self.released_at}
+
+
+def table(engine: Engine, name: str) -> Relation:
+    """A table of the ledger."""
+    return catalog.catalog_table(engine, name)
+
+
+def has_ledger(engine: Engine) -> bool:
+    """Whether the catalog has these tables yet."""
+    return catalog.table_exists(engine, table(engine, "release_member"))
+
+
+def open_series(engine: Engine, name: str, algorithm: str) -> Series:
+    """The series of that name; nothing is written. Raises PolicyError if another algorithm made it."""
+    if not has_ledger(engine):
+        return Series(name, secrets.token_hex(32), True, 0, 0, 0)
+    found = engine.records("release/find_series", all_series=table(engine, "series"), series=Value(name))
+    if not found:
+        return Series(name, secrets.token_hex(32), True, 0, 0, 0)
+    if found[0]["algorithm"] != algorithm:
+        what = f"the releases of {name} were made by {found[0]['algorithm']}"
+        raise PolicyError([Problem("algorithm.name", what, "give another target to other releases")])
+    last = engine.record("release/find_last_group", groups=table(engine, "release_group"), series=Value(name))
+    return Series(name, found[0]["secret"], False, len(releases(engine, name)), last["last"], last["groups"])
+
+
+def releases(engine: Engine, series: str | None = None) -> list[Entry]:
+    """The releases of a series, or of all of them."""
+    if not has_ledger(engine):
+        return []
+    rows = engine.records("release/list_releases", releases=table(engine, "release"), series=Value(series))
+    return [Entry(**{**row, "report": json.loads(row["report"])}) for row in rows]
+
+
+def require_release(engine: Engine, series: str, number: int | None = None) -> Entry:
+    """The release of that number, by default the last; raises PolicyError if there is none."""
+    found = releases(engine, series)
+    if not found:
+        known = {entry.series for entry in releases(engine)}
+        raise PolicyError([Problem("series", f"no releases of {series}", nearest(series, sorted(known)))])
+    if number is None:
+        return found[-1]
+    for entry in found:
+        if entry.release == number:
+            return entry
+    raise PolicyError([Problem("release", f"{series} has no release {number}", f"the last is {found[-1].release}")])
+
+
+def known_keys(engine: Engine, series: Series) -> Relation:
+    """The TEMP table (key_hash, group_id, first_release, values_hash) of all keys that the series has seen."""
+    columns = {
+        "key_hash": "VARCHAR",
+        "group_id": "BIGINT",
+        "first_release": "INTEGER",
+        "values_hash": "VARCHAR",
+    }
+    if series.is_new:
+        return engine.load("known", columns, [])
+    members = table(engine, "release_member")
+    return engine.materialise("known", "release/list_known", members=members, series=Value(series.name))
+
+
+def record_series(engine: Engine, series: Series, algorithm: str, source: str) -> None:
+    """Write the series, if it is new, the catalog brought up to date first; call inside a transaction."""
+    migrate.migrate(engine)
+    if series.is_new:
+        columns = dict.fromkeys(["series", "secret", "algorithm", "source"], "VARCHAR")
+        row = (series.name, series.secret, algorithm, source, datetime.now(UTC))
+        engine.append(table(engine, "series"), columns | {"created_at": "TIMESTAMPTZ"}, [row])
+
+
+def record_members(engine: Engine, series: Series, rows: Relation, shown: Relation) -> None:
+    """Write what becomes of keys in the next release, and the groups that it forms."""
+    holes = {
+        "shown": shown,
+        "series": Value(series.name),
+        "release": Value(series.next),
+        "last": Value(series.last_group),
+    }
+    engine.insert(table(engine, "release_member"), "release/list_events", rows=rows, **holes)
+    engine.insert(table(engine, "release_group"), "release/list_new_groups", **holes)
+
+
+def record_release(engine: Engine, series: Series, report: dict[str, Any], status: str = PUBLISHED) -> None:
+    """Write the next release itself."""
+    columns = {
+        "series": "VARCHAR",
+        "release": "INTEGER",
+        "status": "VARCHAR",
+        "released_at": "TIMESTAMPTZ",
+        "report": "VARCHAR",
+    }
+    row = (series.name, series.next, status, datetime.now(UTC), json.dumps(report, default=float))
+    engine.append(table(engine, "release"), columns, [row])
+
+
+def events(engine: Engine, series: str) -> list[dict[str, Any]]:
+    """For each release of a series how many keys it published and kept back for the first time, and its new groups."""
+    members = table(engine, "release_member")
+    return engine.records("release/summarise_events", members=members, series=Value(series))

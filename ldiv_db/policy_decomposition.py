@@ -1,0 +1,101 @@
+"""What a policy says for algorithms that publish sensitive values in tables of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ldiv_db.errors import Problem, nearest
+
+if TYPE_CHECKING:
+    from ldiv_db.policy import Policy
+
+#: The algorithms that are said so by name, and the suffixes of the tables that each publishes.
+DECOMPOSITIONS = {
+    "decomposition_plus": ("qid", "sa", "marginals"),
+    "decomposition": ("qid", "sa", "marginals"),
+    "anatomy": ("qit", "st"),
+}
+#: Their column that joins the tables.
+GROUP_ID = "group_id"
+
+
+def with_listed_columns(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The policy's document; a list of quasi-identifiers that are published as they are becomes a mapping."""
+    found = dict(document)
+    algorithm, columns = found.get("algorithm"), found.get("quasi_identifiers")
+    name = algorithm.get("name") if isinstance(algorithm, Mapping) else algorithm
+    if (
+        isinstance(name, str)
+        and name in DECOMPOSITIONS
+        and isinstance(columns, list)
+        and all(isinstance(column, str) for column in columns)
+    ):
+        found["quasi_identifiers"] = {column: {} for column in columns}
+    return found
+
+
+def primary_of(policy: Policy) -> str:
+    """The sensitive attribute that groups are made on: the one that is named, or the first."""
+    return str(policy.algorithm.options.get("primary") or next(iter(policy.sensitive)))
+
+
+def decomposition_problems(policy: Policy) -> list[Problem]:
+    """What a decomposition needs and lacks, and what it does not take."""
+    problems = _lacking(policy) + _not_taken(policy)
+    names = {name.lower() for name in policy.sensitive}
+    primary = primary_of(policy)
+    if primary.lower() not in names:
+        problems.append(
+            Problem("algorithm.primary", f"{primary!r} is not sensitive", nearest(primary, policy.sensitive))
+        )
+        return problems
+    ls = {name.lower(): setting.l for name, setting in policy.sensitive.items()}
+    most = ls[primary.lower()]
+    problems += [
+        Problem(
+            f"sensitive.{name}.l", f"is more than the {most} rows of a group", f"l of {primary} is the most there is"
+        )
+        for name, setting in policy.sensitive.items()
+        if most is not None and setting.l is not None and setting.l > most
+    ]
+    return problems
+
+
+def _lacking(policy: Policy) -> list[Problem]:
+    problems = [] if policy.target.prefix else [Problem("target.prefix", "is required: several tables are published")]
+    if policy.key is None:
+        problems.append(Problem("key", "is required: the column that says which row is which over time"))
+    return problems + [
+        Problem(f"sensitive.{name}.l", "is required: how many values a group has")
+        for name, setting in policy.sensitive.items()
+        if setting.l is None
+    ]
+
+
+def _not_taken(policy: Policy) -> list[Problem]:
+    name = policy.algorithm.name
+    given = {
+        "require": (bool(policy.require), "give l to each sensitive attribute"),
+        "individual": (policy.individual is not None, "one row a key"),
+        "target.file": (policy.target.file is not None, "releases go to tables of the source's database"),
+        "target.table": (policy.target.table is not None, "give a prefix"),
+        "target.if_exists": (policy.target.if_exists != "fail", "every release has tables of its own"),
+    }
+    problems = [Problem(key, f"does not go with {name}", hint) for key, (wrong, hint) in given.items() if wrong]
+    if name == "anatomy" and len(policy.sensitive) > 1:
+        problems.append(Problem("sensitive", "anatomy protects one attribute", "or use decomposition_plus"))
+    taken = {GROUP_ID, "n"} & {column.lower() for role, column in policy.roles() if role not in ("identifiers", "key")}
+    return problems + [Problem(column, f"is what {name} calls a column of its own", "rename it") for column in taken]
+
+
+def undecomposed_problems(policy: Policy) -> list[Problem]:
+    """What only a decomposition takes, and what any other algorithm needs."""
+    problems = [] if policy.require else [Problem("require", "is required")]
+    given = {
+        "key": policy.key is not None,
+        "target.prefix": policy.target.prefix is not None,
+        **{f"sensitive.{name}.l": setting.l is not None for name, setting in policy.sensitive.items()},
+    }
+    hint = f"algorithm: {next(iter(DECOMPOSITIONS))}"
+    return problems + [Problem(key, "goes with a decomposition", hint) for key, wrong in given.items() if wrong]

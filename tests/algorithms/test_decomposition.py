@@ -1,0 +1,327 @@
+"""Decomposition: groups, noise and the three tables, on the paper's tables, on Adult and on random tables."""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import duckdb
+import oracle
+import pytest
+import sequences
+from tables import fill
+
+import ldiv_db
+from ldiv_db.algorithms.decomposition import DecompositionOptions, Grouping, largest_l_quotas, with_counts
+from ldiv_db.algorithms.noise import add_noise, with_links
+from ldiv_db.bench_decomposition import TABLE_7A, make_people
+from ldiv_db.catalog import columns_of
+from ldiv_db.decomposed import encode_source
+from ldiv_db.engine import Engine
+from ldiv_db.policy import parse_policy
+from ldiv_db.templates import Relation
+
+WORKCLASS = [22286, 2499, 2067, 1279, 1074, 943, 14]
+GROUPS_7A = {7: 14, 6: 957, 5: 1655, 4: 2625, 3: 3938, 2: 7876, 1: 30162}
+
+
+@pytest.mark.parametrize("l", TABLE_7A)
+def test_rows_left_over_are_those_of_the_papers_table(l):  # noqa: E741
+    groups, quotas = largest_l_quotas(WORKCLASS, l)
+    assert groups == GROUPS_7A[l]
+    assert tuple(n - quota for n, quota in zip(WORKCLASS, quotas, strict=True) if n > quota) == TABLE_7A[l]
+
+
+def test_quotas_are_those_of_taking_from_the_largest_buckets():
+    draw = random.Random(3)
+    for _ in range(300):
+        counts = sorted((draw.randint(1, 30) for _ in range(draw.randint(1, 9))), reverse=True)
+        l = draw.randint(1, len(counts))  # noqa: E741
+        groups, quotas = largest_l_quotas(counts, l)
+        assert groups == len(oracle.draws(counts, l))
+        assert sum(quotas) == groups * l and all(0 <= q <= min(n, groups) for q, n in zip(quotas, counts, strict=True))
+        # Fewer than l values are left, so no further group could be made; one row each where no value is too frequent.
+        left = [n - q for n, q in zip(counts, quotas, strict=True)]
+        assert sum(n > 0 for n in left) < l or not groups
+        if counts[0] * l <= sum(counts):
+            assert max(left) <= 1
+
+
+# -- the paper's table 1 ---------------------------------------------------------------------------------
+
+
+def paper_policy(**changes):
+    return {
+        "source": "people",
+        "target": {"prefix": "pub.people"},
+        "key": "tuple",
+        "identifiers": ["name"],
+        "quasi_identifiers": ["gender", "zipcode", "birthday"],
+        "sensitive": {"occupation": {"l": 4}, "salary": {"l": 4}},
+        "algorithm": {"name": "decomposition_plus", "primary": "occupation"},
+    } | changes
+
+
+@pytest.fixture
+def paper(con, fixtures):
+    with (fixtures / "papers" / "decomposition_table1.csv").open() as file:
+        rows = [(int(r["tuple"]), *list(r.values())[1:6], int(r["salary"])) for r in csv.DictReader(file)]
+    names = ["tuple", "name", "gender", "zipcode", "birthday", "occupation", "salary"]
+    types = dict.fromkeys(names, "VARCHAR") | {"tuple": "INTEGER", "birthday": "DATE", "salary": "INTEGER"}
+    fill(con, "people", types, rows)
+    return rows
+
+
+def columns(con, table):
+    return [row[0] for row in con.execute(f"DESCRIBE {table}").fetchall()]
+
+
+def test_table_1_gives_two_groups_of_four(con, paper):
+    result = ldiv_db.publish_release(con, paper_policy())
+    qid, sa, marginals = result.figures["tables"]
+    assert columns(con, qid) == ["group_id", "gender", "zipcode", "birthday"]
+    assert columns(con, sa) == ["group_id", "occupation", "salary"]
+    assert columns(con, marginals) == ["occupation", "salary"]
+    for table in (qid, sa):
+        assert con.execute(f"SELECT group_id, count(*) FROM {table} GROUP BY 1 ORDER BY 1").fetchall() == [
+            (1, 4),
+            (2, 4),
+        ]
+    for number in (1, 2):
+        found = con.execute(f"SELECT occupation, salary FROM {sa} WHERE group_id = {number}").fetchall()
+        assert all(len({row[i] for row in found}) == 4 for i in (0, 1))
+    assert result.figures["residual"] == []
+
+
+def test_linkable_values_of_the_papers_first_group(con, paper):
+    """Rows 1, 3, 5 and 7 are the paper's group 1: its linkable salaries are 1, 2, 4, 7 and 8."""
+    engine = Engine(con)
+    source, policy = Relation.parse("people"), parse_policy(paper_policy())
+    found = encode_source(engine, policy, source, columns_of(engine, source), Path(), "")
+    values = dict(con.execute(f"SELECT code, value FROM {found.others[0].dictionary.sql()}").fetchall())
+    by_row = dict(con.execute(f"SELECT row_id, s2 FROM {found.rows.sql()}").fetchall())
+    joined = f"SELECT r.row_id, p.tuple FROM {found.rows.sql()} r JOIN people p ON p.birthday = r.q3"
+    keys = dict(con.execute(joined).fetchall())
+    codes = con.execute(f"SELECT row_id, s1, s2 FROM {found.rows.sql()}").fetchall()
+    members = engine.load(
+        "members",
+        {"row_id": "BIGINT", "group_no": "BIGINT", "s1": "INTEGER", "s2": "INTEGER"},
+        [(row, 1 if keys[row] in (1, 3, 5, 7) else -row, s1, s2) for row, s1, s2 in codes],
+    )
+    task = Grouping(engine, found.rows, found.primary, found.others, DecompositionOptions())
+    task = with_counts(with_links(task, found.rows), members)
+    links = con.execute(
+        f"SELECT DISTINCT k.code FROM {members.sql()} m JOIN {task.others[0].links.sql()} k ON k.primary_code = m.s1"
+        " WHERE m.group_no = 1"
+    ).fetchall()
+    assert {values[code] for (code,) in links} == {1, 2, 4, 7, 8}
+    noisy, lost = add_noise(task, members)
+    ((row, own, other),) = con.execute(f"SELECT row_id, code, other FROM {noisy.others[0].noise.sql()}").fetchall()
+    assert (values[own], values[by_row[row]], values[other]) == (8, 8, 7)
+    assert (lost[0].changed, lost[0].distance) == (1, 1.0)
+
+
+# -- everything that must be true ----------------------------------------------------------------------
+
+
+def verify(con, source, policy, result):
+    """Assert all that must be true of a first release: `source` is the secrets by person."""
+    names = list(policy["sensitive"])
+    ls = [setting["l"] for setting in policy["sensitive"].values()]
+    qid, sa, marginals = result.figures["tables"]
+    people = con.execute(f"SELECT group_id, person FROM {qid}").fetchall()
+    values = con.execute(f"SELECT group_id, {', '.join(names)} FROM {sa}").fetchall()
+    combined = con.execute(f"SELECT {', '.join(names)} FROM {marginals}").fetchall()
+    groups, published = defaultdict(list), defaultdict(list)
+    for group, person in people:
+        groups[group].append(person)
+    for group, *row in values:
+        published[group].append(row)
+    assert len({person for _, person in people}) == len(people) and set(groups) == set(published)
+    primary = [list(policy["sensitive"]).index(policy["algorithm"]["primary"])]
+    links = defaultdict(set)
+    for row in source.values():
+        for i in range(len(names)):
+            links[row[primary[0]], i].add(row[i])
+    changed = Counter()
+    for group, members in groups.items():
+        assert len(members) == len(published[group])
+        for i, l in enumerate(ls):  # noqa: E741
+            shown, true = Counter(row[i] for row in published[group]), Counter(source[m][i] for m in members)
+            assert max(shown.values()) * l <= len(members)
+            assert len(shown) >= l
+            assert [row[i] for row in published[group]] == sorted(row[i] for row in published[group])
+            added = shown - true
+            changed[i] += added.total()
+            allowed = set().union(*(links[source[m][primary[0]], i] for m in members)) - set(true)
+            assert set(added) <= allowed and all(n == 1 for n in added.values())
+            # No more than what stands too often was changed.
+            most = len(members) // l
+            assert added.total() == sum(max(0, n - most) for n in true.values())
+    assert not changed[primary[0]]
+    for i, name in enumerate(names):
+        assert Counter(row[i] for row in combined) == Counter(row[i + 1] for row in values)
+        if i != primary[0]:
+            (noise,) = (n for n in result.figures["noise"] if n["attribute"] == name)
+            assert noise["changed"] == changed[i]
+    assert combined == sorted(combined)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_tables(con, seed):
+    con.execute("SET threads = 1")
+    found = sequences.random_sequence(seed)
+    found.place(con)
+    policy = found.policy()
+    result = ldiv_db.publish_release(con, policy)
+    verify(con, {key: row[1:] for key, row in found.rows.items()}, policy, result)
+    refused = {part["attribute"] for part in result.figures["refused"]}
+    counts = sorted(Counter(row[1] for row in found.rows.values()).values(), reverse=True)
+    most = len(oracle.draws(counts, found.ls[0]))
+    assert result.figures["groups"] == most or refused
+    assert result.figures["rows_waiting"] == len(found.rows) - result.figures["rows_published"]
+
+
+def test_adult_with_the_papers_parameters(con, fixtures):
+    engine = Engine(con)
+    make_people(engine, 30_162)
+    con.execute("ALTER TABLE people RENAME fnlwgt TO person")
+    con.execute("UPDATE people SET person = id")
+    policy = {
+        "source": "people",
+        "target": {"prefix": "pub.people"},
+        "key": "id",
+        "identifiers": ["occupation", "native_country"],
+        "quasi_identifiers": ["age", "person", "marital_status", "race", "sex"],
+        "sensitive": {
+            "workclass": {"l": 7},
+            "education": {"l": 3, "taxonomy": {"file": "taxonomies/education.csv"}},
+            "hours_per_week": {"l": 2},
+            "relationship": {"l": 3},
+        },
+        "algorithm": {"name": "decomposition_plus", "primary": "workclass"},
+    }
+    result = ldiv_db.publish_release(con, policy, fixtures / "adult")
+    assert (result.figures["groups"], tuple(result.figures["residual"])) == (14, TABLE_7A[7])
+    rows = con.execute("SELECT id, workclass, education, hours_per_week, relationship FROM people").fetchall()
+    verify(con, {key: tuple(row) for key, *row in rows}, policy, result)
+
+
+def test_the_same_whatever_the_threads_and_the_order_of_rows():
+    seen = []
+    for threads, order in ((1, "id"), (2, "id DESC")):
+        with duckdb.connect() as con:
+            con.execute(f"SET threads = {threads}")
+            found = sequences.random_sequence(5)
+            found.place(con, "unordered")
+            con.execute(f"CREATE TABLE people AS FROM unordered ORDER BY {order}")
+            policy = found.policy() | {"seed": 3}
+            tables = ldiv_db.publish_release(con, policy).figures["tables"]
+            seen.append([con.execute(f"FROM {table}").fetchall() for table in tables])
+    assert seen[0] == seen[1]
+
+
+def noisy_table(con):
+    """Four groups of two, all rows of one other value, so that half of the rows get noise."""
+    rows = [(i, "ab"[i % 2], "p") for i in range(8)] + [(8, "a", "q"), (9, "a", "x")]
+    fill(con, "people", {"id": "INTEGER", "s1": "VARCHAR", "s2": "VARCHAR"}, rows)
+    return {
+        "source": "people",
+        "target": {"prefix": "pub.p"},
+        "key": "id",
+        "quasi_identifiers": ["town"],
+        "sensitive": {"s1": {"l": 2}, "s2": {"l": 2, "taxonomy": {"file": "s2.yml"}}},
+    }
+
+
+def test_noise_is_the_nearest_value_of_the_taxonomy(con, tmp_path):
+    (tmp_path / "s2.yml").write_text("{any: {near: {p: {}, x: {}}, far: {q: {}}}}")
+    policy = noisy_table(con)
+    con.execute("ALTER TABLE people ADD COLUMN town INTEGER")
+    found = {}
+    for noise in ("nearest", "random"):
+        algorithm = {"name": "decomposition_plus", "noise": noise}
+        target = {"target": {"prefix": f"pub.{noise}"}, "algorithm": algorithm}
+        result = ldiv_db.publish_release(con, policy | target, tmp_path)
+        (found[noise],) = result.figures["noise"]
+    assert found["nearest"]["changed"] == found["random"]["changed"] > 0
+    assert found["nearest"]["distance"] == 0.5
+    assert found["random"]["distance"] == found["nearest"]["random_distance"] >= 0.5
+
+
+def test_groups_that_cannot_reach_l_are_refused(con, tmp_path):
+    (tmp_path / "s2.yml").write_text("{any: {near: {p: {}, x: {}}, far: {q: {}}}}")
+    policy = noisy_table(con)
+    con.execute("ALTER TABLE people ADD COLUMN town INTEGER")
+    con.execute("UPDATE people SET s2 = 'p'")
+    policy["algorithm"] = {"name": "decomposition_plus", "primary": "s1"}
+    with pytest.raises(ldiv_db.InfeasibleError, match="4 groups cannot reach l = 2 of s2; the largest is 1"):
+        ldiv_db.publish_release(con, policy, tmp_path)
+    con.execute("UPDATE people SET s2 = 'q' WHERE id IN (0, 1)")
+    policy["algorithm"]["noise"] = "none"
+    result = ldiv_db.publish_release(con, policy, tmp_path)
+    (refused,) = result.figures["refused"]
+    assert (refused["attribute"], refused["largest_l"]) == ("s2", 1)
+    assert result.figures["groups"] + refused["groups"] == 4 and "cannot reach l = 2 of s2" in result.notes[0]
+
+
+def test_a_primary_attribute_of_too_few_values_says_what_is_feasible(con, paper):
+    policy = paper_policy(sensitive={"occupation": {"l": 6}, "salary": {"l": 2}})
+    with pytest.raises(ldiv_db.InfeasibleError, match="The largest feasible l is 5"):
+        ldiv_db.publish_release(con, policy)
+
+
+def test_anatomy_has_one_attribute_and_counts(con, paper):
+    policy = paper_policy(
+        sensitive={"occupation": {"l": 3}}, identifiers=["name", "salary"], algorithm={"name": "anatomy"}
+    )
+    result = ldiv_db.publish_release(con, policy)
+    qit, st = result.figures["tables"]
+    assert (qit, st) == ("pub.people_1_qit", "pub.people_1_st")
+    assert columns(con, st) == ["group_id", "occupation", "n"]
+    # 8 rows in two groups of three; the other two join a group that lacks their value.
+    assert result.figures["groups"] == 2 and result.figures["rows_published"] == 8
+    rows = con.execute(f"SELECT group_id, n FROM {st}").fetchall()
+    assert all(n == 1 for _, n in rows) and len(rows) == 8
+
+
+def test_decomposition_keeps_no_row_back_that_fits(con, paper):
+    policy = paper_policy(sensitive={"occupation": {"l": 3}, "salary": {"l": 2}}, algorithm={"name": "decomposition"})
+    result = ldiv_db.publish_release(con, policy)
+    assert (result.figures["rows_published"], result.figures["rows_placed"]) == (8, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"key": None}, "key"),
+        ({"target": "pub.x"}, "target.prefix"),
+        ({"require": [{"k": 2}]}, "require"),
+        ({"sensitive": {"occupation": {"l": 4}, "salary": {}}}, "sensitive.salary.l"),
+        ({"sensitive": {"occupation": {"l": 2}, "salary": {"l": 3}}}, "sensitive.salary.l"),
+        ({"algorithm": {"name": "decomposition_plus", "primary": "salry"}}, "algorithm.primary"),
+        ({"algorithm": {"name": "anatomy"}}, "sensitive"),
+        ({"algorithm": {"name": "bsgi"}, "quasi_identifiers": {"gender": {"numeric": True}}}, "target.prefix"),
+    ],
+)
+def test_a_policy_that_does_not_fit_is_refused(changes, key):
+    document = {k: v for k, v in paper_policy(**changes).items() if v is not None}
+    with pytest.raises(ldiv_db.PolicyError) as caught:
+        ldiv_db.parse_policy(document)
+    assert key in [problem.key for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize(("option", "message"), [("nois", "did you mean 'noise'"), ("starvation", "keeps no row back")])
+def test_options_are_checked(con, paper, option, message):
+    policy = paper_policy(algorithm={"name": "decomposition", "primary": "occupation", option: 1})
+    with pytest.raises(ldiv_db.PolicyError, match=message):
+        ldiv_db.publish_release(con, policy)
+
+
+def test_rows_without_a_key_of_their_own_are_refused(con, paper):
+    con.execute("UPDATE people SET tuple = 1 WHERE tuple = 2")
+    con.execute("UPDATE people SET tuple = NULL WHERE tuple = 3")
+    with pytest.raises(ldiv_db.InfeasibleError, match="1 rows have none, and 2 rows share theirs"):
+        ldiv_db.publish_release(con, paper_policy())

@@ -1,0 +1,329 @@
+"""Releases over time: rows keep their groups, nobody waits without need, and comparing tells nothing."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import attacker
+import duckdb
+import pytest
+import sequences
+from tables import fill
+
+import ldiv_db
+from ldiv_db.engine import Engine
+from ldiv_db.inference import Release, check_releases, limits_of
+from ldiv_db.templates import Relation
+
+
+def publish(con, policy):
+    return ldiv_db.publish_release(con, policy)
+
+
+def groups_of(con, tables):
+    return dict(con.execute(f"SELECT person, group_id FROM {tables[0]}").fetchall())
+
+
+def values_of(con, tables, names):
+    found = defaultdict(Counter)
+    for group, *row in con.execute(f"SELECT group_id, {', '.join(names)} FROM {tables[1]}").fetchall():
+        found[group][tuple(row)] += 1
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20, 25))
+def test_an_attacker_learns_nothing_by_comparing(con, seed):
+    con.execute("SET threads = 1")
+    found = sequences.random_sequence(seed)
+    policy, seen, groups, values = found.policy(starvation=1), [], {}, {}
+    for number in range(found.draw.randint(2, 4)):
+        if number:
+            found.step()
+        found.place(con)
+        result = publish(con, policy)
+        tables = result.figures["tables"]
+        now, standing = groups_of(con, tables), values_of(con, tables, found.names)
+        assert all(now[person] == groups[person] for person in now if person in groups)
+        assert all(standing[group] == values[group] for group in values)
+        assert {person for person in groups if person in found.rows} <= set(now) <= set(found.rows)
+        groups |= now
+        values = standing
+        seen.append(attacker.read(con, tables, "person", found.names))
+        for i, l in enumerate(found.ls):  # noqa: E741
+            assert attacker.best_guess(seen, i) <= Fraction(1, l)
+        assert result.inference.holds
+        assert result.figures["counterfeits"] == len(set(groups) - set(found.rows))
+        require_no_needless_wait(con, found, result, groups)
+
+
+def require_no_needless_wait(con, found, result, groups):
+    """Of the rows that have waited too long none could join a new group without noise."""
+    if not result.figures["rows_starving"]:
+        return
+    new = set(range(result.figures["groups"] - result.figures["groups_new"] + 1, result.figures["groups"] + 1))
+    members = defaultdict(list)
+    for person, group in groups.items():
+        if group in new:
+            members[group].append(found.rows[person][1:])
+    waiting = dict(con.execute("SELECT key_hash, release FROM ldiv.release_member WHERE group_id IS NULL").fetchall())
+    assert waiting
+    left = [row[1:] for person, row in found.rows.items() if person not in groups]
+    starving = result.figures["rows_starving"]
+    fitting = sum(any(_fits(found.ls, rows, row) for rows in members.values()) for row in left)
+    assert fitting <= len(left) - starving
+
+
+def _fits(ls, rows, row):
+    grown = [*rows, row]
+    if row[0] in {member[0] for member in rows}:
+        return False
+    return all(max(Counter(m[i] for m in grown).values()) * l <= len(grown) for i, l in enumerate(ls))  # noqa: E741
+
+
+def test_without_protection_the_attacker_wins(con):
+    """Every release grouped anew: the attacker wins, and the check says so wherever it finds a key exposed."""
+    con.execute("SET threads = 1")
+    wins = checked = 0
+    for seed in (30, 31, 33):
+        found = sequences.random_sequence(seed, 24)
+        seen, tables = [], []
+        for number in range(2):
+            if number:
+                found.step()
+                found.add(6)
+            found.place(con)
+            tables.append(publish(con, found.policy(f"naive{seed}.p{number}")).figures["tables"])
+            seen.append(attacker.read(con, tables[-1], "person", found.names))
+        guesses = [attacker.best_guess(seen, i, rounds=1) for i in range(len(found.ls))]
+        wins += any(guess * l > 1 for guess, l in zip(guesses, found.ls, strict=True))  # noqa: E741
+        listed = [Release(t[0], Relation.parse(t[1]), ("group_id",), Relation.parse(t[0]), "person") for t in tables]
+        result = check_releases(Engine(con), listed, limits_of(list(zip(found.names, found.ls, strict=True))))
+        checked += not result.holds
+        for name, guess, l in zip(found.names, guesses, found.ls, strict=True):  # noqa: E741
+            assert result.keeps(name) or guess * l > 1
+    assert wins == 3 and checked
+
+
+# -- the check, against its definition in plain Python ---------------------------------------------------
+
+
+def share(values):
+    return Fraction(max(values.values()), sum(values.values())) if values else Fraction(0)
+
+
+def told(releases, attribute):
+    """The best probability for every key: alone, by intersection, and by what groups have and lack."""
+    best = defaultdict(Fraction)
+    for people, values in releases:
+        for key, group in people.items():
+            best[key] = max(best[key], share(values[group][attribute]))
+    for key in list(best):
+        multisets = [values[people[key]][attribute] for people, values in releases if key in people]
+        common = multisets[0]
+        for other in multisets[1:]:
+            common = common & other
+        best[key] = max(best[key], share(common))
+    for i, (people, values) in enumerate(releases):
+        for j, (others, theirs) in enumerate(releases):
+            if i == j:
+                continue
+            for group in set(people.values()):
+                mine = {key for key in people if people[key] == group}
+                for other in {others[key] for key in mine if key in others}:
+                    them = {key for key in others if others[key] == other}
+                    first, second = values[group][attribute], theirs[other][attribute]
+                    common = first & second
+                    pool = max(common.total() - len(mine & them), 0)
+                    weights = Counter({v: (n - common[v]) * max(common.total(), 1) + common[v] * pool
+                                       for v, n in first.items()})  # fmt: skip
+                    for key in mine - them if first != second and sum(weights.values()) else ():
+                        best[key] = max(best[key], share(weights))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_check_is_what_it_says(con, seed):
+    draw = random.Random(seed)
+    con.execute("SET threads = 1")
+    engine, releases, listed = Engine(con), [], []
+    for number in range(draw.choice([2, 2, 3])):
+        keys = draw.sample(range(20), 12)
+        people = {key: index // 3 for index, key in enumerate(draw.sample(keys, len(keys)))}
+        if number and draw.random() < 0.7:  # mostly as it was, with a few rows moved
+            people = dict(list(releases[0][0].items())[draw.randrange(3) :]) | {40 + number: draw.randrange(4)}
+        rows = [(key, f"g{group}", draw.choice("abc"), draw.choice("xyz")) for key, group in people.items()]
+        if number and draw.random() < 0.5:
+            before = {row[0]: row for row in listed[0][1]}
+            rows = [(key, group, *before[key][2:]) if key in before else (key, group, *rest)
+                    for key, group, *rest in rows]  # fmt: skip
+        fill(con, f"t{number}", {"id": "INTEGER", "g": "VARCHAR", "a": "VARCHAR", "b": "VARCHAR"}, rows)
+        values = defaultdict(lambda: (Counter(), Counter()))
+        for _, group, *row in rows:
+            for counter, value in zip(values[group], row, strict=True):
+                counter[value] += 1
+        releases.append(({key: group for key, group, *_ in rows}, values))
+        listed.append((f"t{number}", rows))
+    found = check_releases(
+        engine,
+        [Release(name, Relation.parse(name), ("g",), Relation.parse(name), "id") for name, _ in listed],
+        limits_of([("a", 2), ("b", 3)]),
+    )
+    exposed = set()
+    for i, (name, l) in enumerate([("a", 2), ("b", 3)]):  # noqa: E741
+        best = told(releases, i)
+        assert abs(found.best[name] - float(max(best.values()))) < 1e-12
+        over = {key for key, probability in best.items() if probability * l > 1}
+        assert found.keeps(name) == (not over)
+        exposed |= over
+    assert found.keys_exposed == len(exposed)
+
+
+# -- what may happen between releases --------------------------------------------------------------------
+
+
+@pytest.fixture
+def people(con):
+    con.execute("SET threads = 1")
+    rows = [(i, i, "abc"[i % 3], "pqr"[i // 3 % 3]) for i in range(9)]
+    fill(con, "people", {"id": "INTEGER", "person": "INTEGER", "s1": "VARCHAR", "s2": "VARCHAR"}, rows)
+
+
+def policy(**changes):
+    return {
+        "source": "people",
+        "target": {"prefix": "pub.p"},
+        "key": "id",
+        "quasi_identifiers": ["person"],
+        "sensitive": {"s1": {"l": 3}, "s2": {"l": 2}},
+        "algorithm": {"name": "decomposition_plus", "primary": "s1", "starvation": 1},
+    } | changes
+
+
+def test_rows_that_are_gone_changed_and_back(con, people):
+    first = publish(con, policy()).figures
+    assert (first["groups"], first["rows_waiting"]) == (3, 0)
+    before = con.execute("FROM pub.p_1_sa").fetchall()
+    con.execute("DELETE FROM people WHERE id = 4")
+    con.execute("UPDATE people SET s2 = 'r' WHERE id = 0")
+    second = publish(con, policy())
+    assert (second.figures["counterfeits"], second.figures["rows_changed"], second.figures["groups_new"]) == (1, 1, 0)
+    assert "other sensitive values now" in second.notes[0] and "are gone" in second.notes[1]
+    assert con.execute("FROM pub.p_2_sa").fetchall() == before
+    assert con.execute("FROM pub.p_2_marginals").fetchall() == con.execute("FROM pub.p_1_marginals").fetchall()
+    assert con.execute("SELECT count(*) FROM pub.p_2_qid").fetchone() == (8,)
+    con.execute("INSERT INTO people VALUES (4, 4, 'b', 'q')")
+    third = publish(con, policy()).figures
+    assert (third["counterfeits"], third["rows_published"]) == (0, 9)
+    assert con.execute("FROM pub.p_3_qid").fetchall() == con.execute("FROM pub.p_1_qid").fetchall()
+
+
+def test_the_longest_waiting_come_first_and_the_starved_join(con, people):
+    con.execute("INSERT INTO people VALUES (20, 20, 'a', 'p'), (21, 21, 'a', 'q')")
+    first = publish(con, policy()).figures
+    assert first["rows_waiting"] == 2
+    waiting = set(range(20, 22)) | set(range(9)) - set()
+    waiting -= {p for (p,) in con.execute("SELECT person FROM pub.p_1_qid").fetchall()}
+    assert len(waiting) == 2
+    second = publish(con, policy()).figures  # nothing new: they wait
+    assert (second["groups_new"], second["longest_wait"], second["rows_starving"]) == (0, 1, 0)
+    con.execute("INSERT INTO people VALUES (30, 30, 'a', 'r'), (31, 31, 'b', 'p'), (32, 32, 'c', 'q')")
+    third = publish(con, policy()).figures
+    assert third["groups_new"] == 1
+    published = {p for (p,) in con.execute("SELECT person FROM pub.p_3_qid WHERE group_id = 4").fetchall()}
+    assert {31, 32} < published and len(published & waiting) == 1 and 30 not in published
+    # The one that is left has waited too long, and joins a group that lacks its value as soon as there is one.
+    con.execute("INSERT INTO people VALUES (41, 41, 'd', 'p'), (42, 42, 'e', 'q'), (43, 43, 'f', 'r')")
+    con.execute("DELETE FROM people WHERE id = 30")
+    fourth = publish(con, policy()).figures
+    assert fourth["rows_waiting"] == 1 or fourth["rows_placed"] == 1
+    assert waiting <= {p for (p,) in con.execute("SELECT person FROM pub.p_4_qid").fetchall()}
+
+
+def test_a_row_that_has_waited_is_not_the_one_too_many(con, people):
+    """There are four values for a group of three, and not noise for any three."""
+    con.execute("DELETE FROM people")
+    con.execute("INSERT INTO people VALUES (1, 1, 'a', 'p'), (2, 2, 'b', 'q'), (3, 3, 'c', 'r'), (4, 4, 'a', 'r')")
+    assert publish(con, policy()).figures["rows_waiting"] == 1
+    for _ in range(2):
+        assert publish(con, policy()).figures["rows_placed"] == 0
+    con.execute("INSERT INTO people VALUES (5, 5, 'd', 'p'), (6, 6, 'e', 'p'), (7, 7, 'f', 'q'), (8, 8, 'd', 'q')")
+    result = publish(con, policy()).figures
+    assert (result["rows_waiting"], result["longest_wait"]) == (2, 0)
+
+
+def test_a_release_that_would_tell_too_much_is_refused(con, people, snapshot):
+    publish(con, policy())
+    con.execute("INSERT INTO people VALUES (20, 20, 'a', 'p'), (21, 21, 'b', 'q'), (22, 22, 'c', 'r')")
+    # Somebody has changed what was published: two releases compared now tell values apart.
+    con.execute("CREATE TABLE saved AS FROM pub.p_1_sa")
+    publish(con, policy())
+    con.execute("UPDATE pub.p_1_sa SET s1 = 'z' WHERE group_id = 1 AND s1 IN ('a', 'b')")
+    before = snapshot(con)
+    with pytest.raises(ldiv_db.AuditError, match="s1 of 3 keys can be told with probability 1, more than 1/3, by comp"):
+        publish(con, policy())
+    assert snapshot(con) == before
+    with pytest.raises(ldiv_db.AuditError):
+        publish(con, policy(sensitive={"s1": {"l": 3}, "s2": {"l": 3}}) | {"quasi_identifiers": ["person"]})
+
+
+def test_what_a_release_builds_on_must_be_there(con, people):
+    publish(con, policy())
+    with pytest.raises(ldiv_db.PolicyError, match="were made by decomposition_plus"):
+        publish(con, policy(algorithm={"name": "decomposition"}))
+    with pytest.raises(ldiv_db.PolicyError, match="other sensitive attributes"):
+        publish(con, policy(sensitive={"s1": {"l": 3}}, identifiers=["s2"]))
+    con.execute("DROP TABLE pub.p_1_sa")
+    with pytest.raises(ldiv_db.PolicyError, match=r"pub.p_1_sa of the last release is gone"):
+        publish(con, policy())
+
+
+def test_a_release_joins_the_callers_transaction(con, people, snapshot):
+    before = snapshot(con)
+    con.begin()
+    publish(con, policy())
+    con.rollback()
+    assert snapshot(con) == before
+
+
+def test_no_value_and_no_key_stands_in_the_ledger(con, people):
+    con.execute("UPDATE people SET s1 = concat('secret-', s1), id = id + 700000000")
+    publish(con, policy())
+    for table in ("series", "release", "release_group", "release_member"):
+        text = str(con.execute(f"SELECT * FROM ldiv.{table}").fetchall())
+        assert "secret-" not in text and "70000000" not in text
+
+
+def test_two_series_hash_the_same_key_differently(con, people):
+    publish(con, policy())
+    publish(con, policy(target={"prefix": "pub.q"}))
+    rows = con.execute("SELECT count(*), count(DISTINCT key_hash) FROM ldiv.release_member").fetchone()
+    assert rows == (18, 18)
+
+
+def test_a_crash_leaves_nothing(tmp_path):
+    """The process dies after everything is written and before the commit."""
+    database = tmp_path / "x.duckdb"
+    code = (
+        "import duckdb, os, ldiv_db\n"
+        "from ldiv_db import decompose, ledger\n"
+        f"con = duckdb.connect({str(database)!r})\n"
+        "con.execute(\"CREATE TABLE people AS SELECT i AS id, i AS person, 'v' || i % 3 AS s1 FROM range(9) t(i)\")\n"
+        "policy = dict(source='people', target=dict(prefix='pub.p'), key='id', quasi_identifiers=['person'],\n"
+        "              sensitive=dict(s1=dict(l=3)), algorithm='decomposition_plus')\n"
+        "ldiv_db.publish_release(con, policy)\n"
+        "real = ledger.record_release\n"
+        "def dying(*args):\n"
+        "    real(*args)\n"
+        "    os._exit(9)\n"
+        "ledger.record_release = dying\n"
+        "ldiv_db.publish_release(con, policy)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    with duckdb.connect(str(database)) as con:
+        tables = {name for (name,) in con.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        assert {"p_1_qid", "p_1_sa"} <= tables and "p_2_qid" not in tables
+        assert con.execute("SELECT release, status FROM ldiv.release").fetchall() == [(1, "published")]

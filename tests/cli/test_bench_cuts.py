@@ -1,0 +1,19 @@
+"""`ldiv bench cuts`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def test_a_search_is_timed(call: Any) -> None:
+    called = call("bench", "cuts", "--only", "CM:none", "--rows", 300, "--json")
+    assert called.code == 0, called.err
+    (found,) = called.json["results"]
+    assert (found["rows"], found["proved"]) == (300, True) and found["cuts"] > 10**7
+    assert found["seconds"] > 0 and found["peak_memory_mb"] > 10
+    assert found["best_cost"] == found["cost"] == found["bound"]
+
+
+def test_an_unknown_combination_is_refused(call: Any) -> None:
+    called = call("bench", "cuts", "--only", "DM:vioSA")
+    assert called.code == 2 and "DM:vioSA" in called.err

@@ -1,0 +1,98 @@
+"""`ldiv release` from the command line."""
+
+import pytest
+import yaml
+
+
+@pytest.fixture
+def census(bed):
+    """A table that is published over time, and its policy."""
+    bed.sql("CREATE TABLE census AS SELECT i AS id, 20 + i AS age, 'ward' || i % 4 AS ward,"
+            " 'd' || i % 5 AS disease, 'job' || i % 3 AS job FROM range(21) t(i)")  # fmt: skip
+    document = {
+        "source": "main.census",
+        "target": {"prefix": "published.census"},
+        "key": "id",
+        "quasi_identifiers": ["age"],
+        "keep": ["ward"],
+        "sensitive": {"disease": {"l": 4}, "job": {"l": 2}},
+        "algorithm": {"name": "decomposition_plus", "primary": "disease", "starvation": 2},
+    }
+    bed.policy.write_text(yaml.safe_dump(document))
+    return bed
+
+
+def test_release_after_release(census):
+    first = census.call("release", "publish", census.database, census.policy, "--json")
+    assert first.code == 0, first.err
+    assert (first.json["release"], first.json["groups"], first.json["rows_waiting"]) == (1, 5, 1)
+    assert all(part["holds"] for part in first.json["requirements"]) and first.json["inference"]["holds"]
+    census.sql("INSERT INTO census SELECT 100 + i, 30, 'ward1', 'd' || i % 5, 'job' || i % 3 FROM range(8) t(i)")
+    census.sql("DELETE FROM census WHERE id = 3")
+    second = census.call("run", census.database, census.policy)  # the same, by another name
+    assert second.code == 0 and "what was lost to noise" in second.out and "kept back" in second.out
+    listed = census.call("release", "list", census.database, "--json").json["releases"]
+    assert [(entry["release"], entry["status"]) for entry in listed] == [(1, "published"), (2, "published")]
+    assert listed[1]["rows_published"] + listed[1]["rows_waiting"] == 28
+    assert "published.census" in census.call("release", "list", census.database).out
+    shown = census.call("release", "show", census.database, "published.census", "--json").json
+    assert shown["release"] == 2 and shown["counterfeits"] == 1
+    assert census.call("release", "show", census.database, "published.census", 1).code == 0
+    difference = census.call("release", "diff", census.database, "published.census", 1, 2, "--json").json
+    assert difference["groups_new"] == difference["figures"]["groups"][1] - difference["figures"]["groups"][0]
+    assert difference["rows_first_published"] == listed[1]["rows_first_published"]
+    assert "groups new" in census.call("release", "diff", census.database, "published.census", 1, 2).out
+    checked = census.call("release", "check", census.database, "published.census", "--json")
+    assert checked.code == 0 and checked.json["releases"] == ["release 1", "release 2"]
+
+
+def test_a_series_that_was_tampered_with_fails_its_check(census):
+    census.call("release", "publish", census.database, census.policy)
+    census.call("release", "publish", census.database, census.policy)
+    census.sql("UPDATE published.census_2_sa SET disease = 'd0' WHERE group_id = 1")
+    called = census.call("release", "check", census.database, "published.census")
+    assert called.code == 1 and "NO" in called.out and "4 keys, up to 1.000" in called.out
+
+
+def test_any_tables_with_a_key_are_checked(bed):
+    bed.sql("CREATE TABLE jan AS SELECT i AS id, i // 2 AS g, 'v' || i % 4 AS disease FROM range(8) t(i)")
+    bed.sql("CREATE TABLE feb AS SELECT i AS id, i % 4 AS g, 'v' || i % 4 AS disease FROM range(8) t(i)")
+    words = ["--table", "jan", "--key", "id", "--group", "g", "--sensitive", "disease:2"]
+    assert bed.call("release", "check", bed.database, *words).code == 0
+    called = bed.call("release", "check", bed.database, *words, "--table", "feb", "--json")
+    assert called.code == 1
+    assert (called.json["keys_exposed"], called.json["attributes"]["disease"]["best"]) == (8, 1.0)
+    assert {tuple(channel["releases"]) for channel in called.json["channels"]} == {("feb",), ("jan", "feb")}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["check"], "--table: is required"),
+        (["check", "published.nothing"], "no releases of published.nothing"),
+        (["check", "--table", "patients", "--key", "x", "--group", "ag", "--sensitive", "a:2"], "did you mean 'age'"),
+        (["check", "--table", "patient", "--key", "x", "--group", "age", "--sensitive", "disease:2"], "patients"),
+        (["check", "--table", "patients", "--key", "name", "--group", "age", "--sensitive", "x"], "e.g. disease:3"),
+        (["show", "published.nothing"], "no releases"),
+        (["diff", "published.nothing", 2, 1], "the first comes before the last"),
+    ],
+)  # fmt: skip
+def test_wrong_questions_are_answered(bed, words, message):
+    assert message in bed.fails(2, "release", words[0], bed.database, *words[1:])
+
+
+def test_releases_of_a_database_without_any(bed):
+    assert bed.call("release", "list", bed.database, "--json").json == {"releases": []}
+
+
+def test_a_policy_of_one_table_has_no_releases_over_time(bed):
+    assert "publishes one table" in bed.fails(2, "release", "publish", bed.database, bed.policy)
+
+
+def test_the_benchmark_meets_the_papers_table(call, monkeypatch):
+    from ldiv_db import cli_bench_decomposition as bench  # noqa: PLC0415
+
+    monkeypatch.setattr(bench, "TABLE_7A", [7])
+    (found,) = call("bench", "decomposition", "--json").json["results"]
+    assert found["as_paper"] is True and found["groups"] == 14
+    assert found["residual"] == [22272, 2485, 2053, 1265, 1060, 929]
