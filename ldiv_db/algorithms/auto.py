@@ -1,16 +1,22 @@
 """Auto: the algorithm that suits the requirements, and why.
 
-Requirements that are not monotone, and individuals whose rows must stay apart, are for BSGI alone. All others go to
-the top-down specialisation, which lost least of all under most requirements that were measured (README), or, from so
-many rows on that it would need much memory, to Mondrian.
+Requirements that are not monotone, and individuals whose rows must stay apart, are for BSGI alone. Where shares are
+what makes classes large, its classes of different values are the smallest that will do, and lost least. From so many
+rows on that others would need much memory or time Mondrian is taken. Peeling lost least under k-anonymity alone, the
+top-down specialisation under every other requirement that was measured (README).
 """
 
 from __future__ import annotations
 
+import math
+
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.bsgi import Bsgi
+from ldiv_db.algorithms.bsgi import Bsgi, class_size
 from ldiv_db.algorithms.mondrian import Mondrian
+from ldiv_db.algorithms.peel import Peel
 from ldiv_db.algorithms.topdown import TopDown
+from ldiv_db.errors import InfeasibleError, PolicyError
+from ldiv_db.requirements import AlphaK, FrequencyL, KAnonymity, Requirement, Threshold
 
 #: From so many rows on Mondrian is chosen.
 MANY_ROWS = 5_000_000
@@ -34,8 +40,12 @@ class Auto(Algorithm):
             return Bsgi({}), f"algorithm bsgi: {lone[0]} is not kept when classes are put together or split"
         if task.encoded.individual:
             return Bsgi({}), "algorithm bsgi: it keeps the rows of an individual apart"
+        if _shares_decide(task):
+            return Bsgi({}), "algorithm bsgi: shares are bounded, and fewest rows do that if all their values differ"
         if task.encoded.row_count >= MANY_ROWS:
             return Mondrian({}), f"algorithm mondrian: it is the fastest from {MANY_ROWS:,} rows on"
+        if all(isinstance(requirement, KAnonymity) for requirement in task.requirements):
+            return Peel({}), "algorithm peel: it loses least where rows alone are counted"
         return TopDown({}), "algorithm topdown: it loses least under requirements that larger classes keep"
 
     def check(self, task: Task) -> Feasibility:
@@ -45,3 +55,27 @@ class Auto(Algorithm):
     def run(self, task: Task) -> Plan:
         """As the algorithm that is chosen."""
         return self.chosen(task)[0].run(task)
+
+
+def _shares_decide(task: Task) -> bool:
+    """Whether BSGI can meet the policy, and its classes are as large as bounds of shares make them, three rows or more.
+
+    Of two rows with different values there is no smaller class, but larger ones may hold equal rows.
+    """
+    bound = max(map(_share_size, task.requirements), default=0)
+    try:
+        if bound < 3 or class_size(task) != bound:
+            return False
+        Bsgi({}).check(task)
+    except (InfeasibleError, PolicyError):
+        return False
+    return True
+
+
+def _share_size(requirement: Requirement) -> int:
+    """The rows of different values that keep every share below the requirement's bound; 0 if it bounds none."""
+    if isinstance(requirement, AlphaK):
+        return math.ceil(1 / requirement.alpha)
+    if isinstance(requirement, FrequencyL | Threshold):
+        return requirement.unique_class_size()
+    return 0

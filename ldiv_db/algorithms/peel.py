@@ -25,8 +25,8 @@ from ldiv_db.templates import Identifier, Relation, Value
 
 #: How many rows times vectors one statement works on, and the most vectors.
 BATCH, MOST_AT_ONCE = 4_000_000, 256
-#: A batch is tried again as long as it places one row in so many.
-LEAST_PART = 2_000
+#: A batch is tried again as long as it places one row in so many, at most so often.
+LEAST_PART, MOST_TRIES = 2_000, 8
 #: By how many vectors rows that are left look for a class, at most, and of how many rows one; how often anywhere.
 PLACES, ROWS_A_PLACE, LAST_ROUNDS = 100, 200, 8
 #: More than any class can lose.
@@ -139,8 +139,9 @@ class Peel(Algorithm):
         while first < len(vectors) and state.waiting:
             last = min(len(vectors), first + max(1, min(MOST_AT_ONCE, BATCH // state.waiting)))
             batch = range(first, last)
-            while state.peel(batch, vectors[first:last]) > least and state.waiting:
-                pass
+            for _ in range(MOST_TRIES):
+                if state.peel(batch, vectors[first:last]) <= least or not state.waiting:
+                    break
             first = last
 
     def _absorb(self, state: Peeling, vectors: Sequence[Vector]) -> None:

@@ -230,6 +230,21 @@ def test_auto_says_what_it_chose_and_why(con):
     assert again.algorithm == "bsgi" and "unique_distinct" in again.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("require", "chosen"),
+    [
+        ([{"frequency": 3}], "bsgi"), ([{"frequency": 2}], "topdown"), ([{"frequency": 3}, {"k": 4}], "topdown"),
+        ([{"threshold": 0.4}, {"distinct": 3}], "bsgi"), ([{"alpha_k": {"alpha": 0.4, "k": 4}}], "topdown"),
+        ([{"entropy": 2}, {"t_closeness": 1}], "topdown"), ([{"k": 3}], "peel"),
+        ([{"k": 3}, {"distinct": 2}], "topdown"),
+    ],
+)  # fmt: skip
+def test_auto_takes_bsgi_where_shares_make_classes_large(con, require, chosen):
+    policy = simple(con, "auto", require, sensitive=["s"], identifiers=["who", "u"])
+    document = describe_plan(plan(con, policy))
+    assert document["algorithm"] == chosen
+
+
 def test_the_result_counts_rows_open_to_the_similarity_attack(con):
     """Values that differ but are all of one category tell that category; weights make classes of several."""
     rows = [(i // 4, "abcd"[i % 4] if i < 16 else "ab"[i % 2]) for i in range(32)]
