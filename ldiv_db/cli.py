@@ -13,10 +13,13 @@ from ldiv_db.cli_attack import attack_command
 from ldiv_db.cli_bench_audit import bench_audit_command
 from ldiv_db.cli_bench_cuts import bench_cuts_command
 from ldiv_db.cli_bench_decomposition import bench_decomposition_command
+from ldiv_db.cli_bench_local import bench_topdown_command, bench_utility_command
+from ldiv_db.cli_bench_tp import bench_tp_command
 from ldiv_db.cli_check import check_command
 from ldiv_db.cli_measure import measure_command
 from ldiv_db.cli_profile import profile_command
 from ldiv_db.cli_release import publish_command, release_app
+from ldiv_db.cli_sql import sql_app
 from ldiv_db.cli_taxonomy import taxonomy_app
 from ldiv_db.console import Guarded, Shown, opened, print_json, printer
 from ldiv_db.demo import demonstrate, print_demo
@@ -37,6 +40,7 @@ app = typer.Typer(
 )
 app.add_typer(taxonomy_app, name="taxonomy")
 app.add_typer(release_app, name="release")
+app.add_typer(sql_app, name="sql")
 bench_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Time runs on made-up rows.")
 app.add_typer(bench_app, name="bench")
 
@@ -217,7 +221,10 @@ def bench_group() -> None:
 
 
 bench_app.command("audit")(bench_audit_command)
+bench_app.command("tp")(bench_tp_command)
 bench_app.command("cuts")(bench_cuts_command)
+bench_app.command("utility")(bench_utility_command)
+bench_app.command("topdown")(bench_topdown_command)
 bench_app.command("decomposition")(bench_decomposition_command)
 
 

@@ -35,7 +35,7 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "requirements": [{"name": r.name, "parameters": r.parameters} for r in ready.task.requirements],
         "columns": list(_columns(ready)),
         "needs": ready.estimate.as_dict(),
-        "notes": [*feasible.notes, *ready.estimate.notes],
+        "notes": [*ready.reasons, *feasible.notes, *ready.estimate.notes],
     }
     if statements is not None:
         sent = [statement for statement in statements if statement.template != _BUILT_IN]

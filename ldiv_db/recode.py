@@ -79,17 +79,21 @@ def plan_recoding(
     forms: Mapping[str, Form] | None = None,
     classes: Relation | None = None,
     blanked: Relation | None = None,
+    stars: bool = False,
 ) -> Recoding:
     """The recoding of rows assigned to classes: `assigned` is (row_id, class_id); other rows are suppressed.
 
     `forms` says what a quasi-identifier is published as, a label by default. `classes` has the bounds of the classes,
-    otherwise those of their rows; `blanked` is (class_id, code) of the first sensitive attribute.
+    otherwise those of their rows; `blanked` is (class_id, code) of the first sensitive attribute. With `stars` bounds
+    that are the whole domain are published as a star.
     """
     forms = forms or {}
     classes = classes or engine.materialise(
         "classes", "publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
     )
     spans = [_spans(engine, axis, classes, forms.get(axis.name, "label")) for axis in encoded.axes]
+    if stars:
+        spans = [_starred(engine, span) for span in spans]
     if any(span.form == "set" for span in spans):
         classes, spans = _with_sets(engine, encoded, assigned, classes, spans)
     return Recoding(assigned, classes, tuple(spans), blanked)
@@ -121,6 +125,21 @@ def _spans(engine: Engine, axis: Axis, classes: Relation, form: Form) -> Spans:
             unit=unit,
         )
     return Spans(axis, relation, form)
+
+
+def _starred(engine: Engine, span: Spans) -> Spans:
+    """The spans with stars in place of the whole domain; the spans as they were are dropped."""
+    relation = engine.materialise(
+        f"starred_{span.axis.code.name}",
+        "publish/star_spans",
+        spans=span.relation,
+        shown=[shown.value for shown in span.shown],
+        unit=Value(LOSS_UNIT),
+        scale=span.axis.scale_value,
+        bounds=span.form == "bounds",
+    )
+    engine.drop(span.relation)
+    return Spans(span.axis, relation, span.form)
 
 
 def _with_sets(

@@ -18,6 +18,7 @@ from ldiv_db.individuals import audit_individuals
 from ldiv_db.policy import Policy
 from ldiv_db.published import class_id_columns, identifying_columns, release_columns
 from ldiv_db.recode import Recoding, published_rows
+from ldiv_db.recodings import forget_recoding, record_recoding
 from ldiv_db.report import Result
 from ldiv_db.requirements import Requirement, plain
 from ldiv_db.templates import FileRelation, Identifier, Relation
@@ -128,6 +129,8 @@ def record_run(engine: Engine, result: Result, status: str) -> None:
         for verdict in audit.verdicts
     ]
     engine.append(catalog.catalog_table(engine, "run_requirement"), _REQUIREMENT_COLUMNS, rows)
+    if result.recoding is not None:
+        record_recoding(engine, result.run_id, result.recoding)
 
 
 def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
@@ -137,5 +140,6 @@ def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
         engine.update(catalog.catalog_table(engine, "run"), Identifier("status"), PUBLISHED, key, run_id)
         return
     with engine.transaction():
+        forget_recoding(engine, run_id)
         engine.delete(catalog.catalog_table(engine, "run_requirement"), key, run_id)
         engine.delete(catalog.catalog_table(engine, "run"), key, run_id)

@@ -11,6 +11,8 @@ from rich.table import Table
 
 from ldiv_db.audit import Audit
 from ldiv_db.loss import Loss
+from ldiv_db.recodings import GlobalRecoding
+from ldiv_db.similarity import Similarity
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Result:
     seed: int
     versions: dict[str, str]
     notes: Sequence[str] = field(default_factory=tuple)
+    similarity: Sequence[Similarity] = ()
+    recoding: GlobalRecoding | None = None
 
     @property
     def requirements(self) -> list[dict[str, Any]]:
@@ -49,6 +53,7 @@ class Result:
             "avg_class_size": self.loss.average_class_size,
             "loss": self.loss.as_dict(self.l),
             "requirements": self.requirements,
+            "similarity": [found.as_dict() for found in self.similarity],
             "search": self.search,
             "seconds": self.seconds,
             "seed": self.seed,
@@ -74,6 +79,9 @@ def print_result(console: Console, result: Result) -> None:
     table.add_row("fully generalised", f"{loss.stars:,} cells")
     if loss.kl is not None:
         table.add_row("KL divergence", f"{loss.kl:.4f} nats")
+    for found in result.similarity:
+        shown = f"of {found.rows_after:,} rows, of {found.rows_before:,} in the source"
+        table.add_row(f"category of {found.sensitive} told", shown)
     table.add_row("seconds", f"{result.seconds:.2f}")
     console.print(table)
     print_audits(console, result.audits)

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db import catalog
-from ldiv_db.algorithms import ALGORITHMS, Algorithm, Task
+from ldiv_db.algorithms import ALGORITHMS, Algorithm, Plan, Task
 from ldiv_db.algorithms.base import Feasibility, Progress, Report
 from ldiv_db.audit import Audit, refuse_unlisted
-from ldiv_db.catalog import columns_of, qualify
+from ldiv_db.catalog import Column, columns_of, qualify
 from ldiv_db.encode import Encoder
 from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine, Step, database_version
@@ -27,10 +27,12 @@ from ldiv_db.measure import Wanted, measure_table
 from ldiv_db.policy import Policy, check_columns, parse_policy
 from ldiv_db.published import forms
 from ldiv_db.recode import PUBLISHED, Recoding, plan_recoding, published_rows
+from ldiv_db.recodings import GlobalRecoding, recoding_of
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
-from ldiv_db.requirements import Requirement, Threshold
+from ldiv_db.requirements import Attribute, Requirement, Threshold
 from ldiv_db.sensitive import read_attributes, resolve_all
+from ldiv_db.similarity import measure_similarity
 from ldiv_db.targets import Place, place_of
 from ldiv_db.templates import FileRelation, Relation, Statement
 
@@ -56,10 +58,18 @@ class Preparation:
     place: Place
     requirements: Mapping[str, Sequence[Requirement]]
     estimate: Estimate
+    attributes: Mapping[str, Attribute]
+    columns: Sequence[Column]
+    reason: str = ""
 
     @property
     def encoded(self) -> Encoded:
         return self.task.encoded
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why this algorithm runs, if the policy left that open."""
+        return [self.reason] if self.reason else []
 
 
 def run(
@@ -82,11 +92,20 @@ def run(
     start = time.perf_counter()
     with _engine(connection, listener, catalog) as engine, _prepared(engine, policy, folder, listener) as ready:
         ready.estimate.require_room()
-        plan = ready.algorithm.run(ready.task)
-        recoding = plan_recoding(engine, ready.encoded, plan.assigned, forms(ready.policy), plan.classes, plan.blanked)
+
+        def divergence(plan: Plan) -> float | None:
+            recoding = _recode(ready, plan)
+            found = _divergence(ready, recoding, Path(folder), listener, catalog)
+            engine.drop(*(span.relation for span in recoding.spans))
+            return found
+
+        plan = ready.algorithm.run(replace(ready.task, divergence=divergence))
+        recoding = _recode(ready, plan)
         loss = measure_recoding(engine, ready.encoded, recoding)
+        similarity = measure_similarity(engine, ready.encoded, plan.assigned, ready.attributes)
         if kl:
             loss = replace(loss, kl=_divergence(ready, recoding, Path(folder), listener, catalog))
+        rules = _global_recoding(ready, recoding, plan)
         run_id = uuid.uuid4().hex
 
         def describe(audits: list[Audit]) -> Result:
@@ -102,11 +121,33 @@ def run(
                 seconds=time.perf_counter() - start,
                 seed=ready.policy.seed,
                 versions=versions(),
-                notes=(*plan.notes, *ready.estimate.notes),
+                notes=(*ready.reasons, *plan.notes, *ready.estimate.notes),
+                similarity=similarity,
+                recoding=rules,
             )
 
         draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
         return ready.place.publish(draft, run_id, describe)
+
+
+def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:
+    """What every value is published as, if that does not depend on the rows of its class."""
+    if not ready.algorithm.recodes_globally:
+        return None
+    return recoding_of(ready.task.engine, ready.policy, ready.columns, recoding, plan.search)
+
+
+def _recode(ready: Preparation, plan: Plan) -> Recoding:
+    """How the plan's classes are published."""
+    return plan_recoding(
+        ready.task.engine,
+        ready.encoded,
+        plan.assigned,
+        forms(ready.policy),
+        plan.classes,
+        plan.blanked,
+        plan.stars,
+    )
 
 
 def _divergence(
@@ -172,12 +213,13 @@ def _prepared(
         ]
         refuse_unlisted(engine, axis.column.name, requirements[axis.column.name], axis.dictionary)
     hear = listener or Listener()
-    wanted = [requirement for own in requirements.values() for requirement in own]
-    task = Task(engine, encoded, wanted, policy.seed, hear.on_progress, hear.on_search)
+    every = [requirement for own in requirements.values() for requirement in own]
+    task = Task(engine, encoded, every, policy.seed, hear.on_progress, hear.on_search, requirements)
+    algorithm, reason = algorithm.chosen(task)
     with nullcontext() if algorithm.says_why else explained(engine, encoded, requirements):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, place.folder)
-    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate)
+    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate, attributes, columns, reason)
 
 
 def make_algorithm(policy: Policy) -> Algorithm:
@@ -194,8 +236,9 @@ def make_algorithm(policy: Policy) -> Algorithm:
 
 def _refuse_sets(policy: Policy, algorithm: Algorithm) -> None:
     """Raise PolicyError for `recode: set` where the algorithm says itself what is published."""
-    if algorithm.recodes_globally and "set" in forms(policy).values():
-        raise PolicyError([Problem("recode", f"{algorithm.name} publishes the labels of its cut, not sets")])
+    if algorithm.excludes_sets and "set" in forms(policy).values():
+        what = f"{algorithm.name} publishes {algorithm.excludes_sets}, not sets"
+        raise PolicyError([Problem("recode", what, "set recode: tree")])
 
 
 def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source") -> Relation | FileRelation:

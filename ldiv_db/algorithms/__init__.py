@@ -1,9 +1,21 @@
 """The algorithms, by the name that a policy calls them."""
 
+from ldiv_db.algorithms.annealing import Annealing
+from ldiv_db.algorithms.auto import Auto
 from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.algorithms.bsgi import Bsgi
 from ldiv_db.algorithms.cuts import Cuts
+from ldiv_db.algorithms.incognito import Incognito
+from ldiv_db.algorithms.matching import Matching
+from ldiv_db.algorithms.mondrian import Mondrian
+from ldiv_db.algorithms.peel import Peel
+from ldiv_db.algorithms.tds import Tds
+from ldiv_db.algorithms.topdown import TopDown
+from ldiv_db.algorithms.tp import Hilbert, Tp, TpPlus
 
-ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in (Bsgi, Cuts)}
+_KINDS: tuple[type[Algorithm], ...] = (
+    Annealing, Auto, Bsgi, Cuts, Hilbert, Incognito, Matching, Mondrian, Peel, Tds, TopDown, Tp, TpPlus,
+)  # fmt: skip
+ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in _KINDS}
 
 __all__ = ["ALGORITHMS", "Algorithm", "Plan", "Task"]

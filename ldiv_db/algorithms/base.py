@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ class Options(BaseModel):
 
 @dataclass(frozen=True)
 class Task:
-    """An encoded table and what its classes must meet."""
+    """An encoded table and what its classes must meet, also by the name of the sensitive attribute (`wanted`)."""
 
     engine: Engine
     encoded: Encoded
@@ -37,6 +37,9 @@ class Task:
     seed: int = 0
     progress: Progress = lambda done, total: None
     report: Report = lambda text: None
+    wanted: Mapping[str, Sequence[Requirement]] = field(default_factory=dict)
+    #: The KL divergence of what a plan would publish, None for infinite; for those who compare plans.
+    divergence: Callable[[Plan], float | None] = lambda plan: None
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Plan:
     algorithm has to say of its own work. Where classes are published as more than the values that occur in them, as
     under a global recoding, `classes` is (class_id, rows, smallest and largest code by quasi-identifier); otherwise
     they are bounded by their rows. `blanked` is (class_id, code): values of the first sensitive attribute that are
-    published as NULL.
+    published as NULL. With `stars` bounds that are the whole domain are published as a star.
     """
 
     assigned: Relation
@@ -56,6 +59,7 @@ class Plan:
     search: dict[str, Any] = field(default_factory=dict)
     classes: Relation | None = None
     blanked: Relation | None = None
+    stars: bool = False
 
 
 class Algorithm(ABC):
@@ -82,6 +86,15 @@ class Algorithm(ABC):
                 key, f"{self.name} has no such option", nearest(str(item["loc"][-1]), self.options_type.model_fields)
             )
         return Problem(key, what_is_wrong(item))
+
+    def chosen(self, task: Task) -> tuple[Algorithm, str]:
+        """The algorithm that does the work, this one by default, and why, if there is anything to say."""
+        return self, ""
+
+    @property
+    def excludes_sets(self) -> str:
+        """What the algorithm publishes that is at odds with `recode: set`; empty if nothing is."""
+        return "the labels of its cut" if self.recodes_globally else ""
 
     @abstractmethod
     def check(self, task: Task) -> Feasibility:

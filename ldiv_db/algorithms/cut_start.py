@@ -50,7 +50,7 @@ def _improve(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: C
     numbered = {tree.number: tree for tree in trees}
     while best.costs and not late():
         (cut, cost) = best.ranked()[0]
-        nodes = [opened(numbered, other) for other in (cut, *_generalised(trees, cut))]
+        nodes = [opened(numbered, other) for other in (cut, *generalised(trees, cut))]
         found: dict[Cut, int] = {}
         size = evaluator.problem.batch
         for start in range(0, len(nodes), size):
@@ -64,7 +64,7 @@ def _improve(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: C
             return
 
 
-def _generalised(trees: Sequence[CutTree], cut: Cut) -> Iterator[Cut]:
+def generalised(trees: Sequence[CutTree], cut: Cut) -> Iterator[Cut]:
     """The cuts in which siblings of the cut are replaced by their parent."""
     for tree in trees:
         for node in tree.children:

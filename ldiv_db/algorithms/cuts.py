@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Iterator
 from math import prod
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -45,7 +45,7 @@ class Cuts(Algorithm):
     """The cut of least cost that meets thresholds on every sensitive value's share."""
 
     name = "cuts"
-    options_type = CutOptions
+    options_type: ClassVar[type[CutOptions]] = CutOptions
     options: CutOptions
     recodes_globally = True
     says_why = True
@@ -202,7 +202,7 @@ def _unproved(problem: CutProblem, best: Best, outcome: Outcome) -> str:
 
 def _notes(search: dict[str, Any]) -> tuple[str, ...]:
     notes = []
-    if not search["proved"]:
+    if "gap" in search and not search["proved"]:
         notes.append(f"the search was stopped: the cut is within {search['gap']:.1%} of the best")
     if search["scheme"] in _BY_CELLS:
         notes.append("blanked sensitive values are NULL; they count in the size of their class (suppressed: unknown)")

@@ -41,7 +41,7 @@ def whole_pool(task: Task, l: int) -> Pool:  # noqa: E741 - the field's name for
 def left_pool(task: Task, assigned: Relation, l: int) -> Pool:  # noqa: E741
     """The rows without a class."""
     free = task.engine.materialise("free", "residue/list_free", rows=task.encoded.rows, assigned=assigned)
-    return _pool_of(task, free, l)
+    return pool_of(task, free, l)
 
 
 def trimmed(pool: Pool, l: int) -> Pool:  # noqa: E741
@@ -61,11 +61,12 @@ def trimmed(pool: Pool, l: int) -> Pool:  # noqa: E741
             seed=Value(pool.task.seed),
         )
         pool.drop()
-        pool = _pool_of(pool.task, rows, l)
+        pool = pool_of(pool.task, rows, l)
     return pool
 
 
-def _pool_of(task: Task, rows: Relation, l: int) -> Pool:  # noqa: E741
+def pool_of(task: Task, rows: Relation, l: int) -> Pool:  # noqa: E741
+    """These rows, which the pool then owns."""
     encoded = task.encoded
     sensitive = tuple(_counted(task, rows, key) for key in encoded.sensitive)
     individual = _counted(task, rows, encoded.individual) if encoded.individual else None

@@ -10,11 +10,15 @@ from ldiv_db.templates import Relation, Value
 
 
 class Classes:
-    """A histogram `(class_no, value, rows, class_rows)` and what follows from it, each made when first asked for."""
+    """A histogram `(class_no, value, rows, class_rows)` and what follows from it, each made when first asked for.
 
-    def __init__(self, engine: Engine, histogram: Relation):
+    Classes that are not the table, such as candidates that overlap, say what its distribution (value, rows) is.
+    """
+
+    def __init__(self, engine: Engine, histogram: Relation, whole: Relation | None = None):
         self._engine = engine
         self.histogram = histogram
+        self._whole = whole
         self._made: list[Relation] = []
         self._by_category: dict[Categories, Classes] = {}
 
@@ -31,6 +35,8 @@ class Classes:
     @cached_property
     def totals(self) -> Relation:
         """(value, rows): the table's distribution of the sensitive attribute."""
+        if self._whole is not None:
+            return self._whole
         return self._make("totals", "requirements/total_values", histogram=self.histogram)
 
     @cached_property

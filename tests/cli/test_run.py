@@ -8,7 +8,8 @@ import pytest
 
 RUN_KEYS = {
     "run_id", "algorithm", "source", "target", "rows_in", "rows_published", "rows_suppressed", "cells_suppressed",
-    "classes", "avg_class_size", "loss", "requirements", "search", "seconds", "seed", "versions", "notes",
+    "classes", "avg_class_size", "loss", "requirements", "similarity", "search", "seconds", "seed", "versions",
+    "notes",
 }  # fmt: skip
 LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "kl", "stars", "lm_by_column"}
 REQUIREMENT_KEYS = {"name", "parameters", "holds", "worst", "violating_classes", "violating_rows", "sensitive"}

@@ -11,12 +11,13 @@ import jinja2.meta
 import pytest
 import sqlglot
 import tables
+from oracle_tp import hard_groups
 from sqlglot import exp
 from tables import fill
 
 import ldiv_db
-from ldiv_db import attacks, migrate, releases, taxonomy, taxonomy_sources
-from ldiv_db.algorithms import boundaries, repair
+from ldiv_db import attacks, migrate, recode_sql, releases, taxonomy, taxonomy_sources
+from ldiv_db.algorithms import boundaries, matching, peel, repair
 from ldiv_db.audit import Pair
 from ldiv_db.bench_audit import ARGUMENTS
 from ldiv_db.check import Question, check
@@ -42,7 +43,8 @@ from ldiv_db.templates import (
 from ldiv_db.violations import Violations
 
 FOLDERS = {"input", "publish", "loss", "audit", "requirements", "bsgi", "exchange", "profile", "repair", "residue"}
-FOLDERS |= {"measure", "attack", "labels", "cuts", "decomposition", "release"}
+FOLDERS |= {"measure", "attack", "labels", "cuts", "local", "mondrian", "peel", "topdown", "decomposition", "release"}
+FOLDERS |= {"recode", "incognito", "tds", "tp"}
 TEMPLATES = all_templates()
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
@@ -135,7 +137,11 @@ def statements():
     with duckdb.connect() as con:
         refine(con, listener)
     with duckdb.connect() as con:
+        suppress(con, listener)
+    with duckdb.connect() as con:
         cut_everything(con, listener)
+    with duckdb.connect() as con:
+        recode_locally(con, listener)
     for select in ("bisect", "greedy"):
         with duckdb.connect() as con:
             several(con, select, listener)
@@ -151,6 +157,33 @@ def statements():
             patch.setattr(boundaries, name, value)
         refine(con, listener)
     return list(recorded.values())
+
+
+def recode_locally(con, listener):
+    """All ways of local recoding, with and without a taxonomy, for requirements of each kind."""
+    rows = [(i % 9, f"{i % 12:02d}", "abc"[i % 3], "uvw"[i * 5 % 7 % 3]) for i in range(48)]
+    fill(con, "source", {"age": "INTEGER", "zip": "VARCHAR", "s": "VARCHAR", "u": "VARCHAR"}, rows)
+    policy = {
+        "source": "source",
+        "target": {"table": "out", "if_exists": "replace"},
+        "quasi_identifiers": {"age": {"numeric": True}, "zip": {"taxonomy": {"prefix": [2, 1]}}},
+        "sensitive": {"s": {"categories": [["a"], ["b"], ["c"]]}, "u": {}},
+        "require": [
+            {"t_closeness": 0.9},
+            {"distinct": 2, "sensitive": "s"},
+            {"distinct": 2, "sensitive": "u", "others_known": True},
+        ],
+    }
+    ways = [{"name": "topdown"}, {"name": "peel"}, {"name": "mondrian"}, {"name": "mondrian", "split": "relaxed"}]
+    for way in ways:
+        ldiv_db.run(con, policy | {"algorithm": way}, listener=listener)
+    few = {"sensitive": ["s"], "require": [{"frequency": 2}], "algorithm": "peel", "identifiers": ["u"]}
+    fill(con, "source", {"age": "INTEGER", "zip": "VARCHAR", "s": "VARCHAR", "u": "VARCHAR"},
+         [(0, "00", "a", "")] * 5 + [(99, "99", value, "") for value in "bcdef"])  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(peel, "PLACES", 1)
+        patch.setattr(peel, "LAST_ROUNDS", 0)
+        ldiv_db.run(con, policy | few, listener=listener)
 
 
 def measure_everything(engine):
@@ -203,10 +236,54 @@ def cut_everything(con, listener):
     schemes = [("LM", "vioSA"), ("LM", "allSA"), ("LM", "vioRec"), ("DM", "vioRec"), ("CM", "vioRec"), ("CM", "allRec")]
     for metric, scheme in schemes:
         algorithm = {"name": "cuts", "metric": metric, "scheme": scheme, "class": "label"}
-        target = {"target": f"{metric}_{scheme}", "algorithm": algorithm}
-        ldiv_db.run(con, policy | target, listener=listener)
+        require = policy["require"] if metric == "DM" else policy["require"][::2]
+        target = {"target": f"{metric}_{scheme}", "algorithm": algorithm, "require": require}
+        result = ldiv_db.run(con, policy | target, listener=listener)
+        if metric != "DM" and (metric, scheme) != ("CM", "vioRec"):
+            engine = Engine(con, on_statement=listener.on_statement)
+            run = recode_sql.find_run(engine, result.run_id)
+            engine.rows(
+                recode_sql.TEMPLATE, **recode_sql.recoding_holes(engine, run, policy=parse_policy(policy | target))
+            )
     with pytest.raises(ldiv_db.InfeasibleError):
         ldiv_db.run(con, policy | {"target": "t", "algorithm": {"name": "cuts", "scheme": "none"}}, listener=listener)
+    baselines = [("incognito", {"metric": metric, "class": "label"}) for metric in ("LM", "DM", "CM")]
+    for place, (name, options) in enumerate([*baselines, ("tds", {}), ("tds", {"class": "label"})]):
+        target = {"target": f"baseline_{place}", "require": [{"distinct": 2}], "algorithm": {"name": name, **options}}
+        ldiv_db.run(con, policy | target, listener=listener)
+
+
+def suppress(con, listener):
+    """Runs of TP's family: one that needs phase three, ones whose thin, fat and almost thin groups give up rows."""
+    hard = hard_groups(2, 3, 3, 3)
+    thin = [[3, 0, 0, 0], [0, 1, 1, 1], [0, 1, 1, 1], [0, 1, 1, 1]]
+    fat = [[3, 0, 0, 0, 0], [0, 3, 3, 3, 3]]
+    stiff = [[30, 0, 0, 0, 0], [0, 30, 30, 30, 1]]
+    keys = {"age": {"numeric": True}, "other": {"numeric": True}}
+    for number, groups in enumerate((hard, thin, fat, stiff)):
+        rows = [
+            (30 + 3 * g, g % 2, f"v{v}")
+            for g, group in enumerate(groups)
+            for v, n in enumerate(group)
+            for _ in range(n)
+        ]
+        fill(con, "source", {"age": "INTEGER", "other": "INTEGER", "secret": "VARCHAR"}, rows)
+        for name in ("tp", "tp_plus", "hilbert"):
+            policy = {"source": "source", "target": f"{name}_{number}", "sensitive": ["secret"],
+                      "quasi_identifiers": keys, "require": [{"frequency": 3}], "algorithm": name,
+                      "output": {"bounds": number == 1}}  # fmt: skip
+            ldiv_db.run(con, policy, listener=listener)
+    coarse = {"name": "tp", "coarsen": {"other": 1}}
+    keys = {"age": {"numeric": True}, "other": {"taxonomy": {"ranges": [1, 2]}}}
+    policy |= {"target": "coarse", "quasi_identifiers": keys, "algorithm": coarse}
+    ldiv_db.run(con, policy, listener=listener)
+    rows = [(30 + g, g, f"v{g}") for g in (0, 0, 1, 1)]
+    fill(con, "source", {"age": "INTEGER", "other": "INTEGER", "secret": "VARCHAR"}, rows)
+    policy |= {"target": "matched", "require": [{"frequency": 2}], "algorithm": "matching"}
+    with pytest.MonkeyPatch.context() as patch:  # the statements are the same whoever finds the matching
+        patch.setattr(matching, "_networkx", lambda: None)
+        patch.setattr(matching, "match", lambda surplus: [(surplus[0].group_no, surplus[1].group_no, 2)])
+        ldiv_db.run(con, policy, listener=listener)
 
 
 def several(con, select, listener):

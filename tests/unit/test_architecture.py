@@ -10,22 +10,26 @@ import ldiv_db
 
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
-    0: {"errors", "files", "templates", "engine", "catalog", "migrate", "attach", "interrupts", "documents"},
+    0: {"errors", "files", "templates", "engine", "catalog", "migrate", "attach", "interrupts", "dialects",
+        "documents"},
     1: {
         "bounds", "taxonomy", "taxonomy_sources", "requirements", "policy", "policy_parts", "sensitive", "feasibility",
         "policy_decomposition",
         "encoded", "encode", "published", "recode", "sets", "loss", "labels", "promises",
+        "rules", "recodings",
     },
     2: {"algorithms"},
     3: {
         "audit", "individuals", "check", "violations", "release", "targets", "report", "preview", "profile", "skeleton",
-        "run", "estimate", "api", "demo", "children", "bench", "bench_audit", "bench_cuts",
+        "run", "estimate", "api", "demo", "children", "bench", "bench_audit", "bench_cuts", "bench_tp",
         "decomposed", "decompose", "separate", "ledger", "inference", "releases", "bench_decomposition",
         "measure", "resolve", "tries", "divergence", "queries", "attacks", "disclosure", "linking",
+        "similarity", "bench_utility", "bench_topdown", "recode_sql",
     },
     4: {
         "cli", "cli_taxonomy", "cli_profile", "cli_check", "cli_measure", "cli_attack", "cli_bench_audit",
-        "cli_bench_cuts", "cli_release", "cli_bench_decomposition", "options", "console", "__main__", "__init__",
+        "cli_bench_cuts", "cli_bench_local", "cli_bench_tp", "cli_release", "cli_bench_decomposition", "cli_sql",
+        "options", "console", "__main__", "__init__",
     },
 }  # fmt: skip
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}

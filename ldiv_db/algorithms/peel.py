@@ -1,0 +1,172 @@
+"""Peeling: the rows that can be published cheaply go first, the rest is generalised further, until all are placed.
+
+Ways to generalise (vectors of rungs, `ladders`) come in rising order of cost, many to a statement. Every row left
+goes to the cheapest of them in which it stands in a good class; classes that lost too many rows to cheaper ones
+wait. What is good stays good with more rows of its kind, so nothing that was published is ever undone. Rows that
+are left at the end, because no class of them is good, join classes that can bear them (`absorb`). Every class is
+then published as the lowest common ancestors of its own rows, which is mostly less than it was found by.
+
+Guarantee: every class meets every requirement, for requirements that are monotone; all rows are published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+from ldiv_db.algorithms.absorb import Absorption
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.judging import Judge, check_monotone
+from ldiv_db.algorithms.ladders import Ladder, Vector, ladders_of, lay_rungs, vectors_of
+from ldiv_db.algorithms.measures import drop_paths, measures_of
+from ldiv_db.templates import Identifier, Relation, Value
+
+#: How many rows times vectors one statement works on, and the most vectors.
+BATCH, MOST_AT_ONCE = 4_000_000, 256
+#: A batch is tried again as long as it places one row in so many.
+LEAST_PART = 2_000
+#: By how many vectors rows that are left look for a class, at most, and of how many rows one; how often anywhere.
+PLACES, ROWS_A_PLACE, LAST_ROUNDS = 100, 200, 8
+#: More than any class can lose.
+NO_LIMIT = 2**62
+
+
+class PeelOptions(Options):
+    """What becomes of rows that are no good class of their own: they join others, or not where that costs more."""
+
+    residue: Literal["incorporate", "suppress"] = "incorporate"
+
+
+@dataclass
+class Peeling:
+    """Rows left (`left`, a part of `grid`) and placed (`assigned`), over the ladders of a task."""
+
+    task: Task
+    judge: Judge
+    ladders: Sequence[Ladder]
+    grid: Relation
+    left: Relation
+    assigned: Relation
+    waiting: int
+    steps: list[int] = field(default_factory=list)
+
+    def peel(self, numbers: range, vectors: Sequence[Vector]) -> int:
+        """Place what can be placed by these vectors, which have these numbers; how many rows."""
+        engine = self.task.engine
+        keys = self.keys(numbers, vectors)
+        large = engine.materialise("large", "peel/list_large", keys=keys, least=Value(self.judge.least))
+        good = self._good(keys, large)
+        seats = engine.materialise("seats", "peel/choose_classes", keys=keys, good=good)
+        engine.drop(keys, large)
+        kept = self._good(seats, good)
+        placed = engine.materialise("placed", "local/keep_listed", members=seats, listed=kept)
+        engine.drop(good, seats, kept)
+        count = self._place(placed)
+        engine.drop(placed)
+        return count
+
+    def keys(self, numbers: range, vectors: Sequence[Vector], of: Relation | None = None) -> Relation:
+        engine = self.task.engine
+        columns = {"vector": "BIGINT"} | {ladder.choice.name: "INTEGER" for ladder in self.ladders}
+        rows = [(number, *vector) for number, vector in zip(numbers, vectors, strict=True)]
+        loaded = engine.load("vectors", columns, rows)
+        holes = {"rows": of or self.left, "vectors": loaded, "ladders": self.ladders, "spread": self.spread}
+        keys = engine.materialise("keys", "peel/list_keys", **holes)
+        engine.drop(loaded)
+        return keys
+
+    @property
+    def spread(self) -> Value:
+        """More than any key."""
+        return Value(2 ** (sum(ladder.places.bit_length() for ladder in self.ladders) + 1))
+
+    def _good(self, members: Relation, listed: Relation) -> Relation:
+        """The listed classes of these members that violate nothing."""
+        engine = self.task.engine
+        holes = {"members": members, "rows": self.left, "listed": listed, "sensitive": self.task.encoded.sensitive}
+        counts = engine.materialise("counts", "local/count_members", **holes)
+        margins = self.judge.margins(counts)
+        good = engine.materialise("good", "local/list_good", margins=margins)
+        engine.drop(counts, margins)
+        return good
+
+    def _place(self, placed: Relation) -> int:
+        engine = self.task.engine
+        count = int(engine.scalar("input/count_rows", rows=placed))
+        if count:
+            engine.insert(self.assigned, "local/copy_rows", rows=placed)
+            engine.delete_listed(self.left, Identifier("row_id"), placed)
+            self.waiting -= count
+            self.steps.append(count)
+            self.task.progress(self.task.encoded.row_count - self.waiting, self.task.encoded.row_count)
+        return count
+
+
+class Peel(Algorithm):
+    """Local recoding for utility, for any list of monotone requirements."""
+
+    name = "peel"
+    options_type = PeelOptions
+    options: PeelOptions
+
+    def check(self, task: Task) -> Feasibility:
+        """Raises PolicyError if a requirement is not monotone, InfeasibleError if the whole table violates one."""
+        return check_monotone(task, self.name)
+
+    def run(self, task: Task) -> Plan:
+        feasible = self.check(task)
+        measures = measures_of(task)
+        ladders = ladders_of(task, measures)
+        grid = lay_rungs(task, ladders)
+        drop_paths(task, measures)
+        assigned = task.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
+        left = task.engine.materialise("left", "local/copy_rows", rows=grid)
+        state = Peeling(task, Judge(task), ladders, grid, left, assigned, task.encoded.row_count)
+        vectors = vectors_of(ladders)
+        self._peel(state, vectors)
+        left_over = state.waiting
+        if left_over:
+            self._absorb(state, vectors)
+        task.engine.drop(grid, left)
+        return Plan(state.assigned, feasible.l, feasible.notes, self._search(state, vectors, left_over))
+
+    def _peel(self, state: Peeling, vectors: Sequence[Vector]) -> None:
+        """Go through the vectors, as many at once as there is room for, each batch as long as it yields."""
+        least = state.task.encoded.row_count // LEAST_PART
+        first = 0
+        while first < len(vectors) and state.waiting:
+            last = min(len(vectors), first + max(1, min(MOST_AT_ONCE, BATCH // state.waiting)))
+            batch = range(first, last)
+            while state.peel(batch, vectors[first:last]) > least and state.waiting:
+                pass
+            first = last
+
+    def _absorb(self, state: Peeling, vectors: Sequence[Vector]) -> None:
+        """Have the rows that are left join classes, by some of the vectors, the last of which says nothing."""
+        absorption = Absorption(
+            state.task,
+            state.judge,
+            state.grid,
+            state.left,
+            state.assigned,
+            state.waiting,
+            state.ladders,
+            vectors,
+            state.spread,
+            sum(ladder.full for ladder in state.ladders) if self.options.residue == "suppress" else NO_LIMIT,
+        )
+        last = len(vectors) - 1
+        places = max(1, min(PLACES, 8 + state.task.encoded.row_count // ROWS_A_PLACE))
+        for number in [*range(0, last, max(1, last // places)), *[last] * LAST_ROUNDS]:
+            if absorption.waiting:
+                absorption.absorb(number, partial(state.keys, range(1), [vectors[number]]))
+        if absorption.waiting and self.options.residue == "incorporate":
+            absorption.merge()
+        absorption.drop()
+        state.assigned, state.waiting = absorption.assigned, absorption.waiting
+
+    def _search(self, state: Peeling, vectors: Sequence[Vector], left_over: int) -> dict[str, Any]:
+        """What the result says of the work."""
+        return {"vectors": len(vectors), "steps": len(state.steps), "absorbed": left_over - state.waiting}

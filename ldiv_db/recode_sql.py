@@ -1,0 +1,259 @@
+"""A run's recoding as one SELECT on its source, to be run where the table lies.
+
+What a class that violates its thresholds loses is worked out by that SELECT, on the rows that it finds; so it keeps the
+thresholds also where the table has changed. A value without a label drops its row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from itertools import groupby
+from math import lcm
+from pathlib import Path
+from typing import Any
+
+from ldiv_db import catalog, migrate
+from ldiv_db.catalog import catalog_table, qualify
+from ldiv_db.dialects import written
+from ldiv_db.engine import Engine
+from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.policy import Policy
+from ldiv_db.recodings import KEEP, QUASI_IDENTIFIER, SENSITIVE, GlobalRecoding, RecodedColumn, fetch_recoding
+from ldiv_db.requirements import Threshold
+from ldiv_db.rules import Rule
+from ldiv_db.templates import FileRelation, Identifier, Relation, Value, render
+
+#: The template of the recoding.
+TEMPLATE = "recode/select_recoded"
+#: Multiples of thresholds beyond this would not fit an integer together with counts of rows.
+_FINEST = 10**9
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Neighbouring rules that one branch of a CASE expresses."""
+
+    kind: str
+    lows: tuple[Value, ...]
+    low: Value
+    high: Value
+    label: Value
+
+    @property
+    def length(self) -> Value:
+        return Value(len(str(self.low.value)))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column of the SELECT: its name, its alias within, and for a quasi-identifier its rules."""
+
+    name: Identifier
+    alias: Identifier
+    is_text: bool
+    nulls: bool
+    keeps_null: bool
+    rules: tuple[Rules, ...]
+
+    @property
+    def missing(self) -> Identifier:
+        """Whether the value is NULL, which is published as NULL."""
+        return Identifier(f"{self.alias.name}_null")
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A threshold: its numerator over the common denominator, and a common multiple of all these over it."""
+
+    weight: Value
+    spread: Value
+    value: Value = Value(None)  # noqa: RUF009 - frozen
+    own: tuple[Weight, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of the ledger."""
+
+    run_id: str
+    algorithm: str
+    source: str
+
+
+def find_run(engine: Engine, start: str) -> Run:
+    """The run whose id begins with `start`; raises PolicyError if there is none, or more than one."""
+    table = catalog_table(engine, "run")
+    found = []
+    if start and catalog.table_exists(engine, table):
+        found = [Run(*row) for row in engine.rows("recode/find_runs", runs=table, start=Value(start))]
+    if len(found) != 1:
+        what = f"{len(found):,} runs begin with {start!r}" if found else f"no run {start!r} in the ledger"
+        raise PolicyError([Problem("RUN", what, "its id is in the result of `ldiv run` and in ldiv.run")])
+    return found[0]
+
+
+def recoding_sql(
+    engine: Engine, run: Run, dialect: str, source: str | None = None, policy: Policy | None = None
+) -> str:
+    """The SELECT in a dialect; `source` names the table there, `policy` is that of the run.
+
+    The policy is needed only where values have thresholds of their own, which the ledger does not tell. Raises
+    PolicyError for a run whose recoding no such SELECT expresses.
+    """
+    return written(render(TEMPLATE, recoding_holes(engine, run, source, policy)), dialect)
+
+
+def recoding_holes(engine: Engine, run: Run, source: str | None = None, policy: Policy | None = None) -> dict[str, Any]:
+    """What fills the template of the recoding; arguments and errors as of `recoding_sql`."""
+    recoding = _fetch(engine, run)
+    thresholds, common = None, 1
+    if recoding.scheme != "none":
+        thresholds, common = _weights(_thresholds(engine, run, policy))
+    return {
+        "source": _source(engine, source or run.source),
+        "columns": _shown(recoding, QUASI_IDENTIFIER, "q"),
+        "sensitive": _shown(recoding, SENSITIVE, "s"),
+        "kept": _shown(recoding, KEEP, "k"),
+        "thresholds": thresholds,
+        "common": Value(common),
+        "scheme": recoding.scheme,
+    }
+
+
+def _fetch(engine: Engine, run: Run) -> GlobalRecoding:
+    """The recoding of the run; raises PolicyError, saying why, if it has none."""
+    if not catalog.table_exists(engine, catalog_table(engine, "run_recoding")):
+        pending = bool(migrate.pending(engine))
+        raise PolicyError([Problem("RUN", "was made before recodings were kept", "run it again" if pending else "")])
+    recoding = fetch_recoding(engine, run.run_id)
+    if recoding is None:
+        what = (
+            f"{run.algorithm} left nothing to write as a SELECT: what a value is published as depends on the rows of"
+            " its class, as under every local recoding, or (CM with vioRec) rows left out depend on the class column,"
+            " or the run was made before recodings were kept"
+        )
+        raise PolicyError([Problem("RUN", what, "cuts, incognito and tds recode globally")])
+    return recoding
+
+
+def _source(engine: Engine, name: str) -> Relation:
+    if FileRelation.of(name) is not None and not name.startswith('"'):
+        raise PolicyError([Problem("--source", f"{Path(name).name} is a file", "say what the table is called")])
+    return qualify(engine, name, "--source")
+
+
+# -- columns -----------------------------------------------------------------------------------------
+
+
+def _shown(recoding: GlobalRecoding, role: str, letter: str) -> list[Shown]:
+    """The columns of a role, in order."""
+    mine = [column for column in recoding.columns if column.role == role]
+    return [
+        Shown(
+            Identifier(column.name),
+            Identifier(f"{letter}{number}"),
+            column.type == "VARCHAR",
+            column.nulls,
+            any(rule.kind == "null" and rule.label is None for rule in column.rules),
+            tuple(_branches(column)),
+        )
+        for number, column in enumerate(mine, 1)
+    ]
+
+
+def _branches(column: RecodedColumn) -> Iterator[Rules]:
+    """The branches of the CASE of a column: values that stay as they are, then one a label or range."""
+    same = [rule for rule in column.rules if rule.kind == "value" and rule.low == rule.label]
+    if same:
+        yield _branch([replace(rule, kind="same") for rule in same])
+    others = [rule for rule in column.rules if rule not in same]
+    for (kind, _), rules in groupby(others, key=lambda rule: (rule.kind, rule.label)):
+        if kind == "value":
+            yield _branch(list(rules))
+        else:
+            yield from (_branch([rule]) for rule in rules)
+
+
+def _branch(rules: Sequence[Rule]) -> Rules:
+    first = rules[0]
+    kind = "range" if first.kind == "dates" else first.kind
+    lows = tuple(Value(rule.low) for rule in rules)
+    return Rules(
+        kind, lows, Value(_bound(first.kind, first.low)), Value(_bound(first.kind, first.high)), Value(first.label)
+    )
+
+
+def _bound(kind: str, text: str | None) -> Any:
+    """A bound as it is compared: a day, a number, or text."""
+    if text is None or kind not in ("dates", "range"):
+        return text
+    if kind == "dates":
+        return date.fromisoformat(text)
+    number = Decimal(text)
+    return int(number) if number == number.to_integral_value() else number
+
+
+# -- thresholds --------------------------------------------------------------------------------------
+
+
+def _thresholds(engine: Engine, run: Run, policy: Policy | None) -> dict[str | None, Fraction]:
+    """The thresholds of the run: of values by their text, and under None that of all others."""
+    table = catalog_table(engine, "run_requirement")
+    found: list[dict[str | None, Fraction]] = []
+    for name, text in engine.rows("recode/list_requirements", requirements=table, run=Value(run.run_id)):
+        parameters = json.loads(text)
+        if name == "frequency":
+            found.append({None: 1 / Fraction(str(parameters["l"]))})
+        elif not parameters.get("own_thresholds"):
+            found.append({None: Fraction(str(parameters["default"]))})
+    found += [{None: Fraction(t.default), **{v: Fraction(x) for v, x in t.thetas}} for t in _own(engine, run, policy)]
+    values = {value for thresholds in found for value in thresholds}
+    return {value: min(thresholds.get(value, thresholds[None]) for thresholds in found) for value in values}
+
+
+def _own(engine: Engine, run: Run, policy: Policy | None) -> list[Threshold]:
+    """The requirements that give values thresholds of their own, out of the policy, which must be that of the run."""
+    table = catalog_table(engine, "run_requirement")
+    rows = engine.rows("recode/list_requirements", requirements=table, run=Value(run.run_id))
+    wanted = [text for name, text in rows if name == Threshold.name and json.loads(text).get("own_thresholds")]
+    if not wanted:
+        return []
+    if policy is None:
+        what = "values have thresholds of their own, which the ledger does not tell"
+        raise PolicyError([Problem("--policy", what, "name the file of the run's policy")])
+    specs = [spec.resolve(None) for spec in policy.require if spec.name == Threshold.name]
+    found = [spec for spec in specs if isinstance(spec, Threshold) and spec.thetas]
+    if any(isinstance(spec, Threshold) and spec.from_base for spec in specs):
+        what = "thresholds from a base follow from the rows that the run had, which the ledger does not tell"
+        raise PolicyError([Problem("--policy", what, "write the thresholds out in the policy, and run it")])
+    if sorted(map(_as_recorded, found)) != sorted(_sorted(json.loads(text)) for text in wanted):
+        raise PolicyError([Problem("--policy", "has other thresholds than the run")])
+    return found
+
+
+def _as_recorded(threshold: Threshold) -> str:
+    return _sorted({"default": float(threshold.default), "own_thresholds": len(threshold.thetas)})
+
+
+def _sorted(parameters: Mapping[str, Any]) -> str:
+    return json.dumps({name: float(value) for name, value in parameters.items()}, sort_keys=True)
+
+
+def _weights(thresholds: Mapping[str | None, Fraction]) -> tuple[Weight, int]:
+    """The thresholds over their common denominator, and that; raises PolicyError if products would overflow."""
+    common = lcm(*(theta.denominator for theta in thresholds.values()))
+    weights = {value: int(theta * common) for value, theta in thresholds.items()}
+    multiple = lcm(*weights.values())
+    if max(common, multiple) > _FINEST:
+        raise PolicyError([Problem("RUN", "has thresholds of so many digits that their products would overflow")])
+
+    def weight(value: str | None) -> Weight:
+        return Weight(Value(weights[value]), Value(multiple // weights[value]), Value(value))
+
+    own = tuple(weight(value) for value in sorted(value for value in weights if value is not None))
+    return replace(weight(None), own=own), common

@@ -1,0 +1,251 @@
+"""Top-down, Mondrian and peeling: every published class meets every requirement, on any table."""
+
+import itertools
+import json
+import random
+from collections import Counter
+from fractions import Fraction
+
+import duckdb
+import oracle
+import pytest
+import tables
+
+import ldiv_db
+from ldiv_db.errors import InfeasibleError, PolicyError
+from ldiv_db.preview import describe_plan
+from ldiv_db.run import plan
+
+WAYS = [
+    {"name": "topdown"},
+    {"name": "mondrian", "split": "strict"},
+    {"name": "mondrian", "split": "relaxed"},
+    {"name": "peel", "residue": "incorporate"},
+    {"name": "peel", "residue": "suppress"},
+]
+REQUIREMENTS = [
+    {"k": 3}, {"distinct": 2}, {"distinct": 3}, {"frequency": 2}, {"frequency": 1.5}, {"entropy": 2}, {"entropy": 1.8},
+    {"recursive": {"c": 2, "l": 2}}, {"alpha_k": {"alpha": 0.6, "k": 2}}, {"p_sensitive": {"p": 2, "k": 4}},
+    {"threshold": 0.7},
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def one_thread(con):
+    """Small tables are done sooner by one."""
+    con.execute("SET threads = 1")
+
+
+def prepared(seed, way, largest=28):
+    """A random case under random monotone requirements."""
+    draw = random.Random(seed)
+    case = tables.random_case(draw, "bisect", largest)
+    case.policy["require"] = draw.sample(REQUIREMENTS, draw.choice([1, 1, 2]))
+    case.policy["algorithm"] = dict(way)
+    return case
+
+
+def good(values, require):
+    return all(oracle.class_is_good(values, *next(iter(spec.items()))) for spec in require)
+
+
+def released(case, con, folder):
+    """The release, or None where the whole table violates a requirement."""
+    try:
+        result = ldiv_db.run(con, case.policy, folder=folder)
+    except InfeasibleError:
+        place = list(case.columns).index("secret")
+        assert not good([str(row[place]) for row in case.rows], case.policy["require"])
+        return None, []
+    return result, tables.published(con, case)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way.values()))
+@pytest.mark.parametrize("seed", range(2))
+def test_every_class_meets_every_requirement(con, tmp_path, seed, way):
+    case = prepared(100 + seed * 7 + WAYS.index(way), way)
+    case.place(con, tmp_path)
+    result, release = released(case, con, tmp_path)
+    if result is None:
+        return
+    verify(case, result, release)
+
+
+def verify(case, result, release):
+    names, columns = case.names, list(case.columns)
+    original = {row[columns.index("rid")]: row for row in case.rows}
+    if case.policy["algorithm"].get("residue") != "suppress":
+        assert sorted(row["rid"] for row in release) == sorted(original)
+    assert result.loss.rows_suppressed == len(original) - len(release)
+    classes = {}
+    for row in release:
+        assert row["secret"] == original[row["rid"]][columns.index("secret")]
+        classes.setdefault(row["class_id"], []).append(row)
+    for members in classes.values():
+        assert good([str(row["secret"]) for row in members], case.policy["require"])
+        for place, (name, scale) in enumerate(zip(names, case.scales, strict=True)):
+            values = [original[row["rid"]][place] for row in members]
+            for row in members:
+                tables.verify_value(row, name, scale, original[row["rid"]][place], values)
+    assert result.loss.classes == len(classes)
+
+
+@pytest.mark.parametrize("way", [WAYS[0], WAYS[2], WAYS[3]], ids=lambda way: way["name"])
+def test_order_and_threads_change_nothing(tmp_path, way):
+    case = prepared(5, way)
+    case.policy["require"] = [{"k": 3}]
+    found = []
+    for threads, seed in ((1, 0), (3, 1)):
+        with duckdb.connect(config={"threads": threads}) as con:
+            order = random.Random(seed).sample(range(len(case.rows)), len(case.rows))
+            case.place(con, tmp_path, order)
+            ldiv_db.run(con, case.policy, folder=tmp_path)
+            found.append(sorted(map(str, tables.published(con, case))))
+    assert found[0] == found[1]
+
+
+def test_table_8_of_the_l_alpha_paper(con):
+    """Rows 3 and 4 become 435*, rows 1 and 2 keep their zip code."""
+    columns = {"zip": "VARCHAR", "disease": "VARCHAR"}
+    tables.fill(con, "t", columns, [("4351", "HIV"), ("4351", "Flu"), ("4351", "HIV"), ("4352", "Flu")])
+    policy = {
+        "source": "t",
+        "target": "out",
+        "quasi_identifiers": {"zip": {"taxonomy": {"prefix": [4, 3, 2, 1]}}},
+        "sensitive": {"disease": {"categories": [["HIV"], ["Flu"]]}},
+        "require": [{"distinct_alpha": {"l": 2, "alpha": 1}}],
+        "algorithm": "topdown",
+    }
+    ldiv_db.run(con, policy)
+    found = Counter(con.execute("SELECT zip, disease FROM out").fetchall())
+    assert found == Counter([("4351", "HIV"), ("4351", "Flu"), ("435*", "HIV"), ("435*", "Flu")])
+
+
+TREE = {"*": {"L": {"a": {}, "b": {}}, "R": {"S": {"c": {}, "d": {}, "e": {}}}}}
+PATHS = {"a": "*La", "b": "*Lb", "c": "*RSc", "d": "*RSd", "e": "*RSe"}
+
+
+def child_of(value, values):
+    """The branch of a value below the lowest common ancestor of all; None if they have one value."""
+    for depth in itertools.count(1):
+        parts = {PATHS[other][:depth] for other in values}
+        if len(parts) > 1:
+            return PATHS[value][:depth]
+        if depth > 5:
+            return None
+
+
+def half_of(value, values):
+    low, high = min(values), max(values)
+    return None if low == high else int(value > (low + high) // 2)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_topdown_is_locally_minimal(con, tmp_path, seed):
+    """No class has a split along one quasi-identifier that leaves good children and a good rest, by brute force."""
+    draw = random.Random(seed)
+    rows = [(draw.choice("abcde"), draw.choice("abcde"), draw.randint(0, 9), draw.choice("xyz"), i) for i in range(40)]
+    columns = {"p": "VARCHAR", "q": "VARCHAR", "n": "INTEGER", "s": "VARCHAR", "rid": "INTEGER"}
+    tables.fill(con, "t", columns, rows)
+    argument = draw.choice([{"distinct": 2}, {"k": 3}, {"frequency": 2}, {"entropy": 2}])
+    tree = {"taxonomy": {"file": "tree.json"}}
+    policy = {
+        "source": "t", "target": "out", "keep": ["rid"], "sensitive": ["s"], "require": [argument],
+        "algorithm": "topdown", "output": {"class_id": True},
+        "quasi_identifiers": {"p": tree, "q": tree, "n": {"numeric": True}},
+    }  # fmt: skip
+    (tmp_path / "tree.json").write_text(json.dumps(TREE))
+    ldiv_db.run(con, policy, folder=tmp_path)
+    by_id = {row[4]: row for row in rows}
+    classes = {}
+    for class_id, rid in con.execute("SELECT class_id, rid FROM out").fetchall():
+        classes.setdefault(class_id, []).append(by_id[rid])
+    assert len(classes) > 1
+    for members, (place, part) in itertools.product(classes.values(), [(0, child_of), (1, child_of), (2, half_of)]):
+        parts = {}
+        for row in members:
+            parts.setdefault(part(row[place], [other[place] for other in members]), []).append(row[3])
+        fine = [values for values in parts.values() if good(values, [argument])]
+        rest = [value for values in parts.values() if not good(values, [argument]) for value in values]
+        assert len(parts) == 1 or not fine or (rest and not good(rest, [argument]))
+
+
+def simple(con, algorithm, require, **more):
+    """A policy for 60 rows with two sensitive attributes."""
+    rows = [(i % 20, "abc"[i % 3], "uvw"[i * 5 % 7 % 3], i // 2) for i in range(60)]
+    tables.fill(con, "t", {"age": "INTEGER", "s": "VARCHAR", "u": "VARCHAR", "who": "INTEGER"}, rows)
+    return {
+        "source": "t", "target": "out", "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s", "u"],
+        "identifiers": ["who"], "require": require, "algorithm": algorithm,
+    } | more  # fmt: skip
+
+
+@pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "peel"])
+def test_several_sensitive_attributes_and_others_known(con, algorithm):
+    require = [{"distinct": 3, "sensitive": "s"}, {"distinct": 2, "sensitive": "u", "others_known": True}]
+    ldiv_db.run(con, simple(con, algorithm, require))
+    rows = con.execute("SELECT age, s, u FROM out").fetchall()
+    assert not oracle.violations([(age, s) for age, s, _ in rows], "distinct", 3)
+    assert not oracle.violations([((age, s), u) for age, s, u in rows], "distinct", 2)
+
+
+@pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "peel"])
+def test_what_cannot_be_promised_is_refused(con, algorithm):
+    with pytest.raises(PolicyError, match="unique_distinct l=2: two classes that meet it may not meet it together"):
+        ldiv_db.run(con, simple(con, algorithm, [{"unique_distinct": 2}]))
+    with pytest.raises(PolicyError, match="individual"):
+        ldiv_db.run(con, simple(con, algorithm, [{"k": 2}], individual="who", identifiers=[]))
+    with pytest.raises(InfeasibleError, match="the nearest it meets is l: 3"):
+        ldiv_db.run(con, simple(con, algorithm, [{"distinct": 4}]))
+
+
+@pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "peel"])
+def test_t_closeness_and_weights(con, algorithm):
+    """Distances are to the whole table, weights by categories."""
+    require = [{"t_closeness": 0.3}, {"distinct_alpha": {"l": 2, "alpha": 1}, "sensitive": "s"}]
+    policy = simple(con, algorithm, require)
+    policy["sensitive"] = {"s": {"categories": [["a"], ["b"], ["c"]]}, "u": {}}
+    result = ldiv_db.run(con, policy)
+    assert result.loss.classes > 1 and all(found["holds"] for found in result.requirements)
+
+
+def test_rows_that_nobody_takes_are_merged_or_left_out(con):
+    """Five of ten rows have one value and stand apart: the others can bear them only together."""
+    rows = [(0, "a")] * 5 + [(100 + i, "bcdef"[i]) for i in range(5)]
+    tables.fill(con, "t", {"age": "INTEGER", "s": "VARCHAR"}, rows)
+    policy = {"source": "t", "target": "out", "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"],
+              "require": [{"frequency": 2}], "algorithm": "peel"}  # fmt: skip
+    result = ldiv_db.run(con, policy)
+    assert result.loss.rows_published == 10
+    values = oracle.group(con.execute("SELECT age, s FROM out").fetchall())
+    assert all(Fraction(Counter(found).most_common(1)[0][1], len(found)) <= Fraction(1, 2) for found in values.values())
+
+
+def test_auto_says_what_it_chose_and_why(con):
+    policy = simple(con, "auto", [{"distinct": 2}])
+    listed = ldiv_db.run(con, policy)
+    assert listed.algorithm == "topdown" and "topdown: it loses least" in listed.notes[0]
+    assert con.execute("SELECT algorithm FROM ldiv.run").fetchall() == [("topdown",)]
+    again = ldiv_db.run(con, policy | {"require": [{"unique_distinct": 2}], "target": "two"})
+    assert again.algorithm == "bsgi" and "unique_distinct" in again.notes[0]
+
+
+def test_the_result_counts_rows_open_to_the_similarity_attack(con):
+    """Values that differ but are all of one category tell that category; weights make classes of several."""
+    rows = [(i // 4, "abcd"[i % 4] if i < 16 else "ab"[i % 2]) for i in range(32)]
+    tables.fill(con, "t", {"age": "INTEGER", "s": "VARCHAR"}, rows)
+    policy = {"source": "t", "target": {"table": "out", "if_exists": "replace"}, "algorithm": "topdown",
+              "quasi_identifiers": {"age": {"numeric": True}},
+              "sensitive": {"s": {"categories": [["a", "b"], ["c", "d"]]}}}  # fmt: skip
+    plain = ldiv_db.run(con, policy | {"require": [{"distinct": 2}]}).similarity[0]
+    assert (plain.rows_before, plain.rows_after) == (16, 16)
+    weighed = ldiv_db.run(con, policy | {"require": [{"entropy_alpha": {"l": 1.5, "alpha": 1}}]}).similarity[0]
+    assert (weighed.rows_before, weighed.rows_after) == (16, 0)
+
+
+def test_a_plan_shows_weights_and_the_algorithm_chosen(con):
+    policy = simple(con, "auto", [{"distinct_alpha": {"l": 2, "alpha": 1}, "sensitive": "s"}])
+    policy["sensitive"] = {"s": {"categories": [["a"], ["b"], ["c"]], "weights": {"sensitivity": 2}}, "u": {}}
+    document = describe_plan(plan(con, policy))
+    assert document["algorithm"] == "topdown" and "topdown" in document["notes"][0]
+    assert document["requirements"][0]["parameters"]["weights"] == [0, 0.8, 1]

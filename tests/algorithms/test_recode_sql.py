@@ -1,0 +1,222 @@
+"""The recoding of a run as one SELECT: run by two databases it gives the published rows, elsewhere it parses."""
+
+import datetime
+import json
+import random
+import sqlite3
+from collections import Counter
+
+import duckdb
+import pytest
+import sqlglot
+from sqlglot import exp
+from tables import fill
+from typer.testing import CliRunner
+
+import ldiv_db
+from ldiv_db.cli import app
+from ldiv_db.cli_sql import Dialect
+from ldiv_db.dialects import DIALECTS
+from ldiv_db.engine import Engine
+from ldiv_db.policy import parse_policy
+from ldiv_db.recode_sql import find_run, recoding_sql
+
+#: Names and labels that need quoting, in trees with single children, a leaf below the root, and a root `*`.
+TREE = {"*": {"it's": {'a"b': {}, "é'\\": {}}, "SELECT": {"only": {"x": {}}}, "-- y": {}, "": {}}}
+NAMED = {"Any": {"up": {"1": {}, "2": {}}, "3": {}}}
+COLUMNS = {
+    "select": "VARCHAR",
+    'my "age"': "INTEGER",
+    "zip code": "VARCHAR",
+    "born": "DATE",
+    "größe": "SMALLINT",
+    "group": "VARCHAR",
+    "o'k": "VARCHAR",
+}
+KEYS = {
+    "select": {"taxonomy": {"file": "tree.json"}},
+    'my "age"': {"taxonomy": {"ranges": [5, 10, 20]}},
+    "zip code": {"taxonomy": {"prefix": [5, 3, 1]}},
+    "born": {"taxonomy": {"dates": ["day", "month", "quarter", "decade"]}},
+    "größe": {"taxonomy": {"file": "named.json"}},
+}
+SCHEMES = ["none", "vioSA", "allSA", "vioRec", "allRec"]
+
+
+def values_of(draw, name):
+    makers = {
+        "select": lambda: draw.choice(['a"b', "é'\\", "x", "-- y", ""]),
+        'my "age"': lambda: draw.randint(-3, 40),
+        "zip code": lambda: draw.choice(["12345", "12399", "123", "1239999", "9", "12*45"]),
+        "born": lambda: datetime.date(draw.choice([1999, 2000]), draw.choice([1, 2, 12]), draw.choice([1, 31 - 3])),
+        "größe": lambda: draw.randint(1, 3),
+    }
+    return None if draw.random() < 0.15 else makers[name]()
+
+
+def make(con, folder, seed, algorithm, rows=40, keep=True):
+    """A random table `my source` and its policy."""
+    con.execute("SET threads = 1")
+    draw = random.Random(seed)
+    keys = draw.sample(list(KEYS), draw.choice([1, 2, 3]))
+    secrets = ["HIV", "it's", "flu", 'c"d', "ü"]
+    columns = {name: COLUMNS[name] for name in [*keys, "group", "o'k"]}
+    data = [
+        (*(values_of(draw, key) for key in keys), draw.choices(secrets, [5, 4, 3, 2, 1])[0], draw.choice("yn"))
+        for _ in range(rows)
+    ]
+    fill(con, '"my source"', columns, data)
+    (folder / "tree.json").write_text(json.dumps(TREE))
+    (folder / "named.json").write_text(json.dumps(NAMED))
+    own = {value: draw.choice(["0.3", "0.7", "0.45"]) for value in secrets if draw.random() < 0.4}
+    return {
+        "source": '"my source"', "target": "out.released", "sensitive": ["group"], "seed": seed,
+        "quasi_identifiers": {key: KEYS[key] for key in keys}, "nulls": draw.choice(["value", "suppress"]),
+        "require": [{"threshold": {"default": "0.5", **own}}] + [{"frequency": "1.9"}] * (seed % 2),
+        "algorithm": algorithm | {"time_limit": 0.2, "unproved": "publish"},
+        **({"keep": ["o'k"]} if keep else {"identifiers": ["o'k"]}),
+    }  # fmt: skip
+
+
+def published(con):
+    return Counter(con.execute("SELECT * FROM out.released").fetchall())
+
+
+def by_sqlite(con, sql):
+    """The rows of the statement in SQLite, on a copy of the table."""
+    rows = con.execute('SELECT * FROM "my source"').fetchall()
+    names = [column[0].replace('"', '""') for column in con.description]
+    with sqlite3.connect(":memory:") as other:
+        other.execute('CREATE TABLE "my source" ({})'.format(", ".join(f'"{name}"' for name in names)))
+        marks = ", ".join("?" * len(names))
+        plain = [[str(v) if isinstance(v, datetime.date) else v for v in row] for row in rows]
+        other.executemany(f'INSERT INTO "my source" VALUES ({marks})', plain)
+        return Counter(other.execute(sql).fetchall())
+
+
+def without_last(rows):
+    found = Counter()
+    for row, count in rows.items():
+        found[row[:-1]] += count
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_both_databases_give_the_published_rows(con, tmp_path, seed):
+    scheme = SCHEMES[seed % 5]
+    policy = make(con, tmp_path, seed, {"name": "cuts", "scheme": scheme})
+    if scheme == "none":
+        policy["require"] = [{"frequency": "1.5"}]
+    try:
+        result = ldiv_db.run(con, policy, folder=tmp_path)
+    except ldiv_db.InfeasibleError:
+        assert scheme == "none"
+        return
+    engine = Engine(con)
+    run = find_run(engine, result.run_id[:8])
+    expected = published(con)
+    for dialect, found in (("duckdb", lambda sql: Counter(con.execute(sql).fetchall())),
+                           ("sqlite", lambda sql: by_sqlite(con, sql))):  # fmt: skip
+        rows = found(recoding_sql(engine, run, dialect, policy=parse_policy(policy)))
+        if scheme == "vioRec":  # which rows of a value go is free, so what is kept beside it may be another row's
+            assert without_last(rows) == without_last(expected)
+        else:
+            assert rows == expected
+    assert result.loss.rows_published == sum(expected.values())
+    assert_no_value_but_labels(con, policy, expected)
+
+
+def assert_no_value_but_labels(con, policy, rows):
+    """What the ledger holds of taxonomies that are made of the data is in the release; no sensitive value is there."""
+    shown = {str(value) for row in rows for value in row}
+    labels = con.execute(
+        "SELECT r.label FROM ldiv.run_rule AS r JOIN ldiv.run_column AS c USING (run_id, place)"
+        " WHERE c.name IN ('zip code', 'born')"
+    ).fetchall()
+    assert {str(label) for (label,) in labels} <= shown
+    ledger = (
+        con.execute("SELECT * FROM ldiv.run_rule").fetchall() + con.execute("SELECT * FROM ldiv.run_column").fetchall()
+    )
+    assert not {"HIV", "flu", 'c"d', "ü"} & {value for row in ledger for value in row}
+
+
+@pytest.mark.parametrize("scheme", ["vioSA", "vioRec", "allRec"])
+def test_every_dialect_parses_to_one_select_with_its_names(con, tmp_path, scheme):
+    policy = make(con, tmp_path, 7, {"name": "cuts", "scheme": scheme})
+    result = ldiv_db.run(con, policy, folder=tmp_path)
+    engine = Engine(con)
+    run = find_run(engine, result.run_id)
+    for dialect in DIALECTS:
+        sql = recoding_sql(engine, run, dialect, 'shop."da ta".people', parse_policy(policy))
+        assert_it_parses(con, policy, sql, dialect)
+
+
+def assert_it_parses(con, policy, sql, dialect):
+    (tree,) = sqlglot.parse(sql, read=dialect)
+    assert isinstance(tree, exp.Select)
+    assert [select.alias for select in tree.selects] == [*policy["quasi_identifiers"], "group", "o'k"]
+    (table,) = tree.find_all(exp.Table)
+    assert [part.name for part in table.parts] == ["shop", "da ta", "people"]
+    assert all(part.args["quoted"] for part in table.parts)
+    assert not list(tree.find_all(exp.Parameter, exp.Placeholder))
+    texts = {node.this for node in tree.find_all(exp.Literal) if node.is_string}
+    labels = {
+        label for (label,) in con.execute("SELECT DISTINCT label FROM ldiv.run_rule WHERE kind = 'range'").fetchall()
+    }
+    own = set(policy["require"][0]["threshold"]) - {"default"}
+    assert own | labels <= texts
+
+
+def test_a_changed_source_is_held_to_the_thresholds(con, tmp_path):
+    """Rows that came later: values without a label are dropped, the others suppressed where thresholds ask for it."""
+    policy = make(con, tmp_path, 4, {"name": "cuts", "scheme": "vioRec"}, keep=False)
+    policy["require"] = [{"frequency": 2}]
+    result = ldiv_db.run(con, policy, folder=tmp_path)
+    con.execute(
+        'INSERT INTO "my source" SELECT * REPLACE (\'HIV\' AS "group") FROM "my source" WHERE "group" <> \'HIV\''
+    )
+    engine = Engine(con)
+    rows = con.execute(recoding_sql(engine, find_run(engine, result.run_id), "duckdb")).fetchall()
+    classes = {}
+    for *labels, secret in rows:
+        classes.setdefault(tuple(labels), Counter())[secret] += 1
+    assert rows and all(2 * max(counts.values()) <= sum(counts.values()) for counts in classes.values())
+
+
+def test_what_no_select_expresses_is_refused(con, tmp_path):
+    policy = make(con, tmp_path, 3, {"name": "cuts"})
+    bsgi = policy | {"algorithm": {"name": "bsgi", "residue": "suppress"}, "require": [{"distinct": 2}]}
+    local = ldiv_db.run(con, bsgi | {"target": "local"}, folder=tmp_path)
+    engine = Engine(con)
+    with pytest.raises(ldiv_db.PolicyError, match=r"bsgi left nothing to write as a SELECT: .* local recoding"):
+        recoding_sql(engine, find_run(engine, local.run_id), "duckdb")
+    with pytest.raises(ldiv_db.PolicyError, match="no run 'zzz' in the ledger"):
+        find_run(engine, "zzz")
+    policy["require"] = [{"threshold": {"default": 0.5, "HIV": 0.4}}]
+    result = ldiv_db.run(con, policy, folder=tmp_path)
+    run = find_run(engine, result.run_id)
+    with pytest.raises(ldiv_db.PolicyError, match="thresholds of their own"):
+        recoding_sql(engine, run, "duckdb")
+    with pytest.raises(ldiv_db.PolicyError, match="other thresholds than the run"):
+        recoding_sql(engine, run, "duckdb", policy=parse_policy(policy | {"require": [{"frequency": 2}]}))
+    with pytest.raises(ldiv_db.PolicyError, match="is a file"):
+        recoding_sql(engine, run, "duckdb", "people.csv", parse_policy(policy))
+    by_label = policy | {"target": "third", "algorithm": {"name": "cuts", "metric": "CM", "class": "o'k"}}
+    third = ldiv_db.run(con, by_label, folder=tmp_path)
+    with pytest.raises(ldiv_db.PolicyError, match="CM with vioRec"):
+        recoding_sql(engine, find_run(engine, third.run_id), "duckdb", policy=parse_policy(policy))
+
+
+def test_the_command_prints_it(tmp_path):
+    path = tmp_path / "w.duckdb"
+    with duckdb.connect(str(path)) as con:
+        policy = make(con, tmp_path, 2, {"name": "cuts", "scheme": "allRec"})
+        policy["require"] = [{"frequency": 2}]
+        result = ldiv_db.run(con, policy, folder=tmp_path)
+    assert set(Dialect.__args__) == set(DIALECTS)
+    shown = CliRunner().invoke(app, ["sql", "recode", str(path), result.run_id, "--dialect", "sqlite"])
+    assert shown.exit_code == 0 and shown.stdout.startswith("SELECT")
+    as_json = CliRunner().invoke(app, ["sql", "recode", str(path), result.run_id[:6], "--dialect", "sqlite", "--json"])
+    assert json.loads(as_json.stdout)["sql"] + ";\n" == shown.stdout
+    with duckdb.connect(str(path)) as con:
+        assert by_sqlite(con, shown.stdout) == published(con)

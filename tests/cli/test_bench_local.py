@@ -1,0 +1,48 @@
+"""`ldiv bench utility` and `ldiv bench topdown`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ldiv_db.bench_topdown import Point, measure_topdown, points, topdown_as_table
+
+
+def test_utility_beside_that_of_others(call: Any) -> None:
+    called = call("bench", "utility", "--algorithm", "mondrian", "--require", "k:10", "--json")
+    assert called.code == 0, called.err
+    (found,) = called.json["results"]
+    assert found["require"] == "k:10" and found["tool_lm"] == 0.108
+    assert 0.05 < found["runs"]["mondrian"]["lm_mean"] < found["tool_lm"]  # as the README says
+
+
+def test_it_is_shown_as_a_table_with_what_cannot_be(call: Any) -> None:
+    called = call("bench", "utility", "--algorithm", "bsgi", "--require", "k:10")
+    assert called.code == 0 and "Lighthouse 0.1080" in called.out and "0.11" not in called.out
+
+
+@pytest.mark.parametrize("option", ["--algorithm", "--require"])
+def test_an_unknown_name_is_refused(call: Any, option: str) -> None:
+    called = call("bench", "utility", option, "nothing")
+    assert called.code == 2 and "nothing is none of" in called.err
+
+
+def test_the_papers_experiments() -> None:
+    asked = [Point("5", "distinct", 400, 2), Point("5", "distinct_alpha", 400, 2), Point("5", "distinct", 400, 10)]
+    asked.append(Point("5", "k", 400, 400))
+    plain, weighed, infeasible, whole = measure_topdown(asked, threads=1)
+    assert infeasible["seconds"] is None and whole["dm"] == 400**2 and whole["open_rows"] == 0
+    assert 0 < plain["kl"] <= weighed["kl"] < whole["kl"]  # the less is allowed, the less is told
+    assert plain["open_rows"] > 0
+    table = topdown_as_table([plain, infeasible])[1]
+    assert len(table) == 2 and "-" in table[1]
+
+
+def test_figures_have_a_point_for_every_model() -> None:
+    assert len(points(["4a"])) == 20 and len(points(["4c"])) == 24 and points(["5"])[-1].model == "k"
+
+
+def test_an_unknown_figure_is_refused(call: Any) -> None:
+    called = call("bench", "topdown", "--figure", "9")
+    assert called.code == 2 and "9 is none of" in called.err
