@@ -57,8 +57,8 @@ def content(con: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"schemas": schemas, "tables": tables}
     for parts in tables:
         name = ".".join('"{}"'.format(part.replace('"', '""')) for part in parts)
-        # Compared through repr: a NaN differs from itself.
-        found[name] = sorted(map(repr, con.execute(f"SELECT * FROM {name}").fetchall()))
+        # Compared as text: a NaN differs from itself, and instants ask for a module of their own.
+        found[name] = sorted(map(repr, con.execute(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {name}").fetchall()))
     return found
 
 
