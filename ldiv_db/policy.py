@@ -17,9 +17,9 @@ from ldiv_db.documents import read_document
 from ldiv_db.errors import PolicyError, Problem, nearest, what_is_wrong
 from ldiv_db.policy_decomposition import (
     DECOMPOSITIONS,
+    as_decomposition,
     decomposition_problems,
     undecomposed_problems,
-    with_listed_columns,
 )
 from ldiv_db.policy_parts import Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.published import name_clashes
@@ -122,7 +122,7 @@ class Policy(Part):
     target: Annotated[Target, BeforeValidator(_target)]
     quasi_identifiers: dict[str, QuasiIdentifier] = Field(min_length=1)
     sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(min_length=1)
-    require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]] = Field(default_factory=list)
+    require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]]
     identifiers: list[str] = Field(default_factory=list)
     keep: list[str] = Field(default_factory=list)
     individual: str | None = None
@@ -174,7 +174,7 @@ def parse_policy(document: Any) -> Policy:
     if not isinstance(document, Mapping):
         raise PolicyError([Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
     try:
-        policy = Policy.model_validate(with_listed_columns(document))
+        policy = Policy.model_validate(as_decomposition(document))
     except ValidationError as error:
         raise PolicyError([_problem(item) for item in error.errors()]) from None
     if policy.decomposes:

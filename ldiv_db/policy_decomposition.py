@@ -20,19 +20,19 @@ DECOMPOSITIONS = {
 GROUP_ID = "group_id"
 
 
-def with_listed_columns(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The policy's document; a list of quasi-identifiers that are published as they are becomes a mapping."""
+def as_decomposition(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document, of a decomposition with what it may leave out.
+
+    Its quasi-identifiers, published as they are, may be a list, and its requirements stand with the attributes.
+    """
     found = dict(document)
     algorithm, columns = found.get("algorithm"), found.get("quasi_identifiers")
     name = algorithm.get("name") if isinstance(algorithm, Mapping) else algorithm
-    if (
-        isinstance(name, str)
-        and name in DECOMPOSITIONS
-        and isinstance(columns, list)
-        and all(isinstance(column, str) for column in columns)
-    ):
+    if not isinstance(name, str) or name not in DECOMPOSITIONS:
+        return found
+    if isinstance(columns, list) and all(isinstance(column, str) for column in columns):
         found["quasi_identifiers"] = {column: {} for column in columns}
-    return found
+    return {"require": [], **found}
 
 
 def primary_of(policy: Policy) -> str:
@@ -91,7 +91,7 @@ def _not_taken(policy: Policy) -> list[Problem]:
 
 def undecomposed_problems(policy: Policy) -> list[Problem]:
     """What only a decomposition takes, and what any other algorithm needs."""
-    problems = [] if policy.require else [Problem("require", "is required")]
+    problems = [] if policy.require else [Problem("require", "must name one requirement at least")]
     given = {
         "key": policy.key is not None,
         "target.prefix": policy.target.prefix is not None,

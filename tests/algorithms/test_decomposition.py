@@ -303,7 +303,8 @@ def test_decomposition_keeps_no_row_back_that_fits(con, paper):
         ({"sensitive": {"occupation": {"l": 2}, "salary": {"l": 3}}}, "sensitive.salary.l"),
         ({"algorithm": {"name": "decomposition_plus", "primary": "salry"}}, "algorithm.primary"),
         ({"algorithm": {"name": "anatomy"}}, "sensitive"),
-        ({"algorithm": {"name": "bsgi"}, "quasi_identifiers": {"gender": {"numeric": True}}}, "target.prefix"),
+        ({"algorithm": "bsgi"}, "require"),
+        ({"algorithm": "bsgi", "require": [{"k": 2}]}, "target.prefix"),
     ],
 )
 def test_a_policy_that_does_not_fit_is_refused(changes, key):
