@@ -10,6 +10,7 @@ import cut_oracle
 import oracle
 import pytest
 from tables import fill
+from times import seeds
 
 import ldiv_db
 from ldiv_db.engine import Engine
@@ -100,7 +101,7 @@ def full_domains(tree):
         yield {leaf: (way[min(depth, len(way) - 1)],) * 2 for leaf, way in found.items()}
 
 
-@pytest.mark.parametrize("seed", range(32))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_incognito_finds_the_vector_of_least_cost(con, tmp_path, seed):
     metric = ("LM", "DM", "CM")[seed % 3]
     case = Case(
@@ -129,7 +130,7 @@ def finer(cut, tree):
             yield {**cut, **split}
 
 
-@pytest.mark.parametrize("seed", range(100, 124))
+@pytest.mark.parametrize("seed", seeds(10, 100))
 def test_no_single_specialisation_of_tds_is_valid(con, tmp_path, seed):
     case = Case(con, tmp_path, seed, {"name": "tds"} | ({"class": "y"} if seed % 2 else {}))
     result, cut = case.run(con, tmp_path)
@@ -191,7 +192,7 @@ SCHEMES = [("LM", scheme) for scheme in ("none", "vioSA", "allSA", "vioRec", "al
 ]
 
 
-@pytest.mark.parametrize("seed", range(200, 214))
+@pytest.mark.parametrize("seed", seeds(5, 200))
 def test_annealing_finds_no_better_cut_than_the_best_and_costs_the_same(con, tmp_path, seed):
     metric, scheme = SCHEMES[seed % len(SCHEMES)]
     algorithm = {"name": "annealing", "metric": metric, "scheme": scheme, "class": "y", "steps": 60}

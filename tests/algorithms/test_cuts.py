@@ -14,6 +14,7 @@ import cut_oracle
 import duckdb
 import pytest
 from tables import fill
+from times import seeds
 
 import ldiv_db
 from ldiv_db import interrupts
@@ -111,7 +112,7 @@ def con():
         yield connection
 
 
-@pytest.mark.parametrize("seed", [*range(30), 1042])
+@pytest.mark.parametrize("seed", [*seeds(10), 1042])
 def test_the_cost_is_the_least_of_all_cuts(con, tmp_path, seed):
     case = Case(seed)
     task = case.task(con, tmp_path)
@@ -166,7 +167,7 @@ def shown_cut(trees, labels):
     return found
 
 
-@pytest.mark.parametrize("seed", range(200, 222))
+@pytest.mark.parametrize("seed", seeds(8, 200))
 def test_the_release_is_what_the_scheme_leaves_of_the_cut(con, tmp_path, seed):
     case = Case(seed)
     metric, scheme = COMBINATIONS[seed % len(COMBINATIONS)]
@@ -280,7 +281,7 @@ def subtree(trees, node):
         yield node.locked.union(*parts)
 
 
-@pytest.mark.parametrize("seed", range(400, 411))
+@pytest.mark.parametrize("seed", seeds(5, 400))
 def test_bounds_hold_for_all_cuts_of_the_subtree(con, tmp_path, seed):
     case, (metric, scheme) = Case(seed), COMBINATIONS[seed % len(COMBINATIONS)]
     evaluator = evaluator_of(case.task(con, tmp_path), metric, scheme)
@@ -430,7 +431,7 @@ def test_example_1(con, tmp_path):
     assert (part["broken"], part["blank"]) == (1, 2)
 
 
-@pytest.mark.parametrize("seed", range(300, 305))
+@pytest.mark.parametrize("seed", seeds(3, 300))
 def test_finer_suppression_and_looser_thresholds_never_cost_more(con, tmp_path, seed):
     case = Case(seed, rows=30)
     case.require = [{"threshold": {"default": "0.4"}}]

@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 import pytest
+import times
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -399,7 +400,13 @@ def test_the_two_zeros_are_one_in_whatever_order_rows_stand(role):
     assert len(released) == 1 and "-0.0" not in released.pop()
 
 
-@settings(max_examples=50, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=25 * times.TIMES,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
 @given(draw=st.randoms(use_true_random=False))
 def test_random_tables_are_published_or_refused(draw):
     kinds = [draw.choice(list(TYPES)) for _ in range(draw.randint(1, 3))]

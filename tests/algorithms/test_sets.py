@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tables import fill
+from times import TIMES
 
 import ldiv_db
 
@@ -21,7 +22,7 @@ NASTY = [
 ]  # fmt: skip
 COLUMNS = {"town": "VARCHAR", "secret": "VARCHAR", "rid": "INTEGER"}
 OFTEN = settings(
-    max_examples=30, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=30 * TIMES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )
 
 

@@ -1,10 +1,10 @@
 """The phases of TP on histograms, held against the oracle, the optimum and the paper's bounds."""
 
-import os
 import random
 
 import oracle_tp as oracle
 import pytest
+from times import TIMES
 
 from ldiv_db.algorithms import phases
 from ldiv_db.algorithms.phases import Histogram, drain, run_phases
@@ -12,8 +12,6 @@ from ldiv_db.requirements.classes import Classes
 from ldiv_db.requirements.core import mend_by_core
 from ldiv_db.templates import Value
 
-#: The random histograms are so many times as many, for a longer search.
-TIMES = int(os.environ.get("LDIV_TEST_TIMES", "1"))
 HARD = [(p, n, high, copies) for n in (3, 4, 5) for p in range(2, n) for high, copies in ((1, 1), (3, 2), (4, 4))]
 
 
@@ -76,7 +74,7 @@ def draw_groups(draw, l, most=6, counts=(0, 0, 1, 1, 2, 3)):  # noqa: E741
 @pytest.mark.parametrize("l", [2, 3, 4])
 def test_random_histograms(engine, l):  # noqa: E741
     draw = random.Random(l)
-    ends = [run(engine, draw_groups(draw, l), l).last for _ in range(50 * TIMES)]
+    ends = [run(engine, draw_groups(draw, l), l).last for _ in range(15 * TIMES)]
     assert {1, 2} <= set(ends)
 
 
@@ -93,7 +91,7 @@ def test_histograms_of_many_rows(engine, l):  # noqa: E741
 @pytest.mark.parametrize("l", [2, 3])
 def test_no_fewer_rows_than_the_optimum_and_within_the_factor(engine, l):  # noqa: E741
     draw = random.Random(7 * l)
-    for _ in range(40 * TIMES):
+    for _ in range(20 * TIMES):
         groups = draw_groups(draw, l, 4, (0, 0, 1, 1, 2))
         best, done = oracle.fewest_removed(groups, l), run(engine, groups, l)
         found = done.residues[-1].rows
@@ -119,7 +117,7 @@ def test_phase_three_is_reached_often_enough():
 @pytest.mark.parametrize("l", [3, 4])
 def test_hard_histograms_among_random_groups(engine, l):  # noqa: E741
     draw, reached = random.Random(l), 0
-    for _ in range(25 * TIMES):
+    for _ in range(15 * TIMES):
         groups = oracle.hard_groups(draw.randint(2, l - 1), l, draw.randint(1, 3), draw.randint(1, 3))
         groups += [[draw.choice((0, 0, 1, 2)) for _ in groups[0]] for _ in range(draw.randint(0, 2))]
         if oracle.eligible([sum(column) for column in zip(*groups, strict=True)], l):
