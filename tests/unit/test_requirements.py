@@ -24,8 +24,8 @@ from ldiv_db.requirements import (
         ("unique_distinct:4", UniqueDistinctL(4), 4),
         ("frequency:2.5", FrequencyL(Decimal("2.5")), 3),
         ("threshold:0.5", Threshold(Decimal("0.5")), 2),
-        ("threshold:0.5,HIV=0.1", Threshold(Decimal("0.5"), (("HIV", Decimal("0.1")),)), 10),
-        ("threshold:a=b=0.3", Threshold(Decimal(1), (("a=b", Decimal("0.3")),)), 4),
+        ("threshold:0.5,HIV=0.1", Threshold(Decimal("0.5"), (("HIV", Decimal("0.1")),), named=("HIV",)), 10),
+        ("threshold:a=b=0.3", Threshold(Decimal(1), (("a=b", Decimal("0.3")),), named=("a=b",)), 4),
     ],
 )
 def test_parse(text, expected, size):
