@@ -14,13 +14,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ldiv_db.attacks import Attackers, Attacks, attack_table, columns_asked, columns_by_policy
+from ldiv_db.attacking.attacks import Attackers, Attacks, attack_table, columns_asked, columns_by_policy
 from ldiv_db.audit import Audit, Suppressed
 from ldiv_db.check import Question
 from ldiv_db.check import check as check_table
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
-from ldiv_db.measure import Measurement, Wanted, measure_table
+from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
 from ldiv_db.policy import Policy, parse_policy
 from ldiv_db.policy_parts import Sensitive, read_requirement
 from ldiv_db.profile import Profile, profile_table

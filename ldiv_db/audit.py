@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ldiv_db.encoded import Renamed
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError, PolicyError, Problem
+from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Categories, Classes, DistinctAlpha, Requirement, Verdict, judge
 from ldiv_db.templates import FileRelation, Identifier, Relation
 

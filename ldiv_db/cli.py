@@ -8,23 +8,24 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ldiv_db import bench, migrate, report
-from ldiv_db.cli_attack import attack_command
-from ldiv_db.cli_bench_audit import bench_audit_command
-from ldiv_db.cli_bench_cuts import bench_cuts_command
-from ldiv_db.cli_bench_decomposition import bench_decomposition_command
-from ldiv_db.cli_bench_local import bench_topdown_command, bench_utility_command
-from ldiv_db.cli_bench_tp import bench_tp_command
-from ldiv_db.cli_check import check_command
-from ldiv_db.cli_measure import measure_command
-from ldiv_db.cli_profile import profile_command
-from ldiv_db.cli_release import publish_command, release_app
-from ldiv_db.cli_sql import sql_app
-from ldiv_db.cli_taxonomy import taxonomy_app
-from ldiv_db.console import Guarded, Shown, opened, print_json, printer
+from ldiv_db import migrate, report
+from ldiv_db.benchmarks import bsgi as bench
+from ldiv_db.commands.attack import attack_command
+from ldiv_db.commands.bench_audit import bench_audit_command
+from ldiv_db.commands.bench_cuts import bench_cuts_command
+from ldiv_db.commands.bench_decomposition import bench_decomposition_command
+from ldiv_db.commands.bench_local import bench_topdown_command, bench_utility_command
+from ldiv_db.commands.bench_tp import bench_tp_command
+from ldiv_db.commands.check import check_command
+from ldiv_db.commands.console import Guarded, Shown, opened, print_json, printer
+from ldiv_db.commands.measure import measure_command
+from ldiv_db.commands.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
+from ldiv_db.commands.profile import profile_command
+from ldiv_db.commands.release import publish_command, release_app
+from ldiv_db.commands.sql import sql_app
+from ldiv_db.commands.taxonomy import taxonomy_app
 from ldiv_db.demo import demonstrate, print_demo
 from ldiv_db.engine import Engine
-from ldiv_db.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
 from ldiv_db.policy import read_policy
 from ldiv_db.preview import describe_plan, print_plan
 from ldiv_db.run import Listener, plan, run, versions

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db import catalog
-from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.errors import DatabaseError
+from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.templates import Value
 
 #: Bytes of working memory a row: of itself, a quasi-identifier, a kept column beside its characters, a character.

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from ldiv_db.encoded import Encoded, SensitiveAxis
 from ldiv_db.engine import Engine
 from ldiv_db.errors import InfeasibleError, PolicyError
+from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements import Classes, Requirement, judge
 
 

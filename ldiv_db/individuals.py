@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ldiv_db.audit import Audit
-from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
+from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Classes, Requirement, judge
 from ldiv_db.templates import Relation, Value
 

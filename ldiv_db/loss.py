@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.encoded import LOSS_UNIT, Encoded
 from ldiv_db.engine import Engine
-from ldiv_db.recode import Recoding
+from ldiv_db.recoding.encoded import LOSS_UNIT, Encoded
+from ldiv_db.recoding.recode import Recoding
 from ldiv_db.templates import Value
 
 

@@ -22,7 +22,7 @@ from ldiv_db.policy_decomposition import (
     undecomposed_problems,
 )
 from ldiv_db.policy_parts import Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
-from ldiv_db.published import name_clashes
+from ldiv_db.recoding.published import name_clashes
 from ldiv_db.requirements import RequirementSpec
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ldiv_db.encoded import Axis
 from ldiv_db.estimate import size
-from ldiv_db.published import Form, forms
+from ldiv_db.recoding.encoded import Axis
+from ldiv_db.recoding.published import Form, forms
 from ldiv_db.report import print_rows
 from ldiv_db.run import Preparation
 from ldiv_db.templates import Statement

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.catalog import Column, columns_of
-from ldiv_db.encoded import Renamed
 from ldiv_db.engine import Engine
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem, nearest
+from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Distribution
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 

@@ -23,9 +23,9 @@ from ldiv_db.dialects import written
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.policy import Policy
-from ldiv_db.recodings import KEEP, QUASI_IDENTIFIER, SENSITIVE, GlobalRecoding, RecodedColumn, fetch_recoding
+from ldiv_db.recoding.recodings import KEEP, QUASI_IDENTIFIER, SENSITIVE, GlobalRecoding, RecodedColumn, fetch_recoding
+from ldiv_db.recoding.rules import Rule
 from ldiv_db.requirements import Threshold
-from ldiv_db.rules import Rule
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value, render
 
 #: The template of the recoding.

@@ -11,14 +11,14 @@ from typing import Any
 
 from ldiv_db import catalog, migrate
 from ldiv_db.audit import Audit, Subject, Suppressed, audit_table, require_good
-from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError
 from ldiv_db.individuals import audit_individuals
 from ldiv_db.policy import Policy
-from ldiv_db.published import class_id_columns, identifying_columns, release_columns
-from ldiv_db.recode import Recoding, published_rows
-from ldiv_db.recodings import forget_recoding, record_recoding
+from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.recoding.published import class_id_columns, identifying_columns, release_columns
+from ldiv_db.recoding.recode import Recoding, published_rows
+from ldiv_db.recoding.recodings import forget_recoding, record_recoding
 from ldiv_db.report import Result
 from ldiv_db.requirements import Requirement, plain
 from ldiv_db.templates import FileRelation, Identifier, Relation

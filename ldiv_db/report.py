@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ldiv_db.audit import Audit
 from ldiv_db.loss import Loss
-from ldiv_db.recodings import GlobalRecoding
+from ldiv_db.recoding.recodings import GlobalRecoding
 from ldiv_db.similarity import Similarity
 
 

@@ -16,18 +16,18 @@ from ldiv_db.algorithms import ALGORITHMS, Algorithm, Plan, Task
 from ldiv_db.algorithms.base import Feasibility, Progress, Report
 from ldiv_db.audit import Audit, refuse_unlisted
 from ldiv_db.catalog import Column, columns_of, qualify
-from ldiv_db.encode import Encoder
-from ldiv_db.encoded import Encoded
 from ldiv_db.engine import Engine, Step, database_version
 from ldiv_db.errors import DatabaseError, PolicyError, Problem, nearest
 from ldiv_db.estimate import Estimate, estimate_run
 from ldiv_db.feasibility import explained
 from ldiv_db.loss import measure_recoding
-from ldiv_db.measure import Wanted, measure_table
+from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy import Policy, check_columns, parse_policy
-from ldiv_db.published import forms
-from ldiv_db.recode import PUBLISHED, Recoding, plan_recoding, published_rows
-from ldiv_db.recodings import GlobalRecoding, recoding_of
+from ldiv_db.recoding.encode import Encoder
+from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.recoding.published import forms
+from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
+from ldiv_db.recoding.recodings import GlobalRecoding, recoding_of
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
 from ldiv_db.requirements import Attribute, Requirement, Threshold

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.encoded import Encoded, SensitiveAxis
 from ldiv_db.engine import Engine
+from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements import Attribute, Categories, Classes
 from ldiv_db.templates import Relation, Value
 

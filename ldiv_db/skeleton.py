@@ -16,11 +16,11 @@ import yaml
 
 from ldiv_db import catalog
 from ldiv_db import taxonomy as taxonomies
-from ldiv_db.bounds import bounds_of, refuse_odd_years
 from ldiv_db.catalog import Column
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.profile import QUASI_IDENTIFIER, SENSITIVE, ColumnProfile, Profile
+from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
 from ldiv_db.taxonomy import ROOT_LABEL
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 

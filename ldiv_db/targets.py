@@ -21,8 +21,8 @@ from ldiv_db.engine import Engine
 from ldiv_db.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.files import abandoned, flush, move, work_folder
 from ldiv_db.policy import Policy
-from ldiv_db.published import release_types
-from ldiv_db.recode import PUBLISHED as ROWS
+from ldiv_db.recoding.published import release_types
+from ldiv_db.recoding.recode import PUBLISHED as ROWS
 from ldiv_db.release import PUBLISHED, WRITTEN, Draft, record_run, settle_run
 from ldiv_db.report import Result
 from ldiv_db.templates import FileRelation, Relation

@@ -8,9 +8,9 @@ from typing import Any
 
 from ldiv_db import catalog
 from ldiv_db.audit import Counted
-from ldiv_db.encoded import Renamed
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Requirement
 from ldiv_db.templates import Identifier, Relation, Value
 

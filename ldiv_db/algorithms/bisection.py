@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.encoded import SensitiveAxis
+from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.templates import Relation, Value
 
 #: Spreads are compared in millionths of a quasi-identifier's domain.

@@ -19,7 +19,7 @@ from typing import Any
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.bisection import fill_root
 from ldiv_db.algorithms.measures import Level, Measure
-from ldiv_db.encoded import Axis
+from ldiv_db.recoding.encoded import Axis
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: Nodes of at most so many classes halve on their dearest quasi-identifier.

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Plan, Task
-from ldiv_db.encoded import Axis
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.templates import Identifier, Relation, Value
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
 from ldiv_db.algorithms.cut_trees import CutTree, loss_unit
-from ldiv_db.encoded import Renamed
 from ldiv_db.engine import Engine
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Classes, judge
 from ldiv_db.templates import Identifier, Relation, Value
 

@@ -25,8 +25,8 @@ from ldiv_db.algorithms.cut_trees import (
     places_of_bits,
     words_of,
 )
-from ldiv_db.encoded import Renamed
 from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import FrequencyL, Requirement, Threshold
 from ldiv_db.templates import Identifier, Relation, Value
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import lcm, prod
 
-from ldiv_db.encoded import Axis
+from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.templates import Identifier, Value
 

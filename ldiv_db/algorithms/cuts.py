@@ -23,8 +23,8 @@ from ldiv_db.algorithms.cut_plan import labels_of, publish_cut
 from ldiv_db.algorithms.cut_problem import Cost, CutProblem, codes_of, make_problem, thresholds_of
 from ldiv_db.algorithms.cut_search import Outcome, Search, Standing
 from ldiv_db.algorithms.cut_start import find_start
-from ldiv_db.encoded import Renamed
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import FrequencyL, Threshold
 
 _BY_CELLS = ("vioSA", "allSA")

@@ -21,8 +21,8 @@ from pydantic import Field
 
 from ldiv_db.algorithms.base import Options, Progress
 from ldiv_db.algorithms.feasibility import most_classes
-from ldiv_db.encoded import SensitiveAxis
 from ldiv_db.engine import Engine
+from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: Rounds of exchanges (the first with near rows), partners that a row looks at in each, exchanges ranked for a group.

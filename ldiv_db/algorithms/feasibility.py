@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Feasibility, Task
-from ldiv_db.encoded import Encoded, SensitiveAxis
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements import Distribution
 
 

@@ -16,8 +16,8 @@ from ldiv_db.algorithms.bisection import bisect
 from ldiv_db.algorithms.feasibility import quotas
 from ldiv_db.algorithms.pool import pool_of
 from ldiv_db.algorithms.residue import incorporate
-from ldiv_db.encoded import Axis
 from ldiv_db.engine import Engine
+from ldiv_db.recoding.encoded import Axis
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: Sides of the cube have up to this many bits; codes that then fall together are told apart by themselves.

@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Feasibility, Task
-from ldiv_db.encoded import SensitiveAxis
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import (
     AlphaK,
     Classes,

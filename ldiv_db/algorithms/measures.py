@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.encoded import Axis
+from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.templates import Identifier, Relation, Value
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.judging import Judge, check_monotone
-from ldiv_db.encoded import Axis
+from ldiv_db.recoding.encoded import Axis
 from ldiv_db.templates import Relation, Value
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.decomposition import Grouping, Secret, drop_counts, with_counts
-from ldiv_db.encoded import SensitiveAxis
 from ldiv_db.engine import Engine
+from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.templates import Relation, Value
 
 _REFUSED = {"group_no": "BIGINT", "attribute_no": "INTEGER", "largest_l": "BIGINT"}

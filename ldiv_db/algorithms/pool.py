@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.feasibility import hardest_first, most_classes
-from ldiv_db.encoded import SensitiveAxis
+from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Distribution
 from ldiv_db.templates import Relation, Value
 

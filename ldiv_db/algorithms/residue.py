@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.ways import Way, drop_paths, ways_of
-from ldiv_db.encoded import SensitiveAxis
+from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.templates import Identifier, Relation, Value
 
 _CLASS = Identifier("class_id")

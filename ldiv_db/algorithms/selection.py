@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.ways import Way, drop_paths, ways_of
-from ldiv_db.encoded import SensitiveAxis
+from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.templates import Relation, Value
 
 #: How far the order of ties is turned from one class to the next, lest all classes want the same of equal rows.

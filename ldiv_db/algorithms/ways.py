@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.encoded import Axis
+from ldiv_db.recoding.encoded import Axis
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: The unit of costs: weighted NCP per row in millionths, so that cost and row number fit one integer.

@@ -25,9 +25,9 @@ from ldiv_db.algorithms.cut_problem import Cost, make_problem
 from ldiv_db.algorithms.cut_search import Search, specialise
 from ldiv_db.algorithms.cut_start import find_start
 from ldiv_db.catalog import columns_of, qualify
-from ldiv_db.encode import Encoder
 from ldiv_db.engine import Engine
 from ldiv_db.policy import parse_policy
+from ldiv_db.recoding.encode import Encoder
 from ldiv_db.run import Listener
 from ldiv_db.sensitive import read_attributes, resolve_all
 

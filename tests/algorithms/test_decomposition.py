@@ -16,11 +16,11 @@ from tables import fill
 import ldiv_db
 from ldiv_db.algorithms.decomposition import DecompositionOptions, Grouping, largest_l_quotas, with_counts
 from ldiv_db.algorithms.noise import add_noise, with_links
-from ldiv_db.bench_decomposition import TABLE_7A, make_people
+from ldiv_db.benchmarks.decomposition import TABLE_7A, make_people
 from ldiv_db.catalog import columns_of
-from ldiv_db.decomposed import encode_source
 from ldiv_db.engine import Engine
 from ldiv_db.policy import parse_policy
+from ldiv_db.releasing.decomposed import encode_source
 from ldiv_db.templates import Relation
 
 WORKCLASS = [22286, 2499, 2067, 1279, 1074, 943, 14]

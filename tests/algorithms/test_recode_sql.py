@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import ldiv_db
 from ldiv_db.cli import app
-from ldiv_db.cli_sql import Dialect
+from ldiv_db.commands.sql import Dialect
 from ldiv_db.dialects import DIALECTS
 from ldiv_db.engine import Engine
 from ldiv_db.policy import parse_policy

@@ -17,7 +17,7 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.engine import Engine
-from ldiv_db.inference import Release, check_releases, limits_of
+from ldiv_db.releasing.inference import Release, check_releases, limits_of
 from ldiv_db.templates import Relation
 
 
@@ -310,7 +310,7 @@ def test_a_crash_leaves_nothing(tmp_path):
     database = tmp_path / "x.duckdb"
     code = (
         "import duckdb, os, ldiv_db\n"
-        "from ldiv_db import decompose, ledger\n"
+        "from ldiv_db.releasing import decompose, ledger\n"
         f"con = duckdb.connect({str(database)!r})\n"
         "con.execute(\"CREATE TABLE people AS SELECT i AS id, i AS person, 'v' || i % 3 AS s1 FROM range(9) t(i)\")\n"
         "policy = dict(source='people', target=dict(prefix='pub.p'), key='id', quasi_identifiers=['person'],\n"

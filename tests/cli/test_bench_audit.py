@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ldiv_db.bench_audit import ARGUMENTS
+from ldiv_db.benchmarks.audit import ARGUMENTS
 from ldiv_db.requirements import REQUIREMENTS
 
 

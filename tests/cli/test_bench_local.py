@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ldiv_db.bench_topdown import Point, measure_topdown, points, topdown_as_table
+from ldiv_db.benchmarks.topdown import Point, measure_topdown, points, topdown_as_table
 
 
 def test_utility_beside_that_of_others(call: Any) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ldiv_db.bench_tp import FIGURES, Scales, exceptions, figure_as_table, plan_cases, sets_of
+from ldiv_db.benchmarks.tp import FIGURES, Scales, exceptions, figure_as_table, plan_cases, sets_of
 
 RUN_KEYS = {"rows", "d", "l", "quasi_identifiers", "algorithm", "stars", "seconds", "kl"}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 
-from ldiv_db.bench import make_rows
+from ldiv_db.benchmarks.bsgi import make_rows
 from ldiv_db.demo import adult_policy
 from ldiv_db.engine import Engine
 from ldiv_db.policy import parse_policy

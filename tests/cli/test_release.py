@@ -90,7 +90,7 @@ def test_a_policy_of_one_table_has_no_releases_over_time(bed):
 
 
 def test_the_benchmark_meets_the_papers_table(call, monkeypatch):
-    from ldiv_db import cli_bench_decomposition as bench  # noqa: PLC0415
+    from ldiv_db.commands import bench_decomposition as bench  # noqa: PLC0415
 
     monkeypatch.setattr(bench, "TABLE_7A", [7])
     (found,) = call("bench", "decomposition", "--json").json["results"]

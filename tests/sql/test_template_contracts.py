@@ -16,17 +16,19 @@ from sqlglot import exp
 from tables import fill
 
 import ldiv_db
-from ldiv_db import attacks, migrate, recode_sql, releases, taxonomy, taxonomy_sources
+from ldiv_db import migrate, recode_sql, taxonomy, taxonomy_sources
 from ldiv_db.algorithms import boundaries, matching, peel, repair
+from ldiv_db.attacking import attacks
 from ldiv_db.audit import Pair
-from ldiv_db.bench_audit import ARGUMENTS
+from ldiv_db.benchmarks.audit import ARGUMENTS
 from ldiv_db.check import Question, check
 from ldiv_db.engine import Engine
 from ldiv_db.errors import TemplateError
-from ldiv_db.measure import Wanted, measure_table
+from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy import parse_policy
 from ldiv_db.policy_parts import Sensitive
 from ldiv_db.profile import profile_table
+from ldiv_db.releasing import releases
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.skeleton import make_skeleton
 from ldiv_db.templates import (

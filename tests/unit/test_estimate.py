@@ -7,7 +7,8 @@ import duckdb
 import pytest
 
 import ldiv_db
-from ldiv_db import bench, catalog, estimate
+from ldiv_db import catalog, estimate
+from ldiv_db.benchmarks import bsgi as bench
 from ldiv_db.demo import adult_policy
 from ldiv_db.engine import Engine
 from ldiv_db.errors import DatabaseError

@@ -1,0 +1,1 @@
+"""What an attacker learns from any published table, and from people that he knows in it."""

@@ -1,0 +1,104 @@
+"""Attacks by known people: those whose quasi-identifiers an attacker has, and those that a population holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from ldiv_db.attacking.disclosure import UNIT, Attack, Gain, Target, gain_of, mean_of
+from ldiv_db.engine import Engine
+from ldiv_db.recoding.labels import Matches
+from ldiv_db.templates import Relation, Value
+
+#: So many of the people that are told most surely are listed on request.
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """The classes of a table as rows to be recognised: (class_no, class_rows), and the risk that counts as high."""
+
+    engine: Engine
+    classes: Relation
+    threshold: Decimal
+    bound: Fraction | None
+
+    @property
+    def limit(self) -> Value:
+        return Value(self.threshold)
+
+
+def prosecutor(exposure: Exposure) -> list[Attack]:
+    """Who knows that somebody is in the table guesses their row among those of the class: `1 / |G|`."""
+    sizes = exposure.engine.record("attack/summarise_sizes", classes=exposure.classes, threshold=exposure.limit)
+    rows = sizes["rows"]
+    figures = {
+        "mean": sizes["classes"] / rows if rows else None,
+        "threshold": float(exposure.threshold),
+        "rows_above_threshold": sizes["rows_above"],
+    }
+    return [Attack("prosecutor", None, (_risk(sizes["least"], exposure.bound),), figures)]
+
+
+def marketer(exposure: Exposure) -> Attack:
+    """Who matches all rows at once, to people who are all in the table, is right about one row a class."""
+    sizes = exposure.engine.record("attack/summarise_sizes", classes=exposure.classes, threshold=exposure.limit)
+    mean = Fraction(sizes["classes"], sizes["rows"]) if sizes["rows"] else None
+    return Attack("marketer", None, (gain_of("share of rows recognised", mean, exposure.bound),))
+
+
+def population_attacks(exposure: Exposure, matches: Matches) -> list[Attack]:
+    """Journalist and marketer risk, by how many people of a population each class covers."""
+    engine = exposure.engine
+    populations = engine.materialise(
+        "populations", "attack/count_population", classes=exposure.classes, cells=matches.cells, matches=matches.pairs
+    )
+    found = engine.record(
+        "attack/summarise_population", populations=populations, threshold=exposure.limit, unit=Value(UNIT)
+    )
+    engine.drop(populations)
+    mean = Fraction(int(found["mean_units"]), UNIT * found["rows"]) if found["rows"] else None
+    figures = {
+        "threshold": float(exposure.threshold),
+        "rows_above_threshold": found["rows_above"],
+        "rows_beyond_population": found["rows_unlisted"],
+    }
+    journalist = Attack("journalist", None, (_risk(found["least"], exposure.bound),), figures)
+    return [journalist, Attack("marketer", None, (gain_of("share of rows recognised", mean, exposure.bound),))]
+
+
+def _risk(least: int | None, bound: Fraction | None) -> Gain:
+    return gain_of("1 / people alike", Fraction(1, least) if least else None, bound)
+
+
+def linking(target: Target, matches: Matches, show_values: bool) -> Attack:
+    """What the table tells of known people: the values in all classes that their quasi-identifiers fit."""
+    engine = target.engine
+    holes: dict[str, Any] = {"cells": matches.cells, "matches": matches.pairs, "histogram": target.histogram}
+    measures = engine.materialise("measures", "attack/measure_people", **holes)
+    found = engine.record("attack/summarise_people", measures=measures, unit=Value(UNIT))
+    surest = engine.rows("attack/find_surest_people", measures=measures)
+    shown = None
+    if show_values:
+        shown = engine.records("attack/list_people", measures=measures, axes=matches.axes, most=Value(SHOWN), **holes)
+        shown = [{name: _plain(value) for name, value in row.items()} for row in shown]
+    engine.drop(measures)
+    people, units = found["people"], found.pop("mean_units")
+    figures = {**found, "mean": mean_of(units, people - found["no_class"])}
+    return Attack("linking", target.sensitive, _known_gains(target, found, surest), figures, shown)
+
+
+def _plain(value: Any) -> Any:
+    """A known value as JSON has it: a number, or text."""
+    return value if value is None or isinstance(value, int | float) else str(value)
+
+
+def _known_gains(target: Target, found: dict[str, Any], surest: list[tuple[Any, ...]]) -> tuple[Gain, ...]:
+    posterior = next((Fraction(int(largest), int(rows)) for largest, rows in surest), None)
+    told = Fraction(found["one_value"], found["people"]) if found["people"] else None
+    return (
+        gain_of("posterior", posterior, target.bounds.posterior),
+        gain_of("share of people with one value", told, target.bounds.one_value),
+    )

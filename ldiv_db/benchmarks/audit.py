@@ -1,0 +1,141 @@
+"""`ldiv bench audit`: all requirements on a published table of many rows.
+
+The table is a release of at most a million rows made from Adult, repeated with other labels up to the size asked
+for. It is made in one child process and audited in another, so that the peak of memory is the audit's alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.benchmarks.bsgi import make_rows
+from ldiv_db.benchmarks.children import measure_in_children, peak_memory, serve, settings_of
+from ldiv_db.check import Question, check
+from ldiv_db.demo import adult_policy
+from ldiv_db.engine import Engine, Step, open_database
+from ldiv_db.policy import parse_policy
+from ldiv_db.policy_parts import Sensitive
+from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
+from ldiv_db.run import run, versions
+from ldiv_db.templates import Identifier, Relation, Value, resource_folder
+
+#: The most rows that are anonymized; more are copies.
+_RELEASED = 1_000_000
+SENSITIVE = "occupation"
+#: An argument for every requirement, such that a release of classes of l values meets some and fails others.
+ARGUMENTS: dict[str, Any] = {
+    "k": 4,
+    "distinct": 4,
+    "unique_distinct": 4,
+    "entropy": 4,
+    "recursive": {"c": 2, "l": 3},
+    "frequency": 4,
+    "threshold": {"default": 0.3, "Sales": 0.2},
+    "alpha_k": {"alpha": 0.25, "k": 4},
+    "p_sensitive": {"p": 4, "k": 4},
+    "distinct_alpha": {"l": 3, "alpha": 1},
+    "entropy_alpha": {"l": 2, "alpha": 1},
+    "recursive_alpha": {"c": 2, "l": 2, "alpha": 1},
+    "t_closeness": {"t": 0.5, "distance": "equal"},
+    "t_closeness_ordered": {"t": 0.5, "distance": "ordered"},
+    "t_closeness_hierarchical": {"t": 0.5, "distance": "hierarchical"},
+}
+
+
+@dataclass(frozen=True)
+class AuditCase:
+    """One benchmark: so many published rows, in classes of this l, audited with so many threads."""
+
+    rows: int
+    l: int = 4  # noqa: E741 - the field's name for it
+    threads: int = 2
+    memory_limit: str | None = None
+
+
+def measure_audit(case: AuditCase) -> dict[str, Any]:
+    """What the audit of every requirement took: rows, classes, seconds, peak_memory_mb, requirements, steps.
+
+    Raises LdivError if a child fails, with what it said and its exit code.
+    """
+    return measure_in_children("ldiv_db.benchmarks.audit", case, ("make", "audit"))
+
+
+def audit_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """The headings and rows of a table of results, for people."""
+    headings = ["rows", "classes", "requirements", "seconds", "rows/s", "peak MB"]
+    rows = [
+        [
+            f"{found['rows']:,}",
+            f"{found['classes']:,}",
+            str(len(found["requirements"])),
+            f"{found['seconds']:.2f}",
+            f"{found['rows'] / found['seconds']:,.0f}",
+            f"{found['peak_memory_mb']:,.0f}",
+        ]
+        for found in results
+    ]
+    return headings, rows
+
+
+def _specs() -> list[RequirementSpec]:
+    return [
+        RequirementSpec(name if name in REQUIREMENTS else "t_closeness", argument)
+        for name, argument in ARGUMENTS.items()
+    ]
+
+
+def _sensitive(categories: Sequence[Sequence[str]]) -> dict[str, Sensitive]:
+    taxonomy = {"file": "taxonomies/occupation.csv"}
+    return {SENSITIVE: Sensitive.model_validate({"categories": categories, "taxonomy": taxonomy})}
+
+
+def _make(case: AuditCase, folder: Path) -> None:
+    """The table `published`: the release of at most `_RELEASED` rows, repeated."""
+    policy = adult_policy(case.l, "bisect")
+    copies = -(-case.rows // _RELEASED)
+    with open_database(folder / "bench.duckdb", create=True, settings=settings_of(case, folder)) as connection:
+        engine = Engine(connection)
+        make_rows(engine, parse_policy(policy), case.rows // copies, seed=1)
+        document = {**policy, "source": "main.variants", "target": "released"}
+        run(connection, document, resource_folder("fixtures") / "adult")
+        keys = [Identifier(name) for name in policy["quasi_identifiers"]]
+        engine.create(
+            Relation(("published",)),
+            "bench/copy_release",
+            published=Relation(("released",)),
+            varied=keys[0],
+            columns=[*keys[1:], Identifier(SENSITIVE)],
+            copies=Value(copies),
+        )
+
+
+def _audit(case: AuditCase, folder: Path) -> dict[str, Any]:
+    steps: list[Step] = []
+    adult = resource_folder("fixtures") / "adult"
+    with open_database(folder / "bench.duckdb", read_only=True, settings=settings_of(case, folder)) as connection:
+        values = [line.split(";")[0] for line in (adult / "taxonomies" / "occupation.csv").read_text().splitlines()]
+        parts = [values[i::4] for i in range(4)]
+        keys = list(adult_policy()["quasi_identifiers"])
+        question = Question(keys, _sensitive(parts), _specs(), folder=adult)
+        start = time.perf_counter()
+        (audit,) = check(Engine(connection, on_step=steps.append), Relation(("published",)), question)
+        seconds = time.perf_counter() - start
+    return {
+        "rows": audit.rows,
+        "classes": audit.classes,
+        "l": case.l,
+        "threads": case.threads,
+        "seconds": seconds,
+        "peak_memory_mb": peak_memory(),
+        "requirements": [verdict.as_dict() for verdict in audit.verdicts],
+        "steps": [{"name": step.name, "seconds": step.milliseconds / 1000} for step in steps],
+        "versions": versions(),
+    }
+
+
+if __name__ == "__main__":
+    serve(AuditCase, {"make": _make, "audit": _audit})

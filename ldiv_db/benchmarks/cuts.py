@@ -1,0 +1,134 @@
+"""The benchmark of cuts: Adult's rows without NULL, or rows made from them, each search in a process of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.benchmarks.bsgi import make_rows
+from ldiv_db.benchmarks.children import measure_in_children, peak_memory, serve, settings_of
+from ldiv_db.demo import load_adult
+from ldiv_db.engine import Engine, open_database
+from ldiv_db.policy import parse_policy
+from ldiv_db.run import run
+from ldiv_db.templates import resource_folder
+
+#: Every metric with the schemes that it has costs for.
+COMBINATIONS = (
+    *(("LM", scheme) for scheme in ("none", "vioSA", "allSA", "vioRec", "allRec")),
+    *((metric, scheme) for metric in ("DM", "CM") for scheme in ("none", "vioRec", "allRec")),
+)
+#: Adult's rows without NULL; any other number of them is made by the variant method.
+ROWS = 45_222
+_ADULT = ("age", "education", "native_country", "workclass", "marital_status", "sex", "race")
+
+
+@dataclass(frozen=True)
+class CutCase:
+    """One search: thresholds of 1/l, by this metric and scheme."""
+
+    metric: str
+    scheme: str
+    l: float = 4  # noqa: E741 - the field's name for it
+    threads: int = 2
+    time_limit: float = 300
+    rows: int = ROWS
+    memory_limit: str | None = None
+
+
+def measure_cuts(case: CutCase) -> dict[str, Any]:
+    """What the search of one case took and found; raises LdivError if a child process fails."""
+    return measure_in_children("ldiv_db.benchmarks.cuts", case, ("make", "run"))
+
+
+def cuts_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """The headings and rows of a table of results, for people."""
+    headings = [
+        "metric",
+        "scheme",
+        "l",
+        "rows",
+        "cost",
+        "proved",
+        "gap",
+        "visited",
+        "evaluated",
+        "seconds",
+        "CPU s",
+        "peak MB",
+    ]
+    rows = [
+        [
+            found["metric"],
+            found["scheme"],
+            f"{found['l']:g}",
+            f"{found['rows']:,}",
+            f"{found['cost']:,.2f}",
+            "yes" if found["proved"] else "no",
+            f"{found['gap']:.1%}",
+            f"{found['visited']:,}",
+            f"{found['evaluated']:,}",
+            f"{found['seconds']:.1f}",
+            f"{found['processor_seconds']:.1f}",
+            f"{found['peak_memory_mb']:,.0f}",
+        ]
+        for found in results
+    ]
+    return headings, rows
+
+
+def cuts_policy(case: CutCase) -> dict[str, Any]:
+    """The policy of a case, on the trees with 356,440,500 cuts; age has the same tree made of ranges."""
+    trees: dict[str, Any] = {name: {"file": "cuts/default.json", "tree": name} for name in _ADULT}
+    trees["age"] = {"ranges": [5, 10, 20, 40], "origin": 17}
+    return {
+        "source": "main.adult",
+        "target": "published.adult",
+        "quasi_identifiers": {name: {"taxonomy": tree} for name, tree in trees.items()},
+        "sensitive": ["occupation"],
+        "keep": ["income"],
+        "require": [{"frequency": case.l}],
+        "algorithm": {
+            "name": "cuts",
+            "metric": case.metric,
+            "scheme": case.scheme,
+            "class": "income",
+            "time_limit": case.time_limit,
+            "unproved": "publish",
+        },
+    }
+
+
+def _make(case: CutCase, folder: Path) -> None:
+    """The table `adult` or, of another number of rows, `variants`."""
+    with open_database(folder / "bench.duckdb", create=True, settings=settings_of(case, folder)) as connection:
+        engine, policy = Engine(connection), parse_policy(cuts_policy(case))
+        if case.rows == ROWS:
+            load_adult(engine, policy, rows=2**31)  # both halves
+        else:
+            make_rows(engine, policy, case.rows, seed=1)
+
+
+def _run(case: CutCase, folder: Path) -> dict[str, Any]:
+    """What the run took and found."""
+    document = cuts_policy(case) | ({} if case.rows == ROWS else {"source": "main.variants"})
+    with open_database(folder / "bench.duckdb", settings=settings_of(case, folder)) as connection:
+        start, used = time.perf_counter(), time.process_time()
+        result = run(connection, document, resource_folder("fixtures") / "adult")
+        seconds, processor = time.perf_counter() - start, time.process_time() - used
+    return {
+        **asdict(case),
+        **result.search,
+        "rows": result.loss.rows_published + result.loss.rows_suppressed,
+        "seconds": seconds,
+        "processor_seconds": processor,
+        "peak_memory_mb": peak_memory(),
+        "versions": result.versions,
+    }
+
+
+if __name__ == "__main__":
+    serve(CutCase, {"make": _make, "run": _run})

@@ -1,0 +1,169 @@
+"""The benchmark of decomposition: the rows left over for every l, and the time of a first and a second release.
+
+The source is Adult's clean training rows, or copies of them, with a key; `workclass` is the primary attribute of the
+paper's table (Das & Bhattacharyya 2012, Table 7a), `occupation`, which allows many groups, that of the releases.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.benchmarks.children import measure_in_children, peak_memory, serve, settings_of
+from ldiv_db.demo import TRAINING_ROWS
+from ldiv_db.engine import Engine, open_database
+from ldiv_db.releasing.decompose import publish_release
+from ldiv_db.templates import FileRelation, Identifier, Relation, Value, resource_folder
+
+#: The paper's Table 7(a): rows left over of each value, by l.
+TABLE_7A = {
+    7: (22272, 2485, 2053, 1265, 1060, 929),
+    6: (21329, 1542, 1110, 322, 117),
+    5: (20631, 844, 412),
+    4: (19661, 1),
+    3: (18348,),
+    2: (14410,),
+    1: (),
+}
+#: The diversity that the paper asks of the other attributes.
+OTHERS = {"education": 3, "hours_per_week": 2, "relationship": 3}
+_SHOWN = ["age", "fnlwgt", "marital_status", "race", "sex"]
+_KEPT = ["occupation", "native_country", "workclass"]
+_KEY = "id"
+
+
+@dataclass(frozen=True)
+class DecompositionCase:
+    """One benchmark: a release of so many rows with this l, and one with `more` percent more rows if that is not 0."""
+
+    rows: int
+    l: int  # noqa: E741 - the field's name for it
+    primary: str = "workclass"
+    more: int = 0
+    threads: int = 2
+    memory_limit: str | None = None
+
+
+def measure_decomposition(case: DecompositionCase) -> dict[str, Any]:
+    """What the releases took: rows, l, groups, residual, noise and seconds, of the first and of the second."""
+    return measure_in_children("ldiv_db.benchmarks.decomposition", case, ("make", "run"))
+
+
+def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """The headings and rows of a table of results, for people."""
+    headings = [
+        "rows",
+        "primary",
+        "l",
+        "groups",
+        "rows left over by value",
+        "as paper",
+        "seconds",
+        "1 % more",
+        "MB",
+    ]
+    rows = [
+        [
+            f"{found['rows']:,}",
+            found["primary"],
+            str(found["l"]),
+            f"{found['groups']:,}",
+            "/".join(map(str, found["residual"])) or "none",
+            {True: "yes", False: "NO", None: "-"}[found["as_paper"]],
+            f"{found['seconds']:.2f}",
+            f"{found['seconds_more']:.2f}" if found["seconds_more"] is not None else "-",
+            f"{found['peak_memory_mb']:,.0f}",
+        ]
+        for found in results
+    ]
+    return headings, rows
+
+
+def policy_of(case: DecompositionCase) -> dict[str, Any]:
+    """The policy of a case: the paper's, or one with another primary attribute."""
+    ls = {case.primary: case.l, **{name: min(least, case.l) for name, least in OTHERS.items()}}
+    trees = {"education": {"file": "taxonomies/education.csv"}}
+    return {
+        "source": "main.people",
+        "target": {"prefix": "published.people"},
+        "key": _KEY,
+        "quasi_identifiers": _SHOWN,
+        "sensitive": {name: {"l": ls[name], **({"taxonomy": trees[name]} if name in trees else {})} for name in ls},
+        "identifiers": [name for name in _KEPT if name != case.primary],
+        "algorithm": {"name": "decomposition_plus", "primary": case.primary},
+    }
+
+
+def make_people(engine: Engine, rows: int, first: int = 1) -> None:
+    """Add copies of Adult's rows to the table `people`, with keys from `first` on."""
+    columns = [Identifier(name) for name in [*_SHOWN, *_KEPT, *OTHERS]]
+    adult = engine.materialise(
+        "adult",
+        "demo/select_training",
+        source=FileRelation("read_parquet", str(resource_folder("fixtures") / "adult" / "adult.parquet")),
+        columns=columns,
+        rows=Value(TRAINING_ROWS),
+    )
+    numbered = engine.materialise("originals", "bench/number_rows", rows=adult, columns=columns)
+    people = Relation(("main", "people"))
+    holes: dict[str, Any] = {
+        "originals": numbered,
+        "columns": columns,
+        "key": Identifier(_KEY),
+        "first": Value(first),
+        "last": Value(first + rows - 1),
+        "rows": Value(engine.scalar("input/count_rows", rows=adult)),
+    }
+    if first == 1:
+        engine.create(people, "bench/copy_rows", **holes)
+    else:
+        engine.insert(people, "bench/copy_rows", **holes)
+    engine.drop(adult, numbered)
+
+
+# -- the children ------------------------------------------------------------------------------------
+
+
+def _make(case: DecompositionCase, folder: Path) -> None:
+    with open_database(folder / "bench.duckdb", create=True, settings=settings_of(case, folder)) as connection:
+        engine = Engine(connection)
+        make_people(engine, case.rows)
+        engine.close_scratch()
+
+
+def _run(case: DecompositionCase, folder: Path) -> dict[str, Any]:
+    with open_database(folder / "bench.duckdb", settings=settings_of(case, folder)) as connection:
+        first, seconds = _publish(connection, case)
+        seconds_more = None
+        if case.more:
+            engine = Engine(connection)
+            make_people(engine, max(1, case.rows * case.more // 100), case.rows + 1)
+            engine.close_scratch()
+            seconds_more = _publish(connection, case)[1]
+    paper = TABLE_7A.get(case.l) if (case.rows, case.primary) == (30_162, "workclass") else None
+    return {
+        "rows": case.rows,
+        "primary": case.primary,
+        "l": case.l,
+        "groups": first["groups"],
+        "residual": first["residual"],
+        "as_paper": None if paper is None else list(paper) == first["residual"],
+        "noise": first["noise"],
+        "seconds": seconds,
+        "seconds_more": seconds_more,
+        "peak_memory_mb": peak_memory(),
+        "versions": first["versions"],
+    }
+
+
+def _publish(connection: Any, case: DecompositionCase) -> tuple[dict[str, Any], float]:
+    start = time.perf_counter()
+    result = publish_release(connection, policy_of(case), resource_folder("fixtures") / "adult")
+    return result.as_dict(), time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    serve(DecompositionCase, {"make": _make, "run": _run})

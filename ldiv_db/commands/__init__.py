@@ -1,0 +1,1 @@
+"""The commands of `ldiv`, a module each: they parse, call and print."""

@@ -1,0 +1,183 @@
+"""`ldiv attack`: what attackers gain from a published table, against what is promised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ldiv_db.api import attack
+from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.attacking.disclosure import Attack
+from ldiv_db.catalog import columns_of
+from ldiv_db.commands.console import opened, print_json, printer, split_names
+from ldiv_db.commands.options import (
+    Catalog,
+    CategoriesOf,
+    ClassColumn,
+    Database,
+    Json,
+    Memory,
+    TaxonomyOf,
+    TempDir,
+    Threads,
+    WeightsOf,
+    catalog_name,
+    sensitive_settings,
+    settings,
+)
+from ldiv_db.engine import Engine
+from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.policy import Policy, read_policy
+from ldiv_db.policy_parts import Sensitive
+from ldiv_db.report import print_rows
+from ldiv_db.run import resolve_source
+
+
+def attack_command(
+    database: Database,
+    published: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
+    qi: Annotated[
+        list[str] | None, typer.Option(help="Quasi-identifiers, comma-separated or repeated.", show_default=False)
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None, typer.Option(help="A sensitive attribute; may be repeated.", show_default=False)
+    ] = None,
+    class_column: ClassColumn = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            help="The policy of the release: it says which columns there are, what labels stand for, and what is"
+            " promised.",
+            show_default=False,
+        ),
+    ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(help="What is promised, e.g. distinct:3; may be repeated.", show_default=False),
+    ] = None,
+    categories: CategoriesOf = None,
+    weights: WeightsOf = None,
+    taxonomy: TaxonomyOf = None,
+    m: Annotated[int, typer.Option("--m", min=0, help="How many values of a class can be excluded.")] = 1,
+    threshold: Annotated[str, typer.Option(help="A risk of re-identification above this counts as high.")] = "0.2",
+    known: Annotated[
+        str | None,
+        typer.Option(help="A table or file of people whose quasi-identifiers are known.", show_default=False),
+    ] = None,
+    population: Annotated[
+        str | None,
+        typer.Option(help="A table or file of all people that there may be, e.g. the source.", show_default=False),
+    ] = None,
+    show_values: Annotated[
+        bool, typer.Option("--show-values", help="List known people and what is told of them.")
+    ] = False,
+    threads: Threads = None,
+    memory_limit: Memory = None,
+    temp_dir: TempDir = None,
+    catalog: Catalog = None,
+    json: Json = False,
+) -> None:
+    """Attack a published table: what is gained at best, and what is promised at most.
+
+    Homogeneity, similarity (with --categories), skewness, background knowledge of m excluded values, the posterior
+    of every row's value, prosecutor, journalist (with --population) and marketer risk, and linking (with --known).
+    The exit code is 1 if a promise is broken. Only counts are printed, unless --show-values.
+
+    \b
+    Examples:
+      ldiv attack warehouse.duckdb published.patients --qi age,sex --sensitive disease --require distinct:3
+      ldiv attack warehouse.duckdb published.patients --policy policy.yml --known people.csv --population patients
+      ldiv attack :memory: release.parquet --qi age --sensitive disease \\
+        --categories '[[HIV, Cancer], [Flu, Cold]]' --m 2
+    """
+    wanted = None if policy is None else read_policy(policy)
+    names = list(wanted.sensitive) if wanted else sensitive or []
+    described = sensitive_settings(names, categories or [], weights or [], taxonomy or []) if names else {}
+    limits = settings(threads, memory_limit, temp_dir)
+    with opened(database, read_only=True, settings=limits, catalog=catalog) as connection:
+        found = attack(
+            connection,
+            published,
+            _split(connection, published, qi or []),
+            {name: described.get(name) for name in sensitive or []},
+            require or None,
+            policy=wanted and _completed(wanted, described),
+            folder=Path() if policy is None else policy.parent,
+            class_column=class_column,
+            m=m,
+            threshold=threshold,
+            known=known,
+            population=population,
+            show_values=show_values,
+            catalog=catalog_name(catalog),
+        )
+    if json:
+        print_json({"table": published, **found.as_dict()})
+    else:
+        print_attacks(printer(), published, found)
+    raise typer.Exit(0 if found.holds else 1)
+
+
+def _completed(policy: Policy, described: Mapping[str, Sensitive]) -> Policy:
+    """The policy with what the options say of sensitive attributes, of which it says nothing itself."""
+    said = {name: setting for name, setting in described.items() if setting != Sensitive()}
+    twice = [name for name in said if policy.sensitive[name] != Sensitive()]
+    if twice:
+        what = "the policy says what its categories, weights and taxonomy are"
+        raise PolicyError([Problem(f"sensitive.{name}", what) for name in twice])
+    return policy.model_copy(update={"sensitive": policy.sensitive | said})
+
+
+def _split(connection: Any, published: str, qi: list[str]) -> list[str]:
+    """The quasi-identifiers by name; one that is a column's whole name is not split at commas."""
+    if not qi:
+        return []
+    engine = Engine(connection)
+    columns = columns_of(engine, resolve_source(engine, published, Path(), "table"))
+    return split_names(qi, {column.name.lower() for column in columns})
+
+
+def print_attacks(console: Console, published: str, found: Attacks) -> None:
+    """The attacks as a table, a line a gain, and the counts that go with them."""
+    rows = [
+        (
+            item.name,
+            item.sensitive or "-",
+            gain.measure,
+            _number(gain.gain),
+            "none" if gain.bound is None else _number(gain.bound),
+            "yes" if gain.holds else "NO",
+        )
+        for item in found.attacks
+        for gain in item.gains
+    ]
+    headings = ("attack", "sensitive", "the attacker's best gain", "", "bound promised", "holds")
+    print_rows(console, f"{published}: {found.rows:,} rows, {found.classes:,} classes", headings, rows)
+    for item in found.attacks:
+        _print_figures(console, item)
+
+
+def _print_figures(console: Console, found: Attack) -> None:
+    if found.figures:
+        figures = ", ".join(f"{name.replace('_', ' ')} {_figure(v)}" for name, v in found.figures.items())
+        console.print(f"{found.name}{f' of {found.sensitive}' if found.sensitive else ''}: {figures}")
+    if found.shown:
+        columns = list(found.shown[0])
+        listed = [[_figure(row[name]) for name in columns] for row in found.shown]
+        print_rows(console, f"told most surely: {found.sensitive}", columns, listed)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(_number(item) for item in value)
+    if isinstance(value, float):
+        return _number(value)
+    return f"{value:,}" if isinstance(value, int) else "NULL" if value is None else str(value)

@@ -1,0 +1,155 @@
+"""`ldiv check`: the audit of any table, and what violates its requirements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from ldiv_db import catalog, report
+from ldiv_db.api import read_requirements
+from ldiv_db.audit import Audit, Pair
+from ldiv_db.check import Question, check
+from ldiv_db.commands import options
+from ldiv_db.commands.console import opened, print_json, printer, split_names
+from ldiv_db.commands.options import (
+    CategoriesOf,
+    ClassColumn,
+    Database,
+    Json,
+    Memory,
+    TaxonomyOf,
+    TempDir,
+    Threads,
+    WeightsOf,
+)
+from ldiv_db.engine import Engine
+from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.requirements import RequirementSpec
+from ldiv_db.run import resolve_source
+from ldiv_db.violations import Violations
+
+
+def check_command(
+    database: Database,
+    table: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
+    sensitive: Annotated[list[str], typer.Option(help="A sensitive attribute; may be repeated.", show_default=False)],
+    require: Annotated[
+        list[str], typer.Option(help="name:value, e.g. distinct:3; may be repeated.", show_default=False)
+    ],
+    qi: Annotated[
+        list[str] | None,
+        typer.Option(help="Quasi-identifiers, comma-separated or repeated.", show_default=False),
+    ] = None,
+    class_column: ClassColumn = None,
+    categories: CategoriesOf = None,
+    weights: WeightsOf = None,
+    taxonomy: TaxonomyOf = None,
+    others_known: Annotated[
+        bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")
+    ] = False,
+    suppressed: Annotated[
+        Literal["judge", "ignore", "unknown"],
+        typer.Option(help="Rows whose QIs are all * or NULL, or whose sensitive value is NULL."),
+    ] = "judge",
+    sensitive_table: Annotated[
+        str | None, typer.Option(help="The sensitive table of an anatomised pair.", show_default=False)
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="The column that joins the two tables of a pair.", show_default=False)
+    ] = None,
+    count: Annotated[
+        str | None, typer.Option(help="The sensitive table's column of counts, if it has one.", show_default=False)
+    ] = None,
+    violations: Annotated[bool, typer.Option("--violations", help="List the classes that fail.")] = False,
+    into: Annotated[str | None, typer.Option(help="Write all of them to this new table.", show_default=False)] = None,
+    labels: Annotated[bool, typer.Option("--labels", help="List their quasi-identifiers as well.")] = False,
+    show_values: Annotated[bool, typer.Option("--show-values", help="List their sensitive values as well.")] = False,
+    most: Annotated[int, typer.Option(min=1, help="List so many for each requirement.")] = 20,
+    threads: Threads = None,
+    memory_limit: Memory = None,
+    temp_dir: TempDir = None,
+    json: Json = False,
+) -> None:
+    """Audit any table: do all its classes meet the requirements?
+
+    A class is the rows with equal quasi-identifiers, NULL being a value like any other; of an anatomised
+    pair, the rows of a group. The exit code is 1 if a requirement fails.
+
+    Requirements: k:5, distinct:3, unique_distinct:3, entropy:3, recursive:c=2,l=3, frequency:2.5,
+    threshold:0.5,HIV=0.1, alpha_k:alpha=0.5,k=3, p_sensitive:p=2,k=5, t_closeness:0.2 (or
+    t=0.2,distance=equal|ordered|hierarchical), distinct_alpha:l=3,alpha=1, entropy_alpha:l=2,alpha=2,
+    recursive_alpha:c=2,l=2,alpha=1. For one sensitive attribute alone: disease=distinct:3.
+
+    DATABASE may be :memory: if TABLE is a file. A --qi that is a column's whole name is not split at commas.
+
+    \b
+    Examples:
+      ldiv check warehouse.duckdb published.patients --qi age,sex --sensitive disease --require distinct:3
+      ldiv check :memory: release.parquet --qi age --qi sex --sensitive disease --require k:5 --require frequency:2
+      ldiv check w.duckdb t --qi age --sensitive disease --require distinct_alpha:l=2,alpha=1 \\
+        --categories '[[HIV, Cancer], [Flu]]'
+      ldiv check w.duckdb t --qi age --sensitive disease --require k:5 --violations --labels
+      ldiv check w.duckdb qit --sensitive-table st --group group_id --sensitive disease --require frequency:3
+    """
+    specs = [_known(spec, others_known) for spec in read_requirements(require)]
+    with opened(
+        database, read_only=into is None, settings=options.settings(threads, memory_limit, temp_dir)
+    ) as connection:
+        engine = Engine(connection)
+        relation = resolve_source(engine, table, Path(), "table")
+        names = {column.name.lower() for column in catalog.columns_of(engine, relation)}
+        settings = options.sensitive_settings(sensitive, categories or [], weights or [], taxonomy or [])
+        pair = _pair(engine, sensitive_table, group, count)
+        keys = split_names(qi or [], names)
+        question = Question(keys, settings, specs, class_column, suppressed, pair)
+        found = Violations(engine, labels, show_values, most, catalog.qualify(engine, into, "into") if into else None)
+        found.refuse_target()
+        with engine.transaction():
+            audits = check(engine, relation, question, found.see if violations or into else None)
+    holds = all(audit.holds for audit in audits)
+    if json:
+        document = {"table": table, "holds": holds, "audits": [audit.as_dict() for audit in audits]}
+        print_json(document | ({"violations": found.rows} if violations or into else {}))
+    else:
+        _print(printer(), audits, found, violations)
+    raise typer.Exit(0 if holds else 1)
+
+
+def _known(spec: RequirementSpec, others_known: bool) -> RequirementSpec:
+    return RequirementSpec(spec.name, spec.argument, spec.sensitive, spec.others_known or others_known)
+
+
+def _pair(engine: Engine, table: str | None, group: str | None, count: str | None) -> Pair | None:
+    """The anatomised pair, if one is named."""
+    if table is None and group is None and count is None:
+        return None
+    if table is None or group is None:
+        raise PolicyError([Problem("sensitive-table", "goes with --group: a pair is two tables joined by a column")])
+    return Pair(resolve_source(engine, table, Path(), "sensitive-table"), group, count)
+
+
+def _print(console: Console, audits: Sequence[Audit], found: Violations, listed: bool) -> None:
+    """The verdicts, then the violations if they are asked for."""
+    report.print_audits(console, audits)
+    for audit in audits:
+        if audit.suppressed_rows:
+            what = "left out" if audit.ignored_rows else "judged like any others"
+            console.print(f"{audit.sensitive}: {audit.suppressed_rows:,} suppressed rows, {what}")
+        if audit.unmatched_groups:
+            console.print(f"{audit.sensitive}: {audit.unmatched_groups:,} groups differ in size between the two tables")
+    if listed and found.rows:
+        for sensitive, requirement in dict.fromkeys((row["sensitive"], row["requirement"]) for row in found.rows):
+            rows = [r for r in found.rows if (r["sensitive"], r["requirement"]) == (sensitive, requirement)]
+            columns = list(rows[0])[2:]
+            shown = [[_cell(row[name]) for name in columns] for row in rows]
+            report.print_rows(console, f"worst classes: {requirement} on {sensitive}", columns, shown)
+    if found.into is not None:
+        console.print(f"violations written to {found.into}")
+
+
+def _cell(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value

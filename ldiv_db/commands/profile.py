@@ -1,0 +1,128 @@
+"""`ldiv profile`: how identifying a table's columns are, and a policy to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ldiv_db.catalog import columns_of
+from ldiv_db.commands.console import opened, print_json, printer, split_names
+from ldiv_db.commands.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
+from ldiv_db.engine import Engine
+from ldiv_db.errors import InfeasibleError
+from ldiv_db.profile import RARE, Profile, profile_table
+from ldiv_db.report import print_rows
+from ldiv_db.run import resolve_source
+from ldiv_db.skeleton import Skeleton, make_skeleton, policy_source, write_skeleton
+
+
+def profile_command(
+    database: Database,
+    table: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
+    sensitive: Annotated[
+        list[str] | None, typer.Option(help="A sensitive attribute; may be repeated.", show_default=False)
+    ] = None,
+    qi: Annotated[
+        list[str] | None,
+        typer.Option(help="Quasi-identifiers, comma-separated or repeated; guessed if not given.", show_default=False),
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the policy here and, beside it, a level file for every text quasi-identifier: it lists the"
+            " column's values, which a taxonomy must name. Nothing is overwritten.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+    threads: Threads = None,
+    memory_limit: Memory = None,
+    temp_dir: TempDir = None,
+    catalog: Catalog = None,
+) -> None:
+    """Show how identifying a table's columns are, and a policy to start from; writes nothing to the database.
+
+    Columns that are nearly unique and hold no fractions are taken for identifiers; without --qi the rest
+    are quasi-identifiers. The policy names the catalog's taxonomy of a column's name where it covers the
+    column. Only counts are printed, no values.
+
+    \b
+    Examples:
+      ldiv profile warehouse.duckdb patients --sensitive disease
+      ldiv profile warehouse.duckdb patients --sensitive disease --qi age,sex,zip --policy policy.yml
+    """
+    limits = settings(threads, memory_limit, temp_dir)
+    with opened(database, read_only=True, settings=limits, catalog=catalog) as connection:
+        engine = Engine(connection, catalog=catalog_name(catalog))
+        relation = resolve_source(engine, table, Path(), "table")
+        names = {column.name.lower() for column in columns_of(engine, relation)}
+        keys = None if qi is None else split_names(qi, names)
+        found = profile_table(engine, relation, keys, split_names(sensitive or [], names))
+        source = policy_source(table, relation, policy.parent if policy else Path())
+        skeleton, reason = make_skeleton(engine, found, relation, source)
+    written = _write(skeleton, reason, policy)
+    if json:
+        document = {**found.as_dict(), "policy": skeleton.policy if skeleton else None}
+        print_json({**document, "note": reason, "written": [str(path) for path in written]})
+        return
+    print_profile(printer(), found)
+    _print_skeleton(skeleton, reason, written)
+
+
+def _write(skeleton: Skeleton | None, reason: str, policy: Path | None) -> list[Path]:
+    """The files that were written: none if none were asked for."""
+    if policy is None:
+        return []
+    if skeleton is None:
+        raise InfeasibleError(f"no policy was written: {reason}")
+    return write_skeleton(skeleton, policy)
+
+
+def print_profile(console: Console, found: Profile) -> None:
+    """The profile as tables."""
+    document = found.as_dict()
+    rows = [
+        (c["column"], c["type"], c["role"], f"{c['distinct']:,}", f"{c['nulls']:,}", f"{c['largest_share']:.1%}")
+        for c in document["columns"]
+    ]
+    headings = ("column", "type", "role", "different values", "NULLs", "most frequent value")
+    print_rows(console, f"{found.table}: {found.rows:,} rows", headings, rows)
+    if document["uniqueness"]:
+        _print_uniqueness(console, document["uniqueness"])
+    for column in document["sensitive"]:
+        _print_sensitive(console, column)
+
+
+def _print_uniqueness(console: Console, found: dict[str, Any]) -> None:
+    table = Table(title="how far the quasi-identifiers together tell rows apart", show_header=False)
+    table.add_row("different combinations", f"{found['combinations']:,}")
+    table.add_row("unique rows", f"{found['unique_rows']:,} ({found['unique_share']:.1%})")
+    rare, share = found[f"rows_below_{RARE}"], found[f"share_below_{RARE}"]
+    table.add_row(f"rows that share it with fewer than {RARE - 1} others", f"{rare:,} ({share:.1%})")
+    console.print(table)
+    parts = sorted(found["contributions"], key=lambda part: -part["explains"])
+    rows = [(p["column"], f"{p['unique_rows_without']:,}", f"{p['explains']:,}") for p in parts]
+    print_rows(console, "each one's contribution", ("left out", "unique rows then", "fewer by"), rows)
+
+
+def _print_sensitive(console: Console, found: dict[str, Any]) -> None:
+    table = Table(title=f"sensitive: {found['column']}", show_header=False)
+    table.add_row("different values", f"{found['distinct']:,}")
+    table.add_row("most frequent value", f"{found['largest_share']:.1%} of the rows")
+    table.add_row("largest feasible l", f"{found['largest_l']}")
+    table.add_row("entropy", f"{found['entropy']:.2f} bits")
+    console.print(table)
+
+
+def _print_skeleton(skeleton: Skeleton | None, reason: str, written: list[Path]) -> None:
+    if skeleton is None:
+        typer.echo(f"note: {reason}")
+    elif written:
+        for path in written:
+            typer.echo(f"written: {path}")
+    else:
+        typer.echo(f"\n{skeleton.text}", nl=False)

@@ -1,0 +1,246 @@
+"""`ldiv release`: tables published again and again as their source changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ldiv_db.commands.console import Shown, opened, print_json, printer
+from ldiv_db.commands.options import Database, Json, Memory, TempDir, Threads, settings
+from ldiv_db.engine import Engine
+from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.policy import read_policy
+from ldiv_db.releasing import ledger, releases
+from ldiv_db.releasing.decompose import Released, publish_release
+from ldiv_db.releasing.inference import Inference
+from ldiv_db.report import print_rows
+
+release_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Publish a table again as it changes.")
+
+Series = Annotated[str, typer.Argument(help="The series: the prefix of its tables, as the policy has it.")]
+#: The figures of a release that are shown to people, and what they are called.
+_SHOWN = {
+    "rows_in": "rows of the source",
+    "rows_published": "rows published",
+    "rows_first_published": "  for the first time",
+    "rows_placed": "  that had waited too long",
+    "rows_waiting": "rows kept back",
+    "longest_wait": "  for releases, at most",
+    "rows_changed": "published rows with other values now",
+    "counterfeits": "places of rows that are gone",
+    "groups": "groups",
+    "groups_new": "  new",
+    "seconds": "seconds",
+}
+
+
+@release_app.callback()
+def release_group() -> None:
+    """Publish a table again as it changes, with nothing told by comparing releases."""
+
+
+@release_app.command("publish")
+def publish_command(
+    database: Database,
+    policy: Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)],
+    json: Json = False,
+    threads: Threads = None,
+    memory_limit: Memory = None,
+    temp_dir: TempDir = None,
+) -> None:
+    """Publish the next release of a decomposition, compared with all earlier ones: all or nothing.
+
+    \b
+    Examples:
+      ldiv release publish warehouse.duckdb census.yml
+    """
+    wanted = read_policy(policy)
+    with (
+        opened(database, settings=settings(threads, memory_limit, temp_dir)) as connection,
+        Shown() as listener,
+    ):
+        result = publish_release(connection, wanted, policy.parent, listener)
+    print_released(result, json)
+
+
+def print_released(result: Released, json: bool) -> None:
+    """What a release did, for machines or for people."""
+    if json:
+        print_json(result.as_dict())
+        return
+    out, figures = printer(), result.figures
+    table = Table(title=f"{figures['source']} → {', '.join(figures['tables'])}", show_header=False)
+    for name, words in _SHOWN.items():
+        value = figures[name]
+        table.add_row(words, f"{value:.2f}" if isinstance(value, float) else f"{value:,}")
+    out.print(table)
+    if figures["noise"]:
+        headings = ["attribute", "values", "changed to noise", "mean distance", "of random noise"]
+        rows = [
+            (
+                n["attribute"],
+                f"{n['values']:,}",
+                f"{n['changed']:,}",
+                f"{n['distance']:.3f}",
+                f"{n['random_distance']:.3f}",
+            )
+            for n in figures["noise"]
+        ]
+        print_rows(out, "what was lost to noise", headings, rows)
+    if result.inference:
+        _print_inference(result.inference)
+    for note in result.notes:
+        out.print(f"note: {note}")
+
+
+@release_app.command("list")
+def list_command(
+    database: Database,
+    series: Annotated[str | None, typer.Argument(help="One series alone.", show_default=False)] = None,
+    json: Json = False,
+) -> None:
+    """List the releases in the ledger.
+
+    \b
+    Examples:
+      ldiv release list warehouse.duckdb
+    """
+    with opened(database, read_only=True) as connection:
+        found = ledger.releases(Engine(connection), series)
+    if json:
+        print_json({"releases": [entry.as_dict() for entry in found]})
+        return
+    names = ["rows_published", "rows_waiting", "groups", "counterfeits"]
+    rows = [
+        (e.series, e.release, e.status, e.released_at[:19], *(f"{e.report.get(name, 0):,}" for name in names))
+        for e in found
+    ]
+    headings = ["series", "release", "status", "at", "rows", "kept back", "groups", "places of rows gone"]
+    print_rows(printer(), "releases", headings, rows)
+
+
+@release_app.command("show")
+def show_command(
+    database: Database,
+    series: Series,
+    release: Annotated[
+        int | None, typer.Argument(help="Its number; the last if not given.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show what a release published and kept back.
+
+    \b
+    Examples:
+      ldiv release show warehouse.duckdb published.census 2
+    """
+    with opened(database, read_only=True) as connection:
+        entry = ledger.require_release(Engine(connection), series, release)
+    if json:
+        print_json(entry.as_dict())
+        return
+    print_released(Released(entry.report, notes=entry.report["notes"]), json=False)
+
+
+@release_app.command("diff")
+def diff_command(
+    database: Database,
+    series: Series,
+    first: Annotated[int, typer.Argument(help="The earlier release.", show_default=False)],
+    last: Annotated[int, typer.Argument(help="The later release.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Count what happened to rows between two releases.
+
+    \b
+    Examples:
+      ldiv release diff warehouse.duckdb published.census 1 3
+    """
+    with opened(database, read_only=True) as connection:
+        found = releases.difference(Engine(connection), series, first, last)
+    if json:
+        print_json(found)
+        return
+    rows = [(name, f"{one:,}", f"{other:,}") for name, (one, other) in found["figures"].items()]
+    print_rows(printer(), series, ["", f"release {first}", f"release {last}"], rows)
+    for name in ("rows_first_published", "rows_first_kept_back", "groups_new"):
+        typer.echo(f"{name.replace('_', ' ')}: {found[name]:,}")
+
+
+@release_app.command("check")
+def check_command(
+    database: Database,
+    series: Annotated[str | None, typer.Argument(help="A series of the ledger.", show_default=False)] = None,
+    table: Annotated[
+        list[str] | None, typer.Option(help="A published table with a key; repeated, the oldest first.")
+    ] = None,
+    values: Annotated[
+        list[str] | None, typer.Option(help="The sensitive table of each --table, if it is another one.")
+    ] = None,
+    key: Annotated[str | None, typer.Option(help="The column that says which row is which over time.")] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(help="The columns that tell groups apart: an id, or quasi-identifiers.")
+    ] = None,
+    sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive column with its l, e.g. disease:3.")] = None,
+    count: Annotated[str | None, typer.Option(help="The column of counts of the sensitive tables.")] = None,
+    json: Json = False,
+) -> None:
+    """Check what comparing releases tells of any key: of a series, or of any published tables with a key.
+
+    \b
+    Examples:
+      ldiv release check warehouse.duckdb published.census
+      ldiv release check warehouse.duckdb --table jan --table feb --key id --group class_id --sensitive disease:3
+    """
+    with opened(database, read_only=True) as connection:
+        engine = Engine(connection)
+        try:
+            found = _checked(engine, series, table, values, key, group, sensitive, count)
+        finally:
+            engine.close_scratch()
+    if json:
+        print_json(found.as_dict())
+    else:
+        _print_inference(found)
+    if not found.holds:
+        raise typer.Exit(1)
+
+
+def _checked(
+    engine: Engine, series: str | None, table: Any, values: Any, key: Any, group: Any, *rest: Any
+) -> Inference:
+    if series is not None:
+        return releases.check_series(engine, series)
+    sensitive, count = rest
+    given = {"--table": table, "--key": key, "--group": group, "--sensitive": sensitive}
+    lacking = [Problem(name, "is required where no series is named") for name, value in given.items() if not value]
+    if lacking:
+        raise PolicyError(lacking)
+    columns = [name for text in group for name in text.split(",")]
+    asked = releases.Tables(table, key, columns, [_limit(text) for text in sensitive], values or (), count)
+    return releases.check_sequence(engine, asked)
+
+
+def _limit(text: str) -> tuple[str, int]:
+    """A column with its l."""
+    name, _, least = text.rpartition(":")
+    if not name or not least.isdigit() or int(least) < 1:
+        raise PolicyError([Problem("--sensitive", f"{text!r} is no column with its l", "e.g. disease:3")])
+    return name, int(least)
+
+
+def _print_inference(found: Inference) -> None:
+    rows = [
+        (name, f"1/{least}", f"{found.best.get(name, 0):.4f}", "yes" if found.keeps(name) else "NO")
+        for name, least in found.limits.items()
+    ]
+    out = printer()
+    title = f"what {len(found.releases)} releases tell" if len(found.releases) > 1 else "what the release tells"
+    print_rows(out, title, ["attribute", "at most", "best probability", "holds"], rows)
+    for channel in found.channels:
+        out.print(
+            f"{channel.attribute}: {channel.keys:,} keys, up to {channel.best:.3f}, by {' and '.join(channel.releases)}"
+        )

@@ -1,0 +1,237 @@
+"""`ldiv taxonomy`: the trees of the catalog, imported, built, shown and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.tree import Tree
+
+from ldiv_db import catalog, migrate, report, taxonomy_sources
+from ldiv_db import taxonomy as taxonomies
+from ldiv_db.commands.console import opened, print_json, printer
+from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
+from ldiv_db.engine import Engine
+from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.run import resolve_source
+from ldiv_db.taxonomy import Taxonomy
+from ldiv_db.templates import FileRelation, Identifier, Relation, Value
+
+taxonomy_app = typer.Typer(
+    rich_markup_mode=None, no_args_is_help=True, help="Import, build, show and check the taxonomies of the catalog."
+)
+
+Name = Annotated[str, typer.Argument(help="The taxonomy's name in the catalog.", show_default=False)]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace the taxonomy of that name.")]
+
+
+@taxonomy_app.command("import")
+def import_command(
+    database: Database,
+    name: Name,
+    file: Annotated[
+        Path | None, typer.Argument(help="Levels leaf;…;root (CSV), or nested YAML or JSON.", show_default=False)
+    ] = None,
+    tree: Annotated[str | None, typer.Option(help="Which of several trees of a nested file.")] = None,
+    table: Annotated[str | None, typer.Option(help="Read a table of edges instead of a file.")] = None,
+    child: Annotated[str | None, typer.Option(help="The table's column of values.")] = None,
+    parent: Annotated[str | None, typer.Option(help="The table's column of their parents.")] = None,
+    replace: Replace = False,
+    json: Json = False,
+    catalog: Catalog = None,
+) -> None:
+    """Keep a taxonomy in the catalog, from a file or from a table of edges.
+
+    \b
+    Examples:
+      ldiv taxonomy import warehouse.duckdb country country.csv
+      ldiv taxonomy import warehouse.duckdb country trees.yml --tree country --replace
+      ldiv taxonomy import warehouse.duckdb country --table places --child place --parent lies_in
+    """
+    edges = (table, child, parent)
+    if (file is None) == (table is None) or any(edges) != all(edges) or (tree is not None and file is None):
+        raise typer.BadParameter("give FILE (and perhaps --tree), or --table, --child and --parent")
+    found = None if file is None else taxonomy_sources.read_taxonomy(file, tree)
+    with opened(database, catalog=catalog) as connection:
+        engine = Engine(connection, catalog=catalog_name(catalog))
+        if found is None:
+            found = _read_edges(engine, str(table), str(child), str(parent))
+        _store(engine, name, found, replace)
+    _say_stored(name, found, json)
+
+
+@taxonomy_app.command("build")
+def build_command(
+    database: Database,
+    name: Name,
+    ranges: Annotated[str, typer.Option(help="The widths, from the leaves up: 5,10,20.", show_default=False)],
+    smallest: Annotated[float, typer.Option("--from", help="The smallest number.", show_default=False)],
+    largest: Annotated[float, typer.Option("--to", help="The largest number.", show_default=False)],
+    origin: Annotated[float, typer.Option(help="A number at which ranges of all widths start.")] = 0,
+    decimal: Annotated[bool, typer.Option("--decimal", help="The numbers are not whole.")] = False,
+    replace: Replace = False,
+    json: Json = False,
+    catalog: Catalog = None,
+) -> None:
+    """Keep a taxonomy of nested numeric ranges in the catalog.
+
+    \b
+    Examples:
+      ldiv taxonomy build warehouse.duckdb age --ranges 5,10,20 --origin 17 --from 17 --to 99
+      ldiv taxonomy build warehouse.duckdb weight --ranges 0.5,5 --from 0 --to 200 --decimal
+    """
+    widths = _numbers(ranges)
+    if smallest > largest:
+        raise PolicyError([Problem("from", f"{smallest:g} is above --to {largest:g}")])
+    found = taxonomy_sources.from_ranges(widths, _whole(origin), _whole(smallest), _whole(largest), not decimal)
+    with opened(database, catalog=catalog) as connection:
+        _store(Engine(connection, catalog=catalog_name(catalog)), name, found, replace)
+    _say_stored(name, found, json)
+
+
+@taxonomy_app.command("show")
+def show_command(database: Database, name: Name, json: Json = False, catalog: Catalog = None) -> None:
+    """Show a taxonomy of the catalog as a tree.
+
+    \b
+    Example:
+      ldiv taxonomy show warehouse.duckdb country
+    """
+    with opened(database, read_only=True, catalog=catalog) as connection:
+        found = taxonomies.require(Engine(connection, catalog=catalog_name(catalog)), name)
+    if json:
+        print_json({**_summary(name, found), "nodes": [_node(node) for node in found.nodes]})
+        return
+    branches: dict[int, Tree] = {}
+    for node in found.nodes:
+        above = None if node.parent is None else branches[node.parent]
+        branches[node.node] = Tree(node.label) if above is None else above.add(node.label)
+    printer().print(branches[found.nodes[0].node])
+
+
+@taxonomy_app.command("list")
+def list_command(database: Database, json: Json = False, catalog: Catalog = None) -> None:
+    """List the taxonomies of the catalog.
+
+    \b
+    Example:
+      ldiv taxonomy list warehouse.duckdb
+    """
+    with opened(database, read_only=True, catalog=catalog) as connection:
+        engine = Engine(connection, catalog=catalog_name(catalog))
+        found = [_summary(name, taxonomies.require(engine, name)) for name in taxonomies.stored(engine)]
+    if json:
+        print_json({"taxonomies": found})
+    else:
+        columns = ("name", "origin", "leaves", "height")
+        report.print_rows(printer(), "taxonomies", columns, [[row[column] for column in columns] for row in found])
+
+
+@taxonomy_app.command("check")
+def check_command(
+    database: Database,
+    name: Name,
+    table: Annotated[str, typer.Option(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
+    column: Annotated[str, typer.Option(help="Its column that the taxonomy is for.", show_default=False)],
+    json: Json = False,
+    catalog: Catalog = None,
+) -> None:
+    """Name every value of a column that has no leaf; the exit code is 1 if there is one. NULL needs none.
+
+    \b
+    Example:
+      ldiv taxonomy check warehouse.duckdb country --table patients --column country
+    """
+    with opened(database, read_only=True, catalog=catalog) as connection:
+        engine = Engine(connection, catalog=catalog_name(catalog))
+        taxonomy = taxonomies.require(engine, name)
+        missing = _missing(engine, taxonomy, resolve_source(engine, table, Path(), "table"), column)
+    if json:
+        print_json({"taxonomy": name, "table": table, "column": column, "missing": missing})
+    elif missing:
+        for value in missing:
+            typer.echo(value)
+        typer.echo(f"{len(missing):,} values of {column} have no leaf in taxonomy {name}", err=True)
+    else:
+        typer.echo(f"every value of {column} has a leaf in taxonomy {name}")
+    raise typer.Exit(1 if missing else 0)
+
+
+def _numbers(text: str) -> list[float]:
+    """The numbers in `text`, commas between; whole ones as such, so that labels show no point."""
+    try:
+        return [_whole(float(part)) for part in text.split(",")]
+    except (ValueError, OverflowError):
+        raise PolicyError([Problem("ranges", f"takes numbers with commas between, not {text!r}")]) from None
+
+
+def _whole(number: float) -> float:
+    return int(number) if number.is_integer() else number
+
+
+def _read_edges(engine: Engine, table: str, child: str, parent: str) -> Taxonomy:
+    relation = resolve_source(engine, table, Path(), "table")
+    if isinstance(relation, FileRelation):
+        raise PolicyError([Problem("table", f"{table} is a file", "edges are read from a table")])
+    _check_columns(engine, relation, {"child": child, "parent": parent})
+    return taxonomy_sources.read_edges(engine, relation, child, parent)
+
+
+def _check_columns(engine: Engine, relation: Relation | FileRelation, wanted: dict[str, str]) -> None:
+    names = [column.name for column in catalog.columns_of(engine, relation)]
+    known = {name.lower() for name in names}
+    problems = [
+        Problem(key, f"the table has no column {name!r}", nearest(name, names))
+        for key, name in wanted.items()
+        if name.lower() not in known
+    ]
+    if problems:
+        raise PolicyError(problems)
+
+
+def _missing(engine: Engine, taxonomy: Taxonomy, relation: Relation | FileRelation, column: str) -> list[str]:
+    """Every value of the column that has no leaf, as text."""
+    _check_columns(engine, relation, {"column": column})
+    kinds = {found.name.lower(): found for found in catalog.columns_of(engine, relation)}
+    if taxonomy.by_range and not kinds[column.lower()].is_number:
+        raise PolicyError([Problem("column", f"the taxonomy is of numbers, {column} is {kinds[column.lower()].type}")])
+    nodes = taxonomies.load(engine, taxonomy, "checked")
+    dictionary = engine.materialise(
+        "dictionary",
+        "input/map_leaves",
+        rows=relation,
+        nodes=nodes,
+        column=Identifier(column),
+        by_range=taxonomy.by_range,
+        levels=[],
+        null_code=Value(-1),  # NULL is a value of its own wherever it occurs: never missing
+    )
+    return [value for (value,) in engine.rows("taxonomy/list_unknown_values", dictionary=dictionary)]
+
+
+def _store(engine: Engine, name: str, taxonomy: Taxonomy, replace: bool) -> None:
+    """Keep the taxonomy; the catalog is brought up to date first, in the same transaction."""
+    if not name.strip():
+        raise PolicyError([Problem("name", "is empty")])
+    with engine.transaction():
+        migrate.migrate(engine)
+        taxonomies.store(engine, name, taxonomy, replace)
+
+
+def _summary(name: str, taxonomy: Taxonomy) -> dict[str, Any]:
+    return {"name": name, "origin": taxonomy.origin, "leaves": len(taxonomy.leaves), "height": taxonomy.height}
+
+
+def _node(node: taxonomies.Node) -> dict[str, Any]:
+    columns: Sequence[str] = tuple(taxonomies.NODE_COLUMNS)
+    return dict(zip(columns, node.as_row(), strict=True))
+
+
+def _say_stored(name: str, taxonomy: Taxonomy, json: bool) -> None:
+    summary = _summary(name, taxonomy)
+    if json:
+        print_json(summary)
+    else:
+        typer.echo("{name}: {leaves:,} leaves, height {height}, from {origin}".format(**summary))

@@ -1,0 +1,286 @@
+"""The loss of any published table against its source: nothing needs to be known of how it was made.
+
+Rows are not identified, so what is suppressed is the difference of the row counts. Losses are those of a run
+(`loss`), worked out from what stands in the published table alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.catalog import Column, columns_of
+from ldiv_db.engine import Engine
+from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.loss import Loss
+from ldiv_db.measuring.divergence import Divergence, measure_divergence
+from ldiv_db.measuring.queries import QueryErrors, measure_queries
+from ldiv_db.measuring.resolve import Resolved, Resolver, cite
+from ldiv_db.measuring.tries import grow_tries
+from ldiv_db.policy import Policy, check_columns
+from ldiv_db.recoding.encode import Encoder
+from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
+from ldiv_db.recoding.published import class_ids_among, forms
+from ldiv_db.requirements import Distribution
+from ldiv_db.sensitive import read_attributes, resolve_all
+from ldiv_db.templates import FileRelation, Identifier, Relation, Value
+
+_CLASS, _LABEL = Identifier("class_id"), Identifier("class_label")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to measure besides: CAVG for `l`, CM for the column `class_label`, errors of random queries, KL.
+
+    `class_column` holds class ids that tell classes apart as well.
+    """
+
+    l: int | None = None  # noqa: E741 - the field's name for it
+    class_column: str | None = None
+    class_label: str | None = None
+    queries: int = 0
+    seed: int = 0
+    kl: bool = True
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with the numbers."""
+        bounds = {"l": (self.l, 1), "queries": (self.queries, 0), "seed": (self.seed, 0)}
+        return [
+            Problem(key, f"takes a whole number from {least}")
+            for key, (value, least) in bounds.items()
+            if value is not None and value < least
+        ]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a published table lost against its source.
+
+    `rows_added` is by how many rows it has more than the source; `rows_unmatched` of its rows cover no row of the
+    source, `rows_uncovered` of the source's are covered by none of its (both None if KL was not asked for). `cm` is
+    None without a class label, `queries` without queries.
+    """
+
+    published: str
+    source: str
+    l: int | None  # noqa: E741
+    loss: Loss
+    rows_in: int
+    rows_added: int
+    rows_unmatched: int | None
+    rows_uncovered: int | None
+    cm: int | None
+    queries: QueryErrors | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The measurement as JSON has it, keys as those of a run."""
+        return {
+            "published": self.published,
+            "source": self.source,
+            "rows_in": self.rows_in,
+            "rows_published": self.loss.rows_published,
+            "rows_suppressed": self.loss.rows_suppressed,
+            "rows_added": self.rows_added,
+            "rows_unmatched": self.rows_unmatched,
+            "rows_uncovered": self.rows_uncovered,
+            "cells_suppressed": self.loss.cells_suppressed,
+            "classes": self.loss.classes,
+            "avg_class_size": self.loss.average_class_size,
+            "l": self.l,
+            "loss": {**self.loss.as_dict(self.l), "cm": self.cm},
+            "queries": self.queries.as_dict() if self.queries else None,
+        }
+
+
+def measure_table(
+    engine: Engine,
+    published: Relation | FileRelation,
+    source: Relation | FileRelation,
+    policy: Policy,
+    folder: Path,
+    wanted: Wanted,
+) -> Measurement:
+    """The loss of `published` against `source`, whose columns `policy` describes; its files lie in `folder`.
+
+    Raises PolicyError for columns that either table lacks and for published values that nothing knows.
+    """
+    if problems := wanted.problems():
+        raise PolicyError(problems)
+    columns = columns_of(engine, source)
+    policy = _widened(policy, columns)
+    check_columns(policy, columns)
+    return _Measuring(engine, policy, columns, published, wanted).against(source, folder)
+
+
+def _widened(policy: Policy, columns: Sequence[Column]) -> Policy:
+    """The policy with every column that is not measured left aside, and NULLs taken as they come."""
+    measured = {name.lower() for name in [*policy.quasi_identifiers, *policy.sensitive]}
+    aside = [column.name for column in columns if column.name.lower() not in measured]
+    nulls = {key: "value" for key in ("nulls", "nulls_sensitive") if getattr(policy, key) == "reject"}
+    return policy.model_copy(update={"identifiers": aside, "keep": [], "individual": None, **nulls})
+
+
+class _Measuring:
+    """One measurement under way."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        policy: Policy,
+        columns: list[Column],
+        published: Relation | FileRelation,
+        wanted: Wanted,
+    ):
+        self._engine = engine
+        self._policy = policy
+        self._columns = columns
+        self._published = published
+        names = [column.name for column in columns_of(engine, published)]
+        ids = class_ids_among(policy, names)
+        if wanted.class_column is None and ids:
+            wanted = replace(wanted, class_column=ids[0])
+        self._wanted = wanted
+        self._cited = cite(policy, names, {"class": wanted.class_column, "class_label": wanted.class_label})
+
+    def against(self, source: Relation | FileRelation, folder: Path) -> Measurement:
+        engine, wanted = self._engine, self._wanted
+        snapshot, axes, rows_in, left_out = Encoder(engine, self._policy, self._columns, folder).scan(source)
+        counted = engine.materialise(
+            "counted", "measure/count_published", published=self._published, columns=self._cited, others=self._others
+        )
+        resolver = Resolver(engine, counted)
+        kinds = [self._kind(axis.name) for axis in axes]
+        sets = [forms(self._policy)[axis.name] == "set" for axis in axes]
+        found = resolver.quasi_identifiers(axes, kinds, sets)
+        sensitive = [self._sensitive(resolver, snapshot, i, s) for i, s in enumerate(self._policy.sensitive, 1)]
+        both = [*found, *sensitive]
+        numbered = engine.materialise(
+            "numbered", "measure/number_published", counted=counted, columns=both, others=self._others
+        )
+        loss = self._loss(numbered, found, sensitive, axes, rows_in)
+        divergence, queries = None, None
+        if wanted.kl or wanted.queries:
+            cells = engine.materialise("cells", "measure/count_cells", snapshot=snapshot, columns=both)
+            kept, shown = rows_in - left_out, loss.rows_published
+            tries = grow_tries(engine, both, cells, numbered, kept, shown)
+            if wanted.kl:
+                divergence = measure_divergence(engine, tries, kept, shown)
+            if wanted.queries:
+                queries = measure_queries(engine, found, sensitive, tries, kept, wanted.queries, wanted.seed)
+        l = wanted.l or self._promised(folder, sensitive)  # noqa: E741
+        return self._measurement(str(source), loss, rows_in, numbered, found, divergence, queries, l)
+
+    # -- columns -------------------------------------------------------------------------------------
+
+    @property
+    def _classes(self) -> list[Renamed]:
+        """The published column that tells classes apart besides the quasi-identifiers, if there is one."""
+        return [Renamed(Identifier(self._wanted.class_column), _CLASS)] if self._wanted.class_column else []
+
+    @property
+    def _others(self) -> list[Renamed]:
+        label = [Renamed(Identifier(self._wanted.class_label), _LABEL)] if self._wanted.class_label else []
+        return self._classes + label
+
+    def _kind(self, name: str) -> str:
+        """How the values of a source's column stand on a line, `text` if they do not."""
+        (column,) = [column for column in self._columns if column.name.lower() == name.lower()]
+        return column.kind if column.is_number or column.is_time else "text"
+
+    def _sensitive(self, resolver: Resolver, snapshot: Relation, number: int, name: str) -> Resolved:
+        code = Identifier(f"s{number}")
+        dictionary = self._engine.materialise(
+            f"dictionary_{code.name}",
+            "input/map_sensitive",
+            rows=snapshot,
+            column=code,
+            seed=Value(self._wanted.seed),
+        )
+        leaves = self._engine.scalar("input/count_rows", rows=dictionary)
+        return resolver.sensitive(name, number, dictionary, leaves)
+
+    # -- losses --------------------------------------------------------------------------------------
+
+    def _loss(
+        self,
+        numbered: Relation,
+        found: Sequence[Resolved],
+        sensitive: Sequence[Resolved],
+        axes: Sequence[Axis],
+        rows_in: int,
+    ) -> Loss:
+        engine = self._engine
+        classes = engine.materialise(
+            "classes", "measure/list_classes", numbered=numbered, columns=found, others=self._classes
+        )
+        sums = engine.record("measure/sum_classes", classes=classes)
+        blanks = sum(
+            int(engine.scalar("measure/sum_blanks", values_of=column.values, weights=column.weights))
+            for column in sensitive
+        )
+        published = int(sums["rows"])
+        suppressed, total = max(0, rows_in - published), max(rows_in, published)
+        lm, ncp, stars = {}, 0.0, 0
+        for column, axis in zip(found, axes, strict=True):
+            of = engine.record(
+                "measure/sum_losses", values_of=column.values, weights=column.weights, unit=Value(LOSS_UNIT)
+            )
+            lm[column.name] = int(of["lm"]) / LOSS_UNIT + suppressed
+            ncp += axis.weight * (int(of["ncp"]) / LOSS_UNIT + suppressed)
+            stars += int(of["stars"])
+        weights = sum(axis.weight for axis in axes)
+        return Loss(
+            classes=sums["classes"],
+            rows_published=published,
+            rows_suppressed=suppressed,
+            cells_suppressed=blanks,
+            smallest_class=int(sums["smallest"]),
+            largest_class=int(sums["largest"]),
+            lm=sum(lm.values()),
+            lm_mean=sum(lm.values()) / (total * len(axes)),
+            ncp=ncp,
+            ncp_mean=ncp / (total * weights) if weights else 0.0,
+            dm=int(sums["dm"]) + suppressed * rows_in,
+            lm_by_column={name: value / total for name, value in lm.items()},
+            stars=stars,
+        )
+
+    def _measurement(
+        self,
+        source: str,
+        loss: Loss,
+        rows_in: int,
+        numbered: Relation,
+        found: Sequence[Resolved],
+        divergence: Divergence | None,
+        queries: QueryErrors | None,
+        l: int | None,  # noqa: E741
+    ) -> Measurement:
+        cm = None
+        if self._wanted.class_label:
+            holes = {"numbered": numbered, "columns": found, "others": self._classes, "label": _LABEL}
+            cm = loss.rows_suppressed + int(self._engine.scalar("measure/sum_minorities", **holes))
+        return Measurement(
+            published=str(self._published),
+            source=source,
+            l=l,
+            loss=replace(loss, kl=divergence.kl if divergence else None),
+            rows_in=rows_in,
+            rows_added=max(0, loss.rows_published - rows_in),
+            rows_unmatched=divergence.rows_unmatched if divergence else None,
+            rows_uncovered=divergence.rows_uncovered if divergence else None,
+            cm=cm,
+            queries=queries,
+        )
+
+    def _promised(self, folder: Path, sensitive: Sequence[Resolved]) -> int | None:
+        """The l of the policy's requirements, as a run takes it; None if they ask for nothing."""
+        dictionaries = [column.dictionary for column in sensitive]
+        counts = [[row[0] for row in self._engine.rows("input/list_counts", dictionary=each)] for each in dictionaries]
+        hardest = min(map(Distribution, counts), key=lambda found: found.largest_l)
+        attributes = read_attributes(self._engine, self._policy.sensitive, self._columns, folder)
+        wanted = resolve_all(self._policy.require, attributes, dict.fromkeys(attributes, hardest))
+        sizes = [requirement.unique_class_size() or 1 for some in wanted.values() for requirement in some]
+        return max(sizes) if max(sizes, default=1) > 1 else None

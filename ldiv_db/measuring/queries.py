@@ -1,0 +1,194 @@
+"""How wrong an analyst's counts are: the relative error of random COUNT queries on a published table.
+
+A query (as in the papers on Anatomy and on LDIV) asks for the rows whose values lie within given ones: of 1 to all
+quasi-identifiers, at random, a range of numbers or a node of the tree, and of one sensitive attribute some values.
+Every such predicate with q quasi-identifiers takes `SELECTIVITY ** (1 / (q + 1))` of its column's domain, around a
+row of the source drawn at random, so that rare values are asked for rarely. The answer is estimated from the
+published table as if each row spread evenly over what its values cover. The error is `|estimate - answer|` over the
+answer, or over 0.1 % of the rows where the answer is less: small counts would otherwise outweigh all others.
+
+All that is random is drawn here from md5 of the seed, in whole numbers; the database does the rest, for many
+queries at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.engine import Engine
+from ldiv_db.measuring.resolve import Resolved
+from ldiv_db.measuring.tries import Step, Tries
+from ldiv_db.templates import Identifier, Relation, Value
+
+#: The part of all rows that a query would count if columns were uniform and independent.
+SELECTIVITY = 0.05
+#: Answers below this part of the rows are taken for this part.
+SANITY_BOUND = 0.001
+#: Estimates are summed in this many parts of a row, as whole numbers.
+_UNIT = 10**12
+#: Queries are answered in batches: each may meet every published combination.
+_MOST_PAIRS = 30_000_000
+
+
+@dataclass(frozen=True)
+class QueryErrors:
+    """The relative errors of `queries` random queries; `floored` of them had an answer below `bound` rows."""
+
+    queries: int
+    seed: int
+    mean: float
+    median: float
+    bound: float
+    floored: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "queries": self.queries,
+            "seed": self.seed,
+            "mean_relative_error": self.mean,
+            "median_relative_error": self.median,
+            "bound": self.bound,
+            "below_bound": self.floored,
+        }
+
+
+def measure_queries(
+    engine: Engine,
+    keys: Sequence[Resolved],
+    sensitive: Sequence[Resolved],
+    tries: Tries,
+    rows: int,
+    queries: int,
+    seed: int,
+) -> QueryErrors:
+    """The errors of `queries` random queries over the quasi-identifiers `keys` and the sensitive attributes."""
+    draws = _draws(keys, sensitive, rows, queries, seed)
+    batch = max(1, _MOST_PAIRS // max(1, engine.scalar("input/count_rows", rows=tries.boxes)))
+    found: list[tuple[int, float]] = []
+    for start in range(0, queries, batch):
+        found += _answer(engine, [*keys, *sensitive], tries, draws[start : start + batch])
+    bound = max(1.0, rows * SANITY_BOUND)
+    errors = [abs(estimate - answer) / max(answer, bound) for answer, estimate in found]
+    floored = sum(answer < bound for answer, _ in found)
+    return QueryErrors(queries, seed, math.fsum(errors) / queries, statistics.median(errors), bound, floored)
+
+
+def _answer(
+    engine: Engine, columns: Sequence[Resolved], tries: Tries, draws: Sequence[Sequence[int]]
+) -> list[tuple[int, float]]:
+    """What every query counts in the source, and what the published table says that it counts."""
+    names = ["query", "anchor", *(f"{column.code.name}_{what}" for column in columns for what in ("width", "shift"))]
+    loaded = engine.load("draws", dict.fromkeys(names, "BIGINT"), draws)
+    anchors = engine.materialise("anchors", "measure/draw_anchors", draws=loaded, cells=tries.cells, columns=columns)
+    asked = {column.name: _ask(engine, anchors, column) for column in columns}
+    answers, estimates = _answers(engine, tries, asked), _estimates(engine, tries, asked)
+    found = engine.rows("measure/list_answers", answers=answers, estimates=estimates)
+    engine.drop(loaded, anchors, answers, estimates, *asked.values())
+    return [(int(answer), int(estimate) / _UNIT) for answer, estimate in found]
+
+
+def _draws(
+    keys: Sequence[Resolved], sensitive: Sequence[Resolved], rows: int, queries: int, seed: int
+) -> list[tuple[int, ...]]:
+    """For each query its number, its anchor's, and for each column how many codes it takes (0: all) and its shift."""
+    found = []
+    for query in range(queries):
+        count = 1 + _draw(seed, query, "count", len(keys))
+        order = sorted(range(len(keys)), key=lambda place: _draw(seed, query, f"order {place}", 2**64))
+        asked = {*order[:count], len(keys) + _draw(seed, query, "sensitive", len(sensitive))}
+        line: list[int] = [query, _draw(seed, query, "anchor", rows)]
+        for place, column in enumerate([*keys, *sensitive]):
+            width = _width(column, count) if place in asked else 0
+            line += [width, _draw(seed, query, f"shift {place}", width) if width else 0]
+        found.append(tuple(line))
+    return found
+
+
+def _draw(seed: int, query: int, what: str, below: int) -> int:
+    """A number from 0 to `below` - 1."""
+    digest = hashlib.md5(f"{seed}:{query}:{what}".encode(), usedforsecurity=False).hexdigest()
+    return int(digest, base=16) % below
+
+
+def _width(column: Resolved, count: int) -> int:
+    """How many codes a query on `count` quasi-identifiers asks for; NULL is none of them."""
+    codes = column.leaves - (column.null_code is not None)
+    return max(1, round(codes * math.pow(SELECTIVITY, 1 / (count + 1))))
+
+
+def _ask(engine: Engine, anchors: Relation, column: Resolved) -> Relation:
+    """The TEMP table (query, low, high) of the codes that the queries ask for."""
+    code = column.code.name
+    holes: dict[str, Any] = {"anchors": anchors, "column": column.code, "width": Identifier(f"{code}_width")}
+    if column.nodes:
+        return engine.materialise(f"asked_{code}", "measure/ask_nodes", nodes=column.nodes, **holes)
+    first, last = Value(column.first), Value(column.first + column.leaves - 1)
+    holes |= {"shift": Identifier(f"{code}_shift"), "first": first, "last": last, "null_code": Value(column.null_code)}
+    return engine.materialise(f"asked_{code}", "measure/ask_spans", **holes)
+
+
+def _answers(engine: Engine, tries: Tries, asked: dict[str, Relation]) -> Relation:
+    """The TEMP table (query, answer): the cells within what is asked for, column by column."""
+
+    def holes(step: Step) -> dict[str, Any]:
+        return {"cells": tries.cells, "asked": asked[step.column.name], "code": step.column.code, "prefix": step.prefix}
+
+    found = engine.materialise("answered_1", "measure/start_answers", **holes(tries.steps[0]))
+    for parent, step in itertools.pairwise(tries.steps):
+        name = f"answered_{step.number}"
+        longer = engine.materialise(name, "measure/extend_answers", started=found, parent=parent.prefix, **holes(step))
+        engine.drop(found)
+        found = longer
+    last = tries.steps[-1].prefix
+    answers = engine.materialise("answers", "measure/sum_answers", answered=found, cells=tries.cells, prefix=last)
+    engine.drop(found)
+    return answers
+
+
+def _estimates(engine: Engine, tries: Tries, asked: dict[str, Relation]) -> Relation:
+    """The TEMP table (query, estimate): shares of published combinations, column by column."""
+    first = tries.steps[0]
+    shares = _shares(engine, first, asked)
+    code, boxes = first.column.code, tries.boxes
+    found = engine.materialise(
+        "shared_1", "measure/start_shares", boxes=boxes, shares=shares, code=code, prefix=first.prefix
+    )
+    engine.drop(shares)
+    for parent, step in itertools.pairwise(tries.steps):
+        shares = _shares(engine, step, asked)
+        longer = engine.materialise(
+            f"shared_{step.number}",
+            "measure/extend_shares",
+            started=found,
+            boxes=boxes,
+            shares=shares,
+            code=step.column.code,
+            parent=parent.prefix,
+            prefix=step.prefix,
+        )
+        engine.drop(found, shares)
+        found = longer
+    last = tries.steps[-1].prefix
+    estimates = engine.materialise(
+        "estimates", "measure/sum_estimates", shares=found, boxes=boxes, prefix=last, unit=Value(float(_UNIT))
+    )
+    engine.drop(found)
+    return estimates
+
+
+def _shares(engine: Engine, step: Step, asked: dict[str, Relation]) -> Relation:
+    """The TEMP table (query, value_no, share) of what published values of a column are asked for."""
+    column = step.column
+    return engine.materialise(
+        f"shares_{step.number}",
+        "measure/share_values",
+        asked=asked[column.name],
+        spans=column.spans,
+        weights=column.weights,
+    )

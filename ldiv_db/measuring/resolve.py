@@ -1,0 +1,243 @@
+"""Published values resolved: each distinct one becomes the codes that it covers and what it loses.
+
+A published cell is a value, the label of a node, a range, a set, `*` or NULL; two columns of bounds read as a
+range. Text is compared, because a release may come from a file or another tool. Only distinct values are looked
+at, and only codes leave this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ldiv_db.engine import Engine
+from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.policy import Policy
+from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
+from ldiv_db.recoding.published import columns_as, forms
+from ldiv_db.templates import Identifier, Relation, Value
+
+
+@dataclass(frozen=True)
+class Cited:
+    """The published column of an attribute, perhaps with one of upper bounds; `alias` is its working name."""
+
+    column: Identifier
+    alias: Identifier
+    high: Identifier | None = None
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """One attribute whose published values are known.
+
+    `dictionary` is (value, rows, code) of the source, codes `first..first + leaves - 1`; `values` is (value_no,
+    written, rows) of the published table, `spans` the codes that each covers (value_no, low, high), `weights`
+    (value_no, leaves, and the losses of a quasi-identifier or whether a sensitive cell is blank).
+    """
+
+    name: str
+    code: Identifier
+    table: Identifier
+    dictionary: Relation
+    values: Relation
+    spans: Relation
+    weights: Relation
+    leaves: int
+    first: int = 0
+    nodes: Relation | None = None
+    null_code: int | None = None
+
+    @property
+    def numeric(self) -> bool:
+        """Whether codes are places of numbers."""
+        return self.nodes is None and self.first == 0
+
+
+class Resolver:
+    """Resolves the columns of `counted`, the published combinations as text."""
+
+    def __init__(self, engine: Engine, counted: Relation):
+        self._engine = engine
+        self._counted = counted
+
+    def quasi_identifiers(self, axes: Sequence[Axis], kinds: Sequence[str], sets: Sequence[bool]) -> list[Resolved]:
+        """The axes resolved; `kinds` are those of the source's columns, `sets` says where sets are known to be written.
+
+        Raises PolicyError that counts, for every column, the published values that nothing knows.
+        """
+        found, problems = [], []
+        for axis, kind, written in zip(axes, kinds, sets, strict=True):
+            resolved = self._tree(axis, kind, written) if axis.nodes else self._numbers(axis, kind)
+            found.append(resolved)
+            unknown = self._engine.record("measure/count_unknown", values_of=resolved.values, weights=resolved.weights)
+            if unknown["count"]:
+                problems.append(_unknown(axis, unknown))
+        if problems:
+            raise PolicyError(problems)
+        return found
+
+    def sensitive(self, name: str, number: int, dictionary: Relation, leaves: int) -> Resolved:
+        """A sensitive attribute resolved: values are compared as they are, blanks cover all of them."""
+        code = f"s{number}"
+        values = self._values(Identifier(code))
+        spans = self._engine.materialise(
+            f"spans_{code}", "measure/find_sensitive", values_of=values, dictionary=dictionary, leaves=Value(leaves)
+        )
+        weights = self._engine.materialise(f"weights_{code}", "measure/weigh_sensitive", spans=spans)
+        table = Identifier(f"t_{code}")
+        return Resolved(name, Identifier(code), table, dictionary, values, spans, weights, leaves, first=1)
+
+    # -- steps -----------------------------------------------------------------------------------------
+
+    def _values(self, code: Identifier) -> Relation:
+        return self._engine.materialise(
+            f"values_{code.name}", "measure/list_values", counted=self._counted, column=code
+        )
+
+    def _parts(self, code: Identifier, values: Relation) -> Relation:
+        """Every value, and the members of those that may be sets."""
+        sets = self._engine.materialise(f"sets_{code.name}", "measure/split_sets", values_of=values)
+        parts = self._engine.materialise(f"parts_{code.name}", "measure/list_parts", values_of=values, sets=sets)
+        self._engine.drop(sets)
+        return parts
+
+    def _chosen(self, code: Identifier, found: Relation, sets_first: bool) -> tuple[Relation, Relation]:
+        """What was found for the reading that holds, and the spans of codes that it covers."""
+        chosen = self._engine.materialise(
+            f"chosen_{code.name}", "measure/choose_parts", found=found, sets_first=sets_first
+        )
+        spans = self._engine.materialise(f"spans_{code.name}", "measure/merge_spans", chosen=chosen)
+        self._engine.drop(found)
+        return chosen, spans
+
+    def _tree(self, axis: Axis, kind: str, sets_first: bool) -> Resolved:
+        engine, code, null_code = self._engine, axis.code, Value(axis.null_code)
+        nodes = axis.nodes or Relation(())
+        values = self._values(code)
+        parts = self._parts(code, values)
+        found = engine.materialise(
+            f"found_{code.name}",
+            "measure/find_nodes",
+            parts=parts,
+            nodes=nodes,
+            dictionary=axis.dictionary,
+            null_code=null_code,
+            last=Value(axis.scale),
+        )
+        if kind in ("integer", "real"):
+            placed = engine.materialise(f"placed_{code.name}", "measure/place_numbers", parts=parts, kind="real")
+            ranges = engine.materialise(
+                f"ranges_{code.name}",
+                "measure/find_ranges",
+                found=found,
+                placed=placed,
+                nodes=nodes,
+                null_code=null_code,
+            )
+            engine.drop(found, placed)
+            found = ranges
+        chosen, spans = self._chosen(code, found, sets_first)
+        weights = engine.materialise(
+            f"weights_{code.name}",
+            "measure/weigh_nodes",
+            spans=spans,
+            leaves=Value(axis.leaves),
+            unit=Value(LOSS_UNIT),
+        )
+        engine.drop(parts, chosen)
+        return self._resolved(axis, axis.dictionary, values, spans, weights, axis.leaves, axis.null_code)
+
+    def _numbers(self, axis: Axis, kind: str) -> Resolved:
+        """Codes are counted anew, one for every different number: those of an axis may have been rounded."""
+        engine, code = self._engine, axis.code
+        values = self._values(code)
+        parts = self._parts(code, values)
+        ranks = engine.materialise(f"ranks_{code.name}", "measure/rank_numbers", dictionary=axis.dictionary, kind=kind)
+        bounds = engine.record("measure/bound_ranks", ranks=ranks)
+        null_code = None if axis.null_code is None else bounds["leaves"] - 1
+        placed = engine.materialise(f"placed_{code.name}", "measure/place_numbers", parts=parts, kind=kind)
+        found = engine.materialise(
+            f"found_{code.name}",
+            "measure/find_ranks",
+            placed=placed,
+            ranks=ranks,
+            null_code=Value(null_code),
+            last=Value(bounds["leaves"] - 1),
+        )
+        chosen, spans = self._chosen(code, found, False)
+        smallest, largest = bounds["smallest"] or 0, bounds["largest"] or 0
+        weights = engine.materialise(
+            f"weights_{code.name}",
+            "measure/weigh_numbers",
+            chosen=chosen,
+            spans=spans,
+            null_code=Value(null_code),
+            smallest=Value(smallest),
+            largest=Value(largest),
+            width=Value(float(largest - smallest) or 1.0),
+            unit=Value(LOSS_UNIT),
+        )
+        engine.drop(parts, placed, chosen)
+        return self._resolved(axis, ranks, values, spans, weights, bounds["leaves"], null_code)
+
+    def _resolved(
+        self,
+        axis: Axis,
+        dictionary: Relation,
+        values: Relation,
+        spans: Relation,
+        weights: Relation,
+        leaves: int,
+        null_code: int | None,
+    ) -> Resolved:
+        return Resolved(
+            name=axis.name,
+            code=axis.code,
+            table=axis.table,
+            dictionary=dictionary,
+            values=values,
+            spans=spans,
+            weights=weights,
+            leaves=leaves,
+            nodes=axis.nodes,
+            null_code=null_code,
+        )
+
+
+def _unknown(axis: Axis, unknown: dict[str, int]) -> Problem:
+    """What is wrong with a column, in counts: the values themselves may be data."""
+    what = f"{unknown['count']:,} different published values (rows: {unknown['rows']:,}) are "
+    if axis.taxonomy is None:
+        what += "no number or time of the source's type, range, set, * or NULL"
+    else:
+        what += f"no label of taxonomy {axis.taxonomy.origin}, value of the source, range, set, * or NULL"
+    return Problem(f"quasi_identifiers.{axis.name}", what, "is it the right table, source and taxonomy?")
+
+
+def cite(policy: Policy, names: Sequence[str], others: Mapping[str, str | None]) -> list[Cited]:
+    """The published columns of every attribute; raises PolicyError for all that lack, `others` (key to name) too."""
+    known = {name.lower() for name in names}
+    cited, problems = [], []
+    wished = forms(policy)
+    for number, name in enumerate(policy.quasi_identifiers, 1):
+        low, high = columns_as(name, "bounds")
+        bounded = {low.lower(), high.lower()} <= known
+        if name.lower() in known and not (bounded and wished[name] == "bounds"):
+            cited.append(Cited(Identifier(name), Identifier(f"q{number}")))
+        elif bounded:
+            cited.append(Cited(Identifier(low), Identifier(f"q{number}"), Identifier(high)))
+        else:
+            what = f"the published table has neither {name} nor {low} and {high}"
+            problems.append(Problem(f"quasi_identifiers.{name}", what, nearest(name, names)))
+    for number, name in enumerate(policy.sensitive, 1):
+        cited.append(Cited(Identifier(name), Identifier(f"s{number}")))
+    asked = {**{f"sensitive.{name}": name for name in policy.sensitive}, **others}
+    problems += [
+        Problem(key, f"the published table has no column {name}", nearest(name, names))
+        for key, name in asked.items()
+        if name and name.lower() not in known
+    ]
+    if problems:
+        raise PolicyError(problems)
+    return cited

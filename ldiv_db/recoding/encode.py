@@ -1,0 +1,290 @@
+"""Encoding: every quasi-identifier and sensitive value becomes an integer, once, in TEMP tables.
+
+Algorithms see codes and counts only. A code's distance is what generalisation costs: for a taxonomy
+the leaf's number, for numbers the place between the column's bounds. NULL has the last code, alone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ldiv_db import taxonomy as taxonomies
+from ldiv_db import taxonomy_sources
+from ldiv_db.catalog import Column
+from ldiv_db.engine import Engine
+from ldiv_db.errors import AuditError, InfeasibleError, PolicyError, Problem
+from ldiv_db.policy import Policy, QuasiIdentifier
+from ldiv_db.policy_parts import TaxonomySpec
+from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
+from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
+from ldiv_db.requirements import Distribution
+from ldiv_db.taxonomy import Taxonomy
+from ldiv_db.taxonomy_sources import Level
+from ldiv_db.templates import FileRelation, Identifier, Relation, Value
+
+
+class Encoder:
+    """Encodes one source under one policy; `folder` is where relative files of the policy lie."""
+
+    def __init__(self, engine: Engine, policy: Policy, columns: list[Column], folder: Path):
+        self._engine = engine
+        self._policy = policy
+        self._types = {column.name.lower(): column for column in columns}
+        self._folder = folder
+
+    def encode(self, source: Relation | FileRelation) -> Encoded:
+        """The encoded source.
+
+        Raises InfeasibleError for an empty source and for NULLs that the policy rejects, PolicyError
+        for taxonomies that are missing or do not cover the values.
+        """
+        snapshot, axes, rows_in, left_out = self.scan(source)
+        sensitive = tuple(self._sensitive(snapshot, i, name) for i, name in enumerate(self._policy.sensitive, 1))
+        individual = self._individual(snapshot)
+        coded = [*sensitive, *([individual] if individual else [])]
+        kept = self._renamed("k", self._policy.keep)
+        ordered = sorted(axes, key=self._most_frequent, reverse=True)
+        engine = self._engine
+        rows = engine.materialise("rows", "input/encode_rows", rows=snapshot, axes=ordered, sensitive=coded, kept=kept)
+        engine.drop(snapshot)
+        found = engine.scalar("input/count_rows", rows=rows)
+        if found != rows_in - left_out:
+            raise AuditError(
+                f"encoding made {found:,} rows of {rows_in - left_out:,}: a value has several codes or none"
+            )
+        return Encoded(rows, tuple(axes), sensitive, tuple(kept), rows_in, left_out, individual)
+
+    def scan(self, source: Relation | FileRelation) -> tuple[Relation, list[Axis], int, int]:
+        """A TEMP copy of the columns under working names, the axes, the source's rows, and how many a NULL left out."""
+        known = self._known_taxonomies()
+        snapshot, rows_in, left_out = self._snapshot(source)
+        self._reject_nulls(snapshot)
+        return snapshot, self._axes(snapshot, known), rows_in, left_out
+
+    def _most_frequent(self, axis: Axis) -> int:
+        """The rows of the axis's most frequent value.
+
+        Rows are numbered with the most uniform quasi-identifier first, so that those of a rare value are
+        neighbours: mixing them with the rest is what costs most.
+        """
+        return int(self._engine.rows("input/list_counts", dictionary=axis.dictionary)[0][0])
+
+    # -- the source ----------------------------------------------------------------------------------
+
+    def _renamed(self, letter: str, names: list[str]) -> list[Renamed]:
+        return [Renamed(Identifier(name), Identifier(f"{letter}{i}")) for i, name in enumerate(names, 1)]
+
+    def _snapshot(self, source: Relation | FileRelation) -> tuple[Relation, int, int]:
+        """A TEMP copy of what the policy needs, the source's row count, and how many rows a NULL left out."""
+        policy, engine = self._policy, self._engine
+        identifying = self._renamed("q", list(policy.quasi_identifiers))
+        sensitive = self._renamed("s", list(policy.sensitive))
+        required = identifying if policy.nulls == "suppress" else []
+        required = required + (sensitive if policy.nulls_sensitive == "suppress" else [])
+        individual = self._renamed("p", [policy.individual] if policy.individual else [])
+        columns = identifying + sensitive + individual + self._renamed("k", policy.keep)
+        rows_in = engine.scalar("input/count_rows", rows=source)
+        # Which of two equal zeros would stand for both, and so be published, would depend on the order of the rows.
+        floats = [column for column in columns if self._types[column.column.name.lower()].is_float]
+        snapshot = engine.materialise(
+            "snapshot", "input/snapshot_source", source=source, columns=columns, floats=floats, required=required
+        )
+        kept = engine.scalar("input/count_rows", rows=snapshot)
+        if rows_in == 0:
+            raise InfeasibleError(f"{source} is empty: there is nothing to publish")
+        if kept == 0:
+            raise InfeasibleError(f"every one of the {rows_in:,} rows has a NULL that the policy suppresses")
+        return snapshot, rows_in, rows_in - kept
+
+    def _reject_nulls(self, snapshot: Relation) -> None:
+        policy = self._policy
+        rejected = self._renamed("q", list(policy.quasi_identifiers)) if policy.nulls == "reject" else []
+        if policy.nulls_sensitive == "reject":
+            rejected = rejected + self._renamed("s", list(policy.sensitive))
+        if not rejected:
+            return
+        counts = self._engine.record("input/count_nulls", rows=snapshot, columns=rejected)
+        found = {column.column.name: counts[column.alias.name] for column in rejected if counts[column.alias.name]}
+        if found:
+            text = ", ".join(f"{name} in {count:,} rows" for name, count in found.items())
+            raise InfeasibleError(
+                f"NULLs: {text}. Set nulls (quasi-identifiers) or nulls_sensitive to suppress or value to go on"
+            )
+
+    # -- quasi-identifiers -----------------------------------------------------------------------------
+
+    def _known_taxonomies(self) -> dict[str, Taxonomy]:
+        """The taxonomies that need no data, by quasi-identifier; all problems with them at once."""
+        found, problems = {}, []
+        for name, qi in self._policy.quasi_identifiers.items():
+            try:
+                taxonomy = self._named_taxonomy(qi)
+            except PolicyError as error:
+                problems += [Problem(f"quasi_identifiers.{name}.{p.key}", p.what, p.hint) for p in error.problems]
+                continue
+            if taxonomy is not None:
+                found[name] = taxonomy
+        if problems:
+            raise PolicyError(problems)
+        return found
+
+    def _named_taxonomy(self, qi: QuasiIdentifier) -> Taxonomy | None:
+        spec = qi.taxonomy
+        if spec is None or (spec.file is None and spec.name is None):
+            return None
+        if spec.file is not None:
+            return taxonomy_sources.read_taxonomy(self._folder / spec.file, spec.tree)
+        return taxonomies.require(self._engine, spec.name or "")
+
+    def _axes(self, snapshot: Relation, known: dict[str, Taxonomy]) -> list[Axis]:
+        """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""
+        names = list(self._policy.quasi_identifiers)
+        nulls = self._engine.record("input/count_nulls", rows=snapshot, columns=self._renamed("q", names))
+        axes: list[Axis] = []
+        problems: list[Problem] = []
+        for number, (name, qi) in enumerate(self._policy.quasi_identifiers.items(), 1):
+            code = Identifier(f"q{number}")
+            try:
+                if qi.numeric:
+                    axes.append(self._number_axis(snapshot, number, name, qi.weight, bool(nulls[code.name])))
+                else:
+                    taxonomy = known.get(name) or self._made_taxonomy(
+                        snapshot, code, name, qi.taxonomy or TaxonomySpec()
+                    )
+                    axes.append(self._tree_axis(snapshot, number, name, taxonomy, qi.weight, bool(nulls[code.name])))
+            except PolicyError as error:
+                problems += error.problems
+        if problems:
+            raise PolicyError(problems)
+        return axes
+
+    def _tree_axis(
+        self, snapshot: Relation, number: int, name: str, taxonomy: Taxonomy, weight: float, nullable: bool
+    ) -> Axis:
+        if nullable:
+            taxonomy = taxonomy.with_null()
+        last = taxonomy.nodes[0].high
+        code = Identifier(f"q{number}")
+        nodes = taxonomies.load(self._engine, taxonomy, code.name)
+        dictionary = self._engine.materialise(
+            f"dictionary_{code.name}",
+            "input/map_leaves",
+            rows=snapshot,
+            nodes=nodes,
+            column=code,
+            by_range=taxonomy.by_range,
+            levels=self._levels(name),
+            null_code=Value(last if nullable else None),
+        )
+        self._refuse_missing(name, taxonomy, dictionary)
+        return self._axis(number, name, dictionary, nodes, taxonomy, last, last if nullable else None, weight)
+
+    def _refuse_missing(self, name: str, taxonomy: Taxonomy, dictionary: Relation) -> None:
+        missing = self._engine.rows("input/list_missing_values", dictionary=dictionary)
+        if missing:
+            some = ", ".join(repr(value) for value, _ in missing)
+            more = f" and {missing[0][1] - len(missing):,} more" if missing[0][1] > len(missing) else ""
+            raise PolicyError(
+                [Problem(f"quasi_identifiers.{name}", f"taxonomy {taxonomy.origin} has no leaf for {some}{more}")]
+            )
+
+    def _levels(self, name: str) -> list[Level]:
+        """The levels of a taxonomy that is made of the values themselves; none for any other."""
+        spec = self._policy.quasi_identifiers[name].taxonomy
+        if spec and spec.prefix:
+            return taxonomy_sources.prefix_levels(spec.prefix)
+        return taxonomy_sources.date_levels(spec.dates) if spec and spec.dates else []
+
+    def _made_taxonomy(self, snapshot: Relation, code: Identifier, name: str, spec: TaxonomySpec) -> Taxonomy:
+        """The taxonomy that the policy describes by ranges, prefixes or stretches of time."""
+        levels = self._levels(name)
+        if not levels:
+            return self._ranges(snapshot, code, name, spec)
+        if spec.dates:
+            refuse_odd_years(self._engine, snapshot, code, self._types[name.lower()])
+        origin = f"of prefixes {spec.prefix}" if spec.prefix else f"of {', '.join(spec.dates or ())}"
+        return taxonomy_sources.from_values(self._engine, snapshot, code, levels, origin)
+
+    def _ranges(self, snapshot: Relation, code: Identifier, name: str, spec: TaxonomySpec) -> Taxonomy:
+        smallest, largest = bounds_of(self._engine, snapshot, code, self._types[name.lower()])
+        integers = self._types[name.lower()].is_integer
+        try:
+            return taxonomy_sources.from_ranges(spec.ranges or [], spec.origin, smallest, largest, integers)
+        except PolicyError as error:
+            raise PolicyError(
+                Problem(f"quasi_identifiers.{name}.taxonomy.{p.key}", p.what, p.hint) for p in error.problems
+            ) from None
+
+    def _number_axis(self, snapshot: Relation, number: int, name: str, weight: float, nullable: bool) -> Axis:
+        code = Identifier(f"q{number}")
+        smallest, largest = bounds_of(self._engine, snapshot, code, self._types[name.lower()])
+        width = largest - smallest
+        kind = self._types[name.lower()].kind
+        shifted = kind != "real" and width <= NUMBER_SCALE
+        scale = int(width) if shifted else NUMBER_SCALE
+        dictionary = self._engine.materialise(
+            f"dictionary_{code.name}",
+            "input/map_numbers",
+            rows=snapshot,
+            column=code,
+            kind=kind,
+            shifted=shifted,
+            smallest=Value(smallest),
+            width=Value(width or 1.0),
+            scale=Value(scale),
+            null_code=Value(scale + 1 if nullable else None),
+        )
+        return self._axis(number, name, dictionary, None, None, scale, scale + 1 if nullable else None, weight)
+
+    def _axis(
+        self,
+        number: int,
+        name: str,
+        dictionary: Relation,
+        nodes: Relation | None,
+        taxonomy: Taxonomy | None,
+        scale: int,
+        null_code: int | None,
+        weight: float,
+    ) -> Axis:
+        q = f"q{number}"
+        return Axis(
+            column=Identifier(name),
+            code=Identifier(q),
+            low=Identifier(f"{q}_low"),
+            high=Identifier(f"{q}_high"),
+            table=Identifier(f"t_{q}"),
+            dictionary=dictionary,
+            nodes=nodes,
+            taxonomy=taxonomy,
+            scale=scale,
+            null_code=null_code,
+            weight=weight,
+        )
+
+    # -- sensitive attributes --------------------------------------------------------------------------
+
+    def _sensitive(self, snapshot: Relation, number: int, name: str) -> SensitiveAxis:
+        code = Identifier(f"s{number}")
+        dictionary = self._engine.materialise(
+            f"dictionary_{code.name}",
+            "input/map_sensitive",
+            rows=snapshot,
+            column=code,
+            seed=Value(self._policy.seed),
+        )
+        counts = [row[0] for row in self._engine.rows("input/list_counts", dictionary=dictionary)]
+        return SensitiveAxis(Identifier(name), code, Identifier(f"t_{code.name}"), dictionary, Distribution(counts))
+
+    def _individual(self, snapshot: Relation) -> SensitiveAxis | None:
+        """Whose row it is, encoded; None if the policy does not say. Each row of nobody known is somebody else's."""
+        if self._policy.individual is None:
+            return None
+        code, engine = Identifier("p1"), self._engine
+        dictionary = engine.materialise("dictionary_p1", "input/map_individuals", rows=snapshot, column=code)
+        counts: list[int] = []
+        for rows, individuals in engine.rows("input/count_individuals", dictionary=dictionary):
+            counts += [rows] * individuals
+        return SensitiveAxis(
+            Identifier(self._policy.individual), code, Identifier("t_p1"), dictionary, Distribution(counts)
+        )

@@ -1,0 +1,185 @@
+"""Recoding: from classes of codes to what is published, and what that costs.
+
+Labels depend on the smallest and largest code of a class alone, or on its set of codes, so they are worked out
+once for every distinct span or set and joined back; rows are touched only when the release is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.engine import Engine
+from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Encoded
+from ldiv_db.recoding.published import Form, columns_as
+from ldiv_db.recoding.sets import find_sets, place_sets
+from ldiv_db.templates import Identifier, Relation, Value
+
+#: The template of the release.
+PUBLISHED = "publish/recode_rows"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A published column of a quasi-identifier: `value` in its spans, `alias` among the labels of a class."""
+
+    value: Identifier
+    alias: Identifier
+    column: Identifier
+
+
+@dataclass(frozen=True)
+class Spans:
+    """What one quasi-identifier's spans are published as and lose.
+
+    `relation` is (low, high, lm, ncp) and the values that `form` takes: a label, perhaps by the number of its set
+    (`set_no` is the classes' column of it), or the smallest and the largest value.
+    """
+
+    axis: Axis
+    relation: Relation
+    form: Form = "label"
+    set_no: Identifier | None = None
+
+    @property
+    def lm(self) -> Identifier:
+        return Identifier(f"{self.axis.code.name}_lm")
+
+    @property
+    def ncp(self) -> Identifier:
+        return Identifier(f"{self.axis.code.name}_ncp")
+
+    @property
+    def shown(self) -> list[Shown]:
+        """The columns that the quasi-identifier is published in."""
+        values = ("smallest", "largest") if self.form == "bounds" else ("label",)
+        columns = columns_as(self.axis.name, self.form)
+        return [
+            Shown(Identifier(value), Identifier(f"{self.axis.code.name}_{value}"), Identifier(column))
+            for value, column in zip(values, columns, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """Classes with their bounds (`classes`), each quasi-identifier's spans, and values not shown (`blanked`)."""
+
+    assigned: Relation
+    classes: Relation
+    spans: tuple[Spans, ...]
+    blanked: Relation | None = None
+
+
+def plan_recoding(
+    engine: Engine,
+    encoded: Encoded,
+    assigned: Relation,
+    forms: Mapping[str, Form] | None = None,
+    classes: Relation | None = None,
+    blanked: Relation | None = None,
+    stars: bool = False,
+) -> Recoding:
+    """The recoding of rows assigned to classes: `assigned` is (row_id, class_id); other rows are suppressed.
+
+    `forms` says what a quasi-identifier is published as, a label by default. `classes` has the bounds of the classes,
+    otherwise those of their rows; `blanked` is (class_id, code) of the first sensitive attribute. With `stars` bounds
+    that are the whole domain are published as a star.
+    """
+    forms = forms or {}
+    classes = classes or engine.materialise(
+        "classes", "publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
+    )
+    spans = [_spans(engine, axis, classes, forms.get(axis.name, "label")) for axis in encoded.axes]
+    if stars:
+        spans = [_starred(engine, span) for span in spans]
+    if any(span.form == "set" for span in spans):
+        classes, spans = _with_sets(engine, encoded, assigned, classes, spans)
+    return Recoding(assigned, classes, tuple(spans), blanked)
+
+
+def _spans(engine: Engine, axis: Axis, classes: Relation, form: Form) -> Spans:
+    name = f"spans_{axis.code.name}"
+    unit, null_code = Value(LOSS_UNIT), Value(axis.null_code)
+    if axis.nodes is None:
+        relation = engine.materialise(
+            name,
+            "publish/bound_number_spans" if form == "bounds" else "publish/label_number_spans",
+            classes=classes,
+            dictionary=axis.dictionary,
+            axis=axis,
+            scale=Value(axis.scale),
+            null_code=null_code,
+            unit=unit,
+        )
+    else:
+        relation = engine.materialise(
+            name,
+            "publish/label_tree_spans",
+            classes=classes,
+            nodes=axis.nodes,
+            axis=axis,
+            leaves=Value(axis.leaves),
+            null_code=null_code,
+            unit=unit,
+        )
+    return Spans(axis, relation, form)
+
+
+def _starred(engine: Engine, span: Spans) -> Spans:
+    """The spans with stars in place of the whole domain; the spans as they were are dropped."""
+    relation = engine.materialise(
+        f"starred_{span.axis.code.name}",
+        "publish/star_spans",
+        spans=span.relation,
+        shown=[shown.value for shown in span.shown],
+        unit=Value(LOSS_UNIT),
+        scale=span.axis.scale_value,
+        bounds=span.form == "bounds",
+    )
+    engine.drop(span.relation)
+    return Spans(span.axis, relation, span.form)
+
+
+def _with_sets(
+    engine: Engine, encoded: Encoded, assigned: Relation, classes: Relation, spans: Sequence[Spans]
+) -> tuple[Relation, list[Spans]]:
+    """The classes and spans with the sets of those quasi-identifiers that may have them."""
+    found = {
+        span.axis.name: find_sets(engine, encoded, span.axis, assigned, classes, span.relation)
+        for span in spans
+        if span.form == "set"
+    }
+    engine.drop(*(span.relation for span in spans if span.axis.name in found))
+    return place_sets(engine, classes, list(found.values())), [
+        Spans(span.axis, found[span.axis.name].spans, "set", found[span.axis.name].column)
+        if span.axis.name in found
+        else span
+        for span in spans
+    ]
+
+
+@contextmanager
+def published_rows(
+    engine: Engine, encoded: Encoded, recoding: Recoding, seed: int, class_id: bool = False, last_class: int = 0
+) -> Iterator[dict[str, Any]]:
+    """What fills the template `PUBLISHED`: the published rows, in an order that carries no information.
+
+    Class ids, if they are shown, follow `last_class`.
+    """
+    labels = engine.materialise(
+        "labels", "publish/label_classes", classes=recoding.classes, spans=recoding.spans, seed=Value(seed)
+    )
+    yield {
+        "rows": encoded.rows,
+        "assigned": recoding.assigned,
+        "blanked": recoding.blanked,
+        "labels": labels,
+        "shown": [shown for span in recoding.spans for shown in span.shown],
+        "sensitive": encoded.sensitive,
+        "kept": encoded.kept,
+        "class_id": class_id,
+        "last_class": Value(last_class),
+    }
+    engine.drop(labels)

@@ -1,0 +1,115 @@
+"""Rules: what a global recoding publishes each value as, by the label that stands over it in the taxonomy.
+
+They hold labels and, of taxonomies that were given, the leaves below them; of taxonomies that are made of the values
+themselves (prefixes, stretches of time) labels alone, so that no value is told that the release does not show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from ldiv_db.engine import Engine
+from ldiv_db.policy_parts import TaxonomySpec
+from ldiv_db.recoding.encoded import Axis
+from ldiv_db.recoding.recode import Recoding
+from ldiv_db.taxonomy import ROOT_LABEL, Node
+
+_DATE = re.compile(r"(\d{4})(?:(s)|-Q([1-4])|-(\d\d)(?:-(\d\d))?)?")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What has a label: by `kind` the value `low`, what lies in `low..high`, begins with `low`, is any, or is NULL."""
+
+    kind: str
+    low: str | None
+    high: str | None
+    label: str | None
+
+
+@dataclass(frozen=True)
+class Span:
+    """The codes `low..high`, which are published as `label`."""
+
+    low: int
+    high: int
+    label: str | None
+
+
+def rules_of(engine: Engine, recoding: Recoding, specs: dict[str, TaxonomySpec | None]) -> dict[str, list[Rule]] | None:
+    """The rules of every quasi-identifier of a global recoding; None if a label cannot be told from its values.
+
+    `specs` says what a quasi-identifier's taxonomy was made of.
+    """
+    found = {}
+    for spans in recoding.spans:
+        listed = [Span(*row) for row in engine.rows("publish/list_spans", spans=spans.relation)]
+        try:
+            found[spans.axis.name] = list(_axis_rules(spans.axis, listed, specs[spans.axis.name] or TaxonomySpec()))
+        except ValueError:  # a year that dates are not written with
+            return None
+    return found
+
+
+def _axis_rules(axis: Axis, spans: Sequence[Span], spec: TaxonomySpec) -> Iterator[Rule]:
+    assert axis.taxonomy is not None  # noqa: S101 - what recodes globally takes taxonomies
+    leaves = sorted((node for node in axis.taxonomy.leaves if node.low != axis.null_code), key=lambda node: node.low)
+    for span in spans:
+        if span.high == axis.null_code:
+            yield Rule("null", None, None, span.label)
+        below = leaves[span.low : span.high + 1]
+        if span.label == ROOT_LABEL and len(below) == len(leaves):
+            yield Rule("any", None, None, span.label)
+        elif below:
+            yield from _span_rules(str(span.label), below, axis.taxonomy.by_range, spec)
+
+
+def _span_rules(label: str, below: Sequence[Node], by_range: bool, spec: TaxonomySpec) -> Iterator[Rule]:
+    """The rules of one label over some leaves."""
+    if spec.prefix:
+        cut_off = len(below) > 1 or len(label) > spec.prefix[0]
+        yield Rule("prefix", label[:-1], None, label) if cut_off else Rule("value", label, None, label)
+    elif spec.dates:
+        start, end = _dates(label)
+        yield Rule("dates", start.isoformat(), end.isoformat(), label)
+    elif by_range:
+        for low, high in _joined(below):
+            yield Rule("range", _plain(low), _plain(high), label)
+    else:
+        yield from (Rule("value", leaf.label, None, label) for leaf in below)
+
+
+def _joined(leaves: Sequence[Node]) -> list[tuple[float, float]]:
+    """The ranges of neighbouring leaves, as few as they make up."""
+    found: list[tuple[float, float]] = []
+    for leaf in leaves:
+        low, high = float(leaf.min_value or 0), float(leaf.max_value or 0)
+        if found and found[-1][1] == low:
+            low = found.pop()[0]
+        found.append((low, high))
+    return found
+
+
+def _plain(number: float) -> str:
+    return format(Decimal(str(number)).normalize(), "f")
+
+
+def _dates(label: str) -> tuple[date, date]:
+    """The first day of a stretch of time, and the first after it; raises ValueError if it is none."""
+    match = _DATE.fullmatch(label)
+    if match is None:
+        raise ValueError(label)
+    year, month = int(match[1]), int(match[4] or 1)
+    if match[2]:
+        return date(year, 1, 1), date(year + 10, 1, 1)
+    if match[5]:
+        start = date(year, month, int(match[5]))
+        return start, date.fromordinal(start.toordinal() + 1)
+    months = 1 if match[4] else 3 if match[3] else 12
+    month += 3 * (int(match[3] or 1) - 1)
+    later = month + months
+    return date(year, month, 1), date(year + (later - 1) // 12, (later - 1) % 12 + 1, 1)
