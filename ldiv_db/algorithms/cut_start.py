@@ -26,6 +26,12 @@ def find_start(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, deadl
     _improve(evaluator, trees, best, late)
 
 
+def offer_root(evaluator: Evaluator, best: Best) -> None:
+    """Offer `best` the most general cut, which is there whenever the search is stopped."""
+    cut = frozenset(evaluator.problem.root())
+    evaluator.offer(best, {cut: evaluator.costs([cut])[0]})
+
+
 def _is_late(deadline: float | None) -> bool:
     return deadline is not None and time.monotonic() >= deadline
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, product
 from math import lcm, prod
 
 from ldiv_db.recoding.encoded import Axis
@@ -52,6 +53,30 @@ class CutTree:
             found[node.node] = 1 + prod(found[child] for child in below) if below else 1
         return found
 
+    @cached_property
+    def leaf_of(self) -> dict[int, int]:
+        """By code the node that is its leaf."""
+        return {node.low: node.node for node in self.taxonomy.nodes if not self.children[node.node]}
+
+    @cached_property
+    def all_cuts(self) -> list[tuple[int, ...]]:
+        """Every cut as its nodes; only where they are few."""
+        found: dict[int, list[tuple[int, ...]]] = {}
+        for node in reversed(self.taxonomy.nodes):  # children stand after their parent
+            below = [found[child] for child in self.children[node.node]]
+            parts = [tuple(chain.from_iterable(choice)) for choice in product(*below)] if below else []
+            found[node.node] = [(node.node,), *parts]
+        return found[0]
+
+    @cached_property
+    def heights(self) -> dict[int, int]:
+        """By node the most steps down to a leaf."""
+        found: dict[int, int] = {}
+        for node in reversed(self.taxonomy.nodes):
+            below = self.children[node.node]
+            found[node.node] = 1 + max(found[child] for child in below) if below else 0
+        return found
+
     @property
     def root(self) -> CutValue:
         return (self.number, 0)
@@ -72,16 +97,15 @@ class CutTree:
     def paths(self, unit: int, part: int, bit: int) -> Iterator[tuple[int, ...]]:
         """The rows of `PATH_COLUMNS`, one a value and leaf below it; `child` is the value's child on the way there."""
         nodes = {node.node: node for node in self.taxonomy.nodes}
-        leaf_of = {node.low: node.node for node in nodes.values() if not self.children[node.node]}
         for node in nodes.values():
             below = [nodes[child] for child in self.children[node.node]] or [node]
             for child in below:
                 for code in range(child.low, child.high + 1):
-                    parts = (part * node.node, part * child.node, part * leaf_of[code])
-                    losses = (self._loss(node.low, node.high, unit), self._loss(child.low, child.high, unit))
+                    parts = (part * node.node, part * child.node, part * self.leaf_of[code])
+                    losses = (self.loss(node.low, node.high, unit), self.loss(child.low, child.high, unit))
                     yield (self.number, node.node, code, node.low, node.high, child.low, *parts, *losses, 2**bit)
 
-    def _loss(self, low: int, high: int, unit: int) -> int:
+    def loss(self, low: int, high: int, unit: int) -> int:
         """LM of one cell, in units of one over `unit` (rounded where the unit is no multiple)."""
         return round((high - low) * unit / max(self.leaves - 1, 1))
 

@@ -22,7 +22,8 @@ from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Cut, Evaluator
 from ldiv_db.algorithms.cut_plan import labels_of, publish_cut
 from ldiv_db.algorithms.cut_problem import Cost, CutProblem, codes_of, make_problem, thresholds_of
 from ldiv_db.algorithms.cut_search import Outcome, Search, Standing
-from ldiv_db.algorithms.cut_start import find_start
+from ldiv_db.algorithms.cut_start import find_start, offer_root
+from ldiv_db.algorithms.cut_sweep import Sweep
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import FrequencyL, Threshold
@@ -77,10 +78,12 @@ class Cuts(Algorithm):
         best, trees = Best(self.options.top), evaluator.problem.trees
         deadline = None if self.options.time_limit is None else start + self.options.time_limit
         report, scale = evaluator.problem.task.report, evaluator.problem.scale
-        search = Search(
-            evaluator, trees, best, deadline=deadline, progress=lambda found: report(_progress_line(found, scale))
-        )
-        outcome = search.run(lambda: find_start(evaluator, trees, best, deadline))
+        found = {"deadline": deadline, "progress": lambda standing: report(_progress_line(standing, scale))}
+        sweep = Sweep(evaluator, best, **found)
+        outcome = sweep.run(lambda: offer_root(evaluator, best)) if sweep.fits else None
+        if outcome is None:
+            search = Search(evaluator, trees, best, **found)
+            outcome = search.run(lambda: find_start(evaluator, trees, best, deadline))
         if not outcome.proved and (self.options.unproved == "refuse" or not best.costs):
             raise InfeasibleError(_unproved(evaluator.problem, best, outcome))
         return best, outcome

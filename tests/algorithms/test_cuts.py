@@ -24,6 +24,7 @@ from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Evaluator, Node
 from ldiv_db.algorithms.cut_problem import Cost, make_problem
 from ldiv_db.algorithms.cut_search import Search, specialise
 from ldiv_db.algorithms.cut_start import find_start
+from ldiv_db.algorithms.cut_sweep import Sweep
 from ldiv_db.catalog import columns_of, qualify
 from ldiv_db.engine import Engine
 from ldiv_db.policy import parse_policy
@@ -101,9 +102,12 @@ def found(task, metric, scheme, top=1, start=False):
     evaluator, best = evaluator_of(task, metric, scheme), Best(top)
     problem = evaluator.problem
     first = (lambda: find_start(evaluator, problem.trees, best)) if start else (lambda: None)
-    outcome = Search(evaluator, problem.trees, best).run(first)
-    assert outcome.proved
-    return [Fraction(cost, problem.scale) for _, cost in best.ranked() if cost < FORBIDDEN]
+    swept = Best(top)
+    for outcome in (Search(evaluator, problem.trees, best).run(first), Sweep(evaluator, swept).run()):
+        assert outcome.proved
+    costs, others = ([cost for _, cost in kept.ranked() if cost < FORBIDDEN] for kept in (best, swept))
+    assert costs == others == sorted(cost for cost in evaluator.costs(list(swept.costs)) if cost < FORBIDDEN)
+    return [Fraction(cost, problem.scale) for cost in costs]
 
 
 @pytest.fixture
