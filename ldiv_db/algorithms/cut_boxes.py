@@ -4,8 +4,8 @@ A box is a choice of one value, leaf or inner, for each quasi-identifier, and st
 partitions are boxes, and what a partition costs depends on its box alone; so the cost of a cut is the sum over its boxes.
 They are few where data are sparse: each cell lies in as many as its leaves have ancestors, and near cells share them.
 
-The table is (key, cost). A key has a digit for each quasi-identifier: the number of a value, or, once cuts were summed,
-that of a cut. Counts of sensitive values travel several to a column until each box's cost is known.
+The table is (key, cost). A key has some bits for each quasi-identifier: the number of a value, or, once cuts were
+summed, that of a cut.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from dataclasses import dataclass
 from math import prod
 
 from ldiv_db.algorithms.cut_problem import CutProblem
+from ldiv_db.algorithms.cut_shares import Pack, caps_of, packs_of, shares_of, steps_of, sums_of
 from ldiv_db.algorithms.cut_trees import CutTree
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: More boxes than this are not made: the search then goes from cut to cut.
 MOST_BOXES = 40_000_000
-#: Keys stay below this, and the sums of a pack, which are DOUBLE, below that.
-_KEY, _EXACT_BITS = 2**62, 53
+_KEY_BITS = 62
 
 
 @dataclass(frozen=True)
 class Digit:
-    """A quasi-identifier's digit in keys: its place value, and how many values it takes."""
+    """A quasi-identifier's bits in keys: the place of the lowest, and how many there are."""
 
     tree: CutTree
-    place_value: int
-    size_value: int
+    lowest: int
+    width: int
 
     @property
     def number(self) -> Value:
@@ -46,101 +46,88 @@ class Digit:
 
     @property
     def place(self) -> Value:
-        return Value(self.place_value)
+        return Value(self.lowest)
 
     @property
-    def size(self) -> Value:
-        return Value(self.size_value)
+    def mask(self) -> Value:
+        return Value(2**self.width - 1)
 
     @property
     def nodes(self) -> int:
+        """How many values the taxonomy has."""
         return len(self.tree.taxonomy.nodes)
 
     def of(self, key: int) -> int:
         """The digit in a key."""
-        return key // self.place_value % self.size_value
-
-
-@dataclass(frozen=True)
-class PackedCount:
-    """A column of counts, and its place in a pack."""
-
-    column: Identifier
-    place: Value
-
-
-@dataclass(frozen=True)
-class Pack:
-    """A column that holds several counts, each below `size`."""
-
-    column: Identifier
-    counts: tuple[PackedCount, ...]
-    size: Value
+        return (key >> self.lowest) % (1 << self.width)
 
 
 def lay_out(trees: Sequence[CutTree], most_cuts: int) -> list[Digit] | None:
-    """The digits in the given order, or None if keys would be too large; there is room for numbers of up to `most_cuts` cuts."""
-    digits, place = [], 1
+    """The digits in this order, or None if keys would be too large; up to `most_cuts` cuts have numbers too."""
+    digits, place = [], 0
     for tree in trees:
         cuts = tree.taxonomy.cuts
-        size = max(len(tree.taxonomy.nodes), cuts if cuts <= most_cuts else 1)
-        digits.append(Digit(tree, place, size))
-        place *= size
-    return digits if place < _KEY else None
+        width = max(len(tree.taxonomy.nodes), cuts if cuts <= most_cuts else 1).bit_length()
+        digits.append(Digit(tree, place, width))
+        place += width
+    return digits if place <= _KEY_BITS else None
 
 
 def make_boxes(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
     """(key, cost) of all boxes that have rows, or None if they are too many."""
-    packs = _packs(problem)
+    packs, engine = packs_of(problem), problem.task.engine
     boxes = _count_boxes(problem, digits, packs)
     if boxes is None:
         return None
-    engine, costs = problem.task.engine, [_cost(problem, boxes, packs, again=False)]
+    costs = [_cost(problem, boxes, packs, again=False)]
     while problem.cost.scheme == "vioRec":
         loose = engine.materialise("loose", "cuts/select_loose", boxes=boxes, costs=costs[-1], packs=packs)
+        engine.drop(*boxes)
+        boxes = [loose]
         if not engine.scalar("input/count_rows", rows=loose):
-            engine.drop(loose)
             break
-        costs.append(_cost(problem, loose, packs, again=True))
-        engine.drop(loose)
-    engine.drop(boxes)
+        costs.append(_cost(problem, boxes, packs, again=True))
+    engine.drop(*boxes)
     merged = engine.materialise("boxes", "cuts/merge_costs", costs=costs)
     engine.drop(*costs)
     return merged
 
 
-def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[Pack]) -> Relation | None:
+def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[Pack]) -> list[Relation] | None:
     """The boxes with their packed counts: the quasi-identifiers with the most values first, which share the most."""
     engine = problem.task.engine
     leaves = engine.load("leaves", {"axis": "INTEGER", "code": "INTEGER", "part": "BIGINT"}, list(_leaves(digits)))
     columns = {"axis": "INTEGER", "leaf": "INTEGER", "shift": "BIGINT", "loss": "BIGINT"}
     climbs = engine.load("climbs", columns, list(_climbs(digits, problem.loss_unit)))
-    boxes = engine.materialise(
-        "boxes", "cuts/key_cells", cells=problem.cells, leaves=leaves, digits=digits, packs=packs
-    )
+    holes = {"digits": digits, "packs": packs}
+    boxes = [engine.materialise("boxes", "cuts/key_cells", cells=problem.cells, leaves=leaves, **holes)]
+    count = problem.cell_count
     for digit in sorted(digits, key=lambda digit: -digit.nodes):
         lifted = engine.materialise("boxes", "cuts/lift_boxes", boxes=boxes, climbs=climbs, digit=digit, packs=packs)
-        engine.drop(boxes)
-        boxes = lifted
-        if engine.scalar("input/count_rows", rows=boxes) > MOST_BOXES:
-            engine.drop(leaves, climbs, boxes)
+        boxes.append(lifted)
+        count += engine.scalar("input/count_rows", rows=lifted)
+        if count > MOST_BOXES:
+            engine.drop(leaves, climbs, *boxes)
             return None
     engine.drop(leaves, climbs)
     return boxes
 
 
-def _cost(problem: CutProblem, boxes: Relation, packs: Sequence[Pack], again: bool) -> Relation:
+def _cost(problem: CutProblem, boxes: Sequence[Relation], packs: Sequence[Pack], again: bool) -> Relation:
     """What each box costs as a partition."""
-    cost, unit = problem.cost, problem.unit
+    cost, shares = problem.cost, shares_of(problem)
     return problem.task.engine.materialise(
         "costs",
         "cuts/cost_boxes",
         boxes=boxes,
         packs=packs,
+        derived=sums_of(problem),
+        caps=caps_of(shares),
+        shares=shares,
+        steps=steps_of(shares, again) if cost.scheme == "vioRec" else [],
         labels=problem.labels,
         values=problem.values,
-        unit=unit,
-        common=problem.common,
+        unit=problem.unit,
         refused=Value(refused_cost(problem)),
         metric=cost.metric,
         scheme=cost.scheme,
@@ -153,29 +140,11 @@ def refused_cost(problem: CutProblem) -> int:
     return problem.rows * int(problem.unit.row.value) + 1
 
 
-def _packs(problem: CutProblem) -> list[Pack]:
-    """The columns of counts, as many together as a pack can hold."""
-    bits = max(1, problem.rows.bit_length())
-    together = _EXACT_BITS // bits
-    columns = [tally.column for tally in problem.tallies]
-    return [
-        Pack(
-            Identifier(f"pack_{start // together + 1}"),
-            tuple(
-                PackedCount(column, Value(2 ** (bits * place)))
-                for place, column in enumerate(columns[start : start + together])
-            ),
-            Value(2**bits),
-        )
-        for start in range(0, len(columns), together)
-    ]
-
-
 def _leaves(digits: Sequence[Digit]) -> Iterator[tuple[int, int, int]]:
-    """(axis, code, part) of each leaf, part being its digit times its place."""
+    """(axis, code, part) of each leaf, part being its bits in a key."""
     for digit in digits:
         for code, node in digit.tree.leaf_of.items():
-            yield digit.tree.number, code, node * digit.place_value
+            yield digit.tree.number, code, node << digit.lowest
 
 
 def _climbs(digits: Sequence[Digit], unit: int) -> Iterator[tuple[int, int, int, int]]:
@@ -186,7 +155,7 @@ def _climbs(digits: Sequence[Digit], unit: int) -> Iterator[tuple[int, int, int,
             if tree.children[node.node]:
                 for code in range(node.low, node.high + 1):
                     leaf = tree.leaf_of[code]
-                    shift = (node.node - leaf) * digit.place_value
+                    shift = (node.node - leaf) * 2**digit.lowest
                     yield tree.number, leaf, shift, tree.loss(node.low, node.high, unit)
 
 

@@ -5,9 +5,9 @@ choice of values of the others, the sum of costs over the boxes that its cuts ha
 lets the other quasi-identifiers recode locally: one after the other is taken out by `f(v) = min(cost(v), sum of f over
 the children of v)`, which is the best cut through its taxonomy for each choice of values of those still in.
 
-The bound holds: in any cut of the prefix, the rows with given values of the quasi-identifiers still in are cut alike in the
-one taken out, so they cost no less than what is best for them; summed over the values of the cut this holds for the
-table without it, and so on. With one quasi-identifier left nothing is decided twice: the bound is the cost of the best
+The bound holds: in any cut of the prefix, the rows with given values of the quasi-identifiers still in are cut alike
+in the one taken out, so they cost no less than what is best for them; summed over the values of the cut this holds for
+the table without it, and so on. With one quasi-identifier left nothing is decided twice: the bound is the cost of the best
 cut, and the search needs no branches there. Every cut belongs to one prefix of each length (Theorem 1).
 
 The cheapest prefix is followed to its end first, for a cut to compare with; then those that are bounded below it.
@@ -27,8 +27,10 @@ from ldiv_db.algorithms.cut_search import Outcome, Standing
 from ldiv_db.algorithms.cut_trees import CutTree
 from ldiv_db.templates import Relation, Value
 
-#: Cuts through one taxonomy that are told apart, prefixes that a group of quasi-identifiers makes of one, and followed at once.
-_MOST_CUTS, _MOST_PREFIXES, _AT_ONCE = 2_000, 300, 32
+#: Cuts through one taxonomy that are told apart.
+_MOST_CUTS = 2_000
+#: Prefixes that a group of quasi-identifiers makes of one, and those that are followed at once.
+_MOST_PREFIXES, _AT_ONCE = 300, 32
 #: Rows of a join beyond which a quasi-identifier is taken out before cuts are summed: the bound is weaker, but cheaper.
 _MOST_JOINED = 25_000_000
 
@@ -117,7 +119,7 @@ class Sweep:
     # -- prefixes ------------------------------------------------------------------------------------
 
     def _follow(self, boxes: Relation, start: int, parents: int) -> None:
-        """Search all cuts of some prefixes, the first of the open ones, whose boxes these are; `start` digits are decided."""
+        """Search all cuts of the first open prefixes, whose boxes these are and which have decided `start` digits."""
         end = self._group(start)
         group, rest = self._decided[start:end], self._digits[end:]
         summed = self._sum(boxes, group, rest)
@@ -127,6 +129,7 @@ class Sweep:
             self._offer(summed, prefixes)
         self._engine.drop(summed)
         del self._open[-1][1][:parents]
+        self._progress(self._standing())
         if end < len(self._decided):
             self._open.append((end, prefixes))
             self._branch(boxes, start, end)
@@ -136,7 +139,6 @@ class Sweep:
         """Follow the open prefixes that may have a cut that is better, the cheapest first and alone."""
         prefixes, most = self._open[-1][1], 1
         while prefixes and prefixes[0][0] < self._limit:
-            self._progress(self._standing())
             self._check_time()
             batch = [prefix for prefix in prefixes[:most] if prefix[0] < self._limit]
             gathered = self._gather(boxes, batch, start, end)
@@ -188,7 +190,7 @@ class Sweep:
     def _gather(self, boxes: Relation, prefixes: Sequence[Prefix], start: int, end: int) -> Relation:
         """The boxes of some prefixes, which decide the digits from `start` to `end`."""
         keys = self._engine.load("prefixes", {"key": "BIGINT"}, [(key,) for _, key in prefixes])
-        below = prod(digit.size_value for digit in self._digits[:end])
+        below = 2 ** sum(digit.width for digit in self._digits[:end]) - 1
         gathered = self._engine.materialise(
             "gathered",
             "cuts/gather_boxes",
@@ -206,7 +208,7 @@ class Sweep:
     def _offer(self, summed: Relation, found: Sequence[Prefix]) -> None:
         """Offer the cuts that are better, where all but at most one quasi-identifier are decided."""
         self._evaluator.evaluated += len(found) * prod(digit.tree.taxonomy.cuts for digit in self._free)
-        below = prod(digit.size_value for digit in self._decided)
+        below = 2 ** sum(digit.width for digit in self._decided) - 1
         for cost, prefix in found:
             if cost >= self._limit:
                 break
@@ -236,7 +238,7 @@ def _links(digits: Sequence[Digit]) -> Iterator[tuple[int, ...]]:
         heights = digit.tree.heights
         for node in digit.tree.taxonomy.nodes:
             above = 0 if node.parent is None else heights[node.parent]
-            up = 0 if node.parent is None else (node.parent - node.node) * digit.place_value
+            up = 0 if node.parent is None else (node.parent - node.node) * 2**digit.lowest
             yield digit.tree.number, node.node, heights[node.node], above, up
 
 
@@ -245,7 +247,7 @@ def _members(digits: Sequence[Digit]) -> Iterator[tuple[int, ...]]:
     for digit in digits:
         for number, cut in enumerate(digit.tree.all_cuts):
             for node in cut:
-                yield digit.tree.number, number, node, (number - node) * digit.place_value
+                yield digit.tree.number, number, node, (number - node) * 2**digit.lowest
 
 
 def _best_cut(tree: CutTree, costs: Mapping[int, int], node: int) -> tuple[int, tuple[int, ...]]:

@@ -78,11 +78,14 @@ class Cuts(Algorithm):
         best, trees = Best(self.options.top), evaluator.problem.trees
         deadline = None if self.options.time_limit is None else start + self.options.time_limit
         report, scale = evaluator.problem.task.report, evaluator.problem.scale
-        found = {"deadline": deadline, "progress": lambda standing: report(_progress_line(standing, scale))}
-        sweep = Sweep(evaluator, best, **found)
+
+        def progress(standing: Standing) -> None:
+            report(_progress_line(standing, scale))
+
+        sweep = Sweep(evaluator, best, deadline, progress)
         outcome = sweep.run(lambda: offer_root(evaluator, best)) if sweep.fits else None
         if outcome is None:
-            search = Search(evaluator, trees, best, **found)
+            search = Search(evaluator, trees, best, deadline=deadline, progress=progress)
             outcome = search.run(lambda: find_start(evaluator, trees, best, deadline))
         if not outcome.proved and (self.options.unproved == "refuse" or not best.costs):
             raise InfeasibleError(_unproved(evaluator.problem, best, outcome))

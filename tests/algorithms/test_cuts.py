@@ -18,6 +18,7 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db import interrupts
+from ldiv_db.algorithms import cut_boxes
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cut_bounds import Ways, sum_across, sum_within
 from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Evaluator, Node
@@ -172,8 +173,10 @@ def shown_cut(trees, labels):
 
 
 @pytest.mark.parametrize("seed", seeds(8, 200))
-def test_the_release_is_what_the_scheme_leaves_of_the_cut(con, tmp_path, seed):
+def test_the_release_is_what_the_scheme_leaves_of_the_cut(con, tmp_path, seed, monkeypatch):
     case = Case(seed)
+    if seed % 4 == 0:  # too many boxes: from cut to cut
+        monkeypatch.setattr(cut_boxes, "MOST_BOXES", 0)
     metric, scheme = COMBINATIONS[seed % len(COMBINATIONS)]
     case.place(con, tmp_path)
     costs = cut_oracle.all_costs(case.rows, case.trees, case.thetas, metric, scheme)
@@ -315,15 +318,13 @@ def test_ways_are_summed_over_values_and_shared_among_quasi_identifiers():
 
 @pytest.mark.parametrize("unproved", ["refuse", "publish"])
 def test_ctrl_c_leaves_the_best_cut_so_far(con, tmp_path, monkeypatch, unproved):
-    case, calls, probe = Case(11, rows=40), [], Evaluator.probe
+    case, bound = Case(11, rows=40), Sweep._bound
 
-    def interrupted(self, nodes, bounds=True):
-        calls.append(bounds)
-        if bounds:
-            signal.raise_signal(signal.SIGINT)
-        return probe(self, nodes, bounds)
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return bound(*arguments)
 
-    monkeypatch.setattr(Evaluator, "probe", interrupted)
+    monkeypatch.setattr(Sweep, "_bound", interrupted)
     case.place(con, tmp_path)
     policy = case.policy(unproved=unproved)
     if unproved == "refuse":

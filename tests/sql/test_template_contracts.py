@@ -4,6 +4,7 @@ import random
 import re
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 import duckdb
 import jinja2
@@ -17,7 +18,7 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db import migrate, recode_sql, taxonomy, taxonomy_sources
-from ldiv_db.algorithms import boundaries, matching, peel, repair
+from ldiv_db.algorithms import boundaries, cut_boxes, matching, peel, repair
 from ldiv_db.attacking import attacks
 from ldiv_db.audit import Pair
 from ldiv_db.benchmarks.audit import ARGUMENTS
@@ -236,11 +237,13 @@ def cut_everything(con, listener):
         "require": [{"threshold": {"default": 0.5, "x": 0.3}}, {"threshold": {"base": 0.6}}, {"frequency": 1.5}],
     }  # fmt: skip
     schemes = [("LM", "vioSA"), ("LM", "allSA"), ("LM", "vioRec"), ("DM", "vioRec"), ("CM", "vioRec"), ("CM", "allRec")]
-    for metric, scheme in schemes:
+    for place, (metric, scheme) in enumerate([*schemes, ("LM", "vioRec"), ("CM", "vioRec")]):
+        most = cut_boxes.MOST_BOXES if place < len(schemes) else 0  # without boxes from cut to cut
         algorithm = {"name": "cuts", "metric": metric, "scheme": scheme, "class": "label"}
         require = policy["require"] if metric == "DM" else policy["require"][::2]
-        target = {"target": f"{metric}_{scheme}", "algorithm": algorithm, "require": require}
-        result = ldiv_db.run(con, policy | target, listener=listener)
+        target = {"target": f"{metric}_{scheme}_{place}", "algorithm": algorithm, "require": require}
+        with mock.patch.object(cut_boxes, "MOST_BOXES", most):
+            result = ldiv_db.run(con, policy | target, listener=listener)
         if metric != "DM" and (metric, scheme) != ("CM", "vioRec"):
             engine = Engine(con, on_statement=listener.on_statement)
             run = recode_sql.find_run(engine, result.run_id)
