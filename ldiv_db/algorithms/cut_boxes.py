@@ -1,8 +1,9 @@
 """Boxes: what every partition costs that any cut may have, in one table.
 
-A box is a choice of one value, leaf or inner, for each quasi-identifier, and stands for the rows that have them. A cut's
-partitions are boxes, and what a partition costs depends on its box alone; so the cost of a cut is the sum over its boxes.
-They are few where data are sparse: each cell lies in as many as its leaves have ancestors, and near cells share them.
+A box is a choice of one value, leaf or inner, for each quasi-identifier, and stands for the rows that have them. The
+partitions of a cut are boxes, and what a partition costs depends on its box alone; so the cost of a cut is the sum over
+its boxes. They are few where data are sparse: each cell lies in as many as its leaves have ancestors, and near cells
+share them.
 
 The table is (key, cost). A key has some bits for each quasi-identifier: the number of a value, or, once cuts were
 summed, that of a cut.

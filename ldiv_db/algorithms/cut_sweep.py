@@ -1,4 +1,4 @@
-"""The search over boxes: branch and bound where a branch is a whole cut through one taxonomy, bounded by recoding locally.
+"""The search over boxes: branch and bound by whole cuts through taxonomies, bounded by recoding the rest locally.
 
 Quasi-identifiers are decided in groups. A prefix is a choice of cuts for those decided so far; its table has, for each
 choice of values of the others, the sum of costs over the boxes that its cuts have (`sum_cuts`). The bound of a prefix
@@ -7,8 +7,8 @@ the children of v)`, which is the best cut through its taxonomy for each choice 
 
 The bound holds: in any cut of the prefix, the rows with given values of the quasi-identifiers still in are cut alike
 in the one taken out, so they cost no less than what is best for them; summed over the values of the cut this holds for
-the table without it, and so on. With one quasi-identifier left nothing is decided twice: the bound is the cost of the best
-cut, and the search needs no branches there. Every cut belongs to one prefix of each length (Theorem 1).
+the table without it, and so on. With one quasi-identifier left nothing is decided twice: the bound is the cost of the
+best cut, and no branches are needed there. Every cut belongs to one prefix of each length (Theorem 1).
 
 The cheapest prefix is followed to its end first, for a cut to compare with; then those that are bounded below it.
 """
