@@ -122,15 +122,16 @@ class Sweep:
         """Search all cuts of the first open prefixes, whose boxes these are and which have decided `start` digits."""
         end = self._group(start)
         group, rest = self._decided[start:end], self._digits[end:]
-        summed = self._sum(boxes, group, rest)
+        last = end == len(self._decided)
+        summed = self._sum(boxes, group, [] if last else rest)  # exact costs are sums over all boxes
         prefixes = self._bound(summed, rest)
         self.visited += len(prefixes)
-        if end == len(self._decided):
+        if last:
             self._offer(summed, prefixes)
         self._engine.drop(summed)
         del self._open[-1][1][:parents]
         self._progress(self._standing())
-        if end < len(self._decided):
+        if not last:
             self._open.append((end, prefixes))
             self._branch(boxes, start, end)
             self._open.pop()
@@ -154,7 +155,7 @@ class Sweep:
         return end
 
     def _sum(self, boxes: Relation, group: Sequence[Digit], rest: Sequence[Digit]) -> Relation:
-        """The boxes with the group's digits those of cuts; of the rest some are taken out if there are too many."""
+        """The boxes with the group's digits those of cuts, some of the rest taken out first if there are too many."""
         work = self._engine.materialise("summed", "cuts/copy_boxes", boxes=boxes)
         rows = self._engine.scalar("input/count_rows", rows=work)
         for digit in _largest_first(rest):

@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 from pathlib import Path
+from unittest import mock
 
 import cut_oracle
 import duckdb
@@ -18,7 +19,7 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db import interrupts
-from ldiv_db.algorithms import cut_boxes
+from ldiv_db.algorithms import cut_boxes, cut_sweep
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cut_bounds import Ways, sum_across, sum_within
 from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Evaluator, Node
@@ -104,8 +105,10 @@ def found(task, metric, scheme, top=1, start=False):
     problem = evaluator.problem
     first = (lambda: find_start(evaluator, problem.trees, best)) if start else (lambda: None)
     swept = Best(top)
-    for outcome in (Search(evaluator, problem.trees, best).run(first), Sweep(evaluator, swept).run()):
-        assert outcome.proved
+    few = {"_MOST_PREFIXES": 6, "_AT_ONCE": 2} | ({"_MOST_JOINED": 20} if start else {})  # several groups
+    with mock.patch.multiple(cut_sweep, **few):
+        for outcome in (Search(evaluator, problem.trees, best).run(first), Sweep(evaluator, swept).run()):
+            assert outcome.proved
     costs, others = ([cost for _, cost in kept.ranked() if cost < FORBIDDEN] for kept in (best, swept))
     assert costs == others == sorted(cost for cost in evaluator.costs(list(swept.costs)) if cost < FORBIDDEN)
     return [Fraction(cost, problem.scale) for cost in costs]

@@ -18,7 +18,7 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db import migrate, recode_sql, taxonomy, taxonomy_sources
-from ldiv_db.algorithms import boundaries, cut_boxes, matching, peel, repair
+from ldiv_db.algorithms import boundaries, cut_boxes, cut_sweep, matching, peel, repair
 from ldiv_db.attacking import attacks
 from ldiv_db.audit import Pair
 from ldiv_db.benchmarks.audit import ARGUMENTS
@@ -229,20 +229,26 @@ def refine(con, listener):
 
 def cut_everything(con, listener):
     """Cuts by every metric and scheme, and one that is not allowed."""
-    rows = [("ab"[i % 2], "xxxyyz"[i % 6], "no"[i // 4 % 2]) for i in range(14)]
-    fill(con, "source", {"zip": "VARCHAR", "secret": "VARCHAR", "label": "VARCHAR"}, rows)
+    rows = [("ab"[i % 2], "cd"[i % 3 % 2], "xxxyyz"[i % 6], "no"[i // 4 % 2]) for i in range(14)]
+    fill(con, "source", {"zip": "VARCHAR", "area": "VARCHAR", "secret": "VARCHAR", "label": "VARCHAR"}, rows)
     policy = {
         "source": "source", "sensitive": ["secret"], "keep": ["label"],
-        "quasi_identifiers": {"zip": {"taxonomy": {"prefix": [1]}}},
+        "quasi_identifiers": {name: {"taxonomy": {"prefix": [1]}} for name in ("zip", "area")},
         "require": [{"threshold": {"default": 0.5, "x": 0.3}}, {"threshold": {"base": 0.6}}, {"frequency": 1.5}],
     }  # fmt: skip
     schemes = [("LM", "vioSA"), ("LM", "allSA"), ("LM", "vioRec"), ("DM", "vioRec"), ("CM", "vioRec"), ("CM", "allRec")]
     for place, (metric, scheme) in enumerate([*schemes, ("LM", "vioRec"), ("CM", "vioRec")]):
         most = cut_boxes.MOST_BOXES if place < len(schemes) else 0  # without boxes from cut to cut
-        algorithm = {"name": "cuts", "metric": metric, "scheme": scheme, "class": "label"}
+        algorithm = {
+            "name": "cuts",
+            "metric": metric,
+            "scheme": scheme,
+            "class": "label",
+            "top": 2 if scheme == "vioSA" else 1,
+        }
         require = policy["require"] if metric == "DM" else policy["require"][::2]
         target = {"target": f"{metric}_{scheme}_{place}", "algorithm": algorithm, "require": require}
-        with mock.patch.object(cut_boxes, "MOST_BOXES", most):
+        with mock.patch.object(cut_boxes, "MOST_BOXES", most), mock.patch.object(cut_sweep, "_MOST_PREFIXES", 1):
             result = ldiv_db.run(con, policy | target, listener=listener)
         if metric != "DM" and (metric, scheme) != ("CM", "vioRec"):
             engine = Engine(con, on_statement=listener.on_statement)
