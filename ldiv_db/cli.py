@@ -137,8 +137,8 @@ def run_command(
       ldiv run warehouse.duckdb policy.yml --catalog ours.duckdb
     """
     wanted = read_policy(policy)
-    if wanted.decomposes and catalog is None:
-        publish_command(database, policy, json, threads, memory_limit, temp_dir)
+    if wanted.is_series:
+        publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog)
         return
     limits = settings(threads, memory_limit, temp_dir)
     with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:

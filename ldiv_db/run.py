@@ -204,14 +204,7 @@ def _prepared(
     place.check(source, columns)
     attributes = read_attributes(engine, policy.sensitive, columns, Path(folder))
     encoded = Encoder(engine, policy, columns, Path(folder)).encode(source)
-    hardest = min((key.distribution for key in encoded.keys), key=lambda found: found.largest_l)
-    requirements = resolve_all(policy.require, attributes, dict.fromkeys(attributes, hardest))
-    for axis in encoded.sensitive:
-        requirements[axis.column.name] = [
-            found.spread(engine, axis.dictionary) if isinstance(found, Threshold) else found
-            for found in requirements[axis.column.name]
-        ]
-        refuse_unlisted(engine, axis.column.name, requirements[axis.column.name], axis.dictionary)
+    requirements = resolve_requirements(engine, policy, encoded, attributes)
     hear = listener or Listener()
     every = [requirement for own in requirements.values() for requirement in own]
     task = Task(engine, encoded, every, policy.seed, hear.on_progress, hear.on_search, requirements)
@@ -222,10 +215,25 @@ def _prepared(
     yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate, attributes, columns, reason)
 
 
+def resolve_requirements(
+    engine: Engine, policy: Policy, encoded: Encoded, attributes: Mapping[str, Attribute]
+) -> dict[str, list[Requirement]]:
+    """What the policy requires of each sensitive attribute, with what the source's values make of it."""
+    hardest = min((key.distribution for key in encoded.keys), key=lambda found: found.largest_l)
+    requirements = resolve_all(policy.require, attributes, dict.fromkeys(attributes, hardest))
+    for axis in encoded.sensitive:
+        requirements[axis.column.name] = [
+            found.spread(engine, axis.dictionary) if isinstance(found, Threshold) else found
+            for found in requirements[axis.column.name]
+        ]
+        refuse_unlisted(engine, axis.column.name, requirements[axis.column.name], axis.dictionary)
+    return requirements
+
+
 def make_algorithm(policy: Policy) -> Algorithm:
     """The policy's algorithm with its options; raises PolicyError if there is none of that name."""
-    if policy.decomposes:
-        what = f"{policy.algorithm.name} publishes several tables, release by release"
+    if policy.is_series:
+        what = f"{policy.algorithm.name} publishes release by release here"
         raise PolicyError([Problem("algorithm.name", what, "use `ldiv release publish`, or ldiv_db.publish_release")])
     kind = ALGORITHMS.get(policy.algorithm.name)
     if kind is None:
