@@ -110,14 +110,19 @@ def _places_not_taken(policy: Policy) -> dict[str, tuple[bool, str]]:
 def _undecomposed_problems(policy: Policy) -> list[Problem]:
     """What only a decomposition takes, what any other algorithm needs, and what releases over time need."""
     problems = [] if policy.require else [Problem("require", "must name one requirement at least")]
-    given = {f"sensitive.{name}.l": setting.l is not None for name, setting in policy.sensitive.items()}
-    repeats = policy.key is not None or policy.target.prefix is not None
+    plus, repeated = next(iter(DECOMPOSITIONS)), ", ".join(REPEATED)
+    problems += [
+        Problem(f"sensitive.{name}.l", "goes with a decomposition", f"algorithm: {plus}")
+        for name, setting in policy.sensitive.items()
+        if setting.l is not None
+    ]
+    given = {"key": policy.key is not None, "target.prefix": policy.target.prefix is not None}
+    if not any(given.values()):
+        return problems
     if policy.algorithm.name in REPEATED:
-        problems += _repeated_problems(policy) if repeats else []
-    else:
-        given |= {"key": policy.key is not None, "target.prefix": policy.target.prefix is not None}
-    hint = f"algorithm: {next(iter(DECOMPOSITIONS))}"
-    return problems + [Problem(key, "goes with a decomposition", hint) for key, wrong in given.items() if wrong]
+        return problems + _repeated_problems(policy)
+    hint = f"algorithm: {plus} or {repeated}"
+    return problems + [Problem(key, "goes with releases over time", hint) for key, wrong in given.items() if wrong]
 
 
 def _repeated_problems(policy: Policy) -> list[Problem]:

@@ -233,7 +233,7 @@ def resolve_requirements(
 def make_algorithm(policy: Policy) -> Algorithm:
     """The policy's algorithm with its options; raises PolicyError if there is none of that name."""
     if policy.is_series:
-        what = f"{policy.algorithm.name} publishes release by release here"
+        what = f"{policy.algorithm.name} with a key publishes release by release"
         raise PolicyError([Problem("algorithm.name", what, "use `ldiv release publish`, or ldiv_db.publish_release")])
     kind = ALGORITHMS.get(policy.algorithm.name)
     if kind is None:

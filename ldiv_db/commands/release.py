@@ -91,7 +91,8 @@ def print_released(result: Released, json: bool) -> None:
         print_json(result.as_dict())
         return
     out, figures = printer(), result.figures
-    table = Table(title=f"{figures['source']} → {', '.join(figures['tables'])}", show_header=False)
+    place = ":".join([*([figures["file"]] if figures.get("file") else []), ", ".join(figures["tables"])])
+    table = Table(title=f"{figures['source']} → {place}", show_header=False)
     for name, words in _SHOWN.items():
         value = figures.get(name, 0)
         table.add_row(words, f"{value:.2f}" if isinstance(value, float) else f"{value:,}")

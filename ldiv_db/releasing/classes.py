@@ -36,6 +36,13 @@ class Waiting(Bsgi):
     """BSGI of rows that may wait: those that find no class are left out, however many share a value."""
 
     def check(self, task: Task) -> Feasibility:
+        l, distinct = class_size(task), {k.column.name: k.distribution.distinct for k in task.encoded.keys}  # noqa: E741
+        few = min(distinct, key=lambda name: distinct[name])
+        if distinct[few] < l:
+            raise InfeasibleError(
+                f"classes of {l} different values of {few} are impossible: it has {distinct[few]} in"
+                f" {task.encoded.row_count:,} rows. The largest feasible l is {distinct[few]}"
+            )
         return check_counts(task, suppress=True)
 
 
