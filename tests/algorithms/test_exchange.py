@@ -6,6 +6,7 @@ from collections import Counter
 
 import duckdb
 import pytest
+from tables import fill
 
 import ldiv_db
 from ldiv_db.algorithms import boundaries
@@ -47,8 +48,8 @@ def tree(tmp_path_factory):
 
 def release_of(rows, wanted, threads=2):
     with duckdb.connect(config={"threads": threads}) as con:
-        con.execute("CREATE TABLE source (rid INTEGER, number INTEGER, town VARCHAR, secret VARCHAR)")
-        con.executemany("INSERT INTO source VALUES (?, ?, ?, ?)", rows)
+        columns = {"rid": "INTEGER", "number": "INTEGER", "town": "VARCHAR", "secret": "VARCHAR"}
+        fill(con, "source", columns, rows)
         result = ldiv_db.run(con, wanted)
         released = con.execute("SELECT class_id, rid, number, town, secret FROM released ORDER BY rid").fetchall()
         return result, released
