@@ -320,6 +320,11 @@ def decompose(con, listener):
         ldiv_db.publish_release(con, policy | {"target": {"prefix": "old"}, "algorithm": algorithm}, folder, listener)
     plain = policy | {"sensitive": {"secret": {"l": 2}}, "identifiers": ["other"], "algorithm": {"name": "anatomy"}}
     ldiv_db.publish_release(con, plain | {"target": {"prefix": "anatomy"}}, listener=listener)
+    again = {"source": "source", "target": {"prefix": "again"}, "key": "id", "sensitive": ["secret"],
+             "quasi_identifiers": {"age": {"numeric": True}}, "identifiers": ["other"], "require": [{"k": 2}]}  # fmt: skip
+    for _ in range(2):
+        ldiv_db.publish_release(con, again, listener=listener)
+        con.execute("INSERT INTO source VALUES (60, 1, 'u', 'a'), (61, 1, 'v', 'b')")
     fill(con, "source", {"id": "INTEGER", "age": "INTEGER", "secret": "VARCHAR", "other": "VARCHAR"},
          [(i, i, "aabbcde"[i], "ppppqrs"[i]) for i in range(7)])  # fmt: skip
     last = policy | {"target": {"prefix": "none"}, "algorithm": {"name": "decomposition", "noise": "none"}}
