@@ -321,7 +321,8 @@ def decompose(con, listener):
     plain = policy | {"sensitive": {"secret": {"l": 2}}, "identifiers": ["other"], "algorithm": {"name": "anatomy"}}
     ldiv_db.publish_release(con, plain | {"target": {"prefix": "anatomy"}}, listener=listener)
     again = {"source": "source", "target": {"prefix": "again"}, "key": "id", "sensitive": ["secret"],
-             "quasi_identifiers": {"age": {"numeric": True}}, "identifiers": ["other"], "require": [{"k": 2}]}  # fmt: skip
+             "quasi_identifiers": {"age": {"numeric": True}}, "identifiers": ["other"],
+             "require": [{"k": 2}]}  # fmt: skip
     for _ in range(2):
         ldiv_db.publish_release(con, again, listener=listener)
         con.execute("INSERT INTO source VALUES (60, 1, 'u', 'a'), (61, 1, 'v', 'b')")
