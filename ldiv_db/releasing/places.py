@@ -68,9 +68,10 @@ class Place(ABC):
         """The tables of a release, as people know them."""
         return tables_of(self.prefix, self.policy.algorithm.name, release)
 
-    @abstractmethod
     def check(self) -> None:
         """Raise PolicyError if releases may not or cannot go there."""
+        if [part.lower() for part in self.prefix.parts[-2:-1]] == [catalog.SCHEMA]:
+            raise refused(f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")
 
     @abstractmethod
     def check_next(self, release: int) -> None:
@@ -100,9 +101,8 @@ class Tabled(Place):
         return str(self.prefix)
 
     def check(self) -> None:
+        super().check()
         engine, prefix = self.engine, self.prefix
-        if [part.lower() for part in prefix.parts[-2:-1]] == [catalog.SCHEMA]:
-            raise refused(f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")
         home, current = catalog.catalog_of(engine, prefix).lower(), catalog.current_database(engine).lower()
         if home != (engine.catalog or current).lower() or home != current:
             what = "tables cannot be published in one transaction with a catalog in another database"
@@ -139,6 +139,7 @@ class Filed(Place):
         return super().where | {"file": str(self.path)}
 
     def check(self) -> None:
+        super().check()
         name = self.policy.target.file or ""
         check_file(self.engine, name, self.path)
         refuse_log(name, self.path)

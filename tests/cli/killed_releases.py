@@ -1,7 +1,7 @@
 """Releases to a file that are killed: `killed_releases.py FOLDER:MOMENT ...` dies at its moment of a release.
 
-A moment is the step that comes next: `write` (the ledger says started), `record` (the new file is whole), `flush` (the
-ledger says written), `move`, or `settle` (the file is in place). Every release is a fork of this process, which itself
+A moment is the step that comes next: `write` (the ledger says started), `record` (the new file is whole), `move` (the
+ledger says written), or `settle` (the file is in place). Every release is a fork of this process, which itself
 opens no database.
 """
 
