@@ -158,7 +158,7 @@ def test_a_file_that_no_release_made_is_refused(classes):
 def test_a_release_to_a_file_killed_at_any_step_is_finished_or_rolled_back_by_the_next_command(classes):
     files = [path for path in classes.folder.iterdir() if path.is_file()]
     moments = {"write": "started", "record": "started", "move": "written", "settle": "written"}
-    wanted = [(1, "write"), (2, "record"), (1, "move"), (2, "settle")]
+    wanted = [(1, "write"), (1, "move"), (2, "record"), (2, "settle")]
     beds = {(number, moment): classes.folder / f"{number}_{moment}" for number, moment in wanted}
     for (number, _), folder in beds.items():
         if number == 2 and not (classes.folder / "out.duckdb").exists():
