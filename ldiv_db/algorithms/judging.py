@@ -16,6 +16,7 @@ from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import (
     AlphaK,
     Classes,
+    DistinctAlpha,
     DistinctL,
     EntropyL,
     FrequencyL,
@@ -31,13 +32,17 @@ _OF_COUNTS = (AlphaK, DistinctL, EntropyL, FrequencyL, KAnonymity, PSensitiveK, 
 
 
 class Judge:
-    """The requirements of a task; `least` is the fewest rows that a good class can have."""
+    """The requirements of a task; `least` is the fewest rows that a good class can have.
+
+    If `more_is_better` a good class with any more rows is good.
+    """
 
     def __init__(self, task: Task):
         self._engine = task.engine
         self._axes = task.encoded.sensitive
         self._wanted = [(axis, task.wanted[axis.column.name]) for axis in self._axes]
         self.least = max([1, *(least_rows(requirement) for requirement in task.requirements)])
+        self.more_is_better = all(map(_more_is_better, task.requirements))
 
     def margins(self, counts: Relation) -> Relation:
         """The TEMP table (class_no, margin) of the candidates: how far each is from violating; negative violates.
@@ -96,6 +101,10 @@ class Judge:
         classes.drop()
         engine.drop(histogram)
         return made
+
+
+def _more_is_better(requirement: Requirement) -> bool:
+    return type(requirement) in (DistinctAlpha, DistinctL, KAnonymity, PSensitiveK) and not requirement.others_known
 
 
 def least_rows(requirement: Requirement) -> int:

@@ -21,6 +21,7 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.judging import Judge, check_monotone
 from ldiv_db.algorithms.ladders import Ladder, Vector, ladders_of, lay_rungs, vectors_of
 from ldiv_db.algorithms.measures import drop_paths, measures_of
+from ldiv_db.algorithms.trade import trade
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: How many rows times vectors one statement works on, and the most vectors.
@@ -120,17 +121,20 @@ class Peel(Algorithm):
         measures = measures_of(task)
         ladders = ladders_of(task, measures)
         grid = lay_rungs(task, ladders)
-        drop_paths(task, measures)
         assigned = task.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
         left = task.engine.materialise("left", "local/copy_rows", rows=grid)
-        state = Peeling(task, Judge(task), ladders, grid, left, assigned, task.encoded.row_count)
+        judge = Judge(task)
+        state = Peeling(task, judge, ladders, grid, left, assigned, task.encoded.row_count)
         vectors = vectors_of(ladders)
         self._peel(state, vectors)
         left_over = state.waiting
         if left_over:
             self._absorb(state, vectors)
         task.engine.drop(grid, left)
-        return Plan(state.assigned, feasible.l, feasible.notes, self._search(state, vectors, left_over))
+        assigned, trades = trade(task, judge, measures, state.assigned)
+        drop_paths(task, measures)
+        search = self._search(state, vectors, left_over) | {"trades": trades}
+        return Plan(assigned, feasible.l, feasible.notes, search)
 
     def _peel(self, state: Peeling, vectors: Sequence[Vector]) -> None:
         """Go through the vectors, as many at once as there is room for, each batch as long as it yields."""

@@ -19,6 +19,7 @@ from typing import Any
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.judging import Judge, check_monotone
 from ldiv_db.algorithms.measures import Measure, drop_paths, measures_of
+from ldiv_db.algorithms.stuck import add_splits, find_splits
 from ldiv_db.templates import Relation, Value
 
 #: The most rows that may be given back to one node, and the numbers that are tried.
@@ -68,6 +69,8 @@ class _Round:
         measured = engine.materialise("measured", "topdown/measure_parts", parts=parts, margins=margins, **holes)
         engine.drop(margins)
         chosen, taken = self._choose(parts, counts, measured)
+        found, ways = find_splits(self.task, self.judge, self.children, counts, measured, chosen)
+        measured = add_splits(self.task, found, ways, parts, measured, chosen, taken)
         engine.insert(assigned, "topdown/list_settled", active=active, chosen=chosen)
         moved = self._move(active, parts, measured, chosen, taken)
         engine.drop(parts, counts, measured, chosen, taken, active)
