@@ -7,6 +7,7 @@ what it makes for itself is TEMP and dropped at the end.
 from __future__ import annotations
 
 import itertools
+import json
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -187,12 +188,14 @@ class Engine:
         return target
 
     def append(self, target: Relation, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> None:
-        """Insert rows of metadata into `target`: one statement, one list parameter a column."""
+        """Insert rows of metadata into `target`: one statement, one parameter a column."""
         if not rows:
             return
         names = ", ".join(Identifier(column).sql() for column in columns)
-        lists = ", ".join(f"unnest(${f'p{i}'}::{t}[])" for i, t in enumerate(columns.values()))
-        values = {f"p{i}": [row[i] for row in rows] for i in range(len(columns))}
+        # A column is bound as one JSON text: DuckDB 1.5 takes half a millisecond for each element of a bound list.
+        lists = ", ".join(f"unnest(${f'p{i}'}::JSON::VARCHAR[]::{t}[])" for i, t in enumerate(columns.values()))
+        texts = ([None if value is None else str(value) for value in column] for column in zip(*rows, strict=True))
+        values = {f"p{i}": json.dumps(column, ensure_ascii=False) for i, column in enumerate(texts)}
         self.execute(f"INSERT INTO {target.sql()} ({names}) SELECT {lists}", values)
 
     def drop(self, *relations: Relation) -> None:
