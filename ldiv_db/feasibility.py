@@ -30,11 +30,13 @@ def explained(
     encoded: Encoded,
     requirements: Mapping[str, Sequence[Requirement]],
     says_why: bool = False,
+    takes_any_class: bool = False,
     show_values: bool = False,
 ) -> Iterator[None]:
     """Adds to an error which requirements and values are to blame; what no table of these rows meets is infeasible.
 
-    Where the error `says_why` itself no requirements are added. Values are named if `show_values` is set, otherwise
+    Where the error `says_why` itself no requirements are added; if the algorithm `takes_any_class` only those that the
+    whole table violates. Values are named if `show_values` is set, otherwise
     a hint says how to see them.
     """
     try:
@@ -43,7 +45,7 @@ def explained(
         reasons = [
             reason
             for axis in encoded.sensitive
-            for reason in ([] if says_why else explain(engine, axis, requirements[axis.column.name]))
+            for reason in ([] if says_why else explain(engine, axis, requirements[axis.column.name], takes_any_class))
         ]
         if not reasons and isinstance(error, PolicyError):
             raise
@@ -107,17 +109,23 @@ def _listed(axis: SensitiveAxis, ceiling: Ceiling, found: Sequence[tuple[str | N
     return ", ".join([*shown, *(["…"] if len(found) > MOST_VALUES else [])])
 
 
-def explain(engine: Engine, axis: SensitiveAxis, requirements: Sequence[Requirement]) -> list[str]:
+def explain(
+    engine: Engine, axis: SensitiveAxis, requirements: Sequence[Requirement], takes_any_class: bool = False
+) -> list[str]:
     """A line for every requirement that the sensitive attribute cannot meet: what it is, and what is nearest."""
     histogram = engine.materialise("whole", "requirements/take_whole", dictionary=axis.dictionary)
     classes = Classes(engine, histogram)
-    lines = [line for requirement in requirements if (line := _reason(engine, axis, classes, requirement))]
+    lines = [
+        line for requirement in requirements if (line := _reason(engine, axis, classes, requirement, takes_any_class))
+    ]
     classes.drop()
     engine.drop(histogram)
     return lines
 
 
-def _reason(engine: Engine, axis: SensitiveAxis, classes: Classes, requirement: Requirement) -> str:
+def _reason(
+    engine: Engine, axis: SensitiveAxis, classes: Classes, requirement: Requirement, takes_any_class: bool
+) -> str:
     """Why the requirement cannot be met, empty if it can."""
     about = f"{requirement.label} on {axis.column.name}"
     if requirement.monotone:
@@ -126,6 +134,6 @@ def _reason(engine: Engine, axis: SensitiveAxis, classes: Classes, requirement: 
             nearest = requirement.nearest_whole(verdict.worst, axis.distribution)
             return f"{about} fails even in the whole table as one class; the nearest it meets is {nearest}"
     size, most = requirement.unique_class_size(), axis.distribution.largest_l
-    if size is None or size <= max(most, 1):
+    if takes_any_class or size is None or size <= max(most, 1):
         return ""
     return f"{about} asks for classes of {size} different values; classes of {most} meet {requirement.nearest_at(most)}"

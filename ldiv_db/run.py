@@ -228,7 +228,7 @@ def _prepared(
     every = [requirement for own in requirements.values() for requirement in own]
     task = Task(engine, encoded, every, policy.seed, hear.on_progress, hear.on_search, requirements)
     algorithm, reason = algorithm.chosen(task)
-    with explained(engine, encoded, requirements, algorithm.says_why, show_values):
+    with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, place.folder)
     yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate, attributes, columns, reason)

@@ -24,6 +24,8 @@ from ldiv_db.requirements import (
     PSensitiveK,
     RecursiveCL,
     Requirement,
+    Verdict,
+    judge,
 )
 from ldiv_db.templates import Relation, Value
 
@@ -130,11 +132,44 @@ def check_monotone(task: Task, name: str) -> Feasibility:
     )
     margins = Judge(task).margins(whole)
     margin = task.engine.scalar("local/find_worst", margins=margins)
+    reasons = _known_failures(task, whole) if margin < 0 else []
     task.engine.drop(whole, margins)
     if margin < 0:
-        raise InfeasibleError("no table of all these rows meets the policy")
+        raise InfeasibleError("\n".join([*reasons, "no table of all these rows meets the policy"]))
     size = max(2, Judge(task).least)
     return Feasibility(size, task.encoded.row_count // size, task.encoded.left_out)
+
+
+def _known_failures(task: Task, whole: Relation) -> list[str]:
+    """A line for every requirement that the whole table violates for those who know the other sensitive attributes."""
+    axes, lines = task.encoded.sensitive, []
+    for axis in axes:
+        known = [other for other in axes if other is not axis]
+        for requirement in (found for found in task.wanted[axis.column.name] if found.others_known and known):
+            verdict = _judge_known(task, whole, axis, known, requirement)
+            if not verdict.holds:
+                names = ", ".join(other.column.name for other in known)
+                reached = "nothing" if verdict.worst is None else f"{verdict.worst:.9g}"
+                lines.append(
+                    f"{requirement.label} on {axis.column.name} fails even in the whole table as one class: of"
+                    f" {verdict.classes:,} classes for those who know {names} {verdict.violating_classes:,} violate it,"
+                    f" the worst reaches {reached}"
+                )
+    return lines
+
+
+def _judge_known(
+    task: Task, whole: Relation, axis: SensitiveAxis, known: Sequence[SensitiveAxis], requirement: Requirement
+) -> Verdict:
+    engine = task.engine
+    refined = engine.materialise("refined", "local/refine_counts", counts=whole, key=axis.code, known=known)
+    holes = {"counts": refined, "dictionary": axis.dictionary, "key": axis.code}
+    histogram = engine.materialise("histogram", "local/list_histogram", **holes, summed=True, as_codes=False)
+    classes = Classes(engine, histogram, axis.dictionary)
+    verdict = judge(engine, requirement, classes)
+    classes.drop()
+    engine.drop(refined, histogram)
+    return verdict
 
 
 def _refuse(task: Task, name: str) -> None:

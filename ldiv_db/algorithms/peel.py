@@ -109,6 +109,7 @@ class Peel(Algorithm):
     """Local recoding for utility, for any list of monotone requirements."""
 
     name = "peel"
+    takes_any_class = True
     options_type = PeelOptions
     options: PeelOptions
 

@@ -166,6 +166,7 @@ class TopDown(Algorithm):
     """Top-down specialisation with local recoding, for any list of monotone requirements."""
 
     name = "topdown"
+    takes_any_class = True
     options_type = TopDownOptions
     options: TopDownOptions
 

@@ -124,6 +124,9 @@ def test_table_8_of_the_l_alpha_paper(con):
 
 
 TREE = {"*": {"L": {"a": {}, "b": {}}, "R": {"S": {"c": {}, "d": {}, "e": {}}}}}
+ARGUMENTS = [
+    {"entropy": 2}, {"recursive": {"c": 2, "l": 2}}, {"distinct": 2}, {"k": 3}, {"frequency": 1.5}, {"entropy": 1.7},
+]  # fmt: skip
 PATHS = {"a": "*La", "b": "*Lb", "c": "*RSc", "d": "*RSd", "e": "*RSe"}
 
 
@@ -170,9 +173,7 @@ def test_topdown_is_locally_minimal(con, tmp_path, seed):
     rows = [(draw.choice("abcde"), draw.choice("abcde"), draw.randint(0, 9), draw.choice("xyz"), i) for i in range(40)]
     columns = {"p": "VARCHAR", "q": "VARCHAR", "n": "INTEGER", "s": "VARCHAR", "rid": "INTEGER"}
     tables.fill(con, "t", columns, rows)
-    argument = (
-        [{"entropy": 2}, {"recursive": {"c": 2, "l": 2}}, {"distinct": 2}, {"k": 3}, {"frequency": 1.5}, {"entropy": 1.7}]
-    )[seed % 6]  # fmt: skip
+    argument = ARGUMENTS[seed % len(ARGUMENTS)]
     tree = {"taxonomy": {"file": "tree.json"}}
     policy = {
         "source": "t", "target": "out", "keep": ["rid"], "sensitive": ["s"], "require": [argument],
@@ -235,6 +236,9 @@ def test_what_cannot_be_promised_is_refused(con, algorithm):
         ldiv_db.run(con, simple(con, algorithm, [{"k": 2}], individual="who", identifiers=[]))
     with pytest.raises(InfeasibleError, match="the nearest it meets is l: 3"):
         ldiv_db.run(con, simple(con, algorithm, [{"distinct": 4}]))
+    known = {"k": 30, "sensitive": "s", "others_known": True}
+    with pytest.raises(InfeasibleError, match="of 3 classes for those who know u 3 violate it, the worst reaches"):
+        ldiv_db.run(con, simple(con, algorithm, [known]))
 
 
 @pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "peel"])
