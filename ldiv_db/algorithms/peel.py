@@ -3,8 +3,9 @@
 Ways to generalise (vectors of rungs, `ladders`) come in rising order of cost, many to a statement. Every row left
 goes to the cheapest of them in which it stands in a good class; classes that lost too many rows to cheaper ones
 wait. What is good stays good with more rows of its kind, so nothing that was published is ever undone. Rows that
-are left at the end, because no class of them is good, join classes that can bear them (`absorb`). Every class is
-then published as the lowest common ancestors of its own rows, which is mostly less than it was found by.
+are left at the end, because no class of them is good, join classes that can bear them (`absorb`), and classes near
+each other give and exchange rows where that saves (`trade`). Every class is then published as the
+lowest common ancestors of its own rows, which is mostly less than it was found by.
 
 Guarantee: every class meets every requirement, for requirements that are monotone; all rows are published.
 """

@@ -4,10 +4,11 @@ Algorithm 1 of the (l,alpha) paper, for any number of quasi-identifiers and any 
 round at once. A node's lowest common ancestors say what it is; along each quasi-identifier its rows part into the
 children of that ancestor, or into halves of a range. Good children become nodes, the rows of the others stay; if
 what stays violates, the fewest rows of children with slack are given back to it, or that split is not made. Of a
-node's splits the one that lowers the loss most is carried out. What stays is a node like any other.
+node's splits the one that lowers the loss most is carried out. What stays is a node like any other. A node without
+such a split is tried once more, part by part (`stuck`).
 
-Guarantee: every class meets every requirement, no row is left out, and the result is locally minimal: no class can
-be split along one quasi-identifier so that some children and the rest are good.
+Guarantee: every class meets every requirement, no row is left out, and the result is locally minimal: along no
+quasi-identifier can rows of one child leave their class so that they and the rest are good, as far as `stuck` tries.
 """
 
 from __future__ import annotations
