@@ -23,7 +23,7 @@ from ldiv_db.audit import Pair
 from ldiv_db.benchmarks.audit import ARGUMENTS
 from ldiv_db.check import Question, check
 from ldiv_db.engine import Engine
-from ldiv_db.errors import TemplateError
+from ldiv_db.errors import InfeasibleError, TemplateError
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy import parse_policy
 from ldiv_db.policy_parts import Sensitive
@@ -186,6 +186,11 @@ def recode_locally(con, listener):
         patch.setattr(peel, "PLACES", 1)
         patch.setattr(peel, "LAST_ROUNDS", 0)
         ldiv_db.run(con, policy | few, listener=listener)
+    for show_values in (False, True):
+        with pytest.raises(InfeasibleError):
+            ldiv_db.plan(
+                con, policy | few | {"require": [{"frequency": 3}]}, listener=listener, show_values=show_values
+            )
 
 
 def measure_everything(engine):
