@@ -7,7 +7,7 @@ from ldiv_db.errors import AuditError, DatabaseError, InfeasibleError, LdivError
 from ldiv_db.measuring.measure import Measurement
 from ldiv_db.policy import Policy, parse_policy, read_policy
 from ldiv_db.profile import Profile
-from ldiv_db.releasing.decompose import Released, publish_release
+from ldiv_db.releasing.publish import Released, publish_release
 from ldiv_db.report import Result
 from ldiv_db.run import Listener, plan, run
 

@@ -19,7 +19,17 @@ from ldiv_db.commands.bench_tp import bench_tp_command
 from ldiv_db.commands.check import check_command
 from ldiv_db.commands.console import Guarded, Shown, opened, print_json, printer
 from ldiv_db.commands.measure import measure_command
-from ldiv_db.commands.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
+from ldiv_db.commands.options import (
+    Catalog,
+    Database,
+    Json,
+    Memory,
+    ShowValues,
+    TempDir,
+    Threads,
+    catalog_name,
+    settings,
+)
 from ldiv_db.commands.profile import profile_command
 from ldiv_db.commands.release import publish_command, release_app
 from ldiv_db.commands.sql import sql_app
@@ -127,6 +137,7 @@ def run_command(
     temp_dir: TempDir = None,
     catalog: Catalog = None,
     kl: Annotated[bool, typer.Option("--kl", help="Work out the KL divergence as well, which takes longer.")] = False,
+    show_values: ShowValues = False,
 ) -> None:
     """Anonymize, audit and publish under a policy: all or nothing.
 
@@ -137,12 +148,12 @@ def run_command(
       ldiv run warehouse.duckdb policy.yml --catalog ours.duckdb
     """
     wanted = read_policy(policy)
-    if wanted.decomposes and catalog is None:
-        publish_command(database, policy, json, threads, memory_limit, temp_dir)
+    if wanted.is_series:
+        publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog)
         return
     limits = settings(threads, memory_limit, temp_dir)
     with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:
-        result = run(connection, wanted, policy.parent, listener, catalog_name(catalog), kl)
+        result = run(connection, wanted, policy.parent, listener, catalog_name(catalog), kl, show_values)
     if json:
         print_json(result.as_dict())
     else:
@@ -159,6 +170,7 @@ def plan_command(
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
     catalog: Catalog = None,
+    show_values: ShowValues = False,
 ) -> None:
     """Show what a run would do, by counts alone; writes nothing.
 
@@ -172,7 +184,7 @@ def plan_command(
     limits = settings(threads, memory_limit, temp_dir)
     with opened(database, read_only=True, settings=limits, catalog=catalog) as connection:
         listener = Listener(on_statement=statements.append)
-        ready = plan(connection, wanted, policy.parent, listener, catalog_name(catalog))
+        ready = plan(connection, wanted, policy.parent, listener, catalog_name(catalog), show_values)
     document = describe_plan(ready, statements if sql else None)
     if json:
         print_json(document)

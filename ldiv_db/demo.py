@@ -112,7 +112,7 @@ def _run(folder: Path, policy: Policy, directory: Path | None, listener: Listene
     with open_database(folder / DATABASE_NAME, create=True, settings=Settings()) as connection:
         engine = Engine(connection)
         source = load_adult(engine, policy)
-        result = run(connection, policy, folder, listener)
+        result = run(connection, policy, folder, listener, show_values=True)  # public data
         names = [name for _, name in policy.roles()]
         columns = [Identifier(name) for name in names]
         before = engine.rows("demo/list_rows", rows=source, columns=columns, limit=Value(_ROWS_BEFORE))

@@ -7,6 +7,7 @@ what it makes for itself is TEMP and dropped at the end.
 from __future__ import annotations
 
 import itertools
+import json
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -140,13 +141,13 @@ class Engine:
         statement.sql = f"COPY (\n{statement.sql}\n) TO {literal(str(path))} ({EXPORTS[form]})"
         self._timed("publish", statement)
 
-    def delete(self, target: Relation, column: Identifier, value: Any) -> None:
-        """Delete the rows of `target` whose `column` has the value."""
-        self.execute(f"DELETE FROM {target.sql()} WHERE {column.sql()} = $p", {"p": value})
+    def delete(self, target: Relation, found: Mapping[str, Any]) -> None:
+        """Delete the rows of `target` that have the values `found`, by column."""
+        self.execute(f"DELETE FROM {target.sql()} WHERE {_eq(found, ' AND ')}", found)
 
-    def update(self, target: Relation, column: Identifier, value: Any, key: Identifier, found: Any) -> None:
-        """Set `column` to the value in the rows of `target` whose `key` is `found`."""
-        self.execute(f"UPDATE {target.sql()} SET {column.sql()} = $v WHERE {key.sql()} = $k", {"v": value, "k": found})
+    def update(self, target: Relation, values: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+        """Set `values`, by column, in the rows of `target` that have the values `found`."""
+        self.execute(f"UPDATE {target.sql()} SET {_eq(values, ', ')} WHERE {_eq(found, ' AND ')}", {**values, **found})
 
     @contextmanager
     def attached(self, path: Path, read_only: bool = False) -> Iterator[str]:
@@ -187,12 +188,14 @@ class Engine:
         return target
 
     def append(self, target: Relation, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> None:
-        """Insert rows of metadata into `target`: one statement, one list parameter a column."""
+        """Insert rows of metadata into `target`: one statement, one parameter a column."""
         if not rows:
             return
         names = ", ".join(Identifier(column).sql() for column in columns)
-        lists = ", ".join(f"unnest(${f'p{i}'}::{t}[])" for i, t in enumerate(columns.values()))
-        values = {f"p{i}": [row[i] for row in rows] for i in range(len(columns))}
+        # A column is bound as one JSON text: DuckDB 1.5 takes half a millisecond for each element of a bound list.
+        lists = ", ".join(f"unnest(${f'p{i}'}::JSON::VARCHAR[]::{t}[])" for i, t in enumerate(columns.values()))
+        texts = ([None if value is None else str(value) for value in column] for column in zip(*rows, strict=True))
+        values = {f"p{i}": json.dumps(column, ensure_ascii=False) for i, column in enumerate(texts)}
         self.execute(f"INSERT INTO {target.sql()} ({names}) SELECT {lists}", values)
 
     def drop(self, *relations: Relation) -> None:
@@ -203,12 +206,9 @@ class Engine:
 
     def close_scratch(self) -> None:
         """Drop every TEMP table of ours that is left."""
-        for relation in reversed(self._scratch):
-            # Best effort: after a failure the connection itself may be gone, and TEMP goes with it.
-            try:
+        with suppress(duckdb.Error):  # after a failure the connection itself may be gone, and TEMP goes with it
+            for relation in reversed(self._scratch):
                 self.connection.execute(f"DROP TABLE IF EXISTS {relation.sql()}")
-            except duckdb.Error:
-                break
         self._scratch.clear()
 
     @contextmanager
@@ -259,6 +259,11 @@ class Engine:
             raise
         finally:
             interrupts.work.statement = None
+
+
+def _eq(values: Mapping[str, Any], separator: str) -> str:
+    """`"column" = $column` for each column."""
+    return separator.join(f"{Identifier(column).sql()} = ${column}" for column in values)
 
 
 def _database_error(error: duckdb.Error, statement: Statement) -> DatabaseError:

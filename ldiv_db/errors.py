@@ -15,9 +15,16 @@ class LdivError(Exception):
 
 
 class InfeasibleError(LdivError):
-    """The data cannot meet the policy; the message carries the numbers that prove it."""
+    """The data cannot meet the policy; the message carries the numbers that prove it.
+
+    `l` is set where sensitive values in more than 1/l of the rows are to blame.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str, l: int | None = None):  # noqa: E741 - the field's name for it
+        super().__init__(message)
+        self.l = l
 
 
 class AuditError(LdivError):

@@ -22,10 +22,15 @@ _SPILL, _ATTEMPTS = "spill", 5
 _OWNER_ONLY = 0o700
 
 
+def folder_of(parent: Path, name: str, token: str) -> Path:
+    """Where the work on `name` in `parent` goes that has this token."""
+    return parent / f".{name}.ldiv-{token}"
+
+
 @contextmanager
 def work_folder(parent: Path, name: str, token: str) -> Iterator[Path]:
     """A folder of our own in `parent`, for work on `name`; gone with all it holds at the end. May raise OSError."""
-    folder = parent / f".{name}.ldiv-{token}"
+    folder = folder_of(parent, name, token)
     folder.mkdir(mode=_OWNER_ONLY)
     lock = None
     try:

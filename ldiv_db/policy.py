@@ -15,12 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from ldiv_db.catalog import Column
 from ldiv_db.documents import read_document
 from ldiv_db.errors import PolicyError, Problem, nearest, what_is_wrong
-from ldiv_db.policy_decomposition import (
-    DECOMPOSITIONS,
-    as_decomposition,
-    decomposition_problems,
-    undecomposed_problems,
-)
+from ldiv_db.policy_decomposition import DECOMPOSITIONS, as_decomposition, series_problems
 from ldiv_db.policy_parts import Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.recoding.published import name_clashes
 from ldiv_db.requirements import RequirementSpec
@@ -141,6 +136,11 @@ class Policy(Part):
         return self.algorithm.name in DECOMPOSITIONS
 
     @property
+    def is_series(self) -> bool:
+        """Whether the source is published again and again as it changes."""
+        return self.decomposes or self.key is not None
+
+    @property
     def publishes_class_id(self) -> bool:
         """Whether the release has a column `class_id`; by default exactly where it is needed."""
         return self.needs_class_id is not None if self.output.class_id is None else self.output.class_id
@@ -149,7 +149,8 @@ class Policy(Part):
     def needs_class_id(self) -> str | None:
         """What cannot be audited without class ids: classes published with equal labels cannot be told apart."""
         asked = [spec.name for spec in self.require if spec.name == "unique_distinct"]
-        return asked[0] if asked else "individual" if self.individual else None
+        repeats = "key" if self.is_series and not self.decomposes else None
+        return asked[0] if asked else "individual" if self.individual else repeats
 
     def roles(self) -> list[tuple[str, str]]:
         """Every (key, column) that the policy classifies, in its order."""
@@ -177,13 +178,11 @@ def parse_policy(document: Any) -> Policy:
         policy = Policy.model_validate(as_decomposition(document))
     except ValidationError as error:
         raise PolicyError([_problem(item) for item in error.errors()]) from None
-    if policy.decomposes:
-        problems = decomposition_problems(policy)
-    else:
-        problems = [
+    problems = series_problems(policy)
+    if not policy.decomposes:
+        problems += [
             p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")
         ]
-        problems += undecomposed_problems(policy)
     problems += [p for name, attribute in policy.sensitive.items() for p in attribute.problems(f"sensitive.{name}")]
     problems += _require_problems(policy)
     problems += _twice(policy) + policy.target.problems()

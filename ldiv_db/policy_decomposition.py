@@ -1,4 +1,4 @@
-"""What a policy says for algorithms that publish sensitive values in tables of their own."""
+"""What a policy says for releases over time, and for sensitive values in tables of their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ DECOMPOSITIONS = {
     "decomposition": ("qid", "sa", "marginals"),
     "anatomy": ("qit", "st"),
 }
-#: Their column that joins the tables.
+#: The algorithms of one table that may publish it again and again: with a key.
+REPEATED = ("bsgi",)
+#: The column that joins the tables of a decomposition.
 GROUP_ID = "group_id"
 
 
@@ -40,7 +42,12 @@ def primary_of(policy: Policy) -> str:
     return str(policy.algorithm.options.get("primary") or next(iter(policy.sensitive)))
 
 
-def decomposition_problems(policy: Policy) -> list[Problem]:
+def series_problems(policy: Policy) -> list[Problem]:
+    """What a policy lacks, or says that does not go with its algorithm, of releases over time and several tables."""
+    return _decomposition_problems(policy) if policy.decomposes else _undecomposed_problems(policy)
+
+
+def _decomposition_problems(policy: Policy) -> list[Problem]:
     """What a decomposition needs and lacks, and what it does not take."""
     problems = _lacking(policy) + _not_taken(policy)
     names = {name.lower() for name in policy.sensitive}
@@ -63,14 +70,18 @@ def decomposition_problems(policy: Policy) -> list[Problem]:
 
 
 def _lacking(policy: Policy) -> list[Problem]:
-    problems = [] if policy.target.prefix else [Problem("target.prefix", "is required: several tables are published")]
-    if policy.key is None:
-        problems.append(Problem("key", "is required: the column that says which row is which over time"))
-    return problems + [
+    return _lacking_of_series(policy) + [
         Problem(f"sensitive.{name}.l", "is required: how many values a group has")
         for name, setting in policy.sensitive.items()
         if setting.l is None
     ]
+
+
+def _lacking_of_series(policy: Policy) -> list[Problem]:
+    problems = [] if policy.target.prefix else [Problem("target.prefix", "is required: every release has its tables")]
+    if policy.key is None:
+        problems.append(Problem("key", "is required: the column that says which row is which over time"))
+    return problems
 
 
 def _not_taken(policy: Policy) -> list[Problem]:
@@ -78,9 +89,7 @@ def _not_taken(policy: Policy) -> list[Problem]:
     given = {
         "require": (bool(policy.require), "give l to each sensitive attribute"),
         "individual": (policy.individual is not None, "one row a key"),
-        "target.file": (policy.target.file is not None, "releases go to tables of the source's database"),
-        "target.table": (policy.target.table is not None, "give a prefix"),
-        "target.if_exists": (policy.target.if_exists != "fail", "every release has tables of its own"),
+        **_places_not_taken(policy),
     }
     problems = [Problem(key, f"does not go with {name}", hint) for key, (wrong, hint) in given.items() if wrong]
     if name == "anatomy" and len(policy.sensitive) > 1:
@@ -89,13 +98,42 @@ def _not_taken(policy: Policy) -> list[Problem]:
     return problems + [Problem(column, f"is what {name} calls a column of its own", "rename it") for column in taken]
 
 
-def undecomposed_problems(policy: Policy) -> list[Problem]:
-    """What only a decomposition takes, and what any other algorithm needs."""
-    problems = [] if policy.require else [Problem("require", "must name one requirement at least")]
-    given = {
-        "key": policy.key is not None,
-        "target.prefix": policy.target.prefix is not None,
-        **{f"sensitive.{name}.l": setting.l is not None for name, setting in policy.sensitive.items()},
+def _places_not_taken(policy: Policy) -> dict[str, tuple[bool, str]]:
+    target = policy.target
+    return {
+        "target.file": (target.file is not None and target.format != "duckdb", "a DuckDB file holds several tables"),
+        "target.table": (target.table is not None, "give a prefix"),
+        "target.if_exists": (target.if_exists != "fail", "every release has tables of its own"),
     }
-    hint = f"algorithm: {next(iter(DECOMPOSITIONS))}"
-    return problems + [Problem(key, "goes with a decomposition", hint) for key, wrong in given.items() if wrong]
+
+
+def _undecomposed_problems(policy: Policy) -> list[Problem]:
+    """What only a decomposition takes, what any other algorithm needs, and what releases over time need."""
+    problems = [] if policy.require else [Problem("require", "must name one requirement at least")]
+    plus, repeated = next(iter(DECOMPOSITIONS)), ", ".join(REPEATED)
+    problems += [
+        Problem(f"sensitive.{name}.l", "goes with a decomposition", f"algorithm: {plus}")
+        for name, setting in policy.sensitive.items()
+        if setting.l is not None
+    ]
+    given = {"key": policy.key is not None, "target.prefix": policy.target.prefix is not None}
+    if not any(given.values()):
+        return problems
+    if policy.algorithm.name in REPEATED:
+        return problems + _repeated_problems(policy)
+    hint = f"algorithm: {plus} or {repeated}"
+    return problems + [Problem(key, "goes with releases over time", hint) for key, wrong in given.items() if wrong]
+
+
+def _repeated_problems(policy: Policy) -> list[Problem]:
+    """What releases over time of one table need and lack, and what they do not take."""
+    given = {
+        **_places_not_taken(policy),
+        "suppressed": (policy.suppressed != "judge", "nothing is suppressed"),
+        **{
+            f"require.{number}": (spec.is_auto, "give a number, which stays the same for all releases")
+            for number, spec in enumerate(policy.require)
+        },
+    }
+    what = "does not go with releases over time"
+    return _lacking_of_series(policy) + [Problem(key, what, hint) for key, (wrong, hint) in given.items() if wrong]

@@ -21,10 +21,10 @@ from ldiv_db.recoding.recode import Recoding, published_rows
 from ldiv_db.recoding.recodings import forget_recoding, record_recoding
 from ldiv_db.report import Result
 from ldiv_db.requirements import Requirement, plain
-from ldiv_db.templates import FileRelation, Identifier, Relation
+from ldiv_db.templates import FileRelation, Relation
 
-#: What the ledger says of a release: its file is whole and about to be moved into place; it is in place.
-WRITTEN, PUBLISHED = "written", "published"
+#: What the ledger says of a release: it is being made; its file is whole and about to be moved into place; it is there.
+STARTED, WRITTEN, PUBLISHED = "started", "written", "published"
 #: The ledger's columns, and those of the requirements that a run met.
 _RUN_COLUMNS = {
     "run_id": "VARCHAR",
@@ -135,11 +135,10 @@ def record_run(engine: Engine, result: Result, status: str) -> None:
 
 def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
     """Have the ledger say what became of a release that was written beside: it is in place, or never was."""
-    key = Identifier("run_id")
     if in_place:
-        engine.update(catalog.catalog_table(engine, "run"), Identifier("status"), PUBLISHED, key, run_id)
+        engine.update(catalog.catalog_table(engine, "run"), {"status": PUBLISHED}, {"run_id": run_id})
         return
     with engine.transaction():
         forget_recoding(engine, run_id)
-        engine.delete(catalog.catalog_table(engine, "run_requirement"), key, run_id)
-        engine.delete(catalog.catalog_table(engine, "run"), key, run_id)
+        for table in ("run_requirement", "run"):
+            engine.delete(catalog.catalog_table(engine, table), {"run_id": run_id})

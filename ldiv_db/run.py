@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -79,18 +79,23 @@ def run(
     listener: Listener | None = None,
     catalog: str | None = None,
     kl: bool = False,
+    show_values: bool = False,
 ) -> Result:
     """Anonymize, audit and publish under `policy` on an open DuckDB connection; returns what was done.
 
     `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
-    taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well.
+    taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well, and
+    `show_values` the error of a policy that cannot be met name the sensitive values that are too frequent.
     Release, audit and ledger row are one transaction, and nothing is written if PolicyError, InfeasibleError,
     AuditError or DatabaseError is raised. Inside a transaction of the caller's they join that one: the caller
     commits, or rolls back after an error. A release to a file of its own is written beside, audited there and
     moved into place; it joins no transaction.
     """
     start = time.perf_counter()
-    with _engine(connection, listener, catalog) as engine, _prepared(engine, policy, folder, listener) as ready:
+    with (
+        _engine(connection, listener, catalog) as engine,
+        _prepared(engine, policy, folder, listener, show_values) as ready,
+    ):
         ready.estimate.require_room()
 
         def divergence(plan: Plan) -> float | None:
@@ -168,9 +173,16 @@ def plan(
     folder: str | Path = ".",
     listener: Listener | None = None,
     catalog: str | None = None,
+    show_values: bool = False,
 ) -> Preparation:
-    """What a run would do, by counts alone; writes nothing but TEMP tables, which are gone on return."""
-    with _engine(connection, listener, catalog) as engine, _prepared(engine, policy, folder, listener) as ready:
+    """What a run would do, by counts alone; writes nothing but TEMP tables, which are gone on return.
+
+    `show_values` as for `run`.
+    """
+    with (
+        _engine(connection, listener, catalog) as engine,
+        _prepared(engine, policy, folder, listener, show_values) as ready,
+    ):
         return ready
 
 
@@ -191,7 +203,7 @@ def _engine(connection: Any, listener: Listener | None, catalog: str | None) -> 
 
 @contextmanager
 def _prepared(
-    engine: Engine, policy: Policy | dict[str, Any], folder: str | Path, listener: Listener | None
+    engine: Engine, policy: Policy | dict[str, Any], folder: str | Path, listener: Listener | None, show_values: bool
 ) -> Iterator[Preparation]:
     """The policy checked against the source, and the source encoded; raises before any work if it cannot be met."""
     policy = parse_policy(policy)
@@ -204,6 +216,21 @@ def _prepared(
     place.check(source, columns)
     attributes = read_attributes(engine, policy.sensitive, columns, Path(folder))
     encoded = Encoder(engine, policy, columns, Path(folder)).encode(source)
+    requirements = resolve_requirements(engine, policy, encoded, attributes)
+    hear = listener or Listener()
+    every = [requirement for own in requirements.values() for requirement in own]
+    task = Task(engine, encoded, every, policy.seed, hear.on_progress, hear.on_search, requirements)
+    algorithm, reason = algorithm.chosen(task)
+    with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
+        feasible = algorithm.check(task)
+    estimate = estimate_run(engine, encoded, place.folder)
+    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate, attributes, columns, reason)
+
+
+def resolve_requirements(
+    engine: Engine, policy: Policy, encoded: Encoded, attributes: Mapping[str, Attribute]
+) -> dict[str, list[Requirement]]:
+    """What the policy requires of each sensitive attribute, with what the source's values make of it."""
     hardest = min((key.distribution for key in encoded.keys), key=lambda found: found.largest_l)
     requirements = resolve_all(policy.require, attributes, dict.fromkeys(attributes, hardest))
     for axis in encoded.sensitive:
@@ -212,20 +239,13 @@ def _prepared(
             for found in requirements[axis.column.name]
         ]
         refuse_unlisted(engine, axis.column.name, requirements[axis.column.name], axis.dictionary)
-    hear = listener or Listener()
-    every = [requirement for own in requirements.values() for requirement in own]
-    task = Task(engine, encoded, every, policy.seed, hear.on_progress, hear.on_search, requirements)
-    algorithm, reason = algorithm.chosen(task)
-    with nullcontext() if algorithm.says_why else explained(engine, encoded, requirements):
-        feasible = algorithm.check(task)
-    estimate = estimate_run(engine, encoded, place.folder)
-    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate, attributes, columns, reason)
+    return requirements
 
 
 def make_algorithm(policy: Policy) -> Algorithm:
     """The policy's algorithm with its options; raises PolicyError if there is none of that name."""
-    if policy.decomposes:
-        what = f"{policy.algorithm.name} publishes several tables, release by release"
+    if policy.is_series:
+        what = f"{policy.algorithm.name} with a key publishes release by release"
         raise PolicyError([Problem("algorithm.name", what, "use `ldiv release publish`, or ldiv_db.publish_release")])
     kind = ALGORITHMS.get(policy.algorithm.name)
     if kind is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -98,21 +98,7 @@ class TablePlace(Place):
         if catalog.is_view(engine, table):
             raise _refused("target", f"{table} is a view", "name another table")
         if self.policy.target.if_exists == "append":
-            self._compare(columns)
-
-    def _compare(self, columns: list[Column]) -> None:
-        """Refuse to append where a column is missing, is too many, or has another type."""
-        ours = {name.lower(): kind for name, kind in release_types(self.policy, columns).items()}
-        theirs = {column.name.lower(): column.type for column in columns_of(self.engine, self.table)}
-        problems = [
-            Problem(
-                "target", f"{self.table} has column {name} as {theirs.get(name, 'none')}, not {ours.get(name, 'none')}"
-            )
-            for name in sorted(ours.keys() | theirs.keys())
-            if ours.get(name) != theirs.get(name)
-        ]
-        if problems:
-            raise PolicyError(problems)
+            compare_columns(self.engine, self.policy, columns, table)
 
     def publish(self, draft: Draft, run_id: str, describe: Describe) -> Result:
         with self.engine.transaction():
@@ -161,20 +147,12 @@ class FilePlace(Place):
         """The audits of the file, read back."""
 
     def check(self, source: Relation | FileRelation, columns: list[Column]) -> None:
-        name = self.policy.target.file
-        if self.engine.in_transaction():
-            raise _refused("target.file", "a file joins no open transaction", "commit first, or publish to a table")
-        if not self.path.parent.is_dir():
-            raise _refused("target.file", f"no folder for {name}")
-        taken = catalog.open_files(self.engine) + ([source.path] if isinstance(source, FileRelation) else [])
-        if any(_same_file(self.path, Path(other)) for other in taken):
-            raise _refused("target.file", f"{name} is the source, or is open here", "name another file")
+        name = self.policy.target.file or ""
+        check_file(self.engine, name, self.path, [source.path] if isinstance(source, FileRelation) else [])
         if not self.path.exists():
             return
         if self.policy.target.if_exists == "fail":
             raise _refused("target", f"{name} exists", "set if_exists: replace, or name another file")
-        if not self.path.is_file():
-            raise _refused("target.file", f"{name} is no file")
 
     def publish(self, draft: Draft, run_id: str, describe: Describe) -> Result:
         try:
@@ -218,8 +196,7 @@ class DatabasePlace(FilePlace):
         name = self.policy.target.file
         if len(self.table.parts) > 2:
             raise _refused("target.table", f"{self.table} names a database, the file is one", "leave it out")
-        if Path(f"{self.path}.wal").exists():
-            raise _refused("target.file", f"{name} has a write-ahead log beside it", "open and close it once")
+        refuse_log(name or "", self.path)
         if self.path.exists():
             with self.engine.attached(self.path, read_only=True) as database:
                 others = [r for r in catalog.relations_in(self.engine, database) if not self._is_ours(r)]
@@ -264,6 +241,38 @@ class DataFilePlace(FilePlace):
         if self.policy.target.format == "parquet":
             return draft.audit(FileRelation("read_parquet", str(part)))
         return draft.audit(FileRelation("read_csv", str(part), tuple(draft.columns)))
+
+
+def compare_columns(engine: Engine, policy: Policy, columns: Sequence[Column], table: Relation) -> None:
+    """Raise PolicyError unless a release has the table's columns: none missing or too many, none of another type."""
+    ours = {name.lower(): kind for name, kind in release_types(policy, columns).items()}
+    theirs = {column.name.lower(): column.type for column in columns_of(engine, table)}
+    label = ".".join(table.parts[-2:])
+    problems = [
+        Problem("target", f"{label} has column {name} as {theirs.get(name, 'none')}, not {ours.get(name, 'none')}")
+        for name in sorted(ours.keys() | theirs.keys())
+        if ours.get(name) != theirs.get(name)
+    ]
+    if problems:
+        raise PolicyError(problems)
+
+
+def check_file(engine: Engine, name: str, path: Path, sources: Sequence[str] = ()) -> None:
+    """Raise PolicyError if a file there, `name` to the user, cannot be written beside and moved into place."""
+    if engine.in_transaction():
+        raise _refused("target.file", "a file joins no open transaction", "commit first, or publish to a table")
+    if not path.parent.is_dir():
+        raise _refused("target.file", f"no folder for {name}")
+    if any(_same_file(path, Path(other)) for other in [*catalog.open_files(engine), *sources]):
+        raise _refused("target.file", f"{name} is the source, or is open here", "name another file")
+    if path.exists() and not path.is_file():
+        raise _refused("target.file", f"{name} is no file")
+
+
+def refuse_log(name: str, path: Path) -> None:
+    """Raise PolicyError if a database file has a log beside it: who moves the file would leave changes behind."""
+    if Path(f"{path}.wal").exists():
+        raise _refused("target.file", f"{name} has a write-ahead log beside it", "open and close it once")
 
 
 def _refused(key: str, what: str, hint: str = "") -> PolicyError:

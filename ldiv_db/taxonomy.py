@@ -15,7 +15,7 @@ from typing import Any
 from ldiv_db.catalog import catalog_table, table_exists
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest
-from ldiv_db.templates import Identifier, Relation, Value
+from ldiv_db.templates import Relation, Value
 
 #: The label of a root that had to be added, and of everything that is fully generalised.
 ROOT_LABEL = "*"
@@ -159,7 +159,7 @@ def store(engine: Engine, name: str, taxonomy: Taxonomy, overwrite: bool = False
         if not overwrite:
             raise PolicyError([Problem("taxonomy", f"{name!r} exists", "use --replace")])
         for table, column in (("taxonomy_node", "taxonomy"), ("taxonomy", "name")):
-            engine.delete(catalog_table(engine, table), Identifier(column), name)
+            engine.delete(catalog_table(engine, table), {column: name})
     engine.append(
         catalog_table(engine, "taxonomy"),
         {"name": "VARCHAR", "origin": "VARCHAR", "created_at": "TIMESTAMPTZ"},

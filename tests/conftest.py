@@ -22,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "algorithms"))
 
 @pytest.fixture
 def con() -> Iterator[Any]:
-    connection = duckdb.connect(":memory:")
+    # One thread: faster on small tables. What threads could change is tested on connections of its own.
+    connection = duckdb.connect(":memory:", config={"threads": 1})
     yield connection
     connection.close()
 

@@ -71,6 +71,8 @@ class Algorithm(ABC):
     recodes_globally: ClassVar[bool] = False
     #: Whether its errors say themselves which requirements cannot be met, and what is nearest.
     says_why: ClassVar[bool] = False
+    #: Whether its classes may have equal values as well, so that it meets what the whole table as one class meets.
+    takes_any_class: ClassVar[bool] = False
 
     def __init__(self, options: dict[str, Any]):
         """Raises PolicyError for options that the algorithm does not have or take."""

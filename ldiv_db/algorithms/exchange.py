@@ -64,7 +64,7 @@ def exchange(
 
 def _run_rounds(task: Task, state: _State, rounds: int) -> list[int]:
     """The exchanges made in each round, until two in a row gain too little: even and odd rounds pair differently."""
-    orders = _Orders(task, state.measures)
+    orders = Orders(task, state.measures)
     cost = int(task.engine.scalar("exchange/sum_costs", classes=state.classes))
     made: list[int] = []
     gained_before = cost
@@ -78,7 +78,7 @@ def _run_rounds(task: Task, state: _State, rounds: int) -> list[int]:
     return made
 
 
-class _Orders:
+class Orders:
     """The orders of quasi-identifiers by which rounds sort classes."""
 
     def __init__(self, task: Task, measures: Sequence[Measure]):

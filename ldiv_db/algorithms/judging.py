@@ -16,6 +16,7 @@ from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import (
     AlphaK,
     Classes,
+    DistinctAlpha,
     DistinctL,
     EntropyL,
     FrequencyL,
@@ -23,6 +24,8 @@ from ldiv_db.requirements import (
     PSensitiveK,
     RecursiveCL,
     Requirement,
+    Verdict,
+    judge,
 )
 from ldiv_db.templates import Relation, Value
 
@@ -31,13 +34,17 @@ _OF_COUNTS = (AlphaK, DistinctL, EntropyL, FrequencyL, KAnonymity, PSensitiveK, 
 
 
 class Judge:
-    """The requirements of a task; `least` is the fewest rows that a good class can have."""
+    """The requirements of a task; `least` is the fewest rows that a good class can have.
+
+    If `more_is_better` a good class with any more rows is good.
+    """
 
     def __init__(self, task: Task):
         self._engine = task.engine
         self._axes = task.encoded.sensitive
         self._wanted = [(axis, task.wanted[axis.column.name]) for axis in self._axes]
         self.least = max([1, *(least_rows(requirement) for requirement in task.requirements)])
+        self.more_is_better = all(map(_more_is_better, task.requirements))
 
     def margins(self, counts: Relation) -> Relation:
         """The TEMP table (class_no, margin) of the candidates: how far each is from violating; negative violates.
@@ -98,6 +105,10 @@ class Judge:
         return made
 
 
+def _more_is_better(requirement: Requirement) -> bool:
+    return type(requirement) in (DistinctAlpha, DistinctL, KAnonymity, PSensitiveK) and not requirement.others_known
+
+
 def least_rows(requirement: Requirement) -> int:
     """The fewest rows that a class meeting the requirement can have, as far as is known without counting."""
     if isinstance(requirement, KAnonymity):
@@ -121,11 +132,44 @@ def check_monotone(task: Task, name: str) -> Feasibility:
     )
     margins = Judge(task).margins(whole)
     margin = task.engine.scalar("local/find_worst", margins=margins)
+    reasons = _known_failures(task, whole) if margin < 0 else []
     task.engine.drop(whole, margins)
     if margin < 0:
-        raise InfeasibleError("no table of all these rows meets the policy")
+        raise InfeasibleError("\n".join([*reasons, "no table of all these rows meets the policy"]))
     size = max(2, Judge(task).least)
     return Feasibility(size, task.encoded.row_count // size, task.encoded.left_out)
+
+
+def _known_failures(task: Task, whole: Relation) -> list[str]:
+    """A line for every requirement that the whole table violates for those who know the other sensitive attributes."""
+    axes, lines = task.encoded.sensitive, []
+    for axis in axes:
+        known = [other for other in axes if other is not axis]
+        for requirement in (found for found in task.wanted[axis.column.name] if found.others_known and known):
+            verdict = _judge_known(task, whole, axis, known, requirement)
+            if not verdict.holds:
+                names = ", ".join(other.column.name for other in known)
+                reached = "nothing" if verdict.worst is None else f"{verdict.worst:.9g}"
+                lines.append(
+                    f"{requirement.label} on {axis.column.name} fails even in the whole table as one class: of"
+                    f" {verdict.classes:,} classes for those who know {names} {verdict.violating_classes:,} violate it,"
+                    f" the worst reaches {reached}"
+                )
+    return lines
+
+
+def _judge_known(
+    task: Task, whole: Relation, axis: SensitiveAxis, known: Sequence[SensitiveAxis], requirement: Requirement
+) -> Verdict:
+    engine = task.engine
+    refined = engine.materialise("refined", "local/refine_counts", counts=whole, key=axis.code, known=known)
+    holes = {"counts": refined, "dictionary": axis.dictionary, "key": axis.code}
+    histogram = engine.materialise("histogram", "local/list_histogram", **holes, summed=True, as_codes=False)
+    classes = Classes(engine, histogram, axis.dictionary)
+    verdict = judge(engine, requirement, classes)
+    classes.drop()
+    engine.drop(refined, histogram)
+    return verdict
 
 
 def _refuse(task: Task, name: str) -> None:

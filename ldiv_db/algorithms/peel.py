@@ -3,8 +3,9 @@
 Ways to generalise (vectors of rungs, `ladders`) come in rising order of cost, many to a statement. Every row left
 goes to the cheapest of them in which it stands in a good class; classes that lost too many rows to cheaper ones
 wait. What is good stays good with more rows of its kind, so nothing that was published is ever undone. Rows that
-are left at the end, because no class of them is good, join classes that can bear them (`absorb`). Every class is
-then published as the lowest common ancestors of its own rows, which is mostly less than it was found by.
+are left at the end, because no class of them is good, join classes that can bear them (`absorb`), and classes near
+each other give and exchange rows where that saves (`trade`). Every class is then published as the
+lowest common ancestors of its own rows, which is mostly less than it was found by.
 
 Guarantee: every class meets every requirement, for requirements that are monotone; all rows are published.
 """
@@ -21,6 +22,7 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.judging import Judge, check_monotone
 from ldiv_db.algorithms.ladders import Ladder, Vector, ladders_of, lay_rungs, vectors_of
 from ldiv_db.algorithms.measures import drop_paths, measures_of
+from ldiv_db.algorithms.trade import trade
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: How many rows times vectors one statement works on, and the most vectors.
@@ -108,6 +110,7 @@ class Peel(Algorithm):
     """Local recoding for utility, for any list of monotone requirements."""
 
     name = "peel"
+    takes_any_class = True
     options_type = PeelOptions
     options: PeelOptions
 
@@ -120,17 +123,20 @@ class Peel(Algorithm):
         measures = measures_of(task)
         ladders = ladders_of(task, measures)
         grid = lay_rungs(task, ladders)
-        drop_paths(task, measures)
         assigned = task.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
         left = task.engine.materialise("left", "local/copy_rows", rows=grid)
-        state = Peeling(task, Judge(task), ladders, grid, left, assigned, task.encoded.row_count)
+        judge = Judge(task)
+        state = Peeling(task, judge, ladders, grid, left, assigned, task.encoded.row_count)
         vectors = vectors_of(ladders)
         self._peel(state, vectors)
         left_over = state.waiting
         if left_over:
             self._absorb(state, vectors)
         task.engine.drop(grid, left)
-        return Plan(state.assigned, feasible.l, feasible.notes, self._search(state, vectors, left_over))
+        assigned, trades = trade(task, judge, measures, state.assigned)
+        drop_paths(task, measures)
+        search = self._search(state, vectors, left_over) | {"trades": trades}
+        return Plan(assigned, feasible.l, feasible.notes, search)
 
     def _peel(self, state: Peeling, vectors: Sequence[Vector]) -> None:
         """Go through the vectors, as many at once as there is room for, each batch as long as it yields."""

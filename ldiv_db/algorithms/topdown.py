@@ -4,10 +4,11 @@ Algorithm 1 of the (l,alpha) paper, for any number of quasi-identifiers and any 
 round at once. A node's lowest common ancestors say what it is; along each quasi-identifier its rows part into the
 children of that ancestor, or into halves of a range. Good children become nodes, the rows of the others stay; if
 what stays violates, the fewest rows of children with slack are given back to it, or that split is not made. Of a
-node's splits the one that lowers the loss most is carried out. What stays is a node like any other.
+node's splits the one that lowers the loss most is carried out. What stays is a node like any other. A node without
+such a split is tried once more, part by part (`stuck`).
 
-Guarantee: every class meets every requirement, no row is left out, and the result is locally minimal: no class can
-be split along one quasi-identifier so that some children and the rest are good.
+Guarantee: every class meets every requirement, no row is left out, and the result is locally minimal: along no
+quasi-identifier can rows of one child leave their class so that they and the rest are good, as far as `stuck` tries.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.judging import Judge, check_monotone
 from ldiv_db.algorithms.measures import Measure, drop_paths, measures_of
+from ldiv_db.algorithms.stuck import add_splits, find_splits
 from ldiv_db.templates import Relation, Value
 
 #: The most rows that may be given back to one node, and the numbers that are tried.
@@ -68,6 +70,8 @@ class _Round:
         measured = engine.materialise("measured", "topdown/measure_parts", parts=parts, margins=margins, **holes)
         engine.drop(margins)
         chosen, taken = self._choose(parts, counts, measured)
+        found, ways = find_splits(self.task, self.judge, self.children, counts, measured, chosen)
+        measured = add_splits(self.task, found, ways, parts, measured, chosen, taken)
         engine.insert(assigned, "topdown/list_settled", active=active, chosen=chosen)
         moved = self._move(active, parts, measured, chosen, taken)
         engine.drop(parts, counts, measured, chosen, taken, active)
@@ -163,6 +167,7 @@ class TopDown(Algorithm):
     """Top-down specialisation with local recoding, for any list of monotone requirements."""
 
     name = "topdown"
+    takes_any_class = True
     options_type = TopDownOptions
     options: TopDownOptions
 

@@ -15,7 +15,7 @@ from typing import Any
 from ldiv_db.benchmarks.children import measure_in_children, peak_memory, serve, settings_of
 from ldiv_db.demo import TRAINING_ROWS
 from ldiv_db.engine import Engine, open_database
-from ldiv_db.releasing.decompose import publish_release
+from ldiv_db.releasing.publish import publish_release
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value, resource_folder
 
 #: The paper's Table 7(a): rows left over of each value, by l.

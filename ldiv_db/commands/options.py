@@ -47,6 +47,10 @@ Catalog = Annotated[
         show_default=False,
     ),
 ]
+ShowValues = Annotated[
+    bool,
+    typer.Option("--show-values", help="Name the sensitive values that are too frequent for a policy that is refused."),
+]
 ClassColumn = Annotated[
     str | None, typer.Option("--class", help="A column of class ids that tells classes apart as well.")
 ]

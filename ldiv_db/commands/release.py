@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,13 +11,14 @@ import typer
 from rich.table import Table
 
 from ldiv_db.commands.console import Shown, opened, print_json, printer
-from ldiv_db.commands.options import Database, Json, Memory, TempDir, Threads, settings
+from ldiv_db.commands.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.policy import read_policy
 from ldiv_db.releasing import ledger, releases
-from ldiv_db.releasing.decompose import Released, publish_release
 from ldiv_db.releasing.inference import Inference
+from ldiv_db.releasing.places import settle_crashed
+from ldiv_db.releasing.publish import Released, publish_release
 from ldiv_db.report import print_rows
 
 release_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Publish a table again as it changes.")
@@ -50,20 +53,36 @@ def publish_command(
     threads: Threads = None,
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
+    catalog: Catalog = None,
 ) -> None:
-    """Publish the next release of a decomposition, compared with all earlier ones: all or nothing.
+    """Publish the next release under a policy with a key, compared with all earlier ones: all or nothing.
 
     \b
     Examples:
       ldiv release publish warehouse.duckdb census.yml
+      ldiv release publish warehouse.duckdb census.yml --catalog ours.duckdb
     """
     wanted = read_policy(policy)
-    with (
-        opened(database, settings=settings(threads, memory_limit, temp_dir)) as connection,
-        Shown() as listener,
-    ):
-        result = publish_release(connection, wanted, policy.parent, listener)
+    limits = settings(threads, memory_limit, temp_dir)
+    with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:
+        result = publish_release(connection, wanted, policy.parent, listener, catalog_name(catalog))
     print_released(result, json)
+
+
+@contextmanager
+def _settled(database: str, catalog: Path | None) -> Iterator[Engine]:
+    """The database open for reading, after what a crashed release left there is finished or rolled back."""
+    with opened(database, read_only=True, catalog=catalog) as connection:
+        crashed = ledger.unsettled(Engine(connection, catalog=catalog_name(catalog)))
+    if crashed:
+        with opened(database, catalog=catalog) as connection:
+            settle_crashed(Engine(connection, catalog=catalog_name(catalog)))
+    with opened(database, read_only=True, catalog=catalog) as connection:
+        engine = Engine(connection, catalog=catalog_name(catalog))
+        try:
+            yield engine
+        finally:
+            engine.close_scratch()
 
 
 def print_released(result: Released, json: bool) -> None:
@@ -72,12 +91,15 @@ def print_released(result: Released, json: bool) -> None:
         print_json(result.as_dict())
         return
     out, figures = printer(), result.figures
-    table = Table(title=f"{figures['source']} → {', '.join(figures['tables'])}", show_header=False)
+    place = ":".join([*([figures["file"]] if figures.get("file") else []), ", ".join(figures["tables"])])
+    table = Table(title=f"{figures['source']} → {place}", show_header=False)
     for name, words in _SHOWN.items():
-        value = figures[name]
+        value = figures.get(name, 0)
         table.add_row(words, f"{value:.2f}" if isinstance(value, float) else f"{value:,}")
+    if figures.get("loss_new"):
+        table.add_row("information lost by new rows", f"{figures['loss_new']['lm_mean']:.4f} of 1 per cell (LM)")
     out.print(table)
-    if figures["noise"]:
+    if figures.get("noise"):
         headings = ["attribute", "values", "changed to noise", "mean distance", "of random noise"]
         rows = [
             (
@@ -101,6 +123,7 @@ def list_command(
     database: Database,
     series: Annotated[str | None, typer.Argument(help="One series alone.", show_default=False)] = None,
     json: Json = False,
+    catalog: Catalog = None,
 ) -> None:
     """List the releases in the ledger.
 
@@ -108,8 +131,8 @@ def list_command(
     Examples:
       ldiv release list warehouse.duckdb
     """
-    with opened(database, read_only=True) as connection:
-        found = ledger.releases(Engine(connection), series)
+    with _settled(database, catalog) as engine:
+        found = ledger.releases(engine, series)
     if json:
         print_json({"releases": [entry.as_dict() for entry in found]})
         return
@@ -130,6 +153,7 @@ def show_command(
         int | None, typer.Argument(help="Its number; the last if not given.", show_default=False)
     ] = None,
     json: Json = False,
+    catalog: Catalog = None,
 ) -> None:
     """Show what a release published and kept back.
 
@@ -137,8 +161,8 @@ def show_command(
     Examples:
       ldiv release show warehouse.duckdb published.census 2
     """
-    with opened(database, read_only=True) as connection:
-        entry = ledger.require_release(Engine(connection), series, release)
+    with _settled(database, catalog) as engine:
+        entry = ledger.require_release(engine, series, release)
     if json:
         print_json(entry.as_dict())
         return
@@ -152,6 +176,7 @@ def diff_command(
     first: Annotated[int, typer.Argument(help="The earlier release.", show_default=False)],
     last: Annotated[int, typer.Argument(help="The later release.", show_default=False)],
     json: Json = False,
+    catalog: Catalog = None,
 ) -> None:
     """Count what happened to rows between two releases.
 
@@ -159,8 +184,8 @@ def diff_command(
     Examples:
       ldiv release diff warehouse.duckdb published.census 1 3
     """
-    with opened(database, read_only=True) as connection:
-        found = releases.difference(Engine(connection), series, first, last)
+    with _settled(database, catalog) as engine:
+        found = releases.difference(engine, series, first, last)
     if json:
         print_json(found)
         return
@@ -187,6 +212,7 @@ def check_command(
     sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive column with its l, e.g. disease:3.")] = None,
     count: Annotated[str | None, typer.Option(help="The column of counts of the sensitive tables.")] = None,
     json: Json = False,
+    catalog: Catalog = None,
 ) -> None:
     """Check what comparing releases tells of any key: of a series, or of any published tables with a key.
 
@@ -195,12 +221,8 @@ def check_command(
       ldiv release check warehouse.duckdb published.census
       ldiv release check warehouse.duckdb --table jan --table feb --key id --group class_id --sensitive disease:3
     """
-    with opened(database, read_only=True) as connection:
-        engine = Engine(connection)
-        try:
-            found = _checked(engine, series, table, values, key, group, sensitive, count)
-        finally:
-            engine.close_scratch()
+    with _settled(database, catalog) as engine:
+        found = _checked(engine, series, table, values, key, group, sensitive, count)
     if json:
         print_json(found.as_dict())
     else:

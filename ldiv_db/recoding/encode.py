@@ -24,13 +24,18 @@ from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 
 
 class Encoder:
-    """Encodes one source under one policy; `folder` is where relative files of the policy lie."""
+    """Encodes one source under one policy; `folder` is where relative files of the policy lie.
 
-    def __init__(self, engine: Engine, policy: Policy, columns: list[Column], folder: Path):
+    With a `secret`, rows have key_hash and values_hash: of the policy's key, and of it with their sensitive values.
+    """
+
+    def __init__(self, engine: Engine, policy: Policy, columns: list[Column], folder: Path, secret: str | None = None):
         self._engine = engine
         self._policy = policy
         self._types = {column.name.lower(): column for column in columns}
         self._folder = folder
+        self._secret = secret
+        self._key = self._renamed("h", [policy.key]) if policy.key and secret else []
 
     def encode(self, source: Relation | FileRelation) -> Encoded:
         """The encoded source.
@@ -45,7 +50,17 @@ class Encoder:
         kept = self._renamed("k", self._policy.keep)
         ordered = sorted(axes, key=self._most_frequent, reverse=True)
         engine = self._engine
-        rows = engine.materialise("rows", "input/encode_rows", rows=snapshot, axes=ordered, sensitive=coded, kept=kept)
+        rows = engine.materialise(
+            "rows",
+            "input/encode_rows",
+            rows=snapshot,
+            axes=ordered,
+            sensitive=coded,
+            kept=kept,
+            key=self._key[0] if self._key else None,
+            hashed=sensitive,
+            secret=Value(self._secret),
+        )
         engine.drop(snapshot)
         found = engine.scalar("input/count_rows", rows=rows)
         if found != rows_in - left_out:
@@ -82,7 +97,7 @@ class Encoder:
         required = identifying if policy.nulls == "suppress" else []
         required = required + (sensitive if policy.nulls_sensitive == "suppress" else [])
         individual = self._renamed("p", [policy.individual] if policy.individual else [])
-        columns = identifying + sensitive + individual + self._renamed("k", policy.keep)
+        columns = identifying + sensitive + individual + self._renamed("k", policy.keep) + self._key
         rows_in = engine.scalar("input/count_rows", rows=source)
         # Which of two equal zeros would stand for both, and so be published, would depend on the order of the rows.
         floats = [column for column in columns if self._types[column.column.name.lower()].is_float]

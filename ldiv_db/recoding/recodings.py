@@ -12,7 +12,7 @@ from ldiv_db.engine import Engine
 from ldiv_db.policy import Policy
 from ldiv_db.recoding.recode import Recoding
 from ldiv_db.recoding.rules import Rule, rules_of
-from ldiv_db.templates import Identifier, Value
+from ldiv_db.templates import Value
 
 QUASI_IDENTIFIER, SENSITIVE, KEEP = "quasi-identifier", "sensitive", "keep"
 #: The ledger's tables of a recoding.
@@ -94,7 +94,7 @@ def record_recoding(engine: Engine, run_id: str, recoding: GlobalRecoding) -> No
 def forget_recoding(engine: Engine, run_id: str) -> None:
     """Delete a run's recoding from the ledger."""
     for table in TABLES:
-        engine.delete(catalog_table(engine, table), Identifier("run_id"), run_id)
+        engine.delete(catalog_table(engine, table), {"run_id": run_id})
 
 
 def fetch_recoding(engine: Engine, run_id: str) -> GlobalRecoding | None:

@@ -13,6 +13,7 @@ from ldiv_db.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.policy import Policy
 from ldiv_db.policy_decomposition import primary_of
 from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.releasing.draft import require_keys
 from ldiv_db.requirements import Attribute, Distribution
 from ldiv_db.sensitive import read_attributes
 from ldiv_db.taxonomy import NULL_LABEL, Taxonomy
@@ -102,20 +103,9 @@ def _snapshot(
     rejected = (identifying if policy.nulls == "reject" else []) + (
         sensitive if policy.nulls_sensitive == "reject" else []
     )
-    _require_keys(engine, policy, snapshot)
+    require_keys(engine, policy, snapshot, _KEY.alias)
     _reject_nulls(engine, snapshot, rejected)
     return snapshot, engine.scalar("input/count_rows", rows=source), shown
-
-
-def _require_keys(engine: Engine, policy: Policy, snapshot: Relation) -> None:
-    found = engine.record("release/count_keys", rows=snapshot, key=_KEY.alias)
-    if found["rows"] == 0:
-        raise InfeasibleError(f"{policy.source} has no rows to publish")
-    if found["missing"] or found["doubled"]:
-        raise InfeasibleError(
-            f"key {policy.key}: {found['missing']:,} rows have none, and {found['doubled']:,} rows share theirs;"
-            " a key tells rows apart"
-        )
 
 
 def _reject_nulls(engine: Engine, snapshot: Relation, rejected: Sequence[Renamed]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from ldiv_db import catalog, migrate
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest
-from ldiv_db.release import PUBLISHED
+from ldiv_db.release import PUBLISHED, STARTED
 from ldiv_db.templates import Relation, Value
 
 
@@ -83,7 +83,7 @@ def releases(engine: Engine, series: str | None = None) -> list[Entry]:
 
 def require_release(engine: Engine, series: str, number: int | None = None) -> Entry:
     """The release of that number, by default the last; raises PolicyError if there is none."""
-    found = releases(engine, series)
+    found = [entry for entry in releases(engine, series) if entry.status != STARTED]
     if not found:
         known = {entry.series for entry in releases(engine)}
         raise PolicyError([Problem("series", f"no releases of {series}", nearest(series, sorted(known)))])
@@ -141,6 +141,31 @@ def record_release(engine: Engine, series: Series, report: dict[str, Any], statu
     }
     row = (series.name, series.next, status, datetime.now(UTC), json.dumps(report, default=float))
     engine.append(table(engine, "release"), columns, [row])
+
+
+def advance_release(engine: Engine, series: Series, report: dict[str, Any], status: str) -> None:
+    """Have the ledger say how far the next release has come, and what it is."""
+    found = {"series": series.name, "release": series.next}
+    values = {"status": status, "report": json.dumps(report, default=float)}
+    engine.update(table(engine, "release"), values, found)
+
+
+def unsettled(engine: Engine, series: str | None = None) -> list[Entry]:
+    """The releases that have not been published: their process is at it, or has died."""
+    return [entry for entry in releases(engine, series) if entry.status != PUBLISHED]
+
+
+def settle(engine: Engine, series: str, release: int, in_place: bool) -> None:
+    """Have the ledger say what became of a release to a file: it is published, or never was."""
+    found = {"series": series, "release": release}
+    if in_place:
+        engine.update(table(engine, "release"), {"status": PUBLISHED}, found)
+        return
+    with engine.transaction():
+        for name in ("release", "release_member", "release_group"):
+            engine.delete(table(engine, name), found)
+        if not releases(engine, series):
+            engine.delete(table(engine, "series"), {"series": series})
 
 
 def events(engine: Engine, series: str) -> list[dict[str, Any]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ldiv_db import catalog
@@ -11,8 +13,11 @@ from ldiv_db.catalog import columns_of, qualify
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.releasing import ledger
-from ldiv_db.releasing.decompose import releases_of
 from ldiv_db.releasing.inference import Inference, Release, check_releases, limits_of
+from ldiv_db.releasing.ledger import Entry
+from ldiv_db.releasing.places import within
+from ldiv_db.releasing.publish import releases_of
+from ldiv_db.releasing.tables import label_of
 from ldiv_db.templates import Relation
 
 #: Figures of a release that add up to where each row is.
@@ -43,11 +48,24 @@ class Tables:
 def check_series(engine: Engine, series: str) -> Inference:
     """What all releases of a series tell, by the tables as they are now and each attribute's l of the last release."""
     last = ledger.require_release(engine, series)
-    prefix = qualify(engine, series, "series")
-    listed = releases_of(engine, prefix, last.report["algorithm"], last.release)
-    for release in listed:
-        _require_table(engine, release.values, "series")
-    return check_releases(engine, listed, limits_of(list(last.report["l"].items())))
+    with _opened(engine, last) as prefix:
+        listed = releases_of(engine, prefix, last.report["algorithm"], last.release, series)
+        for release in listed:
+            _require_table(engine, release.values, "series")
+        return check_releases(engine, listed, limits_of(list(last.report["l"].items())))
+
+
+@contextmanager
+def _opened(engine: Engine, last: Entry) -> Iterator[Relation]:
+    """The prefix of a series' tables, in the database or in the file where they were published last."""
+    prefix, file = qualify(engine, last.report.get("prefix", last.series), "series"), last.report.get("file")
+    if file is None:
+        yield prefix
+        return
+    if not Path(file).is_file():
+        raise PolicyError([Problem("series", f"no file {file}, to which {last.series} was published")])
+    with engine.attached(Path(file), read_only=True) as database:
+        yield within(database, prefix)
 
 
 def check_sequence(engine: Engine, asked: Tables) -> Inference:
@@ -82,7 +100,9 @@ def _table(engine: Engine, name: str, columns: Sequence[str], key: str) -> Relat
 
 def _require_table(engine: Engine, relation: Any, key: str) -> None:
     if not catalog.table_exists(engine, relation):
-        raise PolicyError([Problem(key, f"no table {relation}", nearest(str(relation), catalog.list_tables(engine)))])
+        raise PolicyError(
+            [Problem(key, f"no table {label_of(relation)}", nearest(str(relation), catalog.list_tables(engine)))]
+        )
 
 
 def difference(engine: Engine, series: str, first: int, last: int) -> dict[str, Any]:

@@ -11,70 +11,29 @@ The third table holds values as they are published, noise included: with the tru
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db import catalog
 from ldiv_db.audit import Audit, Pair, Subject, audit_table, require_good
 from ldiv_db.catalog import columns_of
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError, PolicyError, Problem
 from ldiv_db.policy import Policy
-from ldiv_db.policy_decomposition import DECOMPOSITIONS, GROUP_ID
+from ldiv_db.policy_decomposition import GROUP_ID
 from ldiv_db.releasing.decomposed import Decomposed
+from ldiv_db.releasing.draft import Start
+from ldiv_db.releasing.tables import COUNT, Expected, Tables, label_of, require_tables
 from ldiv_db.requirements import Attribute, RequirementSpec
 from ldiv_db.templates import Identifier, Relation, Value
 
-#: The column of anatomy's sensitive table that counts rows.
-COUNT = "n"
 
-
-@dataclass(frozen=True)
-class Tables:
-    """The tables of one release: of people, of sensitive values, and of their combinations if there is one."""
-
-    people: Relation
-    values: Relation
-    marginals: Relation | None = None
-
-    @property
-    def all(self) -> list[Relation]:
-        return [self.people, self.values, *([self.marginals] if self.marginals else [])]
-
-    @property
-    def count(self) -> str | None:
-        """The column of counts in the table of sensitive values; only anatomy has one."""
-        return None if self.marginals else COUNT
-
-
-def tables_of(prefix: Relation, algorithm: str, release: int) -> Tables:
-    """The tables of a release: `published.census` gives `published.census_1_qid` and so on."""
-    names = [f"{prefix.name}_{release}_{suffix}" for suffix in DECOMPOSITIONS[algorithm]]
-    return Tables(*(Relation((*prefix.parts[:-1], name)) for name in names))
-
-
-def check_place(engine: Engine, prefix: Relation, tables: Tables) -> None:
-    """Raise PolicyError unless the tables can be made, in one transaction with the ledger."""
-    if [part.lower() for part in prefix.parts[-2:-1]] == [catalog.SCHEMA]:
-        raise _refused(f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")
-    home, current = catalog.catalog_of(engine, prefix).lower(), catalog.current_database(engine).lower()
-    if home != (engine.catalog or current).lower() or home != current:
-        what = "tables cannot be published in one transaction with a catalog in another database"
-        raise _refused(what, "leave the catalog in the database")
-    for table in tables.all:
-        if catalog.table_exists(engine, table):
-            raise _refused(f"{table} exists, and no release made it", "drop it, or name another prefix")
-
-
-def check_before(engine: Engine, tables: Tables, policy: Policy) -> None:
+def check_before(start: Start, tables: Tables) -> None:
     """Raise PolicyError unless the last release's tables are there, with the columns that the policy still has."""
-    gone = [table for table in tables.all if not catalog.table_exists(engine, table)]
-    if gone:
-        raise _refused(f"{gone[0]} of the last release is gone", "a release builds on the last one")
+    engine, policy = start.engine, start.policy
+    require_tables(engine, tables)
     wanted = {GROUP_ID, *(name.lower() for name in policy.sensitive), *([tables.count] if tables.count else [])}
     found = {column.name.lower() for column in columns_of(engine, tables.values)}
     if wanted != found:
-        what = f"{tables.values} has other sensitive attributes than the policy"
+        what = f"{label_of(tables.values)} has other sensitive attributes than the policy"
         raise PolicyError([Problem("sensitive", what, "give another target to other releases")])
 
 
@@ -104,15 +63,6 @@ def write_tables(
         shown=shown,
         before=before.marginals if before else None,
     )
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What the tables must add up to: rows of people, places whose row is gone, and groups that have such places."""
-
-    people: int
-    counterfeits: int
-    short_groups: int
 
 
 def audit_tables(engine: Engine, tables: Tables, policy: Policy, expected: Expected) -> list[Audit]:
@@ -147,17 +97,3 @@ def _require_same_totals(engine: Engine, tables: Tables, names: Sequence[str]) -
         holes = {"one": tables.values, "other": tables.marginals}
         if engine.scalar("release/count_unlike", column=Identifier(name), **holes):
             raise AuditError(f"{name}: groups and combinations do not have the same values")
-
-
-def prefix_of(engine: Engine, policy: Policy) -> Relation:
-    """The prefix of the policy's tables."""
-    return catalog.qualify(engine, policy.target.prefix or "", "target.prefix")
-
-
-def name_of(prefix: Relation) -> str:
-    """What a series of releases is called."""
-    return str(prefix)
-
-
-def _refused(what: str, hint: str) -> PolicyError:
-    return PolicyError([Problem("target.prefix", what, hint)])

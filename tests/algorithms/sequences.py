@@ -61,6 +61,21 @@ class Sequence:
             "seed": self.draw.randrange(99),
         }
 
+    def policy_of_classes(self, prefix: str = "pub.c") -> dict[str, Any]:
+        """One table a release, by BSGI on the first attribute, or on the first two."""
+        secret = self.names[: 1 + (self.draw.random() < 0.3)]
+        return {
+            "source": "people",
+            "target": {"prefix": prefix},
+            "key": "id",
+            "quasi_identifiers": {"person": {"numeric": True}, "town": {"numeric": True}},
+            "sensitive": secret,
+            "identifiers": [name for name in self.names if name not in secret],
+            "require": [{"unique_distinct": self.ls[0]}],
+            "algorithm": {"name": "bsgi", "residue": self.draw.choice(["incorporate", "suppress"])},
+            "seed": self.draw.randrange(99),
+        }
+
 
 def random_sequence(seed: int, most: int = 40) -> Sequence:
     draw = random.Random(seed)

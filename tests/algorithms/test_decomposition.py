@@ -307,7 +307,11 @@ UNDECOMPOSED = {"algorithm": "bsgi", "quasi_identifiers": {"gender": {"numeric":
         ({"algorithm": {"name": "decomposition_plus", "primary": "salry"}}, "algorithm.primary"),
         ({"algorithm": {"name": "anatomy"}}, "sensitive"),
         (UNDECOMPOSED, "require"),
-        (UNDECOMPOSED | {"require": [{"k": 2}]}, "target.prefix"),
+        (UNDECOMPOSED | {"require": [{"k": 2}], "algorithm": "topdown"}, "target.prefix"),
+        (UNDECOMPOSED | {"require": [{"k": "auto"}]}, "require.0"),
+        (UNDECOMPOSED | {"require": [{"k": 2}], "key": None}, "key"),
+        (UNDECOMPOSED | {"require": [{"k": 2}]}, "sensitive.salary.l"),
+        ({"target": {"file": "x.csv", "prefix": "p"}}, "target.file"),
     ],
 )
 def test_a_policy_that_does_not_fit_is_refused(changes, key):

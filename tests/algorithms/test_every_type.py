@@ -401,7 +401,7 @@ def test_the_two_zeros_are_one_in_whatever_order_rows_stand(role):
 
 
 @settings(
-    max_examples=25 * times.TIMES,
+    max_examples=10 * times.TIMES,
     deadline=None,
     derandomize=True,
     database=None,

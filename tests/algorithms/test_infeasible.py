@@ -6,6 +6,7 @@ import ldiv_db
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.algorithms.bsgi import Bsgi
 from ldiv_db.errors import AuditError, InfeasibleError, PolicyError
+from ldiv_db.feasibility import HINT
 
 COLUMNS = {"name": "VARCHAR", "age": "INTEGER", "secret": "VARCHAR"}
 ROWS = [(f"n{i}", 20 + i, "abc"[i % 3]) for i in range(9)]
@@ -93,8 +94,54 @@ def test_what_is_infeasible_names_what_is_nearest(case, con, table):
     values, l, message = NEAREST[case]  # noqa: E741
     table("t", COLUMNS, [(f"n{i}", i, value) for i, value in enumerate(values)])
     for call in (ldiv_db.plan, ldiv_db.run):
-        with pytest.raises(InfeasibleError, match=message):
+        with pytest.raises(InfeasibleError, match=f"(?m){message}"):
             call(con, policy(require=[{"distinct": l}]))
+
+
+TREES = {"age": {"taxonomy": {"ranges": [20], "origin": 0}}}
+TOO_FREQUENT = {
+    # algorithm, requirement, the lines that name the values
+    "bsgi": ({"unique_distinct": 3}, ["l = 3: 'ab' (6 of 12 rows, at most 4)"]),
+    "tp": ({"frequency": 3}, ["frequency l=3: 'ab' (6 of 12 rows, at most 4)"]),
+    "tp_plus": ({"alpha_k": {"alpha": 0.4, "k": 2}}, ["alpha_k alpha=0.4, k=2: 'ab' (6 of 12 rows, at most 4)"]),
+    "hilbert": ({"distinct": 3}, ["l = 3: 'ab' (6 of 12 rows, at most 4)"]),
+    "topdown": ({"threshold": {"default": 0.4, "cd": 0.1}}, [
+        "'ab' (6 of 12 rows, at most 4; smallest threshold 0.5), 'cd' (3 of 12 rows, at most 1; smallest threshold 0.25)",  # noqa: E501
+    ]),
+    "mondrian": ({"recursive": {"c": 1, "l": 2}}, ["recursive c=1, l=2: 'ab' (6 of 12 rows, at most 5)"]),
+    "peel": ({"entropy": 4}, ["entropy l=4: 'ab' (6 of 12 rows, at most 3)"]),
+    "auto": ({"frequency": 3.7}, ["frequency l=3.7: 'ab' (6 of 12 rows, at most 3)"]),
+    "cuts": ({"threshold": {"default": 0.2, "ab": 0.5}}, [
+        "default=0.2, own_thresholds=1: 'cd' (3 of 12 rows, at most 2; smallest threshold 0.25)",
+    ]),
+    "incognito": ({"threshold": 0.2}, ["'ab' (6 of 12 rows, at most 2; smallest threshold 0.5), 'cd' (3 of 12 rows"]),
+    "tds": ({"frequency": 3}, ["'ab' (6 of 12 rows, at most 4)"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("algorithm", TOO_FREQUENT)
+def test_values_that_are_too_frequent_are_named_on_request_alone(algorithm, con, table):
+    require, named = TOO_FREQUENT[algorithm]
+    table("t", COLUMNS, [(f"n{i}", i, value) for i, value in enumerate(["ab"] * 6 + ["cd"] * 3 + ["ef", "gh", None])])
+    options = {"name": algorithm} | ({"scheme": "none"} if algorithm == "cuts" else {})
+    asked = policy(quasi_identifiers=TREES, require=[require], algorithm=options, nulls_sensitive="value")
+    with pytest.raises(InfeasibleError) as refused:
+        ldiv_db.run(con, asked)
+    assert str(refused.value).endswith(HINT)
+    assert not any(repr(value) in str(refused.value) for value in ("ab", "cd", "ef", "gh"))
+    with pytest.raises(InfeasibleError) as refused:
+        ldiv_db.plan(con, asked, show_values=True)
+    assert "too frequent in secret for " in str(refused.value) and HINT not in str(refused.value)
+    assert all(line in str(refused.value) for line in named)
+    assert not any(repr(value) in str(refused.value) for value in ("ef", "gh"))
+
+
+def test_what_no_value_is_to_blame_for_has_no_hint(con, table):
+    table("t", COLUMNS, ROWS)
+    for algorithm in ("topdown", "bsgi"):
+        with pytest.raises(InfeasibleError) as refused:
+            ldiv_db.run(con, policy(require=[{"distinct": 4}], algorithm=algorithm), show_values=True)
+        assert "too frequent" not in str(refused.value) and "show" not in str(refused.value)
 
 
 def test_the_rows_that_suppression_is_said_to_take_are_those_it_takes(con, table):

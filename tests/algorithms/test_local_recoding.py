@@ -10,8 +10,10 @@ import duckdb
 import oracle
 import pytest
 import tables
+from times import seeds
 
 import ldiv_db
+from ldiv_db.algorithms import peel
 from ldiv_db.errors import InfeasibleError, PolicyError
 from ldiv_db.preview import describe_plan
 from ldiv_db.run import plan
@@ -61,7 +63,7 @@ def released(case, con, folder):
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way.values()))
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_every_class_meets_every_requirement(con, tmp_path, seed, way):
     case = prepared(100 + seed * 7 + WAYS.index(way), way)
     case.place(con, tmp_path)
@@ -122,6 +124,9 @@ def test_table_8_of_the_l_alpha_paper(con):
 
 
 TREE = {"*": {"L": {"a": {}, "b": {}}, "R": {"S": {"c": {}, "d": {}, "e": {}}}}}
+ARGUMENTS = [
+    {"entropy": 2}, {"recursive": {"c": 2, "l": 2}}, {"distinct": 2}, {"k": 3}, {"frequency": 1.5}, {"entropy": 1.7},
+]  # fmt: skip
 PATHS = {"a": "*La", "b": "*Lb", "c": "*RSc", "d": "*RSd", "e": "*RSe"}
 
 
@@ -140,14 +145,35 @@ def half_of(value, values):
     return None if low == high else int(value > (low + high) // 2)
 
 
-@pytest.mark.parametrize("seed", range(2))
+def choices(values):
+    """Every class that some of these values could be, as counts."""
+    counts = Counter(values)
+    for picked in itertools.product(*(range(most + 1) for most in counts.values())):
+        if any(picked):
+            yield Counter(dict(zip(counts, picked, strict=True)))
+
+
+def further_splits(members, argument):
+    """What rows of one child along one quasi-identifier could leave the class: they and the rest are good."""
+    whole = Counter(row[3] for row in members)
+    for place, part in ((0, child_of), (1, child_of), (2, half_of)):
+        parts = {}
+        for row in members:
+            parts.setdefault(part(row[place], [other[place] for other in members]), []).append(row[3])
+        for values in parts.values() if len(parts) > 1 else ():
+            for chosen in choices(values):
+                if good(list(chosen.elements()), [argument]) and good(list((whole - chosen).elements()), [argument]):
+                    yield place, chosen
+
+
+@pytest.mark.parametrize("seed", seeds(3))
 def test_topdown_is_locally_minimal(con, tmp_path, seed):
-    """No class has a split along one quasi-identifier that leaves good children and a good rest, by brute force."""
+    """No class can be specialised along one quasi-identifier for any of its rows, by brute force."""
     draw = random.Random(seed)
     rows = [(draw.choice("abcde"), draw.choice("abcde"), draw.randint(0, 9), draw.choice("xyz"), i) for i in range(40)]
     columns = {"p": "VARCHAR", "q": "VARCHAR", "n": "INTEGER", "s": "VARCHAR", "rid": "INTEGER"}
     tables.fill(con, "t", columns, rows)
-    argument = draw.choice([{"distinct": 2}, {"k": 3}, {"frequency": 2}, {"entropy": 2}])
+    argument = ARGUMENTS[seed % len(ARGUMENTS)]
     tree = {"taxonomy": {"file": "tree.json"}}
     policy = {
         "source": "t", "target": "out", "keep": ["rid"], "sensitive": ["s"], "require": [argument],
@@ -161,13 +187,26 @@ def test_topdown_is_locally_minimal(con, tmp_path, seed):
     for class_id, rid in con.execute("SELECT class_id, rid FROM out").fetchall():
         classes.setdefault(class_id, []).append(by_id[rid])
     assert len(classes) > 1
-    for members, (place, part) in itertools.product(classes.values(), [(0, child_of), (1, child_of), (2, half_of)]):
-        parts = {}
-        for row in members:
-            parts.setdefault(part(row[place], [other[place] for other in members]), []).append(row[3])
-        fine = [values for values in parts.values() if good(values, [argument])]
-        rest = [value for values in parts.values() if not good(values, [argument]) for value in values]
-        assert len(parts) == 1 or not fine or (rest and not good(rest, [argument]))
+    for members in classes.values():
+        assert not list(further_splits(members, argument))
+
+
+@pytest.mark.parametrize("seed", seeds(1))
+def test_trades_keep_requirements_and_lower_the_loss(con, seed, monkeypatch):
+    """Peeling before and after its last step, on rows among which there is something to gain."""
+    draw = random.Random(seed)
+    rows = [(draw.randint(0, 99), draw.choice([None, *range(9)]), draw.choice("wxyz")) for _ in range(120)]
+    tables.fill(con, "t", {"n": "INTEGER", "m": "INTEGER", "s": "VARCHAR"}, rows)
+    policy = {
+        "source": "t", "target": {"table": "out", "if_exists": "replace"}, "sensitive": ["s"], "algorithm": "peel",
+        "require": [{"entropy": 2}, {"k": 4}], "quasi_identifiers": {"n": {"numeric": True}, "m": {"numeric": True}},
+    }  # fmt: skip
+    traded = ldiv_db.run(con, policy)
+    classes = oracle.group(((n, m), s) for n, m, s in con.execute("SELECT n, m, s FROM out").fetchall())
+    assert sum(traded.search["trades"]) > 0 and sum(map(len, classes.values())) == 120
+    assert all(good(values, policy["require"]) for values in classes.values())
+    monkeypatch.setattr(peel, "trade", lambda task, judge, measures, assigned: (assigned, []))
+    assert ldiv_db.run(con, policy).loss.lm > traded.loss.lm
 
 
 def simple(con, algorithm, require, **more):
@@ -197,6 +236,9 @@ def test_what_cannot_be_promised_is_refused(con, algorithm):
         ldiv_db.run(con, simple(con, algorithm, [{"k": 2}], individual="who", identifiers=[]))
     with pytest.raises(InfeasibleError, match="the nearest it meets is l: 3"):
         ldiv_db.run(con, simple(con, algorithm, [{"distinct": 4}]))
+    known = {"k": 30, "sensitive": "s", "others_known": True}
+    with pytest.raises(InfeasibleError, match="of 3 classes for those who know u 3 violate it, the worst reaches"):
+        ldiv_db.run(con, simple(con, algorithm, [known]))
 
 
 @pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "peel"])

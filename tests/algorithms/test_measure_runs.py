@@ -22,7 +22,7 @@ def agree(found, reported, rel=1e-6):
         assert found.lm_by_column[name] == pytest.approx(value, rel=rel, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", seeds(15))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_a_release_loses_what_the_run_said(seed):
     """Trees, sets, ranges, bounds, NULLs, weights and suppressed rows, as the random tables have them."""
     case = tables.random_case(random.Random(seed), "bisect")
@@ -54,7 +54,6 @@ def adult(fixtures):
 @pytest.mark.parametrize(
     ("l", "changes"),
     [
-        (4, {}),
         (6, {"recode": "set", "output": {"bounds": True}}),
         (7, {"algorithm": {"name": "bsgi", "residue": "suppress"}, "require": [{"distinct": 7}, {"k": 7}]}),
     ],

@@ -22,7 +22,7 @@ NASTY = [
 ]  # fmt: skip
 COLUMNS = {"town": "VARCHAR", "secret": "VARCHAR", "rid": "INTEGER"}
 OFTEN = settings(
-    max_examples=30 * TIMES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=10 * TIMES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )
 
 

@@ -116,7 +116,7 @@ KEYS = [(["s1"], 9), (["s1"], 40), (["s1", "s2"], None), (["s2", "s1", "s3"], No
 
 @pytest.mark.parametrize("select", WAYS)
 @pytest.mark.parametrize(("sensitive", "people"), KEYS)
-@pytest.mark.parametrize("seed", seeds(3))
+@pytest.mark.parametrize("seed", seeds(1))
 def test_rows_of_a_class_differ_on_every_key(select, sensitive, people, seed):
     draw = random.Random(f"{seed} {sensitive} {people}")
     l = draw.choice([2, 3])  # noqa: E741
@@ -131,7 +131,7 @@ def test_rows_of_a_class_differ_on_every_key(select, sensitive, people, seed):
 
 
 @pytest.mark.parametrize("select", WAYS)
-@pytest.mark.parametrize("seed", seeds(5))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_never_more_classes_than_the_optimum(select, seed):
     """On a dozen rows, against all ways to make classes: with two keys and three, the optimum is reached or nearly."""
     draw, l = random.Random(seed), 2 + seed % 2  # noqa: E741
@@ -158,7 +158,7 @@ def test_same_table_for_any_order_and_number_of_threads(select):
 
 
 @pytest.mark.parametrize(("batch", "ranked"), [(None, None), (5, 2), (1, 1)])
-@pytest.mark.parametrize("seed", seeds(5))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_greedy_is_the_sequential_procedure(seed, batch, ranked, con, tmp_path, monkeypatch):
     """Side by side or one class at a time: the same rows, the same classes give up."""
     if batch is not None:
@@ -175,7 +175,7 @@ def test_greedy_is_the_sequential_procedure(seed, batch, ranked, con, tmp_path, 
 
 
 @pytest.mark.parametrize("people", [None, 15])
-@pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.parametrize("seed", seeds(1))
 def test_residual_rows_join_the_class_of_least_loss(seed, people, con, tmp_path):
     """Against Figure 3 row by row; rows that choose the same class choose in turns, the others after them."""
     case = several_case(random.Random(seed), "bisect", 70, 3, ["s1"], people)
@@ -219,7 +219,7 @@ def test_classes_in_conflict_are_repaired():
     verify(case, result, release, 2)
 
 
-@pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.parametrize("seed", seeds(1))
 def test_classes_that_are_not_repaired_are_given_up(seed, monkeypatch):
     """Without exchanges: what is in conflict becomes residue, of which other classes are made."""
     monkeypatch.setattr(repair, "ROUNDS", 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 
 import duckdb
 import pytest
+import typer.testing
 import yaml
 from typer.testing import CliRunner
 
@@ -18,6 +20,9 @@ from ldiv_db.cli import app
 
 COUNTRIES = "Norway;Europe;*\nItaly;Europe;*\nJapan;Asia;*\nKorea;Asia;*\n"
 DISEASES = ("Flu", "Cancer", "Hepatitis", "Asthma")
+
+# typer makes all commands anew for each call; once is enough.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 
 def policy_document(**changes: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import duckdb
 import oracle
 import pytest
 import yaml
+from tables import fill
 
 FILES = ("release.duckdb", "release.parquet", "release.csv")
 BOUNDS = {"bounds": True}
@@ -99,8 +100,7 @@ def test_no_bounds_for_null_and_for_null_beside_numbers(bed: Any) -> None:
     rows = [(None, f"s{i + 2}", i) for i in range(20)] + [(None, "s1", 20 + i) for i in range(40)]
     rows += [(30, f"t{i}", 60 + i) for i in range(60)]
     with duckdb.connect(str(bed.database)) as con:
-        con.execute("CREATE TABLE nulls (age INTEGER, disease VARCHAR, rid INTEGER)")
-        con.executemany("INSERT INTO nulls VALUES (?, ?, ?)", rows)
+        fill(con, "nulls", {"age": "INTEGER", "disease": "VARCHAR", "rid": "INTEGER"}, rows)
     wanted = {"source": "nulls", "identifiers": None, "keep": ["rid"], "require": [{"unique_distinct": 2}],
               "quasi_identifiers": {"age": {"numeric": True}}}  # fmt: skip
     bed.write_policy(**wanted, output=BOUNDS)
@@ -201,8 +201,8 @@ def secrets(bed: Any) -> Any:
     rows = [(f"Secretname{i:04}y", towns[i], 7_000_001 + i * i * 31, "ABCD"[i % 4]) for i in range(200)]
     rows += [(f"Droppedname{i}z", towns[200 + i], 9_999_991 + i, None) for i in range(20)]
     with duckdb.connect(str(bed.database)) as con:
-        con.execute("CREATE TABLE secrets (name VARCHAR, town VARCHAR, income BIGINT, disease VARCHAR)")
-        con.executemany("INSERT INTO secrets VALUES (?, ?, ?, ?)", random.Random(3).sample(rows, len(rows)))
+        columns = {"name": "VARCHAR", "town": "VARCHAR", "income": "BIGINT", "disease": "VARCHAR"}
+        fill(con, "secrets", columns, random.Random(3).sample(rows, len(rows)))
     bed.write_policy(
         source="secrets", keep=None, nulls_sensitive="suppress", seed=918273645546372819, recode="set", output=BOUNDS,
         quasi_identifiers={"town": {"taxonomy": {"file": "town.csv"}}, "income": {"numeric": True}},

@@ -1,5 +1,12 @@
 """`ldiv release` from the command line."""
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
 import pytest
 import yaml
 
@@ -83,6 +90,101 @@ def test_wrong_questions_are_answered(bed, words, message):
 
 def test_releases_of_a_database_without_any(bed):
     assert bed.call("release", "list", bed.database, "--json").json == {"releases": []}
+
+
+# -- bsgi, files, and the catalog in a file --------------------------------------------------------------
+
+SERIES = "out.duckdb:wards"
+
+
+@pytest.fixture
+def classes(census):
+    """The same table, published as classes to a file."""
+    document = {
+        "source": "main.census",
+        "target": {"file": "out.duckdb", "prefix": "wards"},
+        "key": "id",
+        "quasi_identifiers": {"age": {"numeric": True}},
+        "keep": ["ward"],
+        "sensitive": ["disease"],
+        "identifiers": ["job"],
+        "require": [{"unique_distinct": 4}],
+    }
+    census.policy.write_text(yaml.safe_dump(document))
+    return census
+
+
+def read(path, sql):
+    with duckdb.connect(str(path), read_only=True) as con:
+        return con.execute(sql).fetchall()
+
+
+def test_classes_go_to_a_file_and_the_catalog_to_another(classes):
+    before, ours, out = classes.database.read_bytes(), classes.folder / "ours.duckdb", classes.folder / "out.duckdb"
+    words = (classes.database, classes.policy, "--catalog", ours)
+    first = classes.call("release", "publish", *words)
+    assert first.code == 0 and "out.duckdb:wards_1" in first.out, first.err
+    second = classes.call("run", *words, "--json").json
+    assert (second["release"], second["groups"], second["groups_new"], second["rows_waiting"]) == (2, 5, 0, 0)
+    assert read(out, "FROM wards_2") == read(out, "FROM wards_1") and len(read(out, "FROM wards_1")) == 21
+    assert classes.database.read_bytes() == before
+    assert {path.name for path in classes.folder.iterdir()} == {
+        "hospital.duckdb", "country.csv", "policy.yml", "ours.duckdb", "out.duckdb"
+    }  # fmt: skip
+    beside = ("--catalog", ours, "--json")
+    listed = classes.call("release", "list", classes.database, *beside).json["releases"]
+    assert [(entry["series"], entry["status"]) for entry in listed] == [(SERIES, "published")] * 2
+    assert classes.call("release", "show", classes.database, SERIES, *beside).json["release"] == 2
+    assert classes.call("release", "diff", classes.database, SERIES, 1, 2, *beside).json["groups_new"] == 0
+    assert classes.call("release", "check", classes.database, SERIES, *beside).json["holds"]
+    with duckdb.connect(str(out)) as con:
+        con.execute("UPDATE wards_1 SET disease = 'd0' WHERE class_id = 1")
+    assert classes.call("release", "check", classes.database, SERIES, "--catalog", ours).code == 1
+    refused, published = classes.call("release", "publish", *words), out.read_bytes()
+    assert refused.code == 1 and "too much can be told of" in refused.err
+    assert out.read_bytes() == published
+    assert read(ours, "SELECT release, status FROM ldiv.release") == [(1, "published"), (2, "published")]
+    out.unlink()
+    assert "with the last release is gone" in classes.fails(2, "release", "publish", *words)
+    assert "no file" in classes.fails(2, "release", "check", classes.database, SERIES, "--catalog", ours)
+
+
+def test_a_file_that_no_release_made_is_refused(classes):
+    classes.write("out.duckdb", "")
+    assert "no release made it" in classes.fails(2, "release", "publish", classes.database, classes.policy)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills processes")
+def test_a_release_to_a_file_killed_at_any_step_is_finished_or_rolled_back_by_the_next_command(classes):
+    files = [path for path in classes.folder.iterdir() if path.is_file()]
+    moments = {"write": "started", "record": "started", "move": "written", "settle": "written"}
+    wanted = [(1, "write"), (1, "move"), (2, "record"), (2, "settle")]
+    beds = {(number, moment): classes.folder / f"{number}_{moment}" for number, moment in wanted}
+    for (number, _), folder in beds.items():
+        if number == 2 and not (classes.folder / "out.duckdb").exists():
+            assert classes.call("release", "publish", classes.database, classes.policy).code == 0
+            files.append(classes.folder / "out.duckdb")
+        folder.mkdir()
+        for path in files:
+            shutil.copy(path, folder)
+    script = Path(__file__).with_name("killed_releases.py")
+    words = [f"{folder}:{moment}" for (_, moment), folder in beds.items()]
+    done = subprocess.run([sys.executable, str(script), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for (number, moment), folder in beds.items():
+        database = folder / "hospital.duckdb"
+        assert read(database, "SELECT status FROM ldiv.release ORDER BY release")[-1] == (moments[moment],)
+        published = number if moment == "settle" else number - 1
+        if moment in ("write", "settle"):  # the next command is another one, or a release
+            listed = classes.call("release", "list", database, "--json").json["releases"]
+            assert [entry["status"] for entry in listed] == ["published"] * published
+        called = classes.call("release", "publish", database, folder / "policy.yml", "--json")
+        assert called.code == 0, called.err
+        assert (called.json["release"], called.json["groups"]) == (published + 1, 5)
+        kept = read(database, "SELECT count(*), count(DISTINCT key_hash) FROM ldiv.release_member")
+        assert kept == [(21, 21)]
+        assert len(read(folder / "out.duckdb", "FROM duckdb_tables()")) == published + 1
+        assert {path.name for path in folder.iterdir()} == {path.name for path in files} | {"out.duckdb"}
 
 
 def test_a_policy_of_one_table_has_no_releases_over_time(bed):

@@ -133,6 +133,8 @@ def test_a_value_that_is_too_frequent_is_refused_with_the_largest_l(bed: Any) ->
     bed.sql("UPDATE patients SET disease = 'Flu' WHERE name < 'P2'")
     message = bed.fails(1, "run", bed.database, bed.policy)
     assert "The largest feasible l is" in message or "No l above 1" in message
+    assert "--show-values" in message and "'Flu'" not in message
+    assert "'Flu' (" in bed.fails(1, "run", bed.database, bed.policy, "--show-values")
 
 
 def test_null_sensitive_values_are_refused_unless_the_policy_says_otherwise(bed: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from tables import fill
 
 import ldiv_db
 from ldiv_db.files import work_folder
@@ -280,8 +281,8 @@ def secrets(bed: Any) -> Any:
     rows = [(f"Secretname{i:04}y", town, 7_000_001 + i * 31, "ABCD"[i % 4]) for i, town in enumerate(towns)]
     rows += [("Droppedname0z", towns[0], 9_999_991, None)]
     with duckdb.connect(str(bed.database)) as con:
-        con.execute("CREATE TABLE secrets (name VARCHAR, town VARCHAR, income BIGINT, disease VARCHAR)")
-        con.executemany("INSERT INTO secrets VALUES (?, ?, ?, ?)", rows)
+        columns = {"name": "VARCHAR", "town": "VARCHAR", "income": "BIGINT", "disease": "VARCHAR"}
+        fill(con, "secrets", columns, rows)
     bed.write_policy(
         source="secrets", keep=None, nulls_sensitive="suppress", seed=918273645546372819,
         quasi_identifiers={

@@ -24,7 +24,7 @@ from ldiv_db.audit import Pair
 from ldiv_db.benchmarks.audit import ARGUMENTS
 from ldiv_db.check import Question, check
 from ldiv_db.engine import Engine
-from ldiv_db.errors import TemplateError
+from ldiv_db.errors import InfeasibleError, TemplateError
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy import parse_policy
 from ldiv_db.policy_parts import Sensitive
@@ -187,6 +187,11 @@ def recode_locally(con, listener):
         patch.setattr(peel, "PLACES", 1)
         patch.setattr(peel, "LAST_ROUNDS", 0)
         ldiv_db.run(con, policy | few, listener=listener)
+    for show_values in (False, True):
+        with pytest.raises(InfeasibleError):
+            ldiv_db.plan(
+                con, policy | few | {"require": [{"frequency": 3}]}, listener=listener, show_values=show_values
+            )
 
 
 def measure_everything(engine):
@@ -329,6 +334,12 @@ def decompose(con, listener):
         ldiv_db.publish_release(con, policy | {"target": {"prefix": "old"}, "algorithm": algorithm}, folder, listener)
     plain = policy | {"sensitive": {"secret": {"l": 2}}, "identifiers": ["other"], "algorithm": {"name": "anatomy"}}
     ldiv_db.publish_release(con, plain | {"target": {"prefix": "anatomy"}}, listener=listener)
+    again = {"source": "source", "target": {"prefix": "again"}, "key": "id", "sensitive": ["secret"],
+             "quasi_identifiers": {"age": {"numeric": True}}, "identifiers": ["other"],
+             "require": [{"k": 2}]}  # fmt: skip
+    for _ in range(2):
+        ldiv_db.publish_release(con, again, listener=listener)
+        con.execute("INSERT INTO source VALUES (60, 1, 'u', 'a'), (61, 1, 'v', 'b')")
     fill(con, "source", {"id": "INTEGER", "age": "INTEGER", "secret": "VARCHAR", "other": "VARCHAR"},
          [(i, i, "aabbcde"[i], "ppppqrs"[i]) for i in range(7)])  # fmt: skip
     last = policy | {"target": {"prefix": "none"}, "algorithm": {"name": "decomposition", "noise": "none"}}

@@ -1,0 +1,113 @@
+"""A release that is planned but not written: what those of all algorithms have in common.
+
+Rows are matched by their key with what earlier releases published: a row that was published stays where it is, the
+others may be given to new groups. An algorithm says which, and what the tables are made of.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.audit import Audit
+from ldiv_db.catalog import Column
+from ldiv_db.engine import Engine
+from ldiv_db.errors import InfeasibleError
+from ldiv_db.policy import Policy
+from ldiv_db.releasing import ledger
+from ldiv_db.releasing.ledger import Series
+from ldiv_db.releasing.tables import Expected, Tables
+from ldiv_db.run import Listener
+from ldiv_db.templates import FileRelation, Identifier, Relation, Value
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a release starts from: a policy, the source that it fits, and the series so far."""
+
+    engine: Engine
+    policy: Policy
+    source: Relation | FileRelation
+    columns: Sequence[Column]
+    folder: Path
+    series: Series
+    listener: Listener
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The source's `rows` with what earlier releases made of them, and all keys `known` to these.
+
+    `rows` is the encoded table with group_id (NULL if not published before), waited, changed and is_new.
+    """
+
+    rows: Relation
+    known: Relation
+    rows_in: int
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Draft(ABC):
+    """A release that is planned but not written; `shown` is (row_id, group_no, ...) of its new groups, from 1."""
+
+    start: Start
+    matched: Matched
+    shown: Relation
+    groups_new: int
+    rows_new: int
+
+    @property
+    @abstractmethod
+    def limits(self) -> list[tuple[str, int]]:
+        """Each sensitive attribute with its l: nobody may come to more than 1/l."""
+
+    @property
+    def threshold(self) -> int | None:
+        """After how many releases a row has waited too long, None if there is no such number."""
+        return None
+
+    @abstractmethod
+    def write(self, tables: Tables, before: Tables | None) -> None:
+        """Make the tables; what was published before stays as it is in the tables `before`."""
+
+    @abstractmethod
+    def audit(self, tables: Tables, expected: Expected) -> list[Audit]:
+        """The audits of the tables as they stand, one a sensitive attribute; raises AuditError if one fails."""
+
+    @abstractmethod
+    def figures(self) -> dict[str, Any]:
+        """What the result says of the algorithm's work."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should hear of it."""
+        return []
+
+
+#: Plans the next release; raises before any work if it cannot be made.
+Maker = Callable[[Start], Draft]
+
+
+def match_rows(start: Start, rows: Relation, rows_in: int, left_out: int) -> Matched:
+    """The encoded rows, matched with earlier releases by the hashes of their keys."""
+    engine, series = start.engine, start.series
+    known = ledger.known_keys(engine, series)
+    matched = engine.materialise("matched", "release/match_rows", rows=rows, known=known, release=Value(series.next))
+    engine.drop(rows)
+    return Matched(matched, known, rows_in, left_out)
+
+
+def require_keys(engine: Engine, policy: Policy, rows: Relation, key: Identifier) -> None:
+    """Raise InfeasibleError unless there are rows, each with a key of its own."""
+    found = engine.record("release/count_keys", rows=rows, key=key)
+    if found["rows"] == 0:
+        raise InfeasibleError(f"{policy.source} has no rows to publish")
+    if found["missing"] or found["doubled"]:
+        raise InfeasibleError(
+            f"key {policy.key}: {found['missing']:,} rows have none, and {found['doubled']:,} rows share theirs;"
+            " a key tells rows apart"
+        )

@@ -1,0 +1,75 @@
+"""The tables of a release, by the series' prefix and the release's number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ldiv_db import catalog
+from ldiv_db.engine import Engine
+from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.policy_decomposition import DECOMPOSITIONS, GROUP_ID
+from ldiv_db.recoding.published import CLASS_ID
+from ldiv_db.templates import Relation
+
+#: The column of anatomy's sensitive table that counts rows.
+COUNT = "n"
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of one release: of people, of sensitive values (perhaps the same), and of their combinations.
+
+    `group` is the column that says which rows belong together.
+    """
+
+    people: Relation
+    values: Relation
+    marginals: Relation | None = None
+    group: str = GROUP_ID
+
+    @property
+    def all(self) -> list[Relation]:
+        listed = [self.people, self.values, *([self.marginals] if self.marginals else [])]
+        return list(dict.fromkeys(listed))
+
+    @property
+    def count(self) -> str | None:
+        """The column of counts in the table of sensitive values; only anatomy has one."""
+        return None if self.marginals or self.people == self.values else COUNT
+
+
+def tables_of(prefix: Relation, algorithm: str, release: int) -> Tables:
+    """The tables of a release: of `published.census` `published.census_1_qid` and so on, or `published.census_1`."""
+
+    def named(*suffix: str) -> Relation:
+        return Relation((*prefix.parts[:-1], "_".join([prefix.name, str(release), *suffix])))
+
+    if algorithm not in DECOMPOSITIONS:
+        return Tables(named(), named(), group=CLASS_ID)
+    people, values, *rest = (named(suffix) for suffix in DECOMPOSITIONS[algorithm])
+    return Tables(people, values, rest[0] if rest else None)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What tables must add up to: rows of people, places whose row is gone, and groups that have such places."""
+
+    people: int
+    counterfeits: int
+    short_groups: int
+
+
+def label_of(table: Relation) -> str:
+    """The table as people know it, whatever its database is attached as."""
+    return ".".join(table.parts[-2:])
+
+
+def require_tables(engine: Engine, tables: Tables) -> None:
+    """Raise PolicyError unless the last release's tables are there."""
+    gone = [table for table in tables.all if not catalog.table_exists(engine, table)]
+    if gone:
+        raise refused(f"{label_of(gone[0])} of the last release is gone", "a release builds on the last one")
+
+
+def refused(what: str, hint: str) -> PolicyError:
+    return PolicyError([Problem("target.prefix", what, hint)])

@@ -1,0 +1,49 @@
+"""Releases to a file that are killed: `killed_releases.py FOLDER:MOMENT ...` dies at its moment of a release.
+
+A moment is the step that comes next: `write` (the ledger says started), `record` (the new file is whole), `move` (the
+ledger says written), or `settle` (the file is in place). Every release is a fork of this process, which itself
+opens no database.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import ldiv_db
+from ldiv_db import engine
+from ldiv_db.releasing import places, publish
+
+
+def die(*_: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run(folder: Path, moment: str) -> None:
+    if moment in ("write", "record"):
+        setattr(publish._Work, moment, die)
+    elif moment == "settle":
+        places.Filed._settle = die
+    else:
+        setattr(places, moment, die)
+    with engine.open_database(folder / "hospital.duckdb") as connection:
+        connection.execute("SET threads = 1")
+        ldiv_db.publish_release(connection, ldiv_db.read_policy(folder / "policy.yml"), folder)
+
+
+def main() -> None:
+    for word in sys.argv[1:]:
+        folder, _, moment = word.rpartition(":")
+        child = os.fork()
+        if not child:
+            run(Path(folder), moment)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
+            sys.exit(f"{word} ended with {status}")
+
+
+main()
