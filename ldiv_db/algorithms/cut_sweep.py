@@ -56,6 +56,8 @@ class Sweep:
         self._free = self._digits[-1:] if best.most == 1 else []
         self._decided = self._digits[: len(self._digits) - len(self._free)]
         self._open: list[tuple[int, list[Prefix]]] = [(0, [(0, 0)])]
+        #: Where sums end: they are no cut's.
+        self._refused = Value(refused_cost(self._problem))
         self.visited = 0
 
     @property
@@ -87,7 +89,7 @@ class Sweep:
     @property
     def _limit(self) -> int:
         """What a cut must cost less than: the best cut does, or one that is not allowed."""
-        return min(self._best.limit, refused_cost(self._problem))
+        return min(self._best.limit, int(self._refused.value))
 
     def _check_time(self) -> None:
         if self._deadline is not None and time.monotonic() >= self._deadline:
@@ -184,7 +186,7 @@ class Sweep:
 
     def _replace(self, work: Relation, template: str, **holes: Any) -> Relation:
         """What the template makes of the boxes, which are dropped."""
-        found = self._engine.materialise("summed", template, boxes=work, **holes)
+        found = self._engine.materialise("summed", template, boxes=work, refused=self._refused, **holes)
         self._engine.drop(work)
         return found
 
@@ -200,6 +202,7 @@ class Sweep:
             members=self._members,
             digits=self._decided[start:end],
             below=Value(below),
+            refused=self._refused,
         )
         self._engine.drop(keys)
         return gathered
