@@ -157,6 +157,9 @@ def test_without_pruning_every_cut_is_visited_once(con, tmp_path, seed):
     cuts = prod(tree.taxonomy.cuts for tree in trees)
     assert cuts == prod(len(list(cut_oracle.cuts(tree))) for tree in case.trees)
     assert outcome.visited == cuts == len(search.seen)
+    every, before = Best(cuts + 1), evaluator.evaluated
+    assert Sweep(evaluator, every).run().proved
+    assert set(every.costs) == search.seen and evaluator.evaluated - before == cuts
 
 
 # -- what is published -----------------------------------------------------------------------------------
