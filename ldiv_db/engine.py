@@ -37,8 +37,6 @@ _PLAIN_ERRORS = (
     duckdb.SyntaxException,
     duckdb.TransactionException,
 )
-
-
 #: The file formats of `Engine.export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
 EXPORTS = {
     "csv": "FORMAT csv, HEADER true, DELIMITER ',', QUOTE '\"', ESCAPE '\"', NULLSTR '', FORCE_QUOTE *",
@@ -180,8 +178,7 @@ class Engine:
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
         """A TEMP table of metadata made in Python (a taxonomy's nodes): `columns` is name to SQL type."""
         target = Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
-        names = [Identifier(column).sql() for column in columns]
-        types = ", ".join(f"{n} {t}" for n, t in zip(names, columns.values(), strict=True))
+        types = ", ".join(f"{Identifier(column).sql()} {kind}" for column, kind in columns.items())
         self.execute(f"CREATE TEMP TABLE {target.sql()} ({types})")
         self._scratch.append(target)
         self.append(target, columns, rows)
@@ -270,10 +267,8 @@ def _database_error(error: duckdb.Error, statement: Statement) -> DatabaseError:
     """The report of a failed statement: its template, its numbered SQL and the database's hint."""
     if "read-only" in str(error):
         return DatabaseError("the database is open read-only, this step writes")
-    if isinstance(error, _PLAIN_ERRORS):
-        hint = str(error)
-    else:
-        hint = f"{type(error).__name__} (its text may quote data and is withheld)"
+    plain = isinstance(error, _PLAIN_ERRORS)
+    hint = str(error) if plain else f"{type(error).__name__} (its text may quote data and is withheld)"
     if isinstance(error, duckdb.OutOfMemoryException | duckdb.IOException):
         return DatabaseError(f"{hint}\nwhile running {statement.template}")
     return DatabaseError(f"{hint}\nin template {statement.template}:\n{statement.numbered()}")

@@ -192,7 +192,7 @@ class Encoder:
             null_code=Value(last if nullable else None),
         )
         self._refuse_missing(name, taxonomy, dictionary)
-        return self._axis(number, name, dictionary, nodes, taxonomy, last, last if nullable else None, weight)
+        return Axis.numbered(number, name, dictionary, last, last if nullable else None, weight, nodes, taxonomy)
 
     def _refuse_missing(self, name: str, taxonomy: Taxonomy, dictionary: Relation) -> None:
         missing = self._engine.rows("input/list_missing_values", dictionary=dictionary)
@@ -249,33 +249,7 @@ class Encoder:
             scale=Value(scale),
             null_code=Value(scale + 1 if nullable else None),
         )
-        return self._axis(number, name, dictionary, None, None, scale, scale + 1 if nullable else None, weight)
-
-    def _axis(
-        self,
-        number: int,
-        name: str,
-        dictionary: Relation,
-        nodes: Relation | None,
-        taxonomy: Taxonomy | None,
-        scale: int,
-        null_code: int | None,
-        weight: float,
-    ) -> Axis:
-        q = f"q{number}"
-        return Axis(
-            column=Identifier(name),
-            code=Identifier(q),
-            low=Identifier(f"{q}_low"),
-            high=Identifier(f"{q}_high"),
-            table=Identifier(f"t_{q}"),
-            dictionary=dictionary,
-            nodes=nodes,
-            taxonomy=taxonomy,
-            scale=scale,
-            null_code=null_code,
-            weight=weight,
-        )
+        return Axis.numbered(number, name, dictionary, scale, scale + 1 if nullable else None, weight)
 
     # -- sensitive attributes --------------------------------------------------------------------------
 

@@ -42,6 +42,23 @@ class Axis:
     null_code: int | None
     weight: float
 
+    @classmethod
+    def numbered(
+        cls,
+        number: int,
+        name: str,
+        dictionary: Relation,
+        scale: int,
+        null_code: int | None,
+        weight: float,
+        nodes: Relation | None = None,
+        taxonomy: Taxonomy | None = None,
+    ) -> Axis:
+        """The axis of the quasi-identifier of that number and name, with the names that its codes have in SQL."""
+        column, q = Identifier(name), f"q{number}"
+        low, high, table = Identifier(f"{q}_low"), Identifier(f"{q}_high"), Identifier(f"t_{q}")
+        return cls(column, Identifier(q), low, high, table, dictionary, nodes, taxonomy, scale, null_code, weight)
+
     @property
     def name(self) -> str:
         return self.column.name
