@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,6 +42,14 @@ def table(con: Any) -> Callable[[str, dict[str, str], list[tuple[Any, ...]]], No
     from tables import fill  # noqa: PLC0415
 
     return lambda name, columns, rows: fill(con, name, columns, rows)
+
+
+@pytest.fixture
+def own_handler() -> Iterator[None]:
+    """Python handles Ctrl-C itself, which in a process that runs tests for another it may not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -322,6 +322,7 @@ def test_ways_are_summed_over_values_and_shared_among_quasi_identifiers():
     assert sum_across(0, apart).node == 20  # either alone adds 10; half the suppression is enough to bring both
 
 
+@pytest.mark.usefixtures("own_handler")
 @pytest.mark.parametrize("unproved", ["refuse", "publish"])
 def test_ctrl_c_leaves_the_best_cut_so_far(con, tmp_path, monkeypatch, unproved):
     case, bound = Case(11, rows=40), Sweep._bound

@@ -282,7 +282,7 @@ INFEASIBLE = {
     "too frequent a value of the second attribute": (
         ["s1", "s2"], [(f"p{i}", f"x{i}", max(0, i - 2)) for i in range(6)], 3,
         "most frequent sensitive value of s2 holds 3 of 6 rows, more than 1/3. The largest feasible l is 2, or set"
-        " .* which leaves out at least 3 of 6 rows at l = 3 and allows up to l = 4$",
+        " .* which leaves out at least 3 of 6 rows at l = 3 and allows up to l = 4\n",
     ),
     "rows that never differ on both": (
         ["s1", "s2"], [("p0", "x0", 0), ("p1", "x0", 1), ("p2", "x1", 0)], 2,

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +81,6 @@ def test_a_lost_interrupt_is_raised_once_and_not_in_what_cleans_up() -> None:
             finally:
                 interrupts.check()
         interrupts.check()
-
-
-@pytest.fixture
-def own_handler() -> Iterator[None]:
-    """Python handles Ctrl-C itself, which in a process that runs tests for another it may not."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("own_handler")
