@@ -14,6 +14,7 @@ from typing import Any
 
 import oracle
 import pytest
+from times import TIMES
 
 from ldiv_db.requirements import Attribute, Classes, RequirementSpec, judge, make_categories
 from ldiv_db.taxonomy_sources import read_taxonomy
@@ -146,7 +147,7 @@ def test_closeness_agrees_with_the_oracle(engine: Any, con: Any, tmp_path: Any, 
     key = (lambda v: None if v is None else int(v)) if "numbers" in case else (lambda v: v)
     draw = random.Random(case)
     seen = Counter()
-    for _ in range(14):
+    for _ in range(8 * TIMES):
         values = draw.sample(pool, draw.randint(1, len(pool)))
         sizes = [draw.choice([1, 2, 3, 4, 6, 9]) for _ in range(draw.randint(1, 25))]
         table = [[draw.choice(values) for _ in range(size)] for size in sizes]
