@@ -1,19 +1,20 @@
 """A good cut before the exact search: greedy descent from the top, then local search.
 
 A step of the descent specialises the value that leaves the least cost, also where that costs more than before: a
-better cut may lie further down. Local search then takes the best of all cuts that are reached by specialising a value,
-by generalising siblings to their parent, or by one of each (a swap), as long as one is better.
+better cut may lie further down. Where several values save, it tries the best of them together as well. Local search
+then takes the best of all cuts that are reached by specialising a value, by generalising siblings to their parent, or
+by one of each (a swap), as long as one is better.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import partial, reduce
 
-from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Cut, Evaluator
+from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Cut, Evaluator, Probe
 from ldiv_db.algorithms.cut_search import opened, specialise
-from ldiv_db.algorithms.cut_trees import CutTree
+from ldiv_db.algorithms.cut_trees import CutTree, CutValue
 
 #: Steps of the descent without a better cut, after which it ends.
 _PATIENCE = 6
@@ -37,18 +38,26 @@ def _is_late(deadline: float | None) -> bool:
 
 
 def _descend(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: Callable[[], bool]) -> None:
-    """Specialise one value after the other, as long as one may be and that leads somewhere."""
+    """Specialise one value or several after the other, as long as any may be and that leads somewhere."""
     numbered = {tree.number: tree for tree in trees}
-    node = opened(numbered, (tree.root for tree in trees))
-    seen: dict[Cut, int] = {}
-    while True:
-        (probe,) = evaluator.probe([node], bounds=False)
-        seen[node.cut] = probe.cost
+    tried = [opened(numbered, (tree.root for tree in trees))]
+    seen: list[int] = []
+    while tried:
+        probes = evaluator.probe(tried, bounds=False)
+        probe, node = min(zip(probes, tried, strict=True), key=lambda found: found[0].cost)
+        seen.append(probe.cost)
         evaluator.offer(best, {node.cut: probe.cost})  # at once: whoever stops it now is to have this one
-        allowed = {value: cost for value, cost in probe.costs.items() if cost < FORBIDDEN}
-        if not allowed or late() or min(list(seen.values())[-_PATIENCE:]) > min(seen.values()):
+        if late() or min(seen[-_PATIENCE:]) > min(seen):
             break
-        node = specialise(numbered, node, min(allowed, key=lambda value: (allowed[value], value)))
+        tried = [reduce(partial(specialise, numbered), values, node) for values in _further(probe)]
+
+
+def _further(probe: Probe) -> Iterator[list[CutValue]]:
+    """What to specialise at once: the value that leaves the least cost, with it the 1, 3, 7... next that save too."""
+    ranked = sorted((cost, value) for value, cost in probe.costs.items() if cost < FORBIDDEN)
+    saving = sum(cost < probe.cost for cost, _ in ranked)
+    for exponent in range(max(1, saving).bit_length() if ranked else 0):
+        yield [value for _, value in ranked[: 2**exponent]]
 
 
 def _improve(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: Callable[[], bool]) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from functools import partial
 from math import prod
 from typing import Any, ClassVar, Literal
 
@@ -73,20 +74,22 @@ class Cuts(Algorithm):
         search = self._report(evaluator, best, outcome, chosen)
         return Plan(published.assigned, feasible.l, _notes(search), search, published.classes, published.blanked)
 
-    def _search(self, evaluator: Evaluator, start: float) -> tuple[Best, Outcome]:
+    def _search(self, evaluator: Evaluator, began: float) -> tuple[Best, Outcome]:
         """The best cuts and how they were found; raises InfeasibleError without the proof that the policy wants."""
         best, trees = Best(self.options.top), evaluator.problem.trees
-        deadline = None if self.options.time_limit is None else start + self.options.time_limit
+        deadline = None if self.options.time_limit is None else began + self.options.time_limit
         report, scale = evaluator.problem.task.report, evaluator.problem.scale
 
         def progress(standing: Standing) -> None:
             report(_progress_line(standing, scale))
 
+        descend = partial(find_start, evaluator, trees, best, deadline)
+        root, outcome = partial(offer_root, evaluator, best), None
         sweep = Sweep(evaluator, best, deadline, progress)
-        outcome = sweep.run(lambda: offer_root(evaluator, best)) if sweep.fits else None
+        if sweep.fits:  # needs no good cut to be fast: one is found first only if the policy would have it published
+            outcome = sweep.run(descend if self.options.unproved == "publish" else root)
         if outcome is None:
-            search = Search(evaluator, trees, best, deadline=deadline, progress=progress)
-            outcome = search.run(lambda: find_start(evaluator, trees, best, deadline))
+            outcome = Search(evaluator, trees, best, deadline=deadline, progress=progress).run(descend)
         if not outcome.proved and (self.options.unproved == "refuse" or not best.costs):
             raise InfeasibleError(_unproved(evaluator.problem, best, outcome))
         return best, outcome

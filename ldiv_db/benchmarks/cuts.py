@@ -34,7 +34,7 @@ class CutCase:
     scheme: str
     l: float = 4  # noqa: E741 - the field's name for it
     threads: int = 2
-    time_limit: float = 300
+    time_limit: float | None = None
     rows: int = ROWS
     memory_limit: str | None = None
 
@@ -97,7 +97,7 @@ def cuts_policy(case: CutCase) -> dict[str, Any]:
             "scheme": case.scheme,
             "class": "income",
             "time_limit": case.time_limit,
-            "unproved": "publish",
+            "unproved": "refuse" if case.time_limit is None else "publish",
         },
     }
 

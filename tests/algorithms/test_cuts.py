@@ -25,7 +25,7 @@ from ldiv_db.algorithms.cut_bounds import Ways, sum_across, sum_within
 from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Evaluator, Node
 from ldiv_db.algorithms.cut_problem import Cost, make_problem
 from ldiv_db.algorithms.cut_search import Search, specialise
-from ldiv_db.algorithms.cut_start import find_start
+from ldiv_db.algorithms.cut_start import find_start, offer_root
 from ldiv_db.algorithms.cut_sweep import Sweep
 from ldiv_db.catalog import columns_of, qualify
 from ldiv_db.engine import Engine
@@ -278,6 +278,20 @@ def test_a_search_that_is_stopped_publishes_only_if_the_policy_says_so(con, tmp_
     result = ldiv_db.run(con, case.policy(time_limit=1e-9, unproved="publish"), folder=tmp_path)
     assert not result.search["proved"] and result.search["bound"] <= result.search["cost"]
     assert result.notes
+
+
+def test_a_search_that_is_stopped_at_once_has_a_good_cut(con, tmp_path, monkeypatch):
+    def late(*arguments):
+        raise cut_sweep._Late
+
+    monkeypatch.setattr(cut_sweep, "make_boxes", late)
+    case = Case(11, rows=40)
+    evaluator, root = evaluator_of(case.task(con, tmp_path), "LM", "vioRec"), Best()
+    offer_root(evaluator, root)
+    best = cut_oracle.all_costs(case.rows, case.trees, case.thetas, "LM", "vioRec")[0]
+    search = ldiv_db.run(con, case.policy(scheme="vioRec", unproved="publish"), folder=tmp_path).search
+    ((_, general),) = root.ranked()
+    assert not search["proved"] and best <= search["cost"] < general / evaluator.problem.scale
 
 
 def subtree(trees, node):
