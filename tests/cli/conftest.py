@@ -35,6 +35,7 @@ def policy_document(**changes: Any) -> dict[str, Any]:
         "sensitive": ["disease"],
         "keep": ["ward"],
         "require": [{"unique_distinct": 3}],
+        "algorithm": {"name": "bsgi", "select": "bisect"},  # half as many statements as by default
     }
     document.update(changes)
     return {key: value for key, value in document.items() if value is not None}

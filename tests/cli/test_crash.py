@@ -46,7 +46,7 @@ def moments(bed: Any, kind: str) -> list[str]:
     total, publishes = map(int, killed(f"{bed.folder / 'counted'}:count").split())
     shutil.rmtree(bed.folder / "counted")
     early = range(3, publishes, max(publishes // 2, 1))
-    late = range(publishes, total, max((total - publishes) // 3, 1))
+    late = range(publishes, total, max((total - publishes) // 2, 1))
     return [*map(str, sorted({*early, *late, total - 1})), *([] if kind == "table" else ["before", "after"])]
 
 

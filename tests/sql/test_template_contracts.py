@@ -119,7 +119,7 @@ def statements():
             recorded[key] = (statement, tree.expression if isinstance(tree, exp.Create | exp.Insert) else tree)
 
     listener = ldiv_db.Listener(on_statement=listen)
-    for seed in range(12):
+    for seed in (1, 3, 5, 12):
         for select in ("bisect", "greedy"):
             case = tables.random_case(random.Random(seed), select)
             case.policy["algorithm"]["residue"] = "incorporate"
