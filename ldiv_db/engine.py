@@ -214,14 +214,14 @@ class Engine:
         if self.in_transaction():
             yield
             return
-        self.execute("BEGIN TRANSACTION")
         try:
+            self.execute("BEGIN TRANSACTION")
             yield
+            self.execute("COMMIT")
         except BaseException:
-            with suppress(duckdb.Error):  # it may be rolled back already; the first error is the one to report
+            with suppress(duckdb.Error):  # it may have ended already; the first error is the one to report
                 self.connection.execute("ROLLBACK")
             raise
-        self.execute("COMMIT")
 
     def in_transaction(self) -> bool:
         """Whether one is open: outside, every statement is a transaction of its own, with its own number."""

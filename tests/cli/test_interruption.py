@@ -26,7 +26,7 @@ def slow(bed: Any) -> Any:
     bed.sql(
         "CREATE OR REPLACE TABLE patients AS SELECT 'P' || i AS name, i % 60 AS age,"
         " ['Norway', 'Italy', 'Japan', 'Korea'][i % 4 + 1] AS country, 'D' || i % 97 AS disease,"
-        " md5(i::VARCHAR) AS ward FROM range(30000) AS r(i)"
+        " md5(i::VARCHAR) AS ward FROM range(60000) AS r(i)"
     )
     bed.sql(
         "CREATE VIEW endless AS SELECT 'P' || i AS name, i % 60 AS age, 'Norway' AS country, 'D' || i % 97 AS disease,"
@@ -100,4 +100,4 @@ def test_the_database_can_be_opened_after_an_interrupt(slow: Any) -> None:
     interrupted(slow, "publish/recode_rows", "--temp-dir", slow.folder / "spill")
     assert not (slow.folder / "spill").exists()
     with duckdb.connect(str(slow.database)) as con:
-        assert con.execute("SELECT count(*) FROM patients").fetchone() == (30000,)
+        assert con.execute("SELECT count(*) FROM patients").fetchone() == (60000,)

@@ -57,6 +57,21 @@ def test_a_failed_transaction_is_undone(engine, con):
     assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (1,)
 
 
+def test_an_interrupt_at_the_commit_leaves_no_transaction_open(engine, con, monkeypatch):
+    execute = engine.execute
+
+    def interrupted(sql, *rest):
+        if sql == "COMMIT":
+            raise KeyboardInterrupt
+        return execute(sql, *rest)
+
+    monkeypatch.setattr(engine, "execute", interrupted)
+    with pytest.raises(KeyboardInterrupt), engine.transaction():
+        engine.execute("CREATE TABLE t (x INTEGER)")
+    assert not engine.in_transaction()
+    assert not con.execute("SELECT 1 FROM duckdb_tables()").fetchall()
+
+
 def test_a_transaction_joins_the_callers(engine, con):
     con.execute("BEGIN")
     with engine.transaction():
