@@ -218,15 +218,16 @@ class _Compiled(FileSystemBytecodeCache):
         super().__init__(str(Path(__file__).parent / "__pycache__"), "template_%s.cache")
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        with suppress(OSError):
-            super().dump_bytecode(bucket)
+        if not sys.dont_write_bytecode:
+            with suppress(OSError):
+                super().dump_bytecode(bucket)
 
 
 @functools.cache
 def _environment() -> Environment:
     return Environment(
         loader=FileSystemLoader(resource_folder("sql")),
-        bytecode_cache=None if sys.dont_write_bytecode else _Compiled(),
+        bytecode_cache=_Compiled(),
         undefined=StrictUndefined,
         finalize=_fill,
         autoescape=True,  # makes macros return Markup, so that their output passes the check of holes
