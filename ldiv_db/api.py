@@ -25,7 +25,7 @@ from ldiv_db.policy import Policy, parse_policy
 from ldiv_db.policy_parts import Sensitive, read_requirement
 from ldiv_db.profile import Profile, profile_table
 from ldiv_db.requirements import RequirementSpec, parse_requirement
-from ldiv_db.run import resolve_source
+from ldiv_db.sources import resolve_source
 
 
 def check(

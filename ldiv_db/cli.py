@@ -165,7 +165,7 @@ def plan_command(
     database: Database,
     policy: PolicyFile,
     json: Json = False,
-    sql: Annotated[bool, typer.Option("--sql", help="Show the statements that were run to find out.")] = False,
+    sql: Annotated[bool, typer.Option("--sql", help="Show the SQL of every step: the run is rehearsed.")] = False,
     threads: Threads = None,
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
@@ -173,6 +173,8 @@ def plan_command(
     show_values: ShowValues = False,
 ) -> None:
     """Show what a run would do, by counts alone; writes nothing.
+
+    With --sql all steps are carried out on temporary tables, which takes as long as a run.
 
     \b
     Examples:
@@ -184,7 +186,7 @@ def plan_command(
     limits = settings(threads, memory_limit, temp_dir)
     with opened(database, read_only=True, settings=limits, catalog=catalog) as connection:
         listener = Listener(on_statement=statements.append)
-        ready = plan(connection, wanted, policy.parent, listener, catalog_name(catalog), show_values)
+        ready = plan(connection, wanted, policy.parent, listener, catalog_name(catalog), show_values, rehearse=sql)
     document = describe_plan(ready, statements if sql else None)
     if json:
         print_json(document)

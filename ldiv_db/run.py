@@ -11,13 +11,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ldiv_db import catalog
 from ldiv_db.algorithms import ALGORITHMS, Algorithm, Plan, Task
 from ldiv_db.algorithms.base import Feasibility, Progress, Report
 from ldiv_db.audit import Audit, refuse_unlisted
-from ldiv_db.catalog import Column, columns_of, qualify
+from ldiv_db.catalog import Column, columns_of
 from ldiv_db.engine import Engine, Step, database_version
-from ldiv_db.errors import DatabaseError, PolicyError, Problem, nearest
+from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.estimate import Estimate, estimate_run
 from ldiv_db.feasibility import explained
 from ldiv_db.loss import measure_recoding
@@ -33,8 +32,9 @@ from ldiv_db.report import Result
 from ldiv_db.requirements import Attribute, Requirement, Threshold
 from ldiv_db.sensitive import read_attributes, resolve_all
 from ldiv_db.similarity import measure_similarity
+from ldiv_db.sources import resolve_source
 from ldiv_db.targets import Place, place_of
-from ldiv_db.templates import FileRelation, Relation, Statement
+from ldiv_db.templates import Statement
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,7 @@ def run(
     ):
         ready.estimate.require_room()
 
-        def divergence(plan: Plan) -> float | None:
-            recoding = _recode(ready, plan)
-            found = _divergence(ready, recoding, Path(folder), listener, catalog)
-            engine.drop(*(span.relation for span in recoding.spans))
-            return found
-
-        plan = ready.algorithm.run(replace(ready.task, divergence=divergence))
-        recoding = _recode(ready, plan)
+        plan, recoding = _work_out(ready, Path(folder), listener, catalog)
         loss = measure_recoding(engine, ready.encoded, recoding)
         similarity = measure_similarity(engine, ready.encoded, plan.assigned, ready.attributes)
         if kl:
@@ -133,6 +126,21 @@ def run(
 
         draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
         return ready.place.publish(draft, run_id, describe)
+
+
+def _work_out(
+    ready: Preparation, folder: Path, listener: Listener | None, catalog: str | None
+) -> tuple[Plan, Recoding]:
+    """The algorithm's plan, and how its classes are published."""
+
+    def divergence(plan: Plan) -> float | None:
+        recoding = _recode(ready, plan)
+        found = _divergence(ready, recoding, folder, listener, catalog)
+        ready.task.engine.drop(*(span.relation for span in recoding.spans))
+        return found
+
+    plan = ready.algorithm.run(replace(ready.task, divergence=divergence))
+    return plan, _recode(ready, plan)
 
 
 def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:
@@ -174,15 +182,25 @@ def plan(
     listener: Listener | None = None,
     catalog: str | None = None,
     show_values: bool = False,
+    rehearse: bool = False,
 ) -> Preparation:
     """What a run would do, by counts alone; writes nothing but TEMP tables, which are gone on return.
 
-    `show_values` as for `run`.
+    `show_values` as for `run`. To `rehearse` is to go through all that a run does, with a TEMP table in place of the
+    release and nothing in the ledger: `listener` then hears of every statement, and it takes as long.
     """
     with (
         _engine(connection, listener, catalog) as engine,
         _prepared(engine, policy, folder, listener, show_values) as ready,
     ):
+        if rehearse:
+            planned, recoding = _work_out(ready, Path(folder), listener, catalog)
+            measure_recoding(engine, ready.encoded, recoding)
+            measure_similarity(engine, ready.encoded, planned.assigned, ready.attributes)
+            draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
+            with draft.rows() as holes:
+                release = engine.materialise("release", PUBLISHED, **holes)
+            draft.audit(release)
         return ready
 
 
@@ -259,40 +277,3 @@ def _refuse_sets(policy: Policy, algorithm: Algorithm) -> None:
     if algorithm.excludes_sets and "set" in forms(policy).values():
         what = f"{algorithm.name} publishes {algorithm.excludes_sets}, not sets"
         raise PolicyError([Problem("recode", what, "set recode: tree")])
-
-
-def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source") -> Relation | FileRelation:
-    """The table, view or data file that `key` names; raises PolicyError, with the nearest name, if there is none."""
-    file = FileRelation.of(str(folder / source))
-    if file is not None and not _is_table(engine, source):
-        if set("*?[") & set(file.path):
-            raise PolicyError(
-                [Problem(key, f"{source} has one of * ? [ in its path, which would be read as a pattern")]
-            )
-        if not Path(file.path).is_file():
-            raise PolicyError([Problem(key, f"no file {source}")])
-        _refuse_unreadable(engine, file, source, key)
-        return file
-    relation = qualify(engine, source, key)
-    if not catalog.table_exists(engine, relation):
-        tables = catalog.list_tables(engine)
-        hint = nearest(source, tables + [table.partition(".")[2] for table in tables if table.startswith("main.")])
-        raise PolicyError([Problem(key, f"no table or view {source}", hint)])
-    return relation
-
-
-def _refuse_unreadable(engine: Engine, file: FileRelation, source: str, key: str) -> None:
-    """Raise PolicyError if the file is not what its ending says."""
-    try:
-        columns_of(engine, file)
-    except DatabaseError as error:
-        kind = file.reader.removeprefix("read_").capitalize()
-        raise PolicyError([Problem(key, f"{source} cannot be read as {kind}")]) from error
-
-
-def _is_table(engine: Engine, name: str) -> bool:
-    """Whether a table or view has that very name, which may end like a file's."""
-    try:
-        return catalog.table_exists(engine, qualify(engine, name, "source"))
-    except PolicyError:
-        return False

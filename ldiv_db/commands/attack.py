@@ -34,7 +34,7 @@ from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.policy import Policy, read_policy
 from ldiv_db.policy_parts import Sensitive
 from ldiv_db.report import print_rows
-from ldiv_db.run import resolve_source
+from ldiv_db.sources import resolve_source
 
 
 def attack_command(

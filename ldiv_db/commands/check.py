@@ -29,7 +29,7 @@ from ldiv_db.commands.options import (
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.requirements import RequirementSpec
-from ldiv_db.run import resolve_source
+from ldiv_db.sources import resolve_source
 from ldiv_db.violations import Violations
 
 

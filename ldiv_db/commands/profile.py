@@ -16,8 +16,8 @@ from ldiv_db.engine import Engine
 from ldiv_db.errors import InfeasibleError
 from ldiv_db.profile import RARE, Profile, profile_table
 from ldiv_db.report import print_rows
-from ldiv_db.run import resolve_source
 from ldiv_db.skeleton import Skeleton, make_skeleton, policy_source, write_skeleton
+from ldiv_db.sources import resolve_source
 
 
 def profile_command(

@@ -15,7 +15,7 @@ from ldiv_db.commands.console import opened, print_json, printer
 from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest
-from ldiv_db.run import resolve_source
+from ldiv_db.sources import resolve_source
 from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 

@@ -28,7 +28,8 @@ from ldiv_db.releasing.ledger import Series
 from ldiv_db.releasing.places import Place, place_of, settle_crashed
 from ldiv_db.releasing.separate import check_before
 from ldiv_db.releasing.tables import Expected, tables_of
-from ldiv_db.run import Listener, resolve_source, versions
+from ldiv_db.run import Listener, versions
+from ldiv_db.sources import resolve_source
 from ldiv_db.templates import Relation, Value
 
 

@@ -72,10 +72,13 @@ def test_plan_json_has_the_documented_keys(bed: Any) -> None:
 def test_plan_shows_its_sql_but_no_value(bed: Any) -> None:
     found = bed.call("plan", bed.database, bed.policy, "--json", "--sql").json
     assert set(found) == PLAN_KEYS | {"statements"}
-    assert {"input/snapshot_source", "input/encode_rows"} <= {s["template"] for s in found["statements"]}
+    steps = {"input/snapshot_source", "input/encode_rows", "bsgi/fill_root", "publish/recode_rows", "loss/sum_losses"}
+    assert steps <= {s["template"] for s in found["statements"]}
+    assert any(s["template"].startswith("audit/") for s in found["statements"]), "all that a run does"
     text = bed.call("plan", bed.database, bed.policy, "--sql").out
     assert '"main"."patients"' in text
     assert "Norway" not in text and "Hepatitis" not in text
+    assert not bed.sql("SELECT 1 FROM duckdb_tables() WHERE schema_name IN ('published', 'ldiv')"), "nothing is written"
 
 
 def refusals() -> list[Any]:

@@ -14,7 +14,7 @@ FLOORS = {
         "documents"},
     1: {
         "taxonomy", "taxonomy_sources", "requirements", "policy", "policy_parts", "policy_decomposition", "sensitive",
-        "feasibility", "promises", "loss", "recoding",
+        "feasibility", "promises", "loss", "recoding", "sources",
     },
     2: {"algorithms"},
     3: {
