@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
-from ldiv_db.templates import FileRelation, Relation
+from ldiv_db.templates import FileRelation, Identifier, Relation
 
 #: The schema that holds taxonomies, the ledger of runs and the ledger of migrations.
 SCHEMA = "ldiv"
@@ -24,6 +24,11 @@ class Column:
 
     name: str
     type: str
+
+    @property
+    def shown(self) -> str:
+        """The type as people may see it."""
+        return without_members(self.type)
 
     @property
     def is_integer(self) -> bool:
@@ -47,6 +52,11 @@ class Column:
         if self.is_time:
             return {"DATE": "date", "TIMESTAMP WITH TIME ZONE": "instant"}.get(self.type, "timestamp")
         return "integer" if self.is_integer else "real"
+
+
+def without_members(kind: str) -> str:
+    """The SQL type without the values of its enums, which are data."""
+    return re.sub(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)", "ENUM", kind)
 
 
 def columns_of(engine: Engine, source: Relation | FileRelation) -> list[Column]:
@@ -140,12 +150,12 @@ def same_table(engine: Engine, one: Relation, other: Relation) -> bool:
 
 
 def list_tables(engine: Engine) -> list[str]:
-    """The names of all tables and views outside system schemas, as `schema.name`."""
+    """The names of all tables and views outside system schemas, as a policy writes them: `schema.name`."""
     rows = engine.execute(
         "SELECT table_schema, table_name FROM information_schema.tables"
         " WHERE table_catalog = current_database() ORDER BY ALL"
     )
-    return [f"{schema}.{name}" for schema, name in rows]
+    return [".".join(part if re.fullmatch(r"\w+", part) else Identifier(part).sql() for part in row) for row in rows]
 
 
 def catalog_table(engine: Engine, name: str) -> Relation:

@@ -19,7 +19,7 @@ from typing import Any
 import duckdb
 
 from ldiv_db import interrupts
-from ldiv_db.errors import DatabaseError
+from ldiv_db.errors import DatabaseError, place_in_file
 from ldiv_db.templates import Identifier, Relation, Statement, literal, render
 
 #: Errors whose text is about names and resources. The text of any other may quote a row's value, so it is withheld.
@@ -268,7 +268,11 @@ def _database_error(error: duckdb.Error, statement: Statement) -> DatabaseError:
     if "read-only" in str(error):
         return DatabaseError("the database is open read-only, this step writes")
     plain = isinstance(error, _PLAIN_ERRORS)
-    hint = str(error) if plain else f"{type(error).__name__} (its text may quote data and is withheld)"
+    hint = (
+        str(error)
+        if plain
+        else f"{type(error).__name__} (its text may quote data and is withheld){place_in_file(str(error))}"
+    )
     if isinstance(error, duckdb.OutOfMemoryException | duckdb.IOException):
         return DatabaseError(f"{hint}\nwhile running {statement.template}")
     return DatabaseError(f"{hint}\nin template {statement.template}:\n{statement.numbered()}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -93,6 +94,12 @@ def what_is_wrong(item: Mapping[str, Any]) -> str:
         if kind.startswith(beginning):
             return words
     return str(item["msg"]).removeprefix("Value error, ")
+
+
+def place_in_file(text: str) -> str:
+    """Where in a CSV file the database's error arose, as `, in line 7`; no more of its text may be shown."""
+    found = re.match(r"[\w ]*Error: CSV Error on Line: (\d+)\n", text)
+    return f", in line {found[1]} of the file" if found else ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -64,13 +64,13 @@ def sweep(parent: Path, name: str) -> None:
 def spill_folder(parent: Path) -> Iterator[Path]:
     """A folder of our own in `parent` for a database's overflow; what crashed processes left there is removed.
 
-    `parent` is made, and removed again, if it was not there. May raise OSError.
+    `parent` is made, with those above it, and removed again, if it was not there. May raise OSError.
     """
-    made = not parent.exists()
+    made = [folder for folder in (*reversed(parent.parents), parent) if not folder.exists()]
     with ExitStack() as stack:
         parent.mkdir(parents=True, exist_ok=True)
-        if made:
-            stack.callback(_remove_if_empty, parent)
+        for folder in made:
+            stack.callback(_remove_if_empty, folder)
         sweep(parent, _SPILL)
         yield stack.enter_context(_any_work_folder(parent))
 

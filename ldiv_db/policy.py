@@ -286,9 +286,13 @@ def _type_problems(key: str, qi: QuasiIdentifier, column: Column) -> list[Proble
     """What the column's type does not allow."""
     spec = qi.taxonomy
     if qi.numeric and not (column.is_number or column.is_time):
-        return [Problem(key, f"ranges need numbers or times, the column is {column.type}", "give it a taxonomy")]
+        return [
+            Problem(
+                key, f"ranges need numbers, dates or timestamps, the column is {column.shown}", "give it a taxonomy"
+            )
+        ]
     if spec and spec.ranges and not column.is_number:
-        return [Problem(key, f"ranges need numbers, the column is {column.type}")]
+        return [Problem(key, f"ranges need numbers, the column is {column.shown}")]
     if spec and spec.dates and not column.is_time:
-        return [Problem(key, f"stretches of time need dates or timestamps, the column is {column.type}")]
+        return [Problem(key, f"stretches of time need dates or timestamps, the column is {column.shown}")]
     return []

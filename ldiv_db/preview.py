@@ -32,7 +32,11 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "rows_in": ready.encoded.rows_in,
         "rows_suppressed": feasible.rows_suppressed,
         "classes": feasible.classes,
-        "requirements": [{"name": r.name, "parameters": r.parameters} for r in ready.task.requirements],
+        "requirements": [
+            {"name": requirement.name, "parameters": requirement.parameters, "sensitive": name}
+            for name, own in ready.requirements.items()
+            for requirement in own
+        ],
         "columns": list(_columns(ready)),
         "needs": ready.estimate.as_dict(),
         "notes": [*ready.reasons, *feasible.notes, *ready.estimate.notes],
@@ -73,7 +77,7 @@ def print_plan(console: Console, document: dict[str, Any]) -> None:
     table.add_row("the release", f"about {size(needs['release_bytes'])}")
     for requirement in document["requirements"]:
         parameters = ", ".join(f"{name} = {value}" for name, value in requirement["parameters"].items())
-        table.add_row("requirement", f"{requirement['name']}: {parameters}")
+        table.add_row("requirement", f"{requirement['sensitive']}: {requirement['name']}: {parameters}")
     console.print(table)
     rows = [(c["column"], c["role"], c["generalised_by"] or "") for c in document["columns"]]
     print_rows(console, "columns", ("column", "role", "generalised by"), rows)

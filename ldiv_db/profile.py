@@ -22,6 +22,8 @@ from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 NEARLY_UNIQUE = 0.95
 #: Rows in combinations of fewer than this many rows are counted as rare.
 RARE = 5
+#: Values of a sensitive column whose rows are listed, the most frequent first.
+HISTOGRAM = 50
 IDENTIFIER, QUASI_IDENTIFIER, SENSITIVE, OTHER = "identifier", "quasi-identifier", "sensitive", "other"
 
 
@@ -92,7 +94,7 @@ class Profile:
     def _column(self, found: ColumnProfile) -> dict[str, Any]:
         return {
             "column": found.column.name,
-            "type": found.column.type,
+            "type": found.column.shown,
             "role": found.role,
             "distinct": found.distinct,
             "nulls": found.nulls,
@@ -123,6 +125,7 @@ class Profile:
             "largest_share": found.distribution.counts[0] / self.rows,
             "largest_l": found.distribution.largest_l,
             "entropy": found.entropy,
+            "histogram": list(found.distribution.counts[:HISTOGRAM]),
         }
 
 

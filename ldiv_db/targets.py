@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from ldiv_db import catalog, migrate
 from ldiv_db.audit import Audit
-from ldiv_db.catalog import Column, columns_of, qualify
+from ldiv_db.catalog import Column, columns_of, qualify, without_members
 from ldiv_db.engine import Engine
 from ldiv_db.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.files import abandoned, flush, move, work_folder
@@ -249,12 +249,16 @@ def compare_columns(engine: Engine, policy: Policy, columns: Sequence[Column], t
     theirs = {column.name.lower(): column.type for column in columns_of(engine, table)}
     label = ".".join(table.parts[-2:])
     problems = [
-        Problem("target", f"{label} has column {name} as {theirs.get(name, 'none')}, not {ours.get(name, 'none')}")
+        Problem("target", f"{label} has column {name} as {_shown(theirs, name)}, not {_shown(ours, name)}")
         for name in sorted(ours.keys() | theirs.keys())
         if ours.get(name) != theirs.get(name)
     ]
     if problems:
         raise PolicyError(problems)
+
+
+def _shown(types: Mapping[str, str], name: str) -> str:
+    return without_members(types.get(name, "none"))
 
 
 def check_file(engine: Engine, name: str, path: Path, sources: Sequence[str] = ()) -> None:

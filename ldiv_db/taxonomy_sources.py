@@ -20,6 +20,7 @@ from ldiv_db.templates import Identifier, Relation, Value
 
 #: More leaves than this are no taxonomy but a mistake in its widths.
 MAX_LEAVES = 1_000_000
+_EMPTY = "a value that is empty or begins or ends with a blank stands in quotes in a .yml or .json file"
 
 # -- reading ---------------------------------------------------------------------------------------
 
@@ -53,7 +54,7 @@ def read_levels(path: Path) -> Tree:
             if not any(levels):
                 continue
             if not all(levels):
-                problems.append(Problem(f"taxonomy {path.name}", f"line {line} has an empty level"))
+                problems.append(Problem(f"taxonomy {path.name}", f"line {line} has an empty level", _EMPTY))
             way = [cell for i, cell in enumerate(levels) if i == 0 or cell != levels[i - 1]][::-1]
             if paths.setdefault(way[-1], way) != way:
                 problems.append(Problem(f"taxonomy {path.name}", f"{way[-1]!r} has two places (line {line})"))
@@ -82,10 +83,21 @@ class _PairLoader(yaml.BaseLoader):
 
 
 def _construct_pairs(loader: _PairLoader, node: yaml.MappingNode) -> tuple[Any, ...]:
-    return tuple((loader.construct_object(k, True), loader.construct_object(v, True)) for k, v in node.value)
+    return tuple((_key(loader, k), loader.construct_object(v, True)) for k, v in node.value)
+
+
+def _key(loader: _PairLoader, node: yaml.Node) -> Any:
+    return node.value if isinstance(node, yaml.ScalarNode) else loader.construct_object(node, True)
+
+
+def _construct_text(loader: _PairLoader, node: yaml.ScalarNode) -> str | None:
+    """The text, None for nothing and for null, unless they stand in quotes."""
+    nothing = node.style is None and node.value in ("", "null", "~")
+    return None if nothing else node.value
 
 
 _PairLoader.add_constructor("tag:yaml.org,2002:map", _construct_pairs)
+_PairLoader.add_constructor("tag:yaml.org,2002:str", _construct_text)
 
 
 def _read_nested(path: Path, tree: str | None) -> list[Tree]:
@@ -107,10 +119,10 @@ def _read_nested(path: Path, tree: str | None) -> list[Tree]:
 def _nested(document: Any) -> list[Tree]:
     """The trees of a nested document: a mapping's keys, a list's items, or one text."""
     if isinstance(document, tuple):
-        return [Tree(key, _nested(value)) for key, value in document]
+        return [Tree(key, _nested(value) if value != "" else []) for key, value in document]
     if isinstance(document, list):
         return [tree for item in document for tree in _nested(item)]
-    return [Tree(document)] if document not in ("", "null", "~", None) else []
+    return [] if document is None else [Tree(document)]
 
 
 def from_edges(edges: Iterable[tuple[str, str | None]], origin: str) -> Taxonomy:

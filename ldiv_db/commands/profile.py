@@ -19,6 +19,9 @@ from ldiv_db.report import print_rows
 from ldiv_db.skeleton import Skeleton, make_skeleton, policy_source, write_skeleton
 from ldiv_db.sources import resolve_source
 
+#: Values of a sensitive column whose rows are shown.
+_SHOWN = 20
+
 
 def profile_command(
     database: Database,
@@ -113,9 +116,17 @@ def _print_sensitive(console: Console, found: dict[str, Any]) -> None:
     table = Table(title=f"sensitive: {found['column']}", show_header=False)
     table.add_row("different values", f"{found['distinct']:,}")
     table.add_row("most frequent value", f"{found['largest_share']:.1%} of the rows")
+    table.add_row("rows by value", _histogram(found))
     table.add_row("largest feasible l", f"{found['largest_l']}")
     table.add_row("entropy", f"{found['entropy']:.2f} bits")
     console.print(table)
+
+
+def _histogram(found: dict[str, Any]) -> str:
+    """The rows of the most frequent values, without the values."""
+    counts = found["histogram"][:_SHOWN]
+    more = found["distinct"] + (found["nulls"] > 0) - len(counts)
+    return ", ".join(f"{count:,}" for count in counts) + (f" and of {more:,} more" if more else "")
 
 
 def _print_skeleton(skeleton: Skeleton | None, reason: str, written: list[Path]) -> None:

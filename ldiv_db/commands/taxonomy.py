@@ -196,7 +196,7 @@ def _missing(engine: Engine, taxonomy: Taxonomy, relation: Relation | FileRelati
     _check_columns(engine, relation, {"column": column})
     kinds = {found.name.lower(): found for found in catalog.columns_of(engine, relation)}
     if taxonomy.by_range and not kinds[column.lower()].is_number:
-        raise PolicyError([Problem("column", f"the taxonomy is of numbers, {column} is {kinds[column.lower()].type}")])
+        raise PolicyError([Problem("column", f"the taxonomy is of numbers, {column} is {kinds[column.lower()].shown}")])
     nodes = taxonomies.load(engine, taxonomy, "checked")
     dictionary = engine.materialise(
         "dictionary",

@@ -136,7 +136,7 @@ def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -
     for number, (axis, column) in enumerate(shared, 1):
         kind = _kind(axis.ladder, column)
         if kind is None:
-            what = f"{column.name} takes {'times' if axis.ladder.levels else 'numbers or times'}, it is {column.type}"
+            what = f"{column.name} takes {'times' if axis.ladder.levels else 'numbers or times'}, it is {column.shown}"
             problems.append(Problem(key, what))
         found.append(KnownAxis(axis, Identifier(column.name), kind or TEXT, Identifier(f"v{number}")))
     if problems:

@@ -66,7 +66,7 @@ def recoding_of(
     rules = rules_of(engine, recoding, {name: qi.taxonomy for name, qi in policy.quasi_identifiers.items()})
     if rules is None:
         return None
-    types = {column.name.lower(): column.type for column in columns}
+    types = {column.name.lower(): column.shown for column in columns}
     found = [
         RecodedColumn(name, QUASI_IDENTIFIER, types[name.lower()], any(rule.kind == "null" for rule in own), tuple(own))
         for name, own in rules.items()

@@ -115,7 +115,7 @@ def test_sensitive_values_of_any_type_are_published_as_they_were(con, value):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"numeric": True}, "ranges need numbers or times"),
+        ({"numeric": True}, "ranges need numbers, dates or timestamps"),
         ({"taxonomy": {"ranges": [5]}}, "ranges need numbers"),
         ({"taxonomy": {"dates": ["day"]}}, "need dates or timestamps"),
         ({"taxonomy": {"dates": ["week"]}}, "no unit 'week'"),

@@ -106,7 +106,7 @@ BAD = {
     "qi: endless weight": policy("quasi_identifiers.age.weight: ", **age(numeric=True, weight=float("inf"))),
     "qi: no number weight": policy("quasi_identifiers.age.weight: takes a number", **age(numeric=True, weight="x")),
     "qi: ranges of text": policy(
-        "ranges need numbers or times, the column is VARCHAR",
+        "ranges need numbers, dates or timestamps, the column is VARCHAR",
         quasi_identifiers={"age": AGE, "country": {"numeric": True}},
     ),
     "qi: dates of numbers": policy("stretches of time need dates", **age(taxonomy={"dates": ["year"]})),

@@ -55,7 +55,15 @@ def test_the_columns_roles_are_guessed(bed: Any) -> None:
         "largest_share": 0.25,
     }  # fmt: skip
     assert found["sensitive"] == [
-        {"column": "disease", "distinct": 4, "nulls": 0, "largest_share": 0.25, "largest_l": 4, "entropy": 2.0}
+        {
+            "column": "disease",
+            "distinct": 4,
+            "nulls": 0,
+            "largest_share": 0.25,
+            "largest_l": 4,
+            "entropy": 2.0,
+            "histogram": [6, 6, 6, 6],
+        }
     ]
 
 
@@ -64,6 +72,22 @@ def test_nothing_that_is_printed_is_a_value(bed: Any) -> None:
         text = profile(bed, "patients", "--sensitive", "disease", "--qi", "age,country", *words).out
         for value in ("Norway", "Hepatitis", "P11", "W0"):
             assert value not in text
+
+
+def test_the_members_of_an_enum_are_values_too(bed: Any) -> None:
+    bed.sql("CREATE TYPE d AS ENUM ('HIV, (or) it''s', 'Flu'); ALTER TABLE patients ALTER ward TYPE d USING 'Flu'")
+    bed.sql("ALTER TABLE patients ADD lasted INTERVAL; UPDATE patients SET lasted = INTERVAL 1 DAY")
+    for words in (("--json",), ()):
+        text = profile(bed, "patients", "--sensitive", "disease", "--qi", "age,ward,lasted", *words).out
+        assert "ENUM" in text and "HIV" not in text and "Flu" not in text
+    policy = profile(bed, "patients", "--sensitive", "disease", "--qi", "age,ward,lasted", "--json").json["policy"]
+    assert "lasted" in policy["identifiers"], "no policy takes an interval"
+    bed.write_policy(
+        keep=None,
+        identifiers=["name", "country", "lasted"],
+        quasi_identifiers={"ward": {"numeric": True}, "age": {"numeric": True}},
+    )
+    assert "the column is ENUM (" in bed.fails(2, "plan", bed.database, bed.policy)
 
 
 def test_columns_that_nobody_named_are_not_published(bed: Any) -> None:

@@ -81,6 +81,20 @@ def test_plan_shows_its_sql_but_no_value(bed: Any) -> None:
     assert not bed.sql("SELECT 1 FROM duckdb_tables() WHERE schema_name IN ('published', 'ldiv')"), "nothing is written"
 
 
+def test_a_bad_line_of_a_file_is_found_without_its_values(bed: Any) -> None:
+    lines = [f"P{i},{i % 50},Italy,d{i % 5},w" for i in range(30_000)]
+    bed.write("people.csv", "\n".join(["name,age,country,disease,ward", *lines, "P,SECRETAGE,Italy,d1,w"]))
+    bed.write_policy(source="people.csv")
+    error = bed.fails(3, "run", bed.database, bed.policy)
+    assert "withheld), in line 30002 of the file" in error and "SECRETAGE" not in error
+
+
+def test_the_hint_writes_a_name_as_a_policy_does(bed: Any) -> None:
+    bed.sql('CREATE SCHEMA "my sch"; CREATE TABLE "my sch".tab AS FROM patients')
+    bed.write_policy(source='"my sch".tap')
+    assert """did you mean '"my sch".tab'?""" in bed.fails(2, "run", bed.database, bed.policy)
+
+
 def refusals() -> list[Any]:
     """(id, changes of the policy, exit code, what the message says)."""
     qi = {"age": {"numeric": True}, "country": {"taxonomy": {"file": "country.csv"}}}

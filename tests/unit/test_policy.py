@@ -104,7 +104,7 @@ def test_column_problems_at_once():
     found = problems(parse_policy(GOOD), check_columns, columns(**types))
     assert "did you mean 'twon'" in found["quasi_identifiers.town"]
     assert "does not classify" in found["twon"] and "does not classify" in found["ssn"]
-    assert "ranges need numbers or times, the column is VARCHAR" in found["quasi_identifiers.age"]
+    assert "ranges need numbers, dates or timestamps, the column is VARCHAR" in found["quasi_identifiers.age"]
     assert len(found) == 4
 
 

@@ -92,6 +92,12 @@ def test_yaml_values_stay_text(tmp_path):
     assert [leaf.label for leaf in tax.leaves] == ["no", "010", "1.50", "2020-01-01", "true"]
 
 
+def test_in_quotes_nothing_and_null_are_values(tmp_path):
+    for text in ('Any: ["", "null", a, null, ~, ]', '{"Any": ["", "null", "a", null]}'):
+        assert [leaf.label for leaf in read_taxonomy(write(tmp_path / "x.yml", text)).leaves] == ["", "null", "a"]
+    assert [leaf.label for leaf in read_taxonomy(write(tmp_path / "x.yml", 'Any: {a: "", b: }')).leaves] == ["a", "b"]
+
+
 def test_nested_duplicates_are_named(tmp_path):
     assert "'a' stands for" in problems(read_taxonomy, write(tmp_path / "x.yml", "Any: {L: [a], R: [a]}"))
     assert "'L' stands for" in problems(read_taxonomy, write(tmp_path / "x.json", '{"Any": {"L": ["a"], "L": ["b"]}}'))
