@@ -93,7 +93,8 @@ def ldiv(
 
     \b
     Exit codes: 0 good; 1 the data cannot meet the policy, or an audit failed;
-    2 usage or policy error; 3 database error; 130 interrupted.
+    2 usage or policy error; 3 database error; 130 interrupted;
+    141 nobody reads the output any more: what was done is done.
     """
 
 

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -36,14 +36,21 @@ _WIDTH = 140
 _PAUSE = 5.0
 #: What the database says where its memory and its temp directory are full.
 _NO_ROOM = ("duckdb_temp", "max_temp_directory_size", "Out of Memory")
-_USAGE, _INTERRUPTED = 2, 130
+_USAGE, _INTERRUPTED, _UNHEARD = 2, 130, 141
+
+
+class _Output(Console):
+    """A console that leaves it to the command what becomes of a reader that went away."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def printer(stderr: bool = False) -> Console:
     """A console that prints text as it is: no name or value of the user's is read as markup."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else _WIDTH
-    return Console(stderr=stderr, markup=False, highlight=False, emoji=False, width=width)
+    return _Output(stderr=stderr, markup=False, highlight=False, emoji=False, width=width)
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -81,7 +88,10 @@ def _report(error: BaseException) -> int | None:
     if isinstance(error, RecursionError):
         typer.echo("error: the file is nested too deeply", err=True)
         return _USAGE
-    if isinstance(error, RuntimeError | BrokenPipeError):  # how click and typer end, or a defect
+    if isinstance(error, BrokenPipeError):
+        _discard_output()
+        return _UNHEARD
+    if isinstance(error, RuntimeError):  # how click and typer end, or a defect
         return None
     lines = error.problems if isinstance(error, PolicyError) else [error]
     for line in lines:
@@ -89,6 +99,12 @@ def _report(error: BaseException) -> int | None:
     if isinstance(error, DatabaseError) and any(word in str(error) for word in _NO_ROOM):
         typer.echo("what does not fit into memory found no room: give another --temp-dir or --memory-limit", err=True)
     return error.exit_code if isinstance(error, LdivError) else _USAGE
+
+
+def _discard_output() -> None:
+    """Have what is left to print go nowhere, lest it fail again at the end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _interrupted(error: BaseException | None) -> bool:

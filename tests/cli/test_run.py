@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -87,6 +90,16 @@ def test_a_bad_line_of_a_file_is_found_without_its_values(bed: Any) -> None:
     bed.write_policy(source="people.csv")
     error = bed.fails(3, "run", bed.database, bed.policy)
     assert "withheld), in line 30002 of the file" in error and "SECRETAGE" not in error
+
+
+def test_a_run_whose_reader_goes_away_is_no_failure_of_the_policy(bed: Any) -> None:
+    command = [sys.executable, "-m", "ldiv_db", "run", str(bed.database), str(bed.policy)]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+    assert bed.sql("SELECT status FROM ldiv.run") == [("published",)]
 
 
 def test_the_hint_writes_a_name_as_a_policy_does(bed: Any) -> None:
