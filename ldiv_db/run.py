@@ -61,6 +61,8 @@ class Preparation:
     attributes: Mapping[str, Attribute]
     columns: Sequence[Column]
     reason: str = ""
+    #: Values that have a threshold in the policy, but do not occur.
+    absent: Sequence[str] = ()
 
     @property
     def encoded(self) -> Encoded:
@@ -68,8 +70,9 @@ class Preparation:
 
     @property
     def reasons(self) -> list[str]:
-        """Why this algorithm runs, if the policy left that open."""
-        return [self.reason] if self.reason else []
+        """Why this algorithm runs, if the policy left that open, and what of the policy bears on nothing."""
+        absent = [f"no row has the value {value!r}, which has a threshold of its own" for value in self.absent]
+        return [*([self.reason] if self.reason else []), *absent]
 
 
 def run(
@@ -242,7 +245,24 @@ def _prepared(
     with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, place.folder)
-    yield Preparation(policy, algorithm, task, feasible, place, requirements, estimate, attributes, columns, reason)
+    absent = _absent(engine, encoded, requirements)
+    yield Preparation(
+        policy, algorithm, task, feasible, place, requirements, estimate, attributes, columns, reason, absent
+    )
+
+
+def _absent(engine: Engine, encoded: Encoded, requirements: Mapping[str, Sequence[Requirement]]) -> list[str]:
+    """The values that the policy gives a threshold, misspelt perhaps, and the source does not have."""
+    found: list[str] = []
+    for axis in encoded.sensitive:
+        own = requirements[axis.column.name]
+        named = sorted({value for r in own if isinstance(r, Threshold) for value in r.named})
+        if named:
+            members = engine.load("members", {"value": "VARCHAR"}, [(value,) for value in named])
+            rows = engine.rows("requirements/list_absent", totals=axis.dictionary, members=members)
+            found += [value for (value,) in rows]
+            engine.drop(members)
+    return found
 
 
 def resolve_requirements(

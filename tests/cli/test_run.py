@@ -102,6 +102,16 @@ def test_a_run_whose_reader_goes_away_is_no_failure_of_the_policy(bed: Any) -> N
     assert bed.sql("SELECT status FROM ldiv.run") == [("published",)]
 
 
+def test_a_threshold_of_no_value_is_noted(bed: Any) -> None:
+    bed.write_policy(require=[{"threshold": {"default": "0.5", "Cancr": "0.4", "Cancer": "0.4"}}])
+    for command in ("plan", "run"):
+        called = bed.call(command, bed.database, bed.policy, "--json")
+        assert called.code == 0, called.err
+        assert [note for note in called.json["notes"] if "value" in note] == [
+            "no row has the value 'Cancr', which has a threshold of its own"
+        ]
+
+
 def test_the_hint_writes_a_name_as_a_policy_does(bed: Any) -> None:
     bed.sql('CREATE SCHEMA "my sch"; CREATE TABLE "my sch".tab AS FROM patients')
     bed.write_policy(source='"my sch".tap')
