@@ -14,6 +14,9 @@ from ldiv_db.loss import Loss
 from ldiv_db.recoding.recodings import GlobalRecoding
 from ldiv_db.similarity import Similarity
 
+#: The columns of an audit; the worst class is that of the least margin.
+_HEADINGS = ("requirement", "holds", "worst reached", "worst class", "margin", "violating classes", "rows in them")
+
 
 @dataclass(frozen=True)
 class Result:
@@ -93,17 +96,22 @@ def print_audits(console: Console, audits: Sequence[Audit]) -> None:
     """The verdicts of an audit, one table a sensitive attribute."""
     for audit in audits:
         table = Table(title=f"audit of {audit.sensitive}: {audit.classes:,} classes, {audit.rows:,} rows")
-        for heading in ("requirement", "holds", "worst class", "violating classes", "rows in them"):
+        for heading in _HEADINGS:
             table.add_column(heading)
         for verdict in audit.verdicts:
             table.add_row(
                 str(verdict.requirement),
                 "yes" if verdict.holds else "NO",
-                "-" if verdict.worst is None else f"{verdict.worst:g}",
-                f"{verdict.violating_classes:,}",
+                "-" if verdict.worst is None else f"{verdict.worst:g} ({verdict.requirement.reaches})",
+                "-" if verdict.worst_class is None else f"no. {verdict.worst_class:,}, {verdict.worst_rows:,} rows",
+                "-" if verdict.margin is None else f"{verdict.margin:g}",
+                f"{verdict.violating_classes:,} of {verdict.classes:,}",
                 f"{verdict.violating_rows:,}",
             )
         console.print(table)
+        if any(verdict.requirement.others_known for verdict in audit.verdicts):
+            others = f"others_known: the {audit.classes:,} classes, split by the other sensitive attributes, are judged"
+            console.print(others)
 
 
 def print_rows(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

@@ -142,11 +142,13 @@ def _print(console: Console, audits: Sequence[Audit], found: Violations, listed:
         if audit.unmatched_groups:
             console.print(f"{audit.sensitive}: {audit.unmatched_groups:,} groups differ in size between the two tables")
     if listed and found.rows:
+        figures = {name: v.requirement.reaches for a in audits for v in a.verdicts for name in v.requirement.names}
         for sensitive, requirement in dict.fromkeys((row["sensitive"], row["requirement"]) for row in found.rows):
             rows = [r for r in found.rows if (r["sensitive"], r["requirement"]) == (sensitive, requirement)]
             columns = list(rows[0])[2:]
             shown = [[_cell(row[name]) for name in columns] for row in rows]
-            report.print_rows(console, f"worst classes: {requirement} on {sensitive}", columns, shown)
+            heads = [f"reached ({figures[requirement]})" if name == "reached" else name for name in columns]
+            report.print_rows(console, f"worst classes: {requirement} on {sensitive}", heads, shown)
     if found.into is not None:
         console.print(f"violations written to {found.into}")
 

@@ -77,6 +77,8 @@ class Requirement:
 
     #: Whether the class that reaches the most is the worst: shares, ratios and distances.
     most_is_worst: ClassVar[bool] = False
+    #: What figure a class reaches; of several conditions that of one, while the margin is that of the worst.
+    reaches: ClassVar[str]
 
     others_known: bool = field(default=False, kw_only=True)
 
@@ -139,6 +141,11 @@ class Requirement:
     def label(self) -> str:
         """As `str`, without any sensitive value."""
         return f"{self.name} " + ", ".join(f"{k}={plain(v)}" for k, v in self.shown.items())
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """How it is written, with and without sensitive values."""
+        return str(self), self.label
 
 
 def plain(value: Any) -> Any:

@@ -28,6 +28,7 @@ class DistinctAlpha(Requirement):
     """Distinct (l,alpha)-diversity: `l` distinct sensitive values, and weights of all rows that sum to `alpha`."""
 
     name = "distinct_alpha"
+    reaches = "weight"
     fields = {"l": whole, "alpha": not_negative}  # noqa: RUF012
     l: int  # noqa: E741
     alpha: Decimal
@@ -122,6 +123,7 @@ class EntropyAlpha(_OverCategories):
     """Entropy (l,alpha)-diversity: distinct (l,alpha), and entropy of at least `ln l` over the categories."""
 
     name = "entropy_alpha"
+    reaches = "exp of categories' entropy"
     fields = {"l": at_least_one, "alpha": not_negative}  # noqa: RUF012
     l: Decimal  # type: ignore[assignment]  # noqa: E741
 
@@ -140,6 +142,7 @@ class RecursiveAlpha(_OverCategories):
     """Recursive (c,l,alpha)-diversity: distinct (l,alpha), and recursive (c,l) over the categories."""
 
     name = "recursive_alpha"
+    reaches = "top category / tail"
     most_is_worst = True
     fields = {"c": positive, "l": whole, "alpha": not_negative}  # noqa: RUF012
     c: Decimal = Decimal(1)
