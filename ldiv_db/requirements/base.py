@@ -130,6 +130,10 @@ class Requirement:
         """The nearest parameters that the table as one class meets, which `reached` that much; in words."""
         raise AssertionError("every requirement says what is nearest")
 
+    def nearest_in(self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution) -> str:
+        """As `nearest_whole`, where `classes` are the table as one class."""
+        return self.nearest_whole(reached, distribution)
+
     def nearest_at(self, size: int) -> str:
         """The nearest parameters that classes of `size` different sensitive values meet, in words."""
         raise AssertionError("every requirement says what is nearest")
