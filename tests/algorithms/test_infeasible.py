@@ -7,6 +7,7 @@ from ldiv_db.algorithms.base import Plan
 from ldiv_db.algorithms.bsgi import Bsgi
 from ldiv_db.errors import AuditError, InfeasibleError, PolicyError
 from ldiv_db.feasibility import HINT
+from ldiv_db.preview import describe_plan
 
 COLUMNS = {"name": "VARCHAR", "age": "INTEGER", "secret": "VARCHAR"}
 ROWS = [(f"n{i}", 20 + i, "abc"[i % 3]) for i in range(9)]
@@ -66,6 +67,19 @@ def test_refused_and_nothing_changed(case, con, table, tmp_path, snapshot):
     with pytest.raises(error, match=f"(?s){message}"):
         ldiv_db.run(con, policy(**changes), folder=tmp_path)
     assert snapshot(con) == before
+
+
+@pytest.mark.parametrize("algorithm", ["cuts", "incognito", "tds", "annealing"])
+def test_options_are_called_as_they_are_written(algorithm, con, table):
+    """The class column is `class`, whatever it is called within."""
+    table("t", COLUMNS, ROWS)
+    for written, hint in (("label", "known: .*class"), ("clas", "did you mean 'class'")):
+        said = f"algorithm.{written}: {algorithm} has no such option.*{hint}"
+        with pytest.raises(PolicyError, match=said) as refused:
+            ldiv_db.plan(con, policy(algorithm={"name": algorithm, written: "age"}))
+        assert "label" not in str(refused.value).replace("algorithm.label", "")
+    asked = policy(algorithm={"name": algorithm}, quasi_identifiers=TREES, require=[{"frequency": 2}])
+    assert "class" in describe_plan(ldiv_db.plan(con, asked))["options"]
 
 
 NEAREST = {
