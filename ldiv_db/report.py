@@ -72,6 +72,8 @@ def print_result(console: Console, result: Result) -> None:
     table.add_row("algorithm", f"{result.algorithm}, l = {result.l}")
     table.add_row("rows published", f"{loss.rows_published:,}")
     table.add_row("rows suppressed", f"{loss.rows_suppressed:,}")
+    if loss.cells_suppressed:
+        table.add_row("sensitive cells blanked", f"{loss.cells_suppressed:,}")
     table.add_row("classes", f"{loss.classes:,}")
     table.add_row(
         "class size", f"{loss.average_class_size:.2f} on average, {loss.smallest_class} to {loss.largest_class}"

@@ -14,6 +14,7 @@ from unittest import mock
 import cut_oracle
 import duckdb
 import pytest
+from rich.console import Console
 from tables import fill
 from times import seeds
 
@@ -31,6 +32,7 @@ from ldiv_db.catalog import columns_of, qualify
 from ldiv_db.engine import Engine
 from ldiv_db.policy import parse_policy
 from ldiv_db.recoding.encode import Encoder
+from ldiv_db.report import print_result
 from ldiv_db.run import Listener
 from ldiv_db.sensitive import read_attributes, resolve_all
 
@@ -236,6 +238,17 @@ def test_rows_are_ordered_by_what_is_shown(con, tmp_path):
     assert result.loss.cells_suppressed == 7
     labels = [row[-1] for row in con.execute("SELECT * FROM out.released").fetchall()]
     assert labels == sorted(labels)
+
+
+@pytest.mark.parametrize("scheme", ["allSA", "allRec"])
+def test_blanked_cells_are_shown_where_there_are_some(con, tmp_path, capsys, scheme):
+    case = Case(200)
+    case.place(con, tmp_path)
+    result = ldiv_db.run(con, case.policy(scheme=scheme), folder=tmp_path)
+    print_result(Console(width=100), result)
+    shown = re.search(r"sensitive cells blanked +│ (\d+) ", capsys.readouterr().out)
+    assert (int(shown[1]) if shown else 0) == result.loss.cells_suppressed
+    assert bool(shown) == (scheme == "allSA")
 
 
 @pytest.mark.parametrize(

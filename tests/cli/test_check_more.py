@@ -146,6 +146,16 @@ def test_suppressed_rows_are_judged_or_left_out_and_always_counted(bed3: Any) ->
     assert "4 suppressed rows, left out" in check(bed3, "--require", "k:2", "--suppressed", "ignore").out
 
 
+def test_it_is_told_how_suppressed_rows_are_taken(bed3: Any) -> None:
+    bed3.sql("INSERT INTO t VALUES ('40', 'Asia', NULL, 1)")
+    for taken, says in (
+        ("judge", "2 suppressed rows, judged like any others"),
+        ("ignore", "2 suppressed rows, left out"),
+        ("unknown", "2 suppressed rows, counted in their classes, a NULL sensitive value as no value"),
+    ):
+        assert f"disease: {says}\n" in check(bed3, "--require", "frequency:1", "--suppressed", taken).out
+
+
 def test_class_ids_do_not_hide_suppressed_rows(bed3: Any) -> None:
     bed3.sql("CREATE TABLE n AS SELECT *, row_number() OVER () AS id FROM t")
     words = ("--class", "id", "--require", "k:1", "--json")
