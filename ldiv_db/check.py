@@ -11,7 +11,7 @@ from ldiv_db.catalog import columns_of
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.policy_parts import Sensitive
-from ldiv_db.requirements import RequirementSpec
+from ldiv_db.requirements import RequirementSpec, Threshold
 from ldiv_db.sensitive import read_attributes, resolve_all
 from ldiv_db.templates import FileRelation, Relation
 
@@ -85,7 +85,12 @@ def question_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str
 
 
 def _auto(spec: RequirementSpec) -> list[Problem]:
-    return [Problem("require", f"{spec.name}: auto needs a source, say the number")] if spec.is_auto else []
+    if not spec.is_auto:
+        return []
+    if spec.name == Threshold.name:
+        what = "base needs the source of a policy, from which thresholds follow"
+        return [Problem("require", f"{spec.name}: {what}", "write them out: threshold:0.5,HIV=0.1")]
+    return [Problem("require", f"{spec.name}: auto needs a source, say the number")]
 
 
 def missing_columns(

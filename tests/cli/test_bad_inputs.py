@@ -308,6 +308,7 @@ BAD = {
     "check: an unknown requirement": command(
         "no requirement 'distnct' (did you mean 'distinct'?)", *CHECK, "distnct:3"
     ),
+    "check: a base": command("threshold: base needs the source of a policy", *CHECK, "threshold:base=0.25"),
     "check: auto": command("auto needs a source", *CHECK, "distinct:auto"),
     "check: no whole number": command("takes a whole number", *CHECK, "k:x"),
     "check: a threshold of text": command("takes a number", *CHECK, "threshold:x"),
