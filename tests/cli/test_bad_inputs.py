@@ -299,6 +299,38 @@ BAD = {
         "--require",
         "k:1",
     ),
+    "check: two roles": command(
+        "sensitive: 'DISEASE' is under qi already",
+        "check",
+        DB,
+        "patients",
+        "--qi",
+        "age,disease",
+        "--sensitive",
+        "DISEASE",
+        "--require",
+        "k:1",
+    ),
+    "check: a class that is sensitive": command(
+        "sensitive: 'disease' is under class already", *CHECK, "k:1", "--class", "disease"
+    ),
+    "check: classes beside a pair": command(
+        "qi: does not go with --group", *CHECK, "k:1", "--sensitive-table", "patients", "--group", "name"
+    ),
+    "check: a group that is sensitive": command(
+        "sensitive: 'disease' is under group already",
+        "check",
+        DB,
+        "patients",
+        "--sensitive",
+        "disease",
+        "--require",
+        "k:1",
+        "--sensitive-table",
+        "patients",
+        "--group",
+        "disease",
+    ),
     "check: no class column": command("class: the table has no column 'x'", *CHECK, "k:1", "--class", "x"),
     "check: no requirement": command(
         "Missing option '--require'", "check", DB, "patients", "--qi", "age", "--sensitive", "disease"
