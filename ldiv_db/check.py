@@ -11,7 +11,7 @@ from ldiv_db.catalog import columns_of
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.policy_parts import Sensitive
-from ldiv_db.requirements import RequirementSpec
+from ldiv_db.requirements import RequirementSpec, Threshold
 from ldiv_db.sensitive import read_attributes, resolve_all
 from ldiv_db.templates import FileRelation, Relation
 
@@ -59,15 +59,28 @@ def _refuse(engine: Engine, table: Relation | FileRelation, question: Question) 
     main = [("qi", name) for name in question.quasi_identifiers]
     main += [("class", question.class_column)] if question.class_column else []
     sensitive = [("sensitive", name) for name in question.sensitive]
+    given = dict.fromkeys(key for key, _ in main)
     problems = missing_columns(engine, table, main + ([("group", pair.group)] if pair else sensitive), "table")
     if pair is not None:
         counts = [("count", pair.count)] if pair.count else []
         problems += missing_columns(engine, pair.table, [("group", pair.group), *sensitive, *counts], "sensitive table")
+        problems += [Problem(key, "does not go with --group: the classes of a pair are its groups") for key in given]
     elif not main:
         problems.append(Problem("qi", "is missing: a class is the rows with equal quasi-identifiers"))
+    problems += _twice(main + ([("group", pair.group)] if pair else []), question.sensitive)
     problems += question_problems(question.require, question.sensitive)
     if problems:
         raise PolicyError(problems)
+
+
+def _twice(main: Sequence[tuple[str, str]], sensitive: Mapping[str, Sensitive]) -> list[Problem]:
+    """The sensitive columns that classes are told apart by: every class would have one value of them."""
+    keys = {name.lower(): key for key, name in main}
+    return [
+        Problem("sensitive", f"{name!r} is under {keys[name.lower()]} already")
+        for name in sensitive
+        if name.lower() in keys
+    ]
 
 
 def question_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str, Sensitive]) -> list[Problem]:
@@ -85,7 +98,12 @@ def question_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str
 
 
 def _auto(spec: RequirementSpec) -> list[Problem]:
-    return [Problem("require", f"{spec.name}: auto needs a source, say the number")] if spec.is_auto else []
+    if not spec.is_auto:
+        return []
+    if spec.name == Threshold.name:
+        what = "base needs the source of a policy, from which thresholds follow"
+        return [Problem("require", f"{spec.name}: {what}", "write them out: threshold:0.5,HIV=0.1")]
+    return [Problem("require", f"{spec.name}: auto needs a source, say the number")]
 
 
 def missing_columns(

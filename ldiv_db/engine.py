@@ -267,12 +267,8 @@ def _database_error(error: duckdb.Error, statement: Statement) -> DatabaseError:
     """The report of a failed statement: its template, its numbered SQL and the database's hint."""
     if "read-only" in str(error):
         return DatabaseError("the database is open read-only, this step writes")
-    plain = isinstance(error, _PLAIN_ERRORS)
-    hint = (
-        str(error)
-        if plain
-        else f"{type(error).__name__} (its text may quote data and is withheld){place_in_file(str(error))}"
-    )
+    withheld = f"{type(error).__name__} (its text may quote data and is withheld){place_in_file(str(error))}"
+    hint = str(error) if isinstance(error, _PLAIN_ERRORS) else withheld
     if isinstance(error, duckdb.OutOfMemoryException | duckdb.IOException):
         return DatabaseError(f"{hint}\nwhile running {statement.template}")
     return DatabaseError(f"{hint}\nin template {statement.template}:\n{statement.numbered()}")

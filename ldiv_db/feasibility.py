@@ -131,7 +131,7 @@ def _reason(
     if requirement.monotone:
         verdict = judge(engine, requirement, classes)
         if not verdict.holds:
-            nearest = requirement.nearest_whole(verdict.worst, axis.distribution)
+            nearest = requirement.nearest_in(engine, classes, verdict.worst, axis.distribution)
             return f"{about} fails even in the whole table as one class; the nearest it meets is {nearest}"
     size, most = requirement.unique_class_size(), axis.distribution.largest_l
     if takes_any_class or size is None or size <= max(most, 1):

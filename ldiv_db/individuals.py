@@ -21,6 +21,7 @@ class Individuals(Requirement):
     """No individual has two rows in a class (BSGI, Section 5.2.2): whose a row is differs like a unique value."""
 
     name = "individuals"
+    reaches = "rows"
     fields: ClassVar[Mapping[str, Any]] = {}
 
     @property

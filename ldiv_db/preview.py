@@ -26,7 +26,7 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "source": policy.source,
         "target": str(policy.target),
         "algorithm": ready.algorithm.name,
-        "options": ready.algorithm.options.model_dump(),
+        "options": ready.algorithm.options.model_dump(by_alias=True),
         "l": feasible.l,
         "largest_l": min(key.distribution.largest_l for key in ready.encoded.keys),
         "rows_in": ready.encoded.rows_in,

@@ -14,6 +14,9 @@ from ldiv_db.loss import Loss
 from ldiv_db.recoding.recodings import GlobalRecoding
 from ldiv_db.similarity import Similarity
 
+#: The columns of an audit; the worst class is that of the least margin.
+_HEADINGS = ("requirement", "holds", "worst reached", "worst class", "margin", "violating classes", "rows in them")
+
 
 @dataclass(frozen=True)
 class Result:
@@ -69,6 +72,8 @@ def print_result(console: Console, result: Result) -> None:
     table.add_row("algorithm", f"{result.algorithm}, l = {result.l}")
     table.add_row("rows published", f"{loss.rows_published:,}")
     table.add_row("rows suppressed", f"{loss.rows_suppressed:,}")
+    if loss.cells_suppressed:
+        table.add_row("sensitive cells blanked", f"{loss.cells_suppressed:,}")
     table.add_row("classes", f"{loss.classes:,}")
     table.add_row(
         "class size", f"{loss.average_class_size:.2f} on average, {loss.smallest_class} to {loss.largest_class}"
@@ -93,17 +98,22 @@ def print_audits(console: Console, audits: Sequence[Audit]) -> None:
     """The verdicts of an audit, one table a sensitive attribute."""
     for audit in audits:
         table = Table(title=f"audit of {audit.sensitive}: {audit.classes:,} classes, {audit.rows:,} rows")
-        for heading in ("requirement", "holds", "worst class", "violating classes", "rows in them"):
+        for heading in _HEADINGS:
             table.add_column(heading)
         for verdict in audit.verdicts:
             table.add_row(
                 str(verdict.requirement),
                 "yes" if verdict.holds else "NO",
-                "-" if verdict.worst is None else f"{verdict.worst:g}",
-                f"{verdict.violating_classes:,}",
+                "-" if verdict.worst is None else f"{verdict.worst:g} ({verdict.requirement.reaches})",
+                "-" if verdict.worst_class is None else f"no. {verdict.worst_class:,}, {verdict.worst_rows:,} rows",
+                "-" if verdict.margin is None else f"{verdict.margin:g}",
+                f"{verdict.violating_classes:,} of {verdict.classes:,}",
                 f"{verdict.violating_rows:,}",
             )
         console.print(table)
+        if any(verdict.requirement.others_known for verdict in audit.verdicts):
+            others = f"others_known: the {audit.classes:,} classes, split by the other sensitive attributes, are judged"
+            console.print(others)
 
 
 def print_rows(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

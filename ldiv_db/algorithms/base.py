@@ -84,9 +84,8 @@ class Algorithm(ABC):
     def _problem(self, item: Any) -> Problem:
         key = ".".join(["algorithm", *map(str, item["loc"])])
         if item["type"] == "extra_forbidden":
-            return Problem(
-                key, f"{self.name} has no such option", nearest(str(item["loc"][-1]), self.options_type.model_fields)
-            )
+            known = [field.alias or name for name, field in self.options_type.model_fields.items()]
+            return Problem(key, f"{self.name} has no such option", nearest(str(item["loc"][-1]), known))
         return Problem(key, what_is_wrong(item))
 
     def chosen(self, task: Task) -> tuple[Algorithm, str]:

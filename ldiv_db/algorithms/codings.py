@@ -172,15 +172,14 @@ def check_codings(algorithm: Algorithm, task: Task, problems: Sequence[Problem] 
         raise PolicyError(found)
     engine, (axis,) = task.engine, task.encoded.sensitive
     classes = Classes(engine, engine.materialise("whole", "requirements/take_whole", dictionary=axis.dictionary))
-    verdicts = [judge(engine, requirement, classes) for requirement in task.requirements]
+    failed = [
+        f"{wanted.label} on {axis.column.name} fails even in the whole table as one class; the nearest it"
+        f" meets is {wanted.nearest_in(engine, classes, verdict.worst, axis.distribution)}"
+        for wanted in task.requirements
+        if not (verdict := judge(engine, wanted, classes)).holds
+    ]
     classes.drop()
     engine.drop(classes.histogram)
-    failed = [
-        f"{verdict.requirement.label} on {axis.column.name} fails even in the whole table as one class; the nearest it"
-        f" meets is {verdict.requirement.nearest_whole(verdict.worst, axis.distribution)}"
-        for verdict in verdicts
-        if not verdict.holds
-    ]
     if failed:
         raise InfeasibleError("\n".join(failed))
     sizes = [requirement.unique_class_size() or 1 for requirement in task.requirements]

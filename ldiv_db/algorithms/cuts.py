@@ -90,8 +90,10 @@ class Cuts(Algorithm):
             outcome = sweep.run(descend if self.options.unproved == "publish" else root)
         if outcome is None:
             outcome = Search(evaluator, trees, best, deadline=deadline, progress=progress).run(descend)
+        if not best.costs:  # stopped before any cut was offered
+            root()
         if not outcome.proved and (self.options.unproved == "refuse" or not best.costs):
-            raise InfeasibleError(_unproved(evaluator.problem, best, outcome))
+            raise InfeasibleError(_unproved(evaluator.problem, best, outcome, deadline is not None))
         return best, outcome
 
     def _report(self, evaluator: Evaluator, best: Best, outcome: Outcome, chosen: Cut) -> dict[str, Any]:
@@ -197,15 +199,16 @@ def _gap(best: Best, outcome: Outcome) -> float:
     return max(0.0, (cost - outcome.bound) / cost) if cost else 0.0
 
 
-def _unproved(problem: CutProblem, best: Best, outcome: Outcome) -> str:
+def _unproved(problem: CutProblem, best: Best, outcome: Outcome, is_limited: bool) -> str:
     reached = (
         f"the best cut so far costs {best.ranked()[0][1] / problem.scale:,.6g}" if best.costs else "no cut was found"
     )
     bound = min(outcome.bound, FORBIDDEN) / problem.scale
-    hint = ", or set algorithm.unproved: publish" if best.costs else ""
+    hints = ["raise algorithm.time_limit"] * is_limited + ["set algorithm.unproved: publish"] * bool(best.costs)
+    hint = ", or ".join(hints)
     return (
         f"the search was stopped before it was done: {reached}, and none can cost less than {bound:,.6g} (gap"
-        f" {_gap(best, outcome):.1%}). Raise algorithm.time_limit{hint}"
+        f" {_gap(best, outcome):.1%}). {hint[:1].upper()}{hint[1:]}"
     )
 
 

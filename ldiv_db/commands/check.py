@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ldiv_db import catalog, report
 from ldiv_db.api import read_requirements
-from ldiv_db.audit import Audit, Pair
+from ldiv_db.audit import Audit, Pair, Suppressed
 from ldiv_db.check import Question, check
 from ldiv_db.commands import options
 from ldiv_db.commands.console import opened, print_json, printer, split_names
@@ -31,6 +31,13 @@ from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.sources import resolve_source
 from ldiv_db.violations import Violations
+
+#: How suppressed rows are taken.
+_TAKEN: dict[Suppressed, str] = {
+    "judge": "judged like any others",
+    "ignore": "left out",
+    "unknown": "counted in their classes, a NULL sensitive value as no value",
+}
 
 
 def check_command(
@@ -115,7 +122,7 @@ def check_command(
         document = {"table": table, "holds": holds, "audits": [audit.as_dict() for audit in audits]}
         print_json(document | ({"violations": found.rows} if violations or into else {}))
     else:
-        _print(printer(), audits, found, violations)
+        _print(printer(), audits, found, violations, suppressed)
     raise typer.Exit(0 if holds else 1)
 
 
@@ -132,21 +139,22 @@ def _pair(engine: Engine, table: str | None, group: str | None, count: str | Non
     return Pair(resolve_source(engine, table, Path(), "sensitive-table"), group, count)
 
 
-def _print(console: Console, audits: Sequence[Audit], found: Violations, listed: bool) -> None:
+def _print(console: Console, audits: Sequence[Audit], found: Violations, listed: bool, suppressed: Suppressed) -> None:
     """The verdicts, then the violations if they are asked for."""
     report.print_audits(console, audits)
     for audit in audits:
         if audit.suppressed_rows:
-            what = "left out" if audit.ignored_rows else "judged like any others"
-            console.print(f"{audit.sensitive}: {audit.suppressed_rows:,} suppressed rows, {what}")
+            console.print(f"{audit.sensitive}: {audit.suppressed_rows:,} suppressed rows, {_TAKEN[suppressed]}")
         if audit.unmatched_groups:
             console.print(f"{audit.sensitive}: {audit.unmatched_groups:,} groups differ in size between the two tables")
     if listed and found.rows:
+        figures = {name: v.requirement.reaches for a in audits for v in a.verdicts for name in v.requirement.names}
         for sensitive, requirement in dict.fromkeys((row["sensitive"], row["requirement"]) for row in found.rows):
             rows = [r for r in found.rows if (r["sensitive"], r["requirement"]) == (sensitive, requirement)]
             columns = list(rows[0])[2:]
             shown = [[_cell(row[name]) for name in columns] for row in rows]
-            report.print_rows(console, f"worst classes: {requirement} on {sensitive}", columns, shown)
+            heads = [f"reached ({figures[requirement]})" if name == "reached" else name for name in columns]
+            report.print_rows(console, f"worst classes: {requirement} on {sensitive}", heads, shown)
     if found.into is not None:
         console.print(f"violations written to {found.into}")
 

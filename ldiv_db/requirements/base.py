@@ -77,6 +77,8 @@ class Requirement:
 
     #: Whether the class that reaches the most is the worst: shares, ratios and distances.
     most_is_worst: ClassVar[bool] = False
+    #: What figure a class reaches; of several conditions that of one, while the margin is that of the worst.
+    reaches: ClassVar[str]
 
     others_known: bool = field(default=False, kw_only=True)
 
@@ -128,6 +130,10 @@ class Requirement:
         """The nearest parameters that the table as one class meets, which `reached` that much; in words."""
         raise AssertionError("every requirement says what is nearest")
 
+    def nearest_in(self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution) -> str:
+        """As `nearest_whole`, where `classes` are the table as one class."""
+        return self.nearest_whole(reached, distribution)
+
     def nearest_at(self, size: int) -> str:
         """The nearest parameters that classes of `size` different sensitive values meet, in words."""
         raise AssertionError("every requirement says what is nearest")
@@ -139,6 +145,11 @@ class Requirement:
     def label(self) -> str:
         """As `str`, without any sensitive value."""
         return f"{self.name} " + ", ".join(f"{k}={plain(v)}" for k, v in self.shown.items())
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """How it is written, with and without sensitive values."""
+        return str(self), self.label
 
 
 def plain(value: Any) -> Any:

@@ -52,6 +52,7 @@ class TCloseness(Requirement):
     """t-closeness: the earth mover's distance of class and table is at most `t` (Li et al. 2007)."""
 
     name = "t_closeness"
+    reaches = "distance"
     most_is_worst = True
     fields = {"t": distance, "distance": ground}  # noqa: RUF012
     optional = frozenset({"distance"})

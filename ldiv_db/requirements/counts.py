@@ -30,6 +30,7 @@ class KAnonymity(Requirement):
     """k-anonymity: `|G| >= k` (Samarati & Sweeney 1998)."""
 
     name = "k"
+    reaches = "rows"
     fields = {"k": whole}  # noqa: RUF012 - typed in the base class
     k: int
 
@@ -48,6 +49,7 @@ class DistinctL(Requirement):
     """Distinct l-diversity: at least `l` distinct sensitive values (Machanavajjhala et al. 2006)."""
 
     name = "distinct"
+    reaches = "values"
     fields = {"l": whole}  # noqa: RUF012
     l: int  # noqa: E741 - the field's name for it
 
@@ -66,6 +68,7 @@ class UniqueDistinctL(DistinctL):
     """Unique distinct l-diversity: `|G| >= l` rows, all of different sensitive values (BSGI, Definition 2)."""
 
     name = "unique_distinct"
+    reaches = "rows, 0 if values recur"
     monotone = False
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
@@ -78,6 +81,7 @@ class FrequencyL(Requirement):
     """Frequency l-diversity: no sensitive value in more than `|G| / l` rows (l-eligibility in TP)."""
 
     name = "frequency"
+    reaches = "rows / top value's"
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal  # noqa: E741
 
@@ -103,6 +107,7 @@ class EntropyL(Requirement):
     """
 
     name = "entropy"
+    reaches = "exp of entropy"
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal  # noqa: E741
 
@@ -134,6 +139,7 @@ class RecursiveCL(Requirement):
     """Recursive (c,l)-diversity: `r_1 < c (r_l + ... + r_m)`, counts in falling order (Machanavajjhala et al. 2006)."""
 
     name = "recursive"
+    reaches = "top value / tail"
     most_is_worst = True
     fields = {"c": positive, "l": whole}  # noqa: RUF012
     relations = ("sizes",)
@@ -172,6 +178,7 @@ class PSensitiveK(Requirement):
     """p-sensitive k-anonymity: `|G| >= k` and at least `p` distinct sensitive values (Truta & Vinay 2006)."""
 
     name = "p_sensitive"
+    reaches = "values"
     fields = {"p": whole, "k": whole}  # noqa: RUF012
     p: int
     k: int
@@ -191,6 +198,7 @@ class AlphaK(Requirement):
     """(alpha,k)-anonymity: `|G| >= k` and no sensitive value in more than `alpha |G|` rows (Wong et al. 2006)."""
 
     name = "alpha_k"
+    reaches = "largest share"
     most_is_worst = True
     fields = {"alpha": share, "k": whole}  # noqa: RUF012
     alpha: Decimal
@@ -221,6 +229,7 @@ class Threshold(Requirement):
     """
 
     name = "threshold"
+    reaches = "share / threshold"
     most_is_worst = True
     fields = {}  # noqa: RUF012 - its parameters are named by values
     relations = ("histogram",)

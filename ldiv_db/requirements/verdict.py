@@ -17,7 +17,11 @@ Watch = Callable[[Requirement, Classes, Relation], None]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a requirement holds on a table: its violating classes and what the worst class reaches."""
+    """Whether a requirement holds on a table: its violating classes, and its worst class.
+
+    `worst_class` is the number of the class of the least `margin`, which is negative if it violates, and
+    `worst_rows` its rows: all None for a table without classes. `worst` is the worst that any class reaches.
+    """
 
     requirement: Requirement
     holds: bool
@@ -25,6 +29,9 @@ class Verdict:
     classes: int
     violating_classes: int
     violating_rows: int
+    worst_class: int | None = None
+    worst_rows: int | None = None
+    margin: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -32,6 +39,11 @@ class Verdict:
             "parameters": {k: plain(v) for k, v in self.requirement.parameters.items()},
             "holds": self.holds,
             "worst": self.worst,
+            "worst_is": self.requirement.reaches,
+            "worst_class": self.worst_class,
+            "worst_class_rows": self.worst_rows,
+            "margin": self.margin,
+            "classes": self.classes,
             "violating_classes": self.violating_classes,
             "violating_rows": self.violating_rows,
         }
@@ -41,6 +53,7 @@ def judge(engine: Engine, requirement: Requirement, classes: Classes, watch: Wat
     """The verdict on one requirement over the classes of a published table."""
     measures = requirement.measure(engine, classes)
     summary = engine.record("audit/summarise_measures", measures=measures, most_is_worst=requirement.most_is_worst)
+    least = next(iter(engine.records("audit/find_worst", measures=measures)), {})
     if watch is not None:
         watch(requirement, classes, measures)
     engine.drop(measures)
@@ -51,4 +64,7 @@ def judge(engine: Engine, requirement: Requirement, classes: Classes, watch: Wat
         classes=summary["classes"],
         violating_classes=summary["violating_classes"],
         violating_rows=int(summary["violating_rows"] or 0),
+        worst_class=least.get("class_no"),
+        worst_rows=least.get("rows"),
+        margin=least.get("margin"),
     )

@@ -18,7 +18,7 @@ from ldiv_db.requirements.base import UNIT, Attribute, Distribution, Requirement
 from ldiv_db.requirements.categories import Categories
 from ldiv_db.requirements.classes import Classes
 from ldiv_db.requirements.core import mend_if_few
-from ldiv_db.requirements.counts import TOLERANCE, EntropyL, RecursiveCL, rounded
+from ldiv_db.requirements.counts import TOLERANCE, EntropyL, RecursiveCL, plain_decimal, rounded
 from ldiv_db.requirements.readers import at_least_one, not_negative, positive, whole
 from ldiv_db.templates import Relation, Value
 
@@ -28,6 +28,7 @@ class DistinctAlpha(Requirement):
     """Distinct (l,alpha)-diversity: `l` distinct sensitive values, and weights of all rows that sum to `alpha`."""
 
     name = "distinct_alpha"
+    reaches = "weight"
     fields = {"l": whole, "alpha": not_negative}  # noqa: RUF012
     l: int  # noqa: E741
     alpha: Decimal
@@ -106,10 +107,17 @@ class _OverCategories(DistinctAlpha):
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return mend_if_few(engine, classes.by_category(self.categories), measures, self.values_needed)
 
-    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
-        """What `reached` is that of the categories."""
-        by_category = self.of_categories.nearest_whole(reached, Distribution((1,) * len(self.categories.sizes)))
-        return f"over the categories {by_category}; alpha up to the weight of all rows"
+    def nearest_in(self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution) -> str:
+        """What `reached` is that of the categories, of which those that occur count."""
+        histogram = classes.by_category(self.categories).histogram
+        rows = dict(engine.rows("requirements/total_values", histogram=histogram))
+        weight = sum((count * self.categories.weights[number - 1] for number, count in rows.items()), Fraction(0))
+        by_category = self.nearest_of_categories(reached, Distribution(sorted(rows.values(), reverse=True)))
+        return f"{by_category}, alpha: {rounded(float(min(Fraction(self.alpha), weight)), 9)}"
+
+    def nearest_of_categories(self, reached: float | None, categories: Distribution) -> str:
+        """The parameters that the categories meet: those asked for, or else the nearest."""
+        raise AssertionError("said by each")
 
     def nearest_at(self, size: int) -> str:
         spread = self.categories.least_spread(size)
@@ -122,12 +130,18 @@ class EntropyAlpha(_OverCategories):
     """Entropy (l,alpha)-diversity: distinct (l,alpha), and entropy of at least `ln l` over the categories."""
 
     name = "entropy_alpha"
+    reaches = "exp of categories' entropy"
     fields = {"l": at_least_one, "alpha": not_negative}  # noqa: RUF012
     l: Decimal  # type: ignore[assignment]  # noqa: E741
 
     @property
     def of_categories(self) -> EntropyL:
         return EntropyL(self.l)
+
+    def nearest_of_categories(self, reached: float | None, categories: Distribution) -> str:
+        if math.log(reached or 1) >= math.log(self.l) - TOLERANCE:
+            return f"l: {plain_decimal(self.l)}"
+        return f"over the categories {self.of_categories.nearest_whole(reached, categories)}"
 
     def _holds_at_worst(self, size: int) -> bool:
         spread = self.categories.least_spread(size)
@@ -140,6 +154,7 @@ class RecursiveAlpha(_OverCategories):
     """Recursive (c,l,alpha)-diversity: distinct (l,alpha), and recursive (c,l) over the categories."""
 
     name = "recursive_alpha"
+    reaches = "top category / tail"
     most_is_worst = True
     fields = {"c": positive, "l": whole, "alpha": not_negative}  # noqa: RUF012
     c: Decimal = Decimal(1)
@@ -147,6 +162,11 @@ class RecursiveAlpha(_OverCategories):
     @property
     def of_categories(self) -> RecursiveCL:
         return RecursiveCL(self.c, self.l)
+
+    def nearest_of_categories(self, reached: float | None, categories: Distribution) -> str:
+        if categories.counts and categories.counts[0] < self.c * sum(categories.counts[self.l - 1 :]):
+            return f"c: {plain_decimal(self.c)}, l: {self.l}"
+        return f"over the categories {self.of_categories.nearest_whole(reached, categories)}"
 
     def _holds_at_worst(self, size: int) -> bool:
         spread = self.categories.least_spread(size)

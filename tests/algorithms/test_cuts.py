@@ -14,12 +14,13 @@ from unittest import mock
 import cut_oracle
 import duckdb
 import pytest
+from rich.console import Console
 from tables import fill
 from times import seeds
 
 import ldiv_db
 from ldiv_db import interrupts
-from ldiv_db.algorithms import cut_boxes, cut_sweep
+from ldiv_db.algorithms import cut_boxes, cut_start, cut_sweep
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cut_bounds import Ways, sum_across, sum_within
 from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Evaluator, Node
@@ -31,6 +32,7 @@ from ldiv_db.catalog import columns_of, qualify
 from ldiv_db.engine import Engine
 from ldiv_db.policy import parse_policy
 from ldiv_db.recoding.encode import Encoder
+from ldiv_db.report import print_result
 from ldiv_db.run import Listener
 from ldiv_db.sensitive import read_attributes, resolve_all
 
@@ -238,6 +240,17 @@ def test_rows_are_ordered_by_what_is_shown(con, tmp_path):
     assert labels == sorted(labels)
 
 
+@pytest.mark.parametrize("scheme", ["allSA", "allRec"])
+def test_blanked_cells_are_shown_where_there_are_some(con, tmp_path, capsys, scheme):
+    case = Case(200)
+    case.place(con, tmp_path)
+    result = ldiv_db.run(con, case.policy(scheme=scheme), folder=tmp_path)
+    print_result(Console(width=100), result)
+    shown = re.search(r"sensitive cells blanked +│ (\d+) ", capsys.readouterr().out)
+    assert (int(shown[1]) if shown else 0) == result.loss.cells_suppressed
+    assert bool(shown) == (scheme == "allSA")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -357,6 +370,36 @@ def test_ctrl_c_leaves_the_best_cut_so_far(con, tmp_path, monkeypatch, unproved)
     with interrupts.heard():
         search = ldiv_db.run(con, policy, folder=tmp_path).search
     assert not search["proved"] and 0 <= search["bound"] <= search["cost"] and 0 < search["gap"] <= 1
+
+
+@pytest.mark.usefixtures("own_handler")
+@pytest.mark.parametrize("fits", [True, False])
+@pytest.mark.parametrize("unproved", ["refuse", "publish"])
+def test_ctrl_c_before_any_cut_leaves_the_most_general_one(con, tmp_path, monkeypatch, unproved, fits):
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        raise KeyboardInterrupt
+
+    case = Case(11, rows=40)
+    monkeypatch.setattr(Sweep, "fits", fits)
+    monkeypatch.setattr(cut_start, "_descend", interrupted)
+    monkeypatch.setattr(cut_sweep, "make_boxes", interrupted)
+    evaluator, general = evaluator_of(case.task(con, tmp_path), "LM", "vioRec"), Best()
+    offer_root(evaluator, general)
+    cost = general.ranked()[0][1] / evaluator.problem.scale
+    policy = case.policy(scheme="vioRec", unproved=unproved)
+    if unproved == "publish":
+        with interrupts.heard():
+            found = ldiv_db.run(con, policy, folder=tmp_path)
+        assert found.search["cost"] == cost and found.loss.rows_published
+        return
+    said = rf"costs {cost:,.6g}, and none can cost less than 0 \(gap 100.0%\). Set algorithm.unproved: publish$"
+    with pytest.raises(ldiv_db.InfeasibleError, match=said), interrupts.heard():
+        ldiv_db.run(con, policy, folder=tmp_path)
+    limited = case.policy(scheme="vioRec", time_limit=9)
+    said = "Raise algorithm.time_limit, or set algorithm.unproved: publish$"
+    with pytest.raises(ldiv_db.InfeasibleError, match=said), interrupts.heard():
+        ldiv_db.run(con, limited, folder=tmp_path)
 
 
 def test_progress_says_how_the_search_stands(con, tmp_path):

@@ -7,6 +7,7 @@ from ldiv_db.algorithms.base import Plan
 from ldiv_db.algorithms.bsgi import Bsgi
 from ldiv_db.errors import AuditError, InfeasibleError, PolicyError
 from ldiv_db.feasibility import HINT
+from ldiv_db.preview import describe_plan
 
 COLUMNS = {"name": "VARCHAR", "age": "INTEGER", "secret": "VARCHAR"}
 ROWS = [(f"n{i}", 20 + i, "abc"[i % 3]) for i in range(9)]
@@ -68,6 +69,19 @@ def test_refused_and_nothing_changed(case, con, table, tmp_path, snapshot):
     assert snapshot(con) == before
 
 
+@pytest.mark.parametrize("algorithm", ["cuts", "incognito", "tds", "annealing"])
+def test_options_are_called_as_they_are_written(algorithm, con, table):
+    """The class column is `class`, whatever it is called within."""
+    table("t", COLUMNS, ROWS)
+    for written, hint in (("label", "known: .*class"), ("clas", "did you mean 'class'")):
+        said = f"algorithm.{written}: {algorithm} has no such option.*{hint}"
+        with pytest.raises(PolicyError, match=said) as refused:
+            ldiv_db.plan(con, policy(algorithm={"name": algorithm, written: "age"}))
+        assert "label" not in str(refused.value).replace("algorithm.label", "")
+    asked = policy(algorithm={"name": algorithm}, quasi_identifiers=TREES, require=[{"frequency": 2}])
+    assert "class" in describe_plan(ldiv_db.plan(con, asked))["options"]
+
+
 NEAREST = {
     # sensitive values, l asked for, what the message says
     "both are named": (
@@ -96,6 +110,38 @@ def test_what_is_infeasible_names_what_is_nearest(case, con, table):
     for call in (ldiv_db.plan, ldiv_db.run):
         with pytest.raises(InfeasibleError, match=f"(?m){message}"):
             call(con, policy(require=[{"distinct": l}]))
+
+
+WEIGHED = {
+    # what is asked for over HIV 9, Flu 3, Cold 2, Cancer 1; what is nearest, and as it is written
+    "alpha alone": ({"l": 2, "alpha": 7}, "is l: 2, alpha: 5.5", {"l": 2, "alpha": 5.5}),
+    "entropy alone": ({"l": 3, "alpha": 5}, "is over the categories l: 2.347, alpha: 5", {"l": 2.347, "alpha": 5}),
+    "both": ({"l": 3, "alpha": 7}, "is over the categories l: 2.347, alpha: 5.5", {"l": 2.347, "alpha": 5.5}),
+    "recursive, alpha alone": (
+        {"c": 2, "l": 2, "alpha": 7}, "is c: 2, l: 2, alpha: 5.5", {"c": 2, "l": 2, "alpha": 5.5}),
+    "recursive alone": (
+        {"c": 1.5, "l": 2, "alpha": 1}, "is over the categories l: 2, c above 1.5, alpha: 1",
+        {"c": 1.6, "l": 2, "alpha": 1}),
+    "too few categories": (
+        {"c": 2, "l": 4, "alpha": 1}, "is over the categories l: 3, c above 9, alpha: 1",
+        {"c": 9.1, "l": 3, "alpha": 1}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("algorithm", ["topdown", "tds"])
+@pytest.mark.parametrize("case", WEIGHED)
+def test_of_categories_and_weights_what_fails_is_named_and_the_nearest_is_met(case, algorithm, con, table):
+    asked, message, nearest = WEIGHED[case]
+    name = "recursive_alpha" if "c" in asked else "entropy_alpha"
+    values = ["HIV"] * 9 + ["Flu"] * 3 + ["Cold"] * 2 + ["Cancer"]
+    table("t", COLUMNS, [(f"n{i}", i, value) for i, value in enumerate(values)])
+    base = policy(
+        quasi_identifiers=TREES, algorithm=algorithm,
+        sensitive={"secret": {"categories": [["HIV"], ["Cancer"], ["Flu", "Cold"]]}},
+    )  # fmt: skip
+    with pytest.raises(InfeasibleError, match=f"(?m){message}$"):
+        ldiv_db.plan(con, base | {"require": [{name: asked}]})
+    ldiv_db.plan(con, base | {"require": [{name: nearest}]})
 
 
 TREES = {"age": {"taxonomy": {"ranges": [20], "origin": 0}}}

@@ -155,9 +155,10 @@ def test_every_dialect_parses_to_one_select_with_its_names(con, tmp_path, scheme
 def assert_it_parses(con, policy, sql, dialect):
     (tree,) = sqlglot.parse(sql, read=dialect)
     assert isinstance(tree, exp.Select)
-    assert [select.alias for select in tree.selects] == [*policy["quasi_identifiers"], "group", "o'k"]
+    names = [*policy["quasi_identifiers"], "group", "o'k"]
+    assert [select.alias for select in tree.selects] == [folded(name, dialect) for name in names]
     (table,) = tree.find_all(exp.Table)
-    assert [part.name for part in table.parts] == ["shop", "da ta", "people"]
+    assert [part.name for part in table.parts] == [folded(part, dialect) for part in ("shop", "da ta", "people")]
     assert all(part.args["quoted"] for part in table.parts)
     assert not list(tree.find_all(exp.Parameter, exp.Placeholder))
     texts = {node.this for node in tree.find_all(exp.Literal) if node.is_string}
@@ -166,6 +167,11 @@ def assert_it_parses(con, policy, sql, dialect):
     }
     own = set(policy["require"][0]["threshold"]) - {"default"}
     assert own | labels <= texts
+
+
+def folded(name, dialect):
+    """What a plain name is called in the dialect."""
+    return name.upper() if dialect == "snowflake" and name in ("shop", "people", "select", "born", "group") else name
 
 
 def test_a_changed_source_is_held_to_the_thresholds(con, tmp_path):
@@ -206,6 +212,29 @@ def test_what_no_select_expresses_is_refused(con, tmp_path):
     third = ldiv_db.run(con, by_label, folder=tmp_path)
     with pytest.raises(ldiv_db.PolicyError, match="CM with vioRec"):
         recoding_sql(engine, find_run(engine, third.run_id), "duckdb", policy=parse_policy(policy))
+
+
+def test_plain_names_are_folded_as_the_database_does(tmp_path, con):
+    fill(con, "patients", {"age": "INTEGER", "Home Town": "VARCHAR", "2nd": "VARCHAR"},
+         [(i, "ab"[i % 2], "uvw"[i % 3]) for i in range(12)])  # fmt: skip
+    policy = {
+        "source": "patients", "target": "released", "sensitive": ["2nd"], "require": [{"frequency": 2}],
+        "algorithm": {"name": "cuts"}, "quasi_identifiers": {
+            "age": {"taxonomy": {"ranges": [4]}}, "Home Town": {"taxonomy": {"prefix": [1]}}},
+    }  # fmt: skip
+    engine = Engine(con)
+    run = find_run(engine, ldiv_db.run(con, policy, folder=tmp_path).run_id)
+
+    def names(dialect):
+        tree = sqlglot.parse_one(recoding_sql(engine, run, dialect, "clinic.patients"), read=dialect)
+        return {name.name for name in tree.find_all(exp.Identifier) if name.quoted}, tree.named_selects
+
+    quoted, shown = names("snowflake")
+    assert {"CLINIC", "PATIENTS", "AGE", "Home Town", "2nd"} <= quoted and shown == ["AGE", "Home Town", "2nd"]
+    assert not {"clinic", "patients", "age", "HOME TOWN", "2ND"} & quoted
+    for dialect in set(DIALECTS) - {"snowflake"}:
+        quoted, shown = names(dialect)
+        assert {"clinic", "patients", "age", "Home Town", "2nd"} <= quoted and shown == ["age", "Home Town", "2nd"]
 
 
 def test_the_command_prints_it(tmp_path):

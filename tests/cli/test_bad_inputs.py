@@ -299,6 +299,38 @@ BAD = {
         "--require",
         "k:1",
     ),
+    "check: two roles": command(
+        "sensitive: 'DISEASE' is under qi already",
+        "check",
+        DB,
+        "patients",
+        "--qi",
+        "age,disease",
+        "--sensitive",
+        "DISEASE",
+        "--require",
+        "k:1",
+    ),
+    "check: a class that is sensitive": command(
+        "sensitive: 'disease' is under class already", *CHECK, "k:1", "--class", "disease"
+    ),
+    "check: classes beside a pair": command(
+        "qi: does not go with --group", *CHECK, "k:1", "--sensitive-table", "patients", "--group", "name"
+    ),
+    "check: a group that is sensitive": command(
+        "sensitive: 'disease' is under group already",
+        "check",
+        DB,
+        "patients",
+        "--sensitive",
+        "disease",
+        "--require",
+        "k:1",
+        "--sensitive-table",
+        "patients",
+        "--group",
+        "disease",
+    ),
     "check: no class column": command("class: the table has no column 'x'", *CHECK, "k:1", "--class", "x"),
     "check: no requirement": command(
         "Missing option '--require'", "check", DB, "patients", "--qi", "age", "--sensitive", "disease"
@@ -308,6 +340,7 @@ BAD = {
     "check: an unknown requirement": command(
         "no requirement 'distnct' (did you mean 'distinct'?)", *CHECK, "distnct:3"
     ),
+    "check: a base": command("threshold: base needs the source of a policy", *CHECK, "threshold:base=0.25"),
     "check: auto": command("auto needs a source", *CHECK, "distinct:auto"),
     "check: no whole number": command("takes a whole number", *CHECK, "k:x"),
     "check: a threshold of text": command("takes a number", *CHECK, "threshold:x"),

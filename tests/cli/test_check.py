@@ -52,7 +52,8 @@ def test_json_has_the_documented_keys(small: Any) -> None:
         }  # fmt: skip
         for requirement in audit["requirements"]:
             assert set(requirement) == {
-                "name", "parameters", "holds", "worst", "violating_classes", "violating_rows",
+                "name", "parameters", "holds", "worst", "worst_is", "worst_class", "worst_class_rows", "margin",
+                "classes", "violating_classes", "violating_rows",
             }  # fmt: skip
     assert found["holds"] is False
 

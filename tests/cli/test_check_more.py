@@ -42,6 +42,38 @@ def test_every_requirement_has_its_option(bed3: Any, requirement: str, classes: 
     assert found["violating_classes"] == classes
 
 
+@pytest.mark.parametrize(
+    ("requirement", "worst", "worst_is", "worst_class", "rows", "margin"),
+    [
+        ("k:3", 1, "rows", 1, 1, -2), ("distinct:1", 1, "values", 1, 1, 0),
+        ("p_sensitive:p=1,k=3", 1, "values", 1, 1, -2), ("frequency:2", 1, "rows / top value's", 3, 2, -2),
+        ("alpha_k:alpha=1,k=2", 1, "largest share", 1, 1, -1),
+    ],
+)  # fmt: skip
+def test_the_worst_class_and_its_margin_are_told(
+    bed3: Any, requirement: str, worst: float, worst_is: str, worst_class: int, rows: int, margin: float
+) -> None:
+    called = check(bed3, "--require", requirement, "--violations", "--json").json
+    (found,) = called["audits"][0]["requirements"]
+    assert (found["worst"], found["worst_is"], found["margin"], found["classes"]) == (worst, worst_is, margin, 4)
+    assert (found["worst_class"], found["worst_class_rows"]) == (worst_class, rows)
+    assert [(row["class_no"], row["missing"]) for row in called["violations"]][:1] == [(worst_class, -margin)][
+        : found["violating_classes"]
+    ]
+
+
+def test_what_is_shown_of_the_worst_class_says_which_part_it_is(bed3: Any) -> None:
+    """Of p and k only k is violated: the figure is of p, the margin of k."""
+    shown = check(bed3, "--require", "p_sensitive:p=1,k=3", "--violations").out
+    for text in ("worst reached", "1 (values)", "no. 1, 1 rows", "-2", "3 of 4", "reached (values)"):
+        assert text in shown
+
+
+def test_classes_of_who_knows_the_others_are_told_apart(bed3: Any) -> None:
+    shown = check(bed3, "--sensitive", "salary", "--require", "disease=distinct:2", "--others-known").out
+    assert "5 of 6" in shown and "the 4 classes, split by the other sensitive attributes, are judged" in shown
+
+
 def test_weights_and_categories_from_a_file(bed3: Any) -> None:
     path = bed3.write("categories.yml", CATEGORIES)
     for weights, worst in (("uniform", 0), ("{sensitivity: 2}", 0), ("[0.25, 0.5, 1]", 0.25)):
@@ -112,6 +144,16 @@ def test_suppressed_rows_are_judged_or_left_out_and_always_counted(bed3: Any) ->
     assert (left["rows"], left["suppressed_rows"], left["ignored_rows"], left["classes"]) == (7, 4, 4, 3)
     assert left["requirements"][0]["violating_rows"] == 1
     assert "4 suppressed rows, left out" in check(bed3, "--require", "k:2", "--suppressed", "ignore").out
+
+
+def test_it_is_told_how_suppressed_rows_are_taken(bed3: Any) -> None:
+    bed3.sql("INSERT INTO t VALUES ('40', 'Asia', NULL, 1)")
+    for taken, says in (
+        ("judge", "2 suppressed rows, judged like any others"),
+        ("ignore", "2 suppressed rows, left out"),
+        ("unknown", "2 suppressed rows, counted in their classes, a NULL sensitive value as no value"),
+    ):
+        assert f"disease: {says}\n" in check(bed3, "--require", "frequency:1", "--suppressed", taken).out
 
 
 def test_class_ids_do_not_hide_suppressed_rows(bed3: Any) -> None:

@@ -15,7 +15,10 @@ RUN_KEYS = {
     "notes",
 }  # fmt: skip
 LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "kl", "stars", "lm_by_column"}
-REQUIREMENT_KEYS = {"name", "parameters", "holds", "worst", "violating_classes", "violating_rows", "sensitive"}
+REQUIREMENT_KEYS = {
+    "name", "parameters", "holds", "worst", "worst_is", "worst_class", "worst_class_rows", "margin", "classes",
+    "violating_classes", "violating_rows", "sensitive",
+}  # fmt: skip
 PLAN_KEYS = {
     "source", "target", "algorithm", "options", "l", "largest_l", "rows_in", "rows_suppressed", "classes",
     "requirements", "columns", "needs", "notes",
