@@ -24,6 +24,7 @@ from ldiv_db.releasing.classes import check_classes_before, plan_classes
 from ldiv_db.releasing.decompose import plan_decomposition, read_options
 from ldiv_db.releasing.draft import Draft, Start
 from ldiv_db.releasing.inference import Inference, Release, check_releases, limits_of
+from ldiv_db.releasing.keys import key_of
 from ldiv_db.releasing.ledger import Series
 from ldiv_db.releasing.places import Place, place_of, settle_crashed
 from ldiv_db.releasing.separate import check_before
@@ -105,7 +106,7 @@ def _plan(place: Place, folder: Path, listener: Listener) -> Draft:
     source = resolve_source(engine, policy.source, folder)
     columns = columns_of(engine, source)
     check_columns(policy, columns)
-    series = ledger.open_series(engine, place.name, name)
+    series = ledger.open_series(engine, place.name, name, key_of(policy, columns))
     place.check_next(series.next)
     start = Start(engine, policy, source, columns, folder, series, listener)
     if series.releases:
