@@ -234,10 +234,13 @@ def check_command(
 def _checked(
     engine: Engine, series: str | None, table: Any, values: Any, key: Any, group: Any, *rest: Any
 ) -> Inference:
-    if series is not None:
-        return releases.check_series(engine, series)
     sensitive, count = rest
     given = {"--table": table, "--key": key, "--group": group, "--sensitive": sensitive}
+    if series is not None:
+        beside = [name for name, value in {**given, "--values": values, "--count": count}.items() if value]
+        if beside:
+            raise PolicyError([Problem(beside[0], f"does not go with a series, {series}", "name a series or tables")])
+        return releases.check_series(engine, series)
     lacking = [Problem(name, "is required where no series is named") for name, value in given.items() if not value]
     if lacking:
         raise PolicyError(lacking)

@@ -28,7 +28,7 @@ from ldiv_db.releasing.keys import key_of
 from ldiv_db.releasing.ledger import Series
 from ldiv_db.releasing.places import Place, place_of, settle_crashed
 from ldiv_db.releasing.separate import check_before
-from ldiv_db.releasing.tables import Expected, tables_of
+from ldiv_db.releasing.tables import Expected, require_earlier, tables_of
 from ldiv_db.run import Listener, resolve_source, versions
 from ldiv_db.templates import Relation, Value
 
@@ -111,6 +111,7 @@ def _plan(place: Place, folder: Path, listener: Listener) -> Draft:
     start = Start(engine, policy, source, columns, folder, series, listener)
     if series.releases:
         with place.opened() as prefix:
+            require_earlier(engine, prefix, name, series.releases)
             before = tables_of(prefix, name, series.releases)
             (check_before if policy.decomposes else check_classes_before)(start, before)
     return plan_decomposition(start) if policy.decomposes else plan_classes(start)

@@ -64,6 +64,15 @@ def label_of(table: Relation) -> str:
     return ".".join(table.parts[-2:])
 
 
+def require_earlier(engine: Engine, prefix: Relation, algorithm: str, last: int) -> None:
+    """Raise PolicyError unless the sensitive tables of the releases before the last are there."""
+    for number in range(1, last):
+        table = tables_of(prefix, algorithm, number).values
+        if not catalog.table_exists(engine, table):
+            what = f"{label_of(table)} of release {number} is gone"
+            raise refused(what, "a release is compared with all earlier ones")
+
+
 def require_tables(engine: Engine, tables: Tables) -> None:
     """Raise PolicyError unless the last release's tables are there."""
     gone = [table for table in tables.all if not catalog.table_exists(engine, table)]

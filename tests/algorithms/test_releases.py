@@ -399,8 +399,13 @@ def test_what_a_release_builds_on_must_be_there(con, people):
         publish(con, policy(algorithm={"name": "decomposition"}))
     with pytest.raises(ldiv_db.PolicyError, match="other sensitive attributes"):
         publish(con, policy(sensitive={"s1": {"l": 3}}, identifiers=["s2"]))
-    con.execute("DROP TABLE pub.p_1_sa")
+    con.execute("ALTER TABLE pub.p_1_sa RENAME TO away")
     with pytest.raises(ldiv_db.PolicyError, match=r"pub.p_1_sa of the last release is gone"):
+        publish(con, policy())
+    con.execute("ALTER TABLE pub.away RENAME TO p_1_sa")
+    publish(con, policy())
+    con.execute("DROP TABLE pub.p_1_sa")
+    with pytest.raises(ldiv_db.PolicyError, match=r"pub.p_1_sa of release 1 is gone \(a release is compared with"):
         publish(con, policy())
 
 

@@ -76,6 +76,8 @@ def test_any_tables_with_a_key_are_checked(bed):
     ("words", "message"),
     [
         (["check"], "--table: is required"),
+        (["check", "main.x", "--table", "patients"], "--table: does not go with a series, main.x (name a series or ta"),
+        (["check", "main.x", "--count", "n"], "--count: does not go with a series"),
         (["check", "published.nothing"], "no releases of published.nothing"),
         (["check", "--table", "patients", "--key", "x", "--group", "ag", "--sensitive", "a:2"], "did you mean 'age'"),
         (["check", "--table", "patient", "--key", "x", "--group", "age", "--sensitive", "disease:2"], "patients"),
