@@ -132,7 +132,7 @@ def list_command(
       ldiv release list warehouse.duckdb
     """
     with _settled(database, catalog) as engine:
-        found = ledger.releases(engine, series)
+        found = ledger.releases(engine, series and ledger.name_of(engine, series))
     if json:
         print_json({"releases": [entry.as_dict() for entry in found]})
         return
@@ -190,7 +190,7 @@ def diff_command(
         print_json(found)
         return
     rows = [(name, f"{one:,}", f"{other:,}") for name, (one, other) in found["figures"].items()]
-    print_rows(printer(), series, ["", f"release {first}", f"release {last}"], rows)
+    print_rows(printer(), found["series"], ["", f"release {first}", f"release {last}"], rows)
     for name in ("rows_first_published", "rows_first_kept_back", "groups_new"):
         typer.echo(f"{name.replace('_', ' ')}: {found[name]:,}")
 

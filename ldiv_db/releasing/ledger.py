@@ -9,6 +9,7 @@ import json
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from ldiv_db import catalog, migrate
@@ -16,6 +17,7 @@ from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.release import PUBLISHED, STARTED
 from ldiv_db.releasing.keys import ANOTHER_TARGET, Key, check_key
+from ldiv_db.releasing.names import file_of, known_as
 from ldiv_db.templates import Relation, Value
 
 
@@ -90,9 +92,15 @@ def releases(engine: Engine, series: str | None = None) -> list[Entry]:
     return [Entry(**{**row, "report": json.loads(row["report"])}) for row in rows]
 
 
+def name_of(engine: Engine, text: str, path: Path | None = None) -> str:
+    """What the ledger calls the series that `text` names, with its file at `path`; `text` if it has no such series."""
+    known = {entry.series: entry.report.get("file") for entry in releases(engine)}
+    return known_as(text, path or file_of(text), known, catalog.current_schema(engine))
+
+
 def require_release(engine: Engine, series: str, number: int | None = None) -> Entry:
     """The release of that number, by default the last; raises PolicyError if there is none."""
-    found = [entry for entry in releases(engine, series) if entry.status != STARTED]
+    found = [entry for entry in releases(engine, name_of(engine, series)) if entry.status != STARTED]
     if not found:
         known = {entry.series for entry in releases(engine)}
         raise PolicyError([Problem("series", f"no releases of {series}", nearest(series, sorted(known)))])

@@ -49,7 +49,7 @@ def check_series(engine: Engine, series: str) -> Inference:
     """What all releases of a series tell, by the tables as they are now and each attribute's l of the last release."""
     last = ledger.require_release(engine, series)
     with _opened(engine, last) as prefix:
-        listed = releases_of(engine, prefix, last.report["algorithm"], last.release, series)
+        listed = releases_of(engine, prefix, last.report["algorithm"], last.release, last.series)
         for release in listed:
             _require_table(engine, release.values, "series")
         return check_releases(engine, listed, limits_of(list(last.report["l"].items())))
@@ -110,10 +110,10 @@ def difference(engine: Engine, series: str, first: int, last: int) -> dict[str, 
     if first >= last:
         raise PolicyError([Problem("release", "the first comes before the last", f"{last} {first}")])
     one, other = (ledger.require_release(engine, series, number) for number in (first, last))
-    events = ledger.events(engine, series)
+    events = ledger.events(engine, one.series)
     between = [row for row in events if first < row["release"] <= last]
     return {
-        "series": series,
+        "series": one.series,
         "releases": [first, last],
         "rows_first_published": sum(row["published"] for row in between),
         "rows_first_kept_back": sum(row["kept_back"] for row in between),

@@ -151,6 +151,32 @@ def test_classes_go_to_a_file_and_the_catalog_to_another(classes):
     assert "no file" in classes.fails(2, "release", "check", classes.database, SERIES, "--catalog", ours)
 
 
+def test_a_series_is_the_same_in_any_spelling(classes):
+    publish = ("release", "publish", classes.database, classes.policy)
+    text, out = classes.policy.read_text(), classes.folder / "out.duckdb"
+    assert classes.call(*publish).code == 0
+    for number, spelling in enumerate(["./out.duckdb", out, f"../{classes.folder.name}/out.duckdb"], 2):
+        classes.policy.write_text(text.replace("out.duckdb", str(spelling)).replace("wards", "Main.Wards"))
+        done = classes.call(*publish, "--json")
+        assert (done.code, done.json["release"], done.json["series"]) == (0, number, SERIES), done.err
+    for name in ("./out.duckdb:WARDS", f"{out}:main.wards"):
+        assert classes.call("release", "show", classes.database, name, "--json").json["release"] == 4
+        assert classes.call("release", "check", classes.database, name).code == 0
+        assert len(classes.call("release", "list", classes.database, name, "--json").json["releases"]) == 4
+    assert "no releases of o.duckdb:wards" in classes.fails(2, "release", "show", classes.database, "o.duckdb:wards")
+
+
+def test_names_of_tables_have_no_case(census):
+    publish, text = ("release", "publish", census.database, census.policy), census.policy.read_text()
+    for number, name in enumerate(["published.census", "published.Census", '"PUBLISHED".census'], 1):
+        census.policy.write_text(text.replace("published.census", f"'{name}'"))
+        done = census.call(*publish, "--json")
+        assert (done.code, done.json["release"], done.json["series"]) == (0, number, "published.census"), done.err
+    words = ("release", "diff", census.database, "Published.CENSUS", 1, 3, "--json")
+    assert census.call(*words).json["rows_first_kept_back"] == 0
+    assert census.call("release", "check", census.database, "PUBLISHED.census").code == 0
+
+
 def test_a_file_that_no_release_made_is_refused(classes):
     classes.write("out.duckdb", "")
     assert "no release made it" in classes.fails(2, "release", "publish", classes.database, classes.policy)
