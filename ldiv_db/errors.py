@@ -95,6 +95,11 @@ def what_is_wrong(item: Mapping[str, Any]) -> str:
     return str(item["msg"]).removeprefix("Value error, ")
 
 
+def numbered(number: int, one: str, many: str) -> str:
+    """The number with the words that go with it: `1 key is`, `2 keys are`."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint naming the known word nearest to `name`, or listing the known words."""
     known = list(known)

@@ -13,7 +13,7 @@ from rich.table import Table
 from ldiv_db.commands.console import Shown, opened, print_json, printer
 from ldiv_db.commands.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
 from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.errors import PolicyError, Problem, numbered
 from ldiv_db.policy import read_policy
 from ldiv_db.releasing import ledger, releases
 from ldiv_db.releasing.inference import Inference
@@ -29,7 +29,7 @@ _SHOWN = {
     "rows_in": "rows of the source",
     "rows_published": "rows published",
     "rows_first_published": "  for the first time",
-    "rows_placed": "  that had waited too long",
+    "rows_placed": "  left over, that joined a group",
     "rows_waiting": "rows kept back",
     "longest_wait": "  for releases, at most",
     "rows_changed": "published rows with other values now",
@@ -38,6 +38,8 @@ _SHOWN = {
     "groups_new": "  new",
     "seconds": "seconds",
 }
+#: What they are called where rows wait before they join a group.
+_SHOWN_OF_PLUS = _SHOWN | {"rows_placed": "  that had waited too long"}
 
 
 @release_app.callback()
@@ -91,11 +93,13 @@ def print_released(result: Released, json: bool) -> None:
         print_json(result.as_dict())
         return
     out, figures = printer(), result.figures
+    shown = _SHOWN_OF_PLUS if figures["algorithm"] == "decomposition_plus" else _SHOWN
     place = ":".join([*([figures["file"]] if figures.get("file") else []), ", ".join(figures["tables"])])
     table = Table(title=f"{figures['source']} → {place}", show_header=False)
-    for name, words in _SHOWN.items():
-        value = figures.get(name, 0)
-        table.add_row(words, f"{value:.2f}" if isinstance(value, float) else f"{value:,}")
+    for name, words in shown.items():
+        if name in figures:
+            value = figures[name]
+            table.add_row(words, f"{value:.2f}" if isinstance(value, float) else f"{value:,}")
     if figures.get("loss_new"):
         table.add_row("information lost by new rows", f"{figures['loss_new']['lm_mean']:.4f} of 1 per cell (LM)")
     out.print(table)
@@ -266,6 +270,5 @@ def _print_inference(found: Inference) -> None:
     title = f"what {len(found.releases)} releases tell" if len(found.releases) > 1 else "what the release tells"
     print_rows(out, title, ["attribute", "at most", "best probability", "holds"], rows)
     for channel in found.channels:
-        out.print(
-            f"{channel.attribute}: {channel.keys:,} keys, up to {channel.best:.3f}, by {' and '.join(channel.releases)}"
-        )
+        keys = numbered(channel.keys, "key", "keys")
+        out.print(f"{channel.attribute}: {keys}, up to {channel.best:.3f}, by {' and '.join(channel.releases)}")

@@ -15,7 +15,7 @@ from typing import Any
 from ldiv_db.audit import Audit
 from ldiv_db.catalog import Column
 from ldiv_db.engine import Engine
-from ldiv_db.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.errors import InfeasibleError, PolicyError, Problem, numbered
 from ldiv_db.policy import Policy
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.releasing import ledger
@@ -133,7 +133,7 @@ def require_keys(engine: Engine, policy: Policy, rows: Relation, key: Identifier
     if found["rows"] == 0:
         raise InfeasibleError(f"{policy.source} has no rows to publish")
     if found["missing"] or found["doubled"]:
+        missing = numbered(found["missing"], "row has", "rows have")
         raise InfeasibleError(
-            f"key {policy.key}: {found['missing']:,} rows have none, and {found['doubled']:,} rows share theirs;"
-            " a key tells rows apart"
+            f"key {policy.key}: {missing} none, and {found['doubled']:,} rows share theirs; a key tells rows apart"
         )

@@ -16,7 +16,7 @@ from typing import Any
 from ldiv_db.audit import Audit
 from ldiv_db.catalog import columns_of
 from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.errors import PolicyError, Problem, nearest, numbered
 from ldiv_db.policy import Policy, check_columns, parse_policy
 from ldiv_db.policy_decomposition import DECOMPOSITIONS, REPEATED
 from ldiv_db.releasing import ledger
@@ -207,7 +207,12 @@ def _notes(draft: Draft, counts: dict[str, Any]) -> list[str]:
     """What the user should hear."""
     notes = list(draft.notes)
     if counts["rows_changed"]:
-        notes.append(f"{counts['rows_changed']:,} published rows have other sensitive values now; the old ones stay")
+        rows = numbered(counts["rows_changed"], "published row has", "published rows have")
+        notes.append(f"{rows} other sensitive values now; the old ones stay")
     if counts["counterfeits"]:
-        notes.append(f"{counts['counterfeits']:,} published rows are gone; their values stay in their groups")
+        gone = (
+            "published row is gone; its values stay in its group",
+            "published rows are gone; their values stay in their groups",
+        )
+        notes.append(numbered(counts["counterfeits"], *gone))
     return notes

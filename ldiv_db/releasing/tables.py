@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from ldiv_db import catalog
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
-from ldiv_db.policy_decomposition import DECOMPOSITIONS, GROUP_ID
+from ldiv_db.policy_decomposition import COUNT, DECOMPOSITIONS, GROUP_ID
 from ldiv_db.recoding.published import CLASS_ID
 from ldiv_db.templates import Relation
-
-#: The column of anatomy's sensitive table that counts rows.
-COUNT = "n"
 
 
 @dataclass(frozen=True)

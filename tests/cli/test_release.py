@@ -53,6 +53,20 @@ def test_release_after_release(census):
     assert checked.code == 0 and checked.json["releases"] == ["release 1", "release 2"]
 
 
+def test_rows_that_join_a_group_have_waited_in_decomposition_plus_alone(census):
+    policy, text = census.policy, census.policy.read_text()
+    for name, words in (
+        ("decomposition_plus", "that had waited too long"),
+        ("decomposition", "left over, that joined"),
+    ):
+        document = yaml.safe_load(text)
+        document |= {"target": {"prefix": name}, "algorithm": {"name": name, "primary": "disease"}}
+        policy.write_text(yaml.safe_dump(document))
+        called = census.call("release", "publish", census.database, policy)
+        assert called.code == 0 and words in called.out
+        assert ("waited too long" in called.out) == (name == "decomposition_plus")
+
+
 def test_a_series_that_was_tampered_with_fails_its_check(census):
     census.call("release", "publish", census.database, census.policy)
     census.call("release", "publish", census.database, census.policy)
@@ -69,6 +83,9 @@ def test_any_tables_with_a_key_are_checked(bed):
     called = bed.call("release", "check", bed.database, *words, "--table", "feb", "--json")
     assert called.code == 1
     assert (called.json["keys_exposed"], called.json["attributes"]["disease"]["best"]) == (8, 1.0)
+    bed.sql("INSERT INTO jan VALUES (7, 0, 'v0')")
+    assert "1 key is in several groups of one release" in bed.fails(1, "release", "check", bed.database, *words)
+    bed.sql("DELETE FROM jan WHERE g = 0 AND id = 7")
     assert {tuple(channel["releases"]) for channel in called.json["channels"]} == {("feb",), ("jan", "feb")}
 
 
