@@ -40,6 +40,8 @@ _SHOWN = {
 }
 #: What they are called where rows wait before they join a group.
 _SHOWN_OF_PLUS = _SHOWN | {"rows_placed": "  that had waited too long"}
+#: What is said beside a verdict on tables that no series made.
+_IN_PAIRS = "note: groups were compared in pairs; where people change groups, all groups together may tell more"
 
 
 @release_app.callback()
@@ -220,6 +222,8 @@ def check_command(
 ) -> None:
     """Check what comparing releases tells of any key: of a series, or of any published tables with a key.
 
+    Groups are compared in pairs. Of tables that no series made, whose groups change, all groups together may tell more.
+
     \b
     Examples:
       ldiv release check warehouse.duckdb published.census
@@ -231,6 +235,8 @@ def check_command(
         print_json(found.as_dict())
     else:
         _print_inference(found)
+        if series is None and len(found.releases) > 1:
+            printer().print(_IN_PAIRS)
     if not found.holds:
         raise typer.Exit(1)
 

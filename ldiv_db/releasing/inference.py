@@ -4,6 +4,9 @@ For every key and sensitive attribute the values still possible are those that i
 where two releases have groups with keys in common, what one group has and the other lacks is of the keys that only the
 one has. The attacker, who knows every key's group in every release, must not come to more than 1/l by either. Groups
 that are the same in two releases tell nothing new, so only groups that differ are looked into.
+
+The first is of one key at a time, the second of two groups at a time. Releases of our own keep their groups, so that
+nothing more follows from them; of other tables a joint inference, over many keys and groups at once, may tell more.
 """
 
 from __future__ import annotations

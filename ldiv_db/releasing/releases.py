@@ -69,7 +69,10 @@ def _opened(engine: Engine, last: Entry) -> Iterator[Relation]:
 
 
 def check_sequence(engine: Engine, asked: Tables) -> Inference:
-    """What published tables of anybody's tell when they are compared; raises PolicyError if they lack a column."""
+    """What published tables of anybody's tell when they are compared; raises PolicyError if they lack a column.
+
+    Groups are compared in pairs: all of them together may tell more.
+    """
     if asked.values and len(asked.values) != len(asked.people):
         raise PolicyError([Problem("--values", "gives one sensitive table for each --table")])
     listed = []
