@@ -101,7 +101,7 @@ def match_rows(start: Start, rows: Relation, rows_in: int, left_out: int) -> Mat
     """
     engine, series = start.engine, start.series
     known = ledger.known_keys(engine, series)
-    if not series.is_new and series.key_before != series.key:
+    if not (series.is_new or series.key.is_written_as(series.key_before)):
         _check_spelling(start, rows, known)
     matched = engine.materialise("matched", "release/match_rows", rows=rows, known=known, release=Value(series.next))
     engine.drop(rows)
@@ -111,12 +111,13 @@ def match_rows(start: Start, rows: Relation, rows_in: int, left_out: int) -> Mat
 def _check_spelling(start: Start, rows: Relation, known: Relation) -> None:
     """Raise PolicyError if keys of another type than before, or of one not noted, are not written as before."""
     name = start.policy.key or ""
+    key = Identifier(name)
     found = start.engine.record(
         "release/count_respelt",
         source=start.source,
         rows=rows,
         known=known,
-        key=Renamed(Identifier(name), Identifier("spelling")),
+        key=Renamed(key, key),
         secret=Value(start.series.secret),
     )
     if found["respelt"]:

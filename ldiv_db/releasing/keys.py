@@ -28,6 +28,10 @@ class Key:
     name: str
     kind: str
 
+    def is_written_as(self, other: Key | None) -> bool:
+        """Whether keys are surely the same text as the other's: it is known, and of the same kind."""
+        return other is not None and self.kind == other.kind
+
 
 def key_of(policy: Policy, columns: Sequence[Column]) -> Key:
     """The key that the policy names, as the source has it."""
