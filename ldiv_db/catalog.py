@@ -95,6 +95,11 @@ def current_database(engine: Engine) -> str:
     return str(engine.execute("SELECT current_database()")[0][0])
 
 
+def current_schema(engine: Engine) -> str:
+    """The schema in which names without one are looked up."""
+    return str(engine.execute("SELECT current_schema()")[0][0])
+
+
 def file_of(engine: Engine, database: str) -> str | None:
     """The file of an attached database, None if it is in memory."""
     rows = engine.execute("SELECT path FROM duckdb_databases() WHERE lower(database_name) = lower($d)", {"d": database})
@@ -179,7 +184,7 @@ def qualify(engine: Engine, text: str, key: str) -> Relation:
 
 def _schema_and_name(engine: Engine, relation: Relation) -> tuple[str, str]:
     if len(relation.parts) == 1:
-        return str(engine.execute("SELECT current_schema()")[0][0]), relation.name
+        return current_schema(engine), relation.name
     return relation.parts[-2], relation.name
 
 

@@ -102,6 +102,11 @@ def place_in_file(text: str) -> str:
     return f", in line {found[1]} of the file" if found else ""
 
 
+def numbered(number: int, one: str, many: str) -> str:
+    """The number with the words that go with it: `1 key is`, `2 keys are`."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint naming the known word nearest to `name`, or listing the known words."""
     known = list(known)

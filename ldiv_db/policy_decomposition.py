@@ -18,8 +18,8 @@ DECOMPOSITIONS = {
 }
 #: The algorithms of one table that may publish it again and again: with a key.
 REPEATED = ("bsgi",)
-#: The column that joins the tables of a decomposition.
-GROUP_ID = "group_id"
+#: The column that joins the tables of a decomposition, and the one in which anatomy counts rows.
+GROUP_ID, COUNT = "group_id", "n"
 
 
 def as_decomposition(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,8 +94,10 @@ def _not_taken(policy: Policy) -> list[Problem]:
     problems = [Problem(key, f"does not go with {name}", hint) for key, (wrong, hint) in given.items() if wrong]
     if name == "anatomy" and len(policy.sensitive) > 1:
         problems.append(Problem("sensitive", "anatomy protects one attribute", "or use decomposition_plus"))
-    taken = {GROUP_ID, "n"} & {column.lower() for role, column in policy.roles() if role not in ("identifiers", "key")}
-    return problems + [Problem(column, f"is what {name} calls a column of its own", "rename it") for column in taken]
+    shown = {column.lower() for role, column in policy.roles() if role not in ("identifiers", "key")}
+    own = [GROUP_ID, COUNT] if name == "anatomy" else [GROUP_ID]
+    what = f"is what {name} calls a column of its own"
+    return problems + [Problem(column, what, "rename it") for column in own if column in shown]
 
 
 def _places_not_taken(policy: Policy) -> dict[str, tuple[bool, str]]:

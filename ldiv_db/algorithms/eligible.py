@@ -40,7 +40,7 @@ def check_eligible(task: Task, name: str) -> Feasibility:
     if not distribution.counts or distribution.counts[0] * l > distribution.rows:
         most = distribution.counts[0] if distribution.counts else 0
         largest = distribution.largest_l
-        feasible = f"The largest feasible l is {largest}" if largest > 1 else "No l above 1 is feasible"
+        feasible = f"The largest feasible l is {largest}" if largest > 1 else "No whole l above 1 is feasible"
         raise InfeasibleError(
             f"l = {l} is infeasible: the most frequent sensitive value holds {most:,} of {distribution.rows:,} rows,"
             f" more than 1/{l}. {feasible}",

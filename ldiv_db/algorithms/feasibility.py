@@ -132,7 +132,7 @@ def _largest_l(encoded: Encoded) -> int:
 
 def _largest(encoded: Encoded) -> str:
     largest = _largest_l(encoded)
-    return f"The largest feasible l is {largest}" if largest > 1 else "No l above 1 is feasible"
+    return f"The largest feasible l is {largest}" if largest > 1 else "No whole l above 1 is feasible"
 
 
 def _with_suppression(encoded: Encoded, asked: int = 0) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.coarsening import check_levels, coarsen, publish_bounds, try_levels
@@ -25,11 +25,21 @@ from ldiv_db.algorithms.phases import Histogram, Phases, run_phases
 from ldiv_db.templates import Relation, Value
 
 
+def _one_message(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """What to coarsen; one message if it is neither of the two things that it may be."""
+    try:
+        return read(value)
+    except ValidationError:
+        raise ValueError("takes auto, or a level from 0 for each column, e.g. {age: 2}") from None
+
+
 class TpOptions(Options):
     """What the removed rows are published as, stars or the range or label of their class, and what is coarsened."""
 
     form: Literal["stars", "ranges"] = "stars"
-    coarsen: Literal["auto"] | dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    coarsen: Annotated[Literal["auto"] | dict[str, Annotated[int, Field(ge=0)]], WrapValidator(_one_message)] = Field(
+        default_factory=dict
+    )
 
 
 class Tp(Algorithm):

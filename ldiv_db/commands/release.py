@@ -13,7 +13,7 @@ from rich.table import Table
 from ldiv_db.commands.console import Shown, opened, print_json, printer
 from ldiv_db.commands.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
 from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.errors import PolicyError, Problem, numbered
 from ldiv_db.policy import read_policy
 from ldiv_db.releasing import ledger, releases
 from ldiv_db.releasing.inference import Inference
@@ -29,7 +29,7 @@ _SHOWN = {
     "rows_in": "rows of the source",
     "rows_published": "rows published",
     "rows_first_published": "  for the first time",
-    "rows_placed": "  that had waited too long",
+    "rows_placed": "  left over, that joined a group",
     "rows_waiting": "rows kept back",
     "longest_wait": "  for releases, at most",
     "rows_changed": "published rows with other values now",
@@ -38,6 +38,10 @@ _SHOWN = {
     "groups_new": "  new",
     "seconds": "seconds",
 }
+#: What they are called where rows wait before they join a group.
+_SHOWN_OF_PLUS = _SHOWN | {"rows_placed": "  that had waited too long"}
+#: What is said beside a verdict on tables that no series made.
+_IN_PAIRS = "note: groups were compared in pairs; where people change groups, all groups together may tell more"
 
 
 @release_app.callback()
@@ -91,11 +95,13 @@ def print_released(result: Released, json: bool) -> None:
         print_json(result.as_dict())
         return
     out, figures = printer(), result.figures
+    shown = _SHOWN_OF_PLUS if figures["algorithm"] == "decomposition_plus" else _SHOWN
     place = ":".join([*([figures["file"]] if figures.get("file") else []), ", ".join(figures["tables"])])
     table = Table(title=f"{figures['source']} → {place}", show_header=False)
-    for name, words in _SHOWN.items():
-        value = figures.get(name, 0)
-        table.add_row(words, f"{value:.2f}" if isinstance(value, float) else f"{value:,}")
+    for name, words in shown.items():
+        if name in figures:
+            value = figures[name]
+            table.add_row(words, f"{value:.2f}" if isinstance(value, float) else f"{value:,}")
     if figures.get("loss_new"):
         table.add_row("information lost by new rows", f"{figures['loss_new']['lm_mean']:.4f} of 1 per cell (LM)")
     out.print(table)
@@ -132,7 +138,7 @@ def list_command(
       ldiv release list warehouse.duckdb
     """
     with _settled(database, catalog) as engine:
-        found = ledger.releases(engine, series)
+        found = ledger.releases(engine, series and ledger.name_of(engine, series))
     if json:
         print_json({"releases": [entry.as_dict() for entry in found]})
         return
@@ -190,7 +196,7 @@ def diff_command(
         print_json(found)
         return
     rows = [(name, f"{one:,}", f"{other:,}") for name, (one, other) in found["figures"].items()]
-    print_rows(printer(), series, ["", f"release {first}", f"release {last}"], rows)
+    print_rows(printer(), found["series"], ["", f"release {first}", f"release {last}"], rows)
     for name in ("rows_first_published", "rows_first_kept_back", "groups_new"):
         typer.echo(f"{name.replace('_', ' ')}: {found[name]:,}")
 
@@ -216,6 +222,8 @@ def check_command(
 ) -> None:
     """Check what comparing releases tells of any key: of a series, or of any published tables with a key.
 
+    Groups are compared in pairs. Of tables that no series made, whose groups change, all groups together may tell more.
+
     \b
     Examples:
       ldiv release check warehouse.duckdb published.census
@@ -227,6 +235,8 @@ def check_command(
         print_json(found.as_dict())
     else:
         _print_inference(found)
+        if series is None and len(found.releases) > 1:
+            printer().print(_IN_PAIRS)
     if not found.holds:
         raise typer.Exit(1)
 
@@ -234,10 +244,13 @@ def check_command(
 def _checked(
     engine: Engine, series: str | None, table: Any, values: Any, key: Any, group: Any, *rest: Any
 ) -> Inference:
-    if series is not None:
-        return releases.check_series(engine, series)
     sensitive, count = rest
     given = {"--table": table, "--key": key, "--group": group, "--sensitive": sensitive}
+    if series is not None:
+        beside = [name for name, value in {**given, "--values": values, "--count": count}.items() if value]
+        if beside:
+            raise PolicyError([Problem(beside[0], f"does not go with a series, {series}", "name a series or tables")])
+        return releases.check_series(engine, series)
     lacking = [Problem(name, "is required where no series is named") for name, value in given.items() if not value]
     if lacking:
         raise PolicyError(lacking)
@@ -263,6 +276,5 @@ def _print_inference(found: Inference) -> None:
     title = f"what {len(found.releases)} releases tell" if len(found.releases) > 1 else "what the release tells"
     print_rows(out, title, ["attribute", "at most", "best probability", "holds"], rows)
     for channel in found.channels:
-        out.print(
-            f"{channel.attribute}: {channel.keys:,} keys, up to {channel.best:.3f}, by {' and '.join(channel.releases)}"
-        )
+        keys = numbered(channel.keys, "key", "keys")
+        out.print(f"{channel.attribute}: {keys}, up to {channel.best:.3f}, by {' and '.join(channel.releases)}")

@@ -15,9 +15,11 @@ from typing import Any
 from ldiv_db.audit import Audit
 from ldiv_db.catalog import Column
 from ldiv_db.engine import Engine
-from ldiv_db.errors import InfeasibleError
+from ldiv_db.errors import InfeasibleError, PolicyError, Problem, numbered
 from ldiv_db.policy import Policy
+from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.releasing import ledger
+from ldiv_db.releasing.keys import ANOTHER_TARGET
 from ldiv_db.releasing.ledger import Series
 from ldiv_db.releasing.tables import Expected, Tables
 from ldiv_db.run import Listener
@@ -93,12 +95,37 @@ Maker = Callable[[Start], Draft]
 
 
 def match_rows(start: Start, rows: Relation, rows_in: int, left_out: int) -> Matched:
-    """The encoded rows, matched with earlier releases by the hashes of their keys."""
+    """The encoded rows, matched with earlier releases by the hashes of their keys.
+
+    Raises PolicyError if keys are written otherwise than in earlier releases, so that they would not be matched.
+    """
     engine, series = start.engine, start.series
     known = ledger.known_keys(engine, series)
+    if not (series.is_new or series.key.is_written_as(series.key_before)):
+        _check_spelling(start, rows, known)
     matched = engine.materialise("matched", "release/match_rows", rows=rows, known=known, release=Value(series.next))
     engine.drop(rows)
     return Matched(matched, known, rows_in, left_out)
+
+
+def _check_spelling(start: Start, rows: Relation, known: Relation) -> None:
+    """Raise PolicyError if keys of another type than before, or of one not noted, are not written as before."""
+    name = start.policy.key or ""
+    key = Identifier(name)
+    found = start.engine.record(
+        "release/count_respelt",
+        source=start.source,
+        rows=rows,
+        known=known,
+        key=Renamed(key, key),
+        secret=Value(start.series.secret),
+    )
+    if found["respelt"]:
+        what = f"{name} has {found['respelt']:,} of the keys of earlier releases written otherwise"
+        raise PolicyError([Problem("key", what, "write them as before, in a view")])
+    if not found["met"]:
+        what = f"{name} has no key of earlier releases: everybody would count as new"
+        raise PolicyError([Problem("key", what, ANOTHER_TARGET)])
 
 
 def require_keys(engine: Engine, policy: Policy, rows: Relation, key: Identifier) -> None:
@@ -107,7 +134,7 @@ def require_keys(engine: Engine, policy: Policy, rows: Relation, key: Identifier
     if found["rows"] == 0:
         raise InfeasibleError(f"{policy.source} has no rows to publish")
     if found["missing"] or found["doubled"]:
+        missing = numbered(found["missing"], "row has", "rows have")
         raise InfeasibleError(
-            f"key {policy.key}: {found['missing']:,} rows have none, and {found['doubled']:,} rows share theirs;"
-            " a key tells rows apart"
+            f"key {policy.key}: {missing} none, and {found['doubled']:,} rows share theirs; a key tells rows apart"
         )

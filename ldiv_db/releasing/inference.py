@@ -4,6 +4,9 @@ For every key and sensitive attribute the values still possible are those that i
 where two releases have groups with keys in common, what one group has and the other lacks is of the keys that only the
 one has. The attacker, who knows every key's group in every release, must not come to more than 1/l by either. Groups
 that are the same in two releases tell nothing new, so only groups that differ are looked into.
+
+The first is of one key at a time, the second of two groups at a time. Releases of our own keep their groups, so that
+nothing more follows from them; of other tables a joint inference, over many keys and groups at once, may tell more.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ldiv_db.engine import Engine
-from ldiv_db.errors import AuditError
+from ldiv_db.errors import AuditError, numbered
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 
 _EXPOSED = {
@@ -98,13 +101,12 @@ class Inference:
         if self.holds:
             return
         lines = [
-            f"{channel.attribute} of {channel.keys:,} keys can be told with probability {channel.best:.3g}, more than"
-            f" 1/{self.limits[channel.attribute]}, by {_listed(channel.releases)}"
+            f"{channel.attribute} of {numbered(channel.keys, 'key', 'keys')} can be told with probability"
+            f" {channel.best:.3g}, more than 1/{self.limits[channel.attribute]}, by {_listed(channel.releases)}"
             for channel in self.channels
         ]
-        raise AuditError(
-            f"too much can be told of {self.keys_exposed:,} keys, nothing was published:\n" + "\n".join(lines)
-        )
+        keys = numbered(self.keys_exposed, "key", "keys")
+        raise AuditError(f"too much can be told of {keys}, nothing was published:\n" + "\n".join(lines))
 
 
 def check_releases(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited], since: int = 1) -> Inference:
@@ -180,10 +182,11 @@ def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited]
 def _require_sound(engine: Engine, members: Relation, cells: Relation) -> None:
     unseen = engine.scalar("release/count_unseen", members=members, cells=cells)
     if unseen:
-        raise AuditError(f"{unseen:,} keys are in groups that have no sensitive values: do the tables belong together?")
+        where = numbered(unseen, "key is in a group that has", "keys are in groups that have")
+        raise AuditError(f"{where} no sensitive values: do the tables belong together?")
     regrouped = engine.scalar("release/count_regrouped", members=members)
     if regrouped:
-        raise AuditError(f"{regrouped:,} keys are in several groups of one release: is it a key?")
+        raise AuditError(f"{numbered(regrouped, 'key is', 'keys are')} in several groups of one release: is it a key?")
 
 
 def _weigh_changes(engine: Engine, members: Relation, cells: Relation, since: int) -> tuple[Relation, Relation]:

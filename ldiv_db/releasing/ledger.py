@@ -9,25 +9,33 @@ import json
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from ldiv_db import catalog, migrate
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.release import PUBLISHED, STARTED
+from ldiv_db.releasing.keys import ANOTHER_TARGET, Key, check_key
+from ldiv_db.releasing.names import file_of, known_as
 from ldiv_db.templates import Relation, Value
 
 
 @dataclass(frozen=True)
 class Series:
-    """All releases under one target: how many there are, and the last number of a group."""
+    """All releases under one target: how many there are, and the last number of a group.
+
+    `key_before` is the key of earlier releases, None if there are none, or if it was not noted.
+    """
 
     name: str
     secret: str
-    is_new: bool
-    releases: int
-    last_group: int
-    groups: int
+    key: Key
+    is_new: bool = True
+    releases: int = 0
+    last_group: int = 0
+    groups: int = 0
+    key_before: Key | None = None
 
     @property
     def next(self) -> int:
@@ -59,18 +67,21 @@ def has_ledger(engine: Engine) -> bool:
     return catalog.table_exists(engine, table(engine, "release_member"))
 
 
-def open_series(engine: Engine, name: str, algorithm: str) -> Series:
-    """The series of that name; nothing is written. Raises PolicyError if another algorithm made it."""
+def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
+    """The series of that name; nothing is written. Raises PolicyError if another algorithm or key made it."""
     if not has_ledger(engine):
-        return Series(name, secrets.token_hex(32), True, 0, 0, 0)
+        return Series(name, secrets.token_hex(32), key)
     found = engine.records("release/find_series", all_series=table(engine, "series"), series=Value(name))
     if not found:
-        return Series(name, secrets.token_hex(32), True, 0, 0, 0)
+        return Series(name, secrets.token_hex(32), key)
     if found[0]["algorithm"] != algorithm:
         what = f"the releases of {name} were made by {found[0]['algorithm']}"
-        raise PolicyError([Problem("algorithm.name", what, "give another target to other releases")])
+        raise PolicyError([Problem("algorithm.name", what, ANOTHER_TARGET)])
+    before = Key(found[0]["key_name"], found[0]["key_kind"]) if found[0].get("key_name") else None
+    check_key(key, before)
     last = engine.record("release/find_last_group", groups=table(engine, "release_group"), series=Value(name))
-    return Series(name, found[0]["secret"], False, len(releases(engine, name)), last["last"], last["groups"])
+    count = len(releases(engine, name))
+    return Series(name, found[0]["secret"], key, False, count, last["last"], last["groups"], before)
 
 
 def releases(engine: Engine, series: str | None = None) -> list[Entry]:
@@ -81,9 +92,15 @@ def releases(engine: Engine, series: str | None = None) -> list[Entry]:
     return [Entry(**{**row, "report": json.loads(row["report"])}) for row in rows]
 
 
+def name_of(engine: Engine, text: str, path: Path | None = None) -> str:
+    """What the ledger calls the series that `text` names, with its file at `path`; `text` if it has no such series."""
+    known = {entry.series: entry.report.get("file") for entry in releases(engine)}
+    return known_as(text, path or file_of(text), known, catalog.current_schema(engine))
+
+
 def require_release(engine: Engine, series: str, number: int | None = None) -> Entry:
     """The release of that number, by default the last; raises PolicyError if there is none."""
-    found = [entry for entry in releases(engine, series) if entry.status != STARTED]
+    found = [entry for entry in releases(engine, name_of(engine, series)) if entry.status != STARTED]
     if not found:
         known = {entry.series for entry in releases(engine)}
         raise PolicyError([Problem("series", f"no releases of {series}", nearest(series, sorted(known)))])
@@ -113,13 +130,16 @@ def record_series(engine: Engine, series: Series, algorithm: str, source: str) -
     """Write the series, if it is new, the catalog brought up to date first; call inside a transaction."""
     migrate.migrate(engine)
     if series.is_new:
-        columns = dict.fromkeys(["series", "secret", "algorithm", "source"], "VARCHAR")
-        row = (series.name, series.secret, algorithm, source, datetime.now(UTC))
+        columns = dict.fromkeys(["series", "secret", "algorithm", "source", "key_name", "key_kind"], "VARCHAR")
+        row = (series.name, series.secret, algorithm, source, series.key.name, series.key.kind, datetime.now(UTC))
         engine.append(table(engine, "series"), columns | {"created_at": "TIMESTAMPTZ"}, [row])
 
 
 def record_members(engine: Engine, series: Series, rows: Relation, shown: Relation) -> None:
-    """Write what becomes of keys in the next release, and the groups that it forms."""
+    """Write what becomes of keys in the next release, the groups that it forms, and the key where it was not noted."""
+    if not series.is_new and series.key_before is None:
+        key = {"key_name": series.key.name, "key_kind": series.key.kind}
+        engine.update(table(engine, "series"), key, {"series": series.name})
     holes = {
         "shown": shown,
         "series": Value(series.name),

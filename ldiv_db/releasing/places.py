@@ -49,15 +49,12 @@ class Work(Protocol):
 class Place(ABC):
     """A place that the releases of a series go to."""
 
-    def __init__(self, engine: Engine, policy: Policy):
+    def __init__(self, engine: Engine, policy: Policy, path: Path | None = None):
         self.engine = engine
         self.policy = policy
         self.prefix = qualify(engine, policy.target.prefix or "", "target.prefix")
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What the series is called."""
+        #: What the series is called: as its first release called it, if there is one.
+        self.name = ledger.name_of(engine, str(policy.target) if path else str(self.prefix), path)
 
     @property
     def where(self) -> dict[str, str]:
@@ -96,10 +93,6 @@ def place_of(engine: Engine, policy: Policy, folder: Path) -> Place:
 class Tabled(Place):
     """Tables of the source's database, which has the catalog too."""
 
-    @property
-    def name(self) -> str:
-        return str(self.prefix)
-
     def check(self) -> None:
         super().check()
         engine, prefix = self.engine, self.prefix
@@ -127,12 +120,8 @@ class Filed(Place):
     """A DuckDB file that holds the tables of all releases."""
 
     def __init__(self, engine: Engine, policy: Policy, path: Path):
-        super().__init__(engine, policy)
+        super().__init__(engine, policy, path)
         self.path = path
-
-    @property
-    def name(self) -> str:
-        return str(self.policy.target)
 
     @property
     def where(self) -> dict[str, str]:

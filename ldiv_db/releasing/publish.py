@@ -16,7 +16,7 @@ from typing import Any
 from ldiv_db.audit import Audit
 from ldiv_db.catalog import columns_of
 from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.errors import PolicyError, Problem, nearest, numbered
 from ldiv_db.policy import Policy, check_columns, parse_policy
 from ldiv_db.policy_decomposition import DECOMPOSITIONS, REPEATED
 from ldiv_db.releasing import ledger
@@ -24,10 +24,11 @@ from ldiv_db.releasing.classes import check_classes_before, plan_classes
 from ldiv_db.releasing.decompose import plan_decomposition, read_options
 from ldiv_db.releasing.draft import Draft, Start
 from ldiv_db.releasing.inference import Inference, Release, check_releases, limits_of
+from ldiv_db.releasing.keys import key_of
 from ldiv_db.releasing.ledger import Series
 from ldiv_db.releasing.places import Place, place_of, settle_crashed
 from ldiv_db.releasing.separate import check_before
-from ldiv_db.releasing.tables import Expected, tables_of
+from ldiv_db.releasing.tables import Expected, require_earlier, tables_of
 from ldiv_db.run import Listener, versions
 from ldiv_db.sources import resolve_source
 from ldiv_db.templates import Relation, Value
@@ -106,11 +107,12 @@ def _plan(place: Place, folder: Path, listener: Listener) -> Draft:
     source = resolve_source(engine, policy.source, folder)
     columns = columns_of(engine, source)
     check_columns(policy, columns)
-    series = ledger.open_series(engine, place.name, name)
+    series = ledger.open_series(engine, place.name, name, key_of(policy, columns))
     place.check_next(series.next)
     start = Start(engine, policy, source, columns, folder, series, listener)
     if series.releases:
         with place.opened() as prefix:
+            require_earlier(engine, prefix, name, series.releases)
             before = tables_of(prefix, name, series.releases)
             (check_before if policy.decomposes else check_classes_before)(start, before)
     return plan_decomposition(start) if policy.decomposes else plan_classes(start)
@@ -206,7 +208,12 @@ def _notes(draft: Draft, counts: dict[str, Any]) -> list[str]:
     """What the user should hear."""
     notes = list(draft.notes)
     if counts["rows_changed"]:
-        notes.append(f"{counts['rows_changed']:,} published rows have other sensitive values now; the old ones stay")
+        rows = numbered(counts["rows_changed"], "published row has", "published rows have")
+        notes.append(f"{rows} other sensitive values now; the old ones stay")
     if counts["counterfeits"]:
-        notes.append(f"{counts['counterfeits']:,} published rows are gone; their values stay in their groups")
+        gone = (
+            "published row is gone; its values stay in its group",
+            "published rows are gone; their values stay in their groups",
+        )
+        notes.append(numbered(counts["counterfeits"], *gone))
     return notes

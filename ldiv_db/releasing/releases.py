@@ -49,7 +49,7 @@ def check_series(engine: Engine, series: str) -> Inference:
     """What all releases of a series tell, by the tables as they are now and each attribute's l of the last release."""
     last = ledger.require_release(engine, series)
     with _opened(engine, last) as prefix:
-        listed = releases_of(engine, prefix, last.report["algorithm"], last.release, series)
+        listed = releases_of(engine, prefix, last.report["algorithm"], last.release, last.series)
         for release in listed:
             _require_table(engine, release.values, "series")
         return check_releases(engine, listed, limits_of(list(last.report["l"].items())))
@@ -69,7 +69,10 @@ def _opened(engine: Engine, last: Entry) -> Iterator[Relation]:
 
 
 def check_sequence(engine: Engine, asked: Tables) -> Inference:
-    """What published tables of anybody's tell when they are compared; raises PolicyError if they lack a column."""
+    """What published tables of anybody's tell when they are compared; raises PolicyError if they lack a column.
+
+    Groups are compared in pairs: all of them together may tell more.
+    """
     if asked.values and len(asked.values) != len(asked.people):
         raise PolicyError([Problem("--values", "gives one sensitive table for each --table")])
     listed = []
@@ -110,10 +113,10 @@ def difference(engine: Engine, series: str, first: int, last: int) -> dict[str, 
     if first >= last:
         raise PolicyError([Problem("release", "the first comes before the last", f"{last} {first}")])
     one, other = (ledger.require_release(engine, series, number) for number in (first, last))
-    events = ledger.events(engine, series)
+    events = ledger.events(engine, one.series)
     between = [row for row in events if first < row["release"] <= last]
     return {
-        "series": series,
+        "series": one.series,
         "releases": [first, last],
         "rows_first_published": sum(row["published"] for row in between),
         "rows_first_kept_back": sum(row["kept_back"] for row in between),

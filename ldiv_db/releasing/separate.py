@@ -18,10 +18,10 @@ from ldiv_db.catalog import columns_of
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError, PolicyError, Problem
 from ldiv_db.policy import Policy
-from ldiv_db.policy_decomposition import GROUP_ID
+from ldiv_db.policy_decomposition import COUNT, GROUP_ID
 from ldiv_db.releasing.decomposed import Decomposed
 from ldiv_db.releasing.draft import Start
-from ldiv_db.releasing.tables import COUNT, Expected, Tables, label_of, require_tables
+from ldiv_db.releasing.tables import Expected, Tables, label_of, require_tables
 from ldiv_db.requirements import Attribute, RequirementSpec
 from ldiv_db.templates import Identifier, Relation, Value
 

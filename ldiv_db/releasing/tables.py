@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from ldiv_db import catalog
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
-from ldiv_db.policy_decomposition import DECOMPOSITIONS, GROUP_ID
+from ldiv_db.policy_decomposition import COUNT, DECOMPOSITIONS, GROUP_ID
 from ldiv_db.recoding.published import CLASS_ID
 from ldiv_db.templates import Relation
-
-#: The column of anatomy's sensitive table that counts rows.
-COUNT = "n"
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,15 @@ class Expected:
 def label_of(table: Relation) -> str:
     """The table as people know it, whatever its database is attached as."""
     return ".".join(table.parts[-2:])
+
+
+def require_earlier(engine: Engine, prefix: Relation, algorithm: str, last: int) -> None:
+    """Raise PolicyError unless the sensitive tables of the releases before the last are there."""
+    for number in range(1, last):
+        table = tables_of(prefix, algorithm, number).values
+        if not catalog.table_exists(engine, table):
+            what = f"{label_of(table)} of release {number} is gone"
+            raise refused(what, "a release is compared with all earlier ones")
 
 
 def require_tables(engine: Engine, tables: Tables) -> None:

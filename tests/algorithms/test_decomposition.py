@@ -293,6 +293,15 @@ def test_decomposition_keeps_no_row_back_that_fits(con, paper):
     assert (result.figures["rows_published"], result.figures["rows_placed"]) == (8, 2)
 
 
+def test_only_anatomy_has_a_column_of_counts(con, paper):
+    con.execute("CREATE TABLE counted AS SELECT *, occupation AS n FROM people")
+    policy = paper_policy(source="counted", sensitive={"n": {"l": 3}}, identifiers=["name", "salary", "occupation"])
+    result = ldiv_db.publish_release(con, policy | {"algorithm": {"name": "decomposition_plus"}})
+    assert columns(con, result.figures["tables"][1]) == ["group_id", "n"]
+    with pytest.raises(ldiv_db.PolicyError, match="n: is what anatomy calls a column of its own"):
+        ldiv_db.publish_release(con, policy | {"algorithm": {"name": "anatomy"}})
+
+
 UNDECOMPOSED = {"algorithm": "bsgi", "quasi_identifiers": {"gender": {"numeric": True}}}
 
 
@@ -331,5 +340,5 @@ def test_options_are_checked(con, paper, option, message):
 def test_rows_without_a_key_of_their_own_are_refused(con, paper):
     con.execute("UPDATE people SET tuple = 1 WHERE tuple = 2")
     con.execute("UPDATE people SET tuple = NULL WHERE tuple = 3")
-    with pytest.raises(ldiv_db.InfeasibleError, match="1 rows have none, and 2 rows share theirs"):
+    with pytest.raises(ldiv_db.InfeasibleError, match="1 row has none, and 2 rows share theirs"):
         ldiv_db.publish_release(con, paper_policy())

@@ -34,7 +34,7 @@ CASES = {
     "k above the distinct values": (ROWS, {"require": [{"k": 5}]}, InfeasibleError, "3 different values"),
     "one value too frequent": (
         [*ROWS, *[("z", 1, "a")] * 6], {"require": [{"frequency": 2}]}, InfeasibleError,
-        "9 of 15 rows, more than 1/2.*No l above 1",
+        "9 of 15 rows, more than 1/2.*No whole l above 1",
     ),
     "no rows": ([], {}, InfeasibleError, "empty"),
     "one sensitive value": ([(n, a, "a") for n, a, _ in ROWS], {"require": [{"distinct": 2}]}, InfeasibleError, "single value"),  # noqa: E501
@@ -86,7 +86,7 @@ NEAREST = {
     # sensitive values, l asked for, what the message says
     "both are named": (
         "aaaaaaaaabbbccc", 3,
-        "No l above 1 is feasible, or set algorithm.residue: suppress,"
+        "No whole l above 1 is feasible, or set algorithm.residue: suppress,"
         " which leaves out 6 of 15 rows at l = 3$",
     ),
     "more is feasible with suppression": (
@@ -99,7 +99,7 @@ NEAREST = {
         " which leaves out 7 of 11 rows$",
     ),
     "beyond the values, which are equally frequent": ("aabbcc", 4, "The largest feasible l is 3$"),
-    "a single value": ("aaaa", 2, "a single value in 4 rows. No l above 1 is feasible$"),
+    "a single value": ("aaaa", 2, "a single value in 4 rows. No whole l above 1 is feasible$"),
 }  # fmt: skip
 
 

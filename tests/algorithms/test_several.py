@@ -268,7 +268,7 @@ def test_an_individual_twice_in_a_class_is_not_published(monkeypatch):
 INFEASIBLE = {
     "an individual with too many rows": (
         ["s1"], [("p0", "x0", 0), ("p0", "x1", 0), ("p0", "x2", 0), ("p1", "x3", 0), ("p2", "x4", 0)], 3,
-        "individual with the most rows holds 3 of 5 rows, more than 1/3. No l above 1 is feasible,"
+        "individual with the most rows holds 3 of 5 rows, more than 1/3. No whole l above 1 is feasible,"
         " or set .* leaves out at least 2 of 5 rows at l = 3",
     ),
     "too few individuals": (

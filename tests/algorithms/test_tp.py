@@ -168,6 +168,11 @@ def test_what_is_not_eligible_is_refused(con, place):
         ) as refused:
             ldiv_db.run(con, policy(name, 3), folder=place)
         assert refused.value.exit_code == 1
+    fill(con, "source", COLUMNS, [(30, "Ash", "u" if i < 8 else "v", i) for i in range(11)])
+    with pytest.raises(
+        ldiv_db.InfeasibleError, match=r"the nearest it meets is l: 1\.375\n(.*) No whole l above 1 is fe"
+    ):
+        ldiv_db.run(con, policy("tp", 2), folder=place)
     fill(con, "source", COLUMNS, [])
     with pytest.raises(ldiv_db.InfeasibleError):
         ldiv_db.run(con, policy("tp", 2), folder=place)
@@ -188,6 +193,13 @@ def test_what_is_not_eligible_is_refused(con, place):
         ({"algorithm": {"name": "tp", "form": "star"}}, "algorithm.form"),
         ({"algorithm": {"name": "tp", "residue": "suppress"}}, "tp has no such option"),
         ({"algorithm": {"name": "tp_plsu"}}, "did you mean 'tp_plus'"),
+        *(
+            (
+                {"algorithm": {"name": "tp", "coarsen": levels}},
+                r"^algorithm.coarsen: takes auto, or a level from 0 for each column, e.g. \{age: 2\}$",
+            )
+            for levels in ({"town": -1}, {"town": 1.5}, 3, 1.5, "car")
+        ),
     ],
 )
 def test_what_tp_cannot_do_is_refused(con, place, changes, message):

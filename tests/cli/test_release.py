@@ -49,8 +49,23 @@ def test_release_after_release(census):
     assert difference["groups_new"] == difference["figures"]["groups"][1] - difference["figures"]["groups"][0]
     assert difference["rows_first_published"] == listed[1]["rows_first_published"]
     assert "groups new" in census.call("release", "diff", census.database, "published.census", 1, 2).out
+    assert "in pairs" not in census.call("release", "check", census.database, "published.census").out
     checked = census.call("release", "check", census.database, "published.census", "--json")
     assert checked.code == 0 and checked.json["releases"] == ["release 1", "release 2"]
+
+
+def test_rows_that_join_a_group_have_waited_in_decomposition_plus_alone(census):
+    policy, text = census.policy, census.policy.read_text()
+    for name, words in (
+        ("decomposition_plus", "that had waited too long"),
+        ("decomposition", "left over, that joined"),
+    ):
+        document = yaml.safe_load(text)
+        document |= {"target": {"prefix": name}, "algorithm": {"name": name, "primary": "disease"}}
+        policy.write_text(yaml.safe_dump(document))
+        called = census.call("release", "publish", census.database, policy)
+        assert called.code == 0 and words in called.out
+        assert ("waited too long" in called.out) == (name == "decomposition_plus")
 
 
 def test_a_series_that_was_tampered_with_fails_its_check(census):
@@ -66,9 +81,14 @@ def test_any_tables_with_a_key_are_checked(bed):
     bed.sql("CREATE TABLE feb AS SELECT i AS id, i % 4 AS g, 'v' || i % 4 AS disease FROM range(8) t(i)")
     words = ["--table", "jan", "--key", "id", "--group", "g", "--sensitive", "disease:2"]
     assert bed.call("release", "check", bed.database, *words).code == 0
+    assert "in pairs" not in bed.call("release", "check", bed.database, *words).out
+    assert "groups were compared in pairs" in bed.call("release", "check", bed.database, *words, "--table", "feb").out
     called = bed.call("release", "check", bed.database, *words, "--table", "feb", "--json")
     assert called.code == 1
     assert (called.json["keys_exposed"], called.json["attributes"]["disease"]["best"]) == (8, 1.0)
+    bed.sql("INSERT INTO jan VALUES (7, 0, 'v0')")
+    assert "1 key is in several groups of one release" in bed.fails(1, "release", "check", bed.database, *words)
+    bed.sql("DELETE FROM jan WHERE g = 0 AND id = 7")
     assert {tuple(channel["releases"]) for channel in called.json["channels"]} == {("feb",), ("jan", "feb")}
 
 
@@ -76,6 +96,8 @@ def test_any_tables_with_a_key_are_checked(bed):
     ("words", "message"),
     [
         (["check"], "--table: is required"),
+        (["check", "main.x", "--table", "patients"], "--table: does not go with a series, main.x (name a series or ta"),
+        (["check", "main.x", "--count", "n"], "--count: does not go with a series"),
         (["check", "published.nothing"], "no releases of published.nothing"),
         (["check", "--table", "patients", "--key", "x", "--group", "ag", "--sensitive", "a:2"], "did you mean 'age'"),
         (["check", "--table", "patient", "--key", "x", "--group", "age", "--sensitive", "disease:2"], "patients"),
@@ -147,6 +169,32 @@ def test_classes_go_to_a_file_and_the_catalog_to_another(classes):
     out.unlink()
     assert "with the last release is gone" in classes.fails(2, "release", "publish", *words)
     assert "no file" in classes.fails(2, "release", "check", classes.database, SERIES, "--catalog", ours)
+
+
+def test_a_series_is_the_same_in_any_spelling(classes):
+    publish = ("release", "publish", classes.database, classes.policy)
+    text, out = classes.policy.read_text(), classes.folder / "out.duckdb"
+    assert classes.call(*publish).code == 0
+    for number, spelling in enumerate(["./out.duckdb", out, f"../{classes.folder.name}/out.duckdb"], 2):
+        classes.policy.write_text(text.replace("out.duckdb", str(spelling)).replace("wards", "Main.Wards"))
+        done = classes.call(*publish, "--json")
+        assert (done.code, done.json["release"], done.json["series"]) == (0, number, SERIES), done.err
+    for name in ("./out.duckdb:WARDS", f"{out}:main.wards"):
+        assert classes.call("release", "show", classes.database, name, "--json").json["release"] == 4
+        assert classes.call("release", "check", classes.database, name).code == 0
+        assert len(classes.call("release", "list", classes.database, name, "--json").json["releases"]) == 4
+    assert "no releases of o.duckdb:wards" in classes.fails(2, "release", "show", classes.database, "o.duckdb:wards")
+
+
+def test_names_of_tables_have_no_case(census):
+    publish, text = ("release", "publish", census.database, census.policy), census.policy.read_text()
+    for number, name in enumerate(["published.census", "published.Census", '"PUBLISHED".census'], 1):
+        census.policy.write_text(text.replace("published.census", f"'{name}'"))
+        done = census.call(*publish, "--json")
+        assert (done.code, done.json["release"], done.json["series"]) == (0, number, "published.census"), done.err
+    words = ("release", "diff", census.database, "Published.CENSUS", 1, 3, "--json")
+    assert census.call(*words).json["rows_first_kept_back"] == 0
+    assert census.call("release", "check", census.database, "PUBLISHED.census").code == 0
 
 
 def test_a_file_that_no_release_made_is_refused(classes):

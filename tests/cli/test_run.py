@@ -175,7 +175,7 @@ def test_a_single_sensitive_value_is_refused(bed: Any) -> None:
 def test_a_value_that_is_too_frequent_is_refused_with_the_largest_l(bed: Any) -> None:
     bed.sql("UPDATE patients SET disease = 'Flu' WHERE name < 'P2'")
     message = bed.fails(1, "run", bed.database, bed.policy)
-    assert "The largest feasible l is" in message or "No l above 1" in message
+    assert "The largest feasible l is" in message or "No whole l above 1" in message
     assert "--show-values" in message and "'Flu'" not in message
     assert "'Flu' (" in bed.fails(1, "run", bed.database, bed.policy, "--show-values")
 

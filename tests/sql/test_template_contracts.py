@@ -338,6 +338,9 @@ def decompose(con, listener):
     for _ in range(2):
         ldiv_db.publish_release(con, again, listener=listener)
         con.execute("INSERT INTO source VALUES (60, 1, 'u', 'a'), (61, 1, 'v', 'b')")
+    con.execute("DELETE FROM source WHERE id >= 60")
+    con.execute("ALTER TABLE source ALTER id TYPE VARCHAR")
+    ldiv_db.publish_release(con, again, listener=listener)
     fill(con, "source", {"id": "INTEGER", "age": "INTEGER", "secret": "VARCHAR", "other": "VARCHAR"},
          [(i, i, "aabbcde"[i], "ppppqrs"[i]) for i in range(7)])  # fmt: skip
     last = policy | {"target": {"prefix": "none"}, "algorithm": {"name": "decomposition", "noise": "none"}}

@@ -1,0 +1,72 @@
+"""The key of a series: another column, or keys that are written otherwise, are refused in all later releases."""
+
+from __future__ import annotations
+
+import pytest
+from tables import fill
+
+import ldiv_db
+
+CLASSES = {
+    "source": "people", "target": {"prefix": "pub.p"}, "key": "id", "identifiers": ["other"],
+    "quasi_identifiers": {"person": {"numeric": True}}, "sensitive": ["s"], "require": [{"unique_distinct": 3}],
+    "algorithm": "bsgi",
+}  # fmt: skip
+GROUPS = CLASSES | {
+    "quasi_identifiers": ["person"], "sensitive": {"s": {"l": 3}}, "require": [], "algorithm": "decomposition_plus",
+}  # fmt: skip
+NOTED = "SELECT key_name, key_kind FROM ldiv.series"
+
+
+@pytest.fixture
+def people(con):
+    con.execute("SET threads = 1")
+    columns = {"id": "INTEGER", "other": "VARCHAR", "person": "INTEGER", "s": "VARCHAR"}
+    fill(con, "people", columns, [(i, f"k{i}", i, "abc"[i % 3]) for i in range(9)])
+
+
+@pytest.mark.parametrize("policy", [CLASSES, GROUPS], ids=["classes", "groups"])
+def test_another_key_is_refused_and_one_that_is_written_alike_is_not(con, people, policy, snapshot):
+    ldiv_db.publish_release(con, policy)
+    for kind in ("BIGINT", "UHUGEINT", "DECIMAL(12,0)", "VARCHAR", "INTEGER"):
+        con.execute(f"ALTER TABLE people ALTER id TYPE {kind}")
+        figures = ldiv_db.publish_release(con, policy | {"key": "ID"}).figures
+        assert (figures["rows_first_published"], figures["counterfeits"]) == (0, 0)
+    con.execute("CREATE VIEW padded AS SELECT * REPLACE (lpad(CAST(id AS VARCHAR), 3, '0') AS id) FROM people")
+    con.execute("CREATE VIEW named AS SELECT * REPLACE ('P' || id AS id) FROM people")
+    for kind in ("DOUBLE", "DECIMAL(10,2)"):
+        con.execute(f'CREATE VIEW "{kind}" AS SELECT * REPLACE (CAST(id AS {kind}) AS id) FROM people')
+    before = snapshot(con)
+    for source, message in (("padded", "id has 9 of the keys of earlier releases written otherwise"),
+                            ("named", "id has no key of earlier releases")):  # fmt: skip
+        with pytest.raises(ldiv_db.PolicyError, match=message):
+            ldiv_db.publish_release(con, policy | {"source": source})
+    with pytest.raises(ldiv_db.PolicyError, match="were made with the key id, with other everybody would count as new"):
+        ldiv_db.publish_release(con, policy | {"key": "other", "identifiers": ["id"]})
+    for kind in ("DOUBLE", "DECIMAL(10,2)"):
+        with pytest.raises(ldiv_db.PolicyError, match="key: id was integer in the releases before and is D"):
+            ldiv_db.publish_release(con, policy | {"source": f'"{kind}"'})
+    assert snapshot(con) == before
+
+
+def test_text_that_has_zeros_in_front_does_not_become_integers(con, people):
+    con.execute("CREATE VIEW padded AS SELECT * REPLACE (lpad(CAST(id AS VARCHAR), 3, '0') AS id) FROM people")
+    ldiv_db.publish_release(con, GROUPS | {"source": "padded"})
+    with pytest.raises(ldiv_db.PolicyError, match="9 of the keys of earlier releases written otherwise"):
+        ldiv_db.publish_release(con, GROUPS)
+
+
+@pytest.mark.parametrize("kind", ["BIGINT", "DOUBLE"])
+def test_a_series_of_an_older_version_has_its_key_noted_by_the_next_release(con, people, kind):
+    ldiv_db.publish_release(con, GROUPS)
+    assert con.execute(NOTED).fetchall() == [("id", "integer")]
+    con.execute("ALTER TABLE ldiv.series DROP COLUMN key_name")
+    con.execute("ALTER TABLE ldiv.series DROP COLUMN key_kind")
+    con.execute("DELETE FROM ldiv.migration WHERE number >= 5")
+    con.execute(f"ALTER TABLE people ALTER id TYPE {kind}")
+    if kind == "DOUBLE":
+        with pytest.raises(ldiv_db.PolicyError, match="9 of the keys of earlier releases written otherwise"):
+            ldiv_db.publish_release(con, GROUPS)
+        return
+    assert ldiv_db.publish_release(con, GROUPS).figures["rows_first_published"] == 0
+    assert con.execute(NOTED).fetchall() == [("id", "integer")]
