@@ -18,7 +18,7 @@ from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.release import PUBLISHED, STARTED
 from ldiv_db.releasing.keys import ANOTHER_TARGET, Key, check_key
 from ldiv_db.releasing.names import file_of, known_as
-from ldiv_db.templates import Relation, Value
+from ldiv_db.templates import Identifier, Relation, Value
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
     """The series of that name; nothing is written. Raises PolicyError if another algorithm or key made it."""
     if not has_ledger(engine):
         return Series(name, secrets.token_hex(32), key)
-    found = engine.records("release/find_series", all_series=table(engine, "series"), series=Value(name))
+    found = _find_series(engine, name)
     if not found:
         return Series(name, secrets.token_hex(32), key)
     if found[0]["algorithm"] != algorithm:
@@ -82,6 +82,14 @@ def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
     last = engine.record("release/find_last_group", groups=table(engine, "release_group"), series=Value(name))
     count = len(releases(engine, name))
     return Series(name, found[0]["secret"], key, False, count, last["last"], last["groups"], before)
+
+
+def _find_series(engine: Engine, name: str) -> list[dict[str, Any]]:
+    """What is noted of the series, if there is one; a catalog of an older version notes no key."""
+    noted = ("secret", "algorithm", "key_name", "key_kind")
+    all_series = table(engine, "series")
+    columns = [Identifier(c.name) for c in catalog.columns_of(engine, all_series) if c.name in noted]
+    return engine.records("release/find_series", all_series=all_series, columns=columns, series=Value(name))
 
 
 def releases(engine: Engine, series: str | None = None) -> list[Entry]:
