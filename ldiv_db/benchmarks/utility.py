@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.benchmarks.bsgi import make_rows
+from ldiv_db.benchmarks.children import peak_memory
 from ldiv_db.demo import adult_policy, load_adult
 from ldiv_db.engine import Engine, Settings, open_database
 from ldiv_db.errors import InfeasibleError
@@ -53,8 +55,13 @@ PEERS = (
 )
 
 
-def measure_utility(algorithms: Sequence[str], asked: Sequence[str] = (), threads: int = 2) -> Iterator[dict[str, Any]]:
-    """One result a requirement: what the peer and each algorithm lost, and its seconds; None where it cannot."""
+def measure_utility(
+    algorithms: Sequence[str], asked: Sequence[str] = (), threads: int = 2, rows: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """One result a requirement: what the peer and each algorithm lost, and its seconds; None where it cannot.
+
+    With `rows` so many variants of Adult's rows are taken, on which no peer was measured.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="ldiv_") as scratch,
         open_database(":memory:", create=True, settings=Settings(threads)) as connection,
@@ -62,12 +69,14 @@ def measure_utility(algorithms: Sequence[str], asked: Sequence[str] = (), thread
         folder, document = Path(scratch), adult_policy()
         policy = parse_policy(document)
         engine = Engine(connection)
-        source = load_adult(engine, policy)
+        source = make_rows(engine, policy, rows, seed=1) if rows else load_adult(engine, policy)
+        document["source"] = str(source)
         trim_taxonomies(engine, source, policy, folder)
         for peer in PEERS:
             if not asked or peer.require in asked:
                 runs = {name: _run(connection, folder, document, peer, name) for name in algorithms}
-                yield {"require": peer.require, "tool": peer.tool, "tool_lm": peer.lm, "runs": runs}
+                other = {"tool": None, "tool_lm": None} if rows else {"tool": peer.tool, "tool_lm": peer.lm}
+                yield {"require": peer.require, **other, "runs": runs}
 
 
 def trim_taxonomies(engine: Engine, source: Relation, policy: Policy, folder: Path) -> None:
@@ -87,7 +96,7 @@ def trim_taxonomies(engine: Engine, source: Relation, policy: Policy, folder: Pa
 def _run(connection: Any, folder: Path, document: dict[str, Any], peer: Peer, name: str) -> dict[str, Any] | None:
     """What one algorithm lost under the peer's requirement; None if the algorithm cannot meet it."""
     wanted = {"require": [{peer.name: peer.argument}], "algorithm": {"name": name}}
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     try:
         result = run(connection, document | wanted, folder)
     except InfeasibleError:
@@ -97,6 +106,8 @@ def _run(connection: Any, folder: Path, document: dict[str, Any], peer: Peer, na
         "classes": result.loss.classes,
         "rows_suppressed": result.loss.rows_suppressed,
         "seconds": time.perf_counter() - start,
+        "processor_seconds": time.process_time() - used,
+        "peak_memory_mb": peak_memory(),
     }
 
 
@@ -106,7 +117,7 @@ def utility_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list
     rows = [
         [
             found["require"],
-            f"{found['tool']} {found['tool_lm']:.4f}",
+            f"{found['tool']} {found['tool_lm']:.4f}" if found["tool"] else "-",
             *(_cell(found["runs"][name]) for name in names),
             _ratio(found),
         ]
@@ -121,4 +132,4 @@ def _cell(found: dict[str, Any] | None) -> str:
 
 def _ratio(found: dict[str, Any]) -> str:
     losses = [done["lm_mean"] for done in found["runs"].values() if done]
-    return f"{min(losses) / found['tool_lm']:.2f}" if losses else "-"
+    return f"{min(losses) / found['tool_lm']:.2f}" if losses and found["tool_lm"] else "-"

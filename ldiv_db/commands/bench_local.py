@@ -25,6 +25,10 @@ def bench_utility_command(
     require: Annotated[
         list[str] | None, typer.Option(help=f"Of {', '.join(p.require for p in PEERS)}; may be repeated.")
     ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(min=100, help="Rows made by the variant method.", show_default="Adult's 30,162"),
+    ] = None,
     threads: Threads = 2,
     json: AsJson = False,
 ) -> None:
@@ -34,11 +38,12 @@ def bench_utility_command(
     Examples:
       ldiv bench utility --algorithm topdown --algorithm mondrian
       ldiv bench utility --require distinct:4 --json
+      ldiv bench utility --rows 1000000 --algorithm topdown --require distinct:4 --json
     """
     _refuse_unknown("--algorithm", algorithm or (), NAMES)
     _refuse_unknown("--require", require or (), [peer.require for peer in PEERS])
     found: list[dict[str, Any]] = []
-    for result in measure_utility(algorithm or ALGORITHMS, require or (), threads):
+    for result in measure_utility(algorithm or ALGORITHMS, require or (), threads, rows):
         typer.echo(f"{result['require']} …", err=True)
         found.append(result)
     _show("mean LM per cell", json, found, utility_as_table)

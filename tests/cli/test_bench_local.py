@@ -22,6 +22,14 @@ def test_it_is_shown_as_a_table_with_what_cannot_be(call: Any) -> None:
     assert called.code == 0 and "Lighthouse 0.1080" in called.out and "0.11" not in called.out
 
 
+def test_variants_have_no_figure_of_others(call: Any) -> None:
+    words = ("--rows", 1000, "--algorithm", "mondrian", "--require", "k:10")
+    (found,) = call("bench", "utility", *words, "--json").json["results"]
+    assert found["tool"] is None and 0 < found["runs"]["mondrian"]["lm_mean"] < 1
+    assert found["runs"]["mondrian"]["peak_memory_mb"] > 10
+    assert "│ -" in call("bench", "utility", *words).out
+
+
 @pytest.mark.parametrize("option", ["--algorithm", "--require"])
 def test_an_unknown_name_is_refused(call: Any, option: str) -> None:
     called = call("bench", "utility", option, "nothing")
