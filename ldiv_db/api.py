@@ -6,8 +6,7 @@ one is open, and leave nothing behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,13 @@ from ldiv_db.attacking.attacks import Attackers, Attacks, attack_table, columns_
 from ldiv_db.audit import Audit, Suppressed
 from ldiv_db.check import Question
 from ldiv_db.check import check as check_table
-from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
 from ldiv_db.policy import Policy, parse_policy
 from ldiv_db.policy_parts import Sensitive, read_requirement
 from ldiv_db.profile import Profile, profile_table
 from ldiv_db.requirements import RequirementSpec, parse_requirement
+from ldiv_db.run import working_engine
 from ldiv_db.sources import resolve_source
 
 
@@ -47,7 +46,7 @@ def check(
     not exist and for requirements that are none, DatabaseError if the database refuses.
     """
     specs = read_requirements([require] if isinstance(require, str | Mapping) else require)
-    with _engine(con) as engine:
+    with working_engine(con) as engine:
         relation = resolve_source(engine, table, Path(), "table")
         question = Question(_names(qi), read_sensitive(sensitive), specs, class_column, suppressed)
         return check_table(engine, relation, question)
@@ -81,7 +80,7 @@ def attack(
     Raises PolicyError for what does not exist or cannot be read, DatabaseError if the database refuses.
     """
     specs = [] if require is None else read_requirements([require] if isinstance(require, str | Mapping) else require)
-    with _engine(con, catalog) as engine:
+    with working_engine(con, catalog=catalog) as engine:
         published = resolve_source(engine, table, Path(), "table")
         people = [resolve_source(engine, p, Path(), key) if p else None for key, p in _people(known, population)]
         attackers = Attackers(m, _threshold(threshold), people[0], people[1], show_values)
@@ -116,7 +115,7 @@ def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: st
     (0..1) and entropy (bits). No value of the table is in it. Raises PolicyError for a table or columns
     that do not exist, InfeasibleError for an empty table, DatabaseError if the database refuses.
     """
-    with _engine(con) as engine:
+    with working_engine(con) as engine:
         relation = resolve_source(engine, table, Path(), "table")
         return profile_table(engine, relation, None if qi is None else _names(qi), _names(sensitive))
 
@@ -148,7 +147,7 @@ def measure(
     """
     described = parse_policy(policy) if policy is not None else _described(source, qi, sensitive)
     wanted = Wanted(l, class_column, class_label, queries, seed, kl)
-    with _engine(con, catalog) as engine:
+    with working_engine(con, catalog=catalog) as engine:
         original = resolve_source(engine, source or described.source, Path("." if source else folder))
         return measure_table(
             engine, resolve_source(engine, published, Path(), "published"), original, described, Path(folder), wanted
@@ -215,12 +214,3 @@ def read_sensitive(written: str | Sequence[str] | Mapping[str, Any]) -> dict[str
 def _names(columns: str | Sequence[str]) -> list[str]:
     """One column's name or several."""
     return [columns] if isinstance(columns, str) else list(dict.fromkeys(columns))
-
-
-@contextmanager
-def _engine(con: Any, catalog: str | None = None) -> Iterator[Engine]:
-    engine = Engine(con, catalog=catalog)
-    try:
-        yield engine
-    finally:
-        engine.close_scratch()

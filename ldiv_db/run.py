@@ -96,7 +96,7 @@ def run(
     """
     start = time.perf_counter()
     with (
-        _engine(connection, listener, catalog) as engine,
+        working_engine(connection, listener, catalog) as engine,
         _prepared(engine, policy, folder, listener, show_values) as ready,
     ):
         ready.estimate.require_room()
@@ -171,7 +171,7 @@ def _divergence(
 ) -> float | None:
     """The KL divergence of what is to be published, read off its labels as `measure` does for any table."""
     policy = ready.policy
-    with _engine(ready.task.engine.connection, listener, catalog) as engine:
+    with working_engine(ready.task.engine.connection, listener, catalog) as engine:
         source = resolve_source(engine, policy.source, folder)
         with published_rows(engine, ready.encoded, recoding, policy.seed, policy.publishes_class_id) as holes:
             release = engine.materialise("release", PUBLISHED, **holes)
@@ -193,7 +193,7 @@ def plan(
     release and nothing in the ledger: `listener` then hears of every statement, and it takes as long.
     """
     with (
-        _engine(connection, listener, catalog) as engine,
+        working_engine(connection, listener, catalog) as engine,
         _prepared(engine, policy, folder, listener, show_values) as ready,
     ):
         if rehearse:
@@ -213,7 +213,8 @@ def versions() -> dict[str, str]:
 
 
 @contextmanager
-def _engine(connection: Any, listener: Listener | None, catalog: str | None) -> Iterator[Engine]:
+def working_engine(connection: Any, listener: Listener | None = None, catalog: str | None = None) -> Iterator[Engine]:
+    """An engine on the caller's connection, of which nothing is left at the end."""
     listener = listener or Listener()
     engine = Engine(connection, listener.on_step, listener.on_statement, catalog)
     try:

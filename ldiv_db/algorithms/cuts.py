@@ -86,13 +86,16 @@ class Cuts(Algorithm):
         descend = partial(find_start, evaluator, trees, best, deadline)
         root, outcome = partial(offer_root, evaluator, best), None
         sweep = Sweep(evaluator, best, deadline, progress)
-        if sweep.fits:  # needs no good cut to be fast: one is found first only if the policy would have it published
-            outcome = sweep.run(descend if self.options.unproved == "publish" else root)
+        # A sweep needs no good cut to be fast: one is found first only if the policy would have it published.
+        descends_first = sweep.fits and self.options.unproved == "publish"
+        if sweep.fits:
+            outcome = sweep.run(descend if descends_first else root)
         if outcome is None:
-            outcome = Search(evaluator, trees, best, deadline=deadline, progress=progress).run(descend)
-        if not best.costs:  # stopped before any cut was offered
+            search = Search(evaluator, trees, best, deadline=deadline, progress=progress)
+            outcome = search.run(root if descends_first else descend)
+        if not best.costs:  # stopped before any cut was offered; this one is allowed, or the policy had been refused
             root()
-        if not outcome.proved and (self.options.unproved == "refuse" or not best.costs):
+        if not outcome.proved and self.options.unproved == "refuse":
             raise InfeasibleError(_unproved(evaluator.problem, best, outcome, deadline is not None))
         return best, outcome
 
@@ -195,20 +198,16 @@ def _progress_line(found: Standing, scale: int) -> str:
 
 def _gap(best: Best, outcome: Outcome) -> float:
     """By what share of the best cost the bound falls short of it."""
-    cost = best.ranked()[0][1] if best.costs else 0
+    cost = best.ranked()[0][1]
     return max(0.0, (cost - outcome.bound) / cost) if cost else 0.0
 
 
 def _unproved(problem: CutProblem, best: Best, outcome: Outcome, is_limited: bool) -> str:
-    reached = (
-        f"the best cut so far costs {best.ranked()[0][1] / problem.scale:,.6g}" if best.costs else "no cut was found"
-    )
-    bound = min(outcome.bound, FORBIDDEN) / problem.scale
-    hints = ["raise algorithm.time_limit"] * is_limited + ["set algorithm.unproved: publish"] * bool(best.costs)
-    hint = ", or ".join(hints)
+    cost, bound = best.ranked()[0][1] / problem.scale, min(outcome.bound, FORBIDDEN) / problem.scale
+    hint = "Raise algorithm.time_limit, or set" if is_limited else "Set"
     return (
-        f"the search was stopped before it was done: {reached}, and none can cost less than {bound:,.6g} (gap"
-        f" {_gap(best, outcome):.1%}). {hint[:1].upper()}{hint[1:]}"
+        f"the search was stopped before it was done: the best cut so far costs {cost:,.6g}, and none can cost less than"
+        f" {bound:,.6g} (gap {_gap(best, outcome):.1%}). {hint} algorithm.unproved: publish"
     )
 
 

@@ -36,10 +36,10 @@ class Key:
 def key_of(policy: Policy, columns: Sequence[Column]) -> Key:
     """The key that the policy names, as the source has it."""
     name = policy.key or ""
-    (kind,) = [column.type for column in columns if column.name.lower() == name.lower()]
-    if _INTEGERS.fullmatch(kind) or Column(name, kind).is_integer:
+    (column,) = [column for column in columns if column.name.lower() == name.lower()]
+    if column.is_integer or _INTEGERS.fullmatch(column.type):
         return Key(name, INTEGER)
-    return Key(name, TEXT if _TEXTS.fullmatch(kind) else kind)
+    return Key(name, TEXT if _TEXTS.fullmatch(column.type) else column.type)
 
 
 def check_key(key: Key, before: Key | None) -> None:

@@ -7,8 +7,7 @@ place in the ledger.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from ldiv_db.releasing.ledger import Series
 from ldiv_db.releasing.places import Place, place_of, settle_crashed
 from ldiv_db.releasing.separate import check_before
 from ldiv_db.releasing.tables import Expected, require_earlier, tables_of
-from ldiv_db.run import Listener, versions
+from ldiv_db.run import Listener, versions, working_engine
 from ldiv_db.sources import resolve_source
 from ldiv_db.templates import Relation, Value
 
@@ -69,23 +68,13 @@ def publish_release(
     start = time.perf_counter()
     policy = parse_policy(policy)
     _require_series(policy)
-    with _engine(connection, listener, catalog) as engine:
+    with working_engine(connection, listener, catalog) as engine:
         place = place_of(engine, policy, Path(folder))
         place.check()
         settle_crashed(engine, place.name)
         work = _Work(place, _plan(place, Path(folder), listener or Listener()), start)
         place.publish(work)
         return work.released[0]
-
-
-@contextmanager
-def _engine(connection: Any, listener: Listener | None, catalog: str | None) -> Iterator[Engine]:
-    listener = listener or Listener()
-    engine = Engine(connection, listener.on_step, listener.on_statement, catalog)
-    try:
-        yield engine
-    finally:
-        engine.close_scratch()
 
 
 def _require_series(policy: Policy) -> None:

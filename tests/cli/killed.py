@@ -1,4 +1,4 @@
-"""Runs that are killed: `killed.py POLICY FOLDER:MOMENT ...` runs the policy in each folder and dies at its moment.
+"""Runs that are killed: `killed.py FOLDER:MOMENT ...` runs the policy of each folder and dies at its moment.
 
 A moment is the number of a statement, or `before` or `after` the move of a file into place; `count` dies at none
 and prints the number of statements, and that of the one that publishes. Every run is a fork of this process, which
@@ -7,18 +7,13 @@ itself opens no database.
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 from pathlib import Path
 from typing import Any
 
+from forked import die, fork_each
+
 import ldiv_db
 from ldiv_db import engine, targets
-
-
-def die(*_: Any) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def run(folder: Path, moment: str) -> None:
@@ -41,17 +36,4 @@ def run(folder: Path, moment: str) -> None:
         print(len(seen), seen.index("publish/recode_rows"), flush=True)
 
 
-def main() -> None:
-    for word in sys.argv[1:]:
-        folder, _, moment = word.rpartition(":")
-        child = os.fork()
-        if not child:
-            run(Path(folder), moment)
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-        if killed == (moment == "count"):
-            sys.exit(f"{word} ended with {status}")
-
-
-main()
+fork_each(run, "count")

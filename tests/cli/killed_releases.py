@@ -7,19 +7,13 @@ opens no database.
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 from pathlib import Path
-from typing import Any
+
+from forked import die, fork_each
 
 import ldiv_db
 from ldiv_db import engine
 from ldiv_db.releasing import places, publish
-
-
-def die(*_: Any) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def run(folder: Path, moment: str) -> None:
@@ -34,16 +28,4 @@ def run(folder: Path, moment: str) -> None:
         ldiv_db.publish_release(connection, ldiv_db.read_policy(folder / "policy.yml"), folder)
 
 
-def main() -> None:
-    for word in sys.argv[1:]:
-        folder, _, moment = word.rpartition(":")
-        child = os.fork()
-        if not child:
-            run(Path(folder), moment)
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
-            sys.exit(f"{word} ended with {status}")
-
-
-main()
+fork_each(run)
