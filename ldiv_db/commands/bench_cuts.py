@@ -26,6 +26,9 @@ def bench_cuts_command(
         float | None,
         typer.Option(help="Seconds after which a search is stopped; it finds a good cut first.", show_default="none"),
     ] = None,
+    memory_limit: Annotated[
+        str | None, typer.Option(help="Memory the database may use, e.g. 800MB.", show_default=False)
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Time the search for the best cut on Adult's 45,222 rows without NULL, by every metric and scheme.
@@ -44,7 +47,7 @@ def bench_cuts_command(
     for count, (metric, scheme) in product(rows or [ROWS], COMBINATIONS):
         if not only or f"{metric}:{scheme}" in only:
             typer.echo(f"{metric} {scheme}, {count:,} rows …", err=True)
-            found.append(measure_cuts(CutCase(metric, scheme, l, threads, time_limit, count)))
+            found.append(measure_cuts(CutCase(metric, scheme, l, threads, time_limit, count, memory_limit)))
     if json:
         print_json({"results": found})
     else:

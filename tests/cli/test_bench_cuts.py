@@ -6,7 +6,7 @@ from typing import Any
 
 
 def test_a_search_is_timed(call: Any) -> None:
-    called = call("bench", "cuts", "--only", "CM:none", "--rows", 300, "--json")
+    called = call("bench", "cuts", "--only", "CM:none", "--rows", 300, "--memory-limit", "500MB", "--json")
     assert called.code == 0, called.err
     (found,) = called.json["results"]
     assert (found["rows"], found["proved"]) == (300, True) and found["cuts"] > 10**7
