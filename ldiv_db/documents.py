@@ -38,7 +38,7 @@ def read_document(path: Path, key: str) -> Any:
         return yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_Loader)  # noqa: S506 - a safe loader
     except OSError as error:
         raise PolicyError([Problem(key, f"cannot read {path}: {error.strerror}")]) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:  # bytes that are no text, numbers of thousands of digits
         raise PolicyError([Problem(key, f"{path} is no YAML: {error}")]) from error
     except RecursionError as error:
         raise PolicyError([Problem(key, f"{path} is nested too deeply")]) from error

@@ -6,11 +6,12 @@ and the nearest right name.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ldiv_db.catalog import Column
 from ldiv_db.documents import read_document
@@ -108,6 +109,21 @@ def _columns(value: Any) -> Any:
     return value
 
 
+#: Bits of a seed that we draw, too many for all to be tried, and of any: it is bound as an integer of 128 bits.
+_DRAWN_BITS, _MOST_BITS = 120, 127
+
+
+def draw_seed() -> int:
+    """A seed that nobody can guess, drawn by the operating system."""
+    return secrets.randbits(_DRAWN_BITS)
+
+
+def _in_range(seed: int) -> int:
+    if not 0 <= seed < 2**_MOST_BITS:
+        raise ValueError(f"takes a whole number from 0 to 2^{_MOST_BITS} - 1")
+    return seed
+
+
 class Policy(Part):
     """A whole policy; see the README's policy reference for every key."""
 
@@ -128,7 +144,7 @@ class Policy(Part):
     nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"
     suppressed: Literal["judge", "ignore", "unknown"] = "judge"
     output: Output = Output()
-    seed: int = Field(default=0, ge=0)
+    seed: Annotated[int, AfterValidator(_in_range)] = Field(default_factory=draw_seed)
 
     @property
     def decomposes(self) -> bool:

@@ -209,6 +209,8 @@ def _thresholds(engine: Engine, run: Run, policy: Policy | None) -> dict[str | N
         parameters = json.loads(text)
         if name == "frequency":
             found.append({None: 1 / Fraction(str(parameters["l"]))})
+        elif "base" in parameters:
+            raise _from_base("RUN")
         elif not parameters.get("own_thresholds"):
             found.append({None: Fraction(str(parameters["default"]))})
     found += [{None: Fraction(t.default), **{v: Fraction(x) for v, x in t.thetas}} for t in _own(engine, run, policy)]
@@ -229,11 +231,15 @@ def _own(engine: Engine, run: Run, policy: Policy | None) -> list[Threshold]:
     specs = [spec.resolve(None) for spec in policy.require if spec.name == Threshold.name]
     found = [spec for spec in specs if isinstance(spec, Threshold) and spec.thetas]
     if any(isinstance(spec, Threshold) and spec.from_base for spec in specs):
-        what = "thresholds from a base follow from the rows that the run had, which the ledger does not tell"
-        raise PolicyError([Problem("--policy", what, "write the thresholds out in the policy, and run it")])
+        raise _from_base("--policy")
     if sorted(map(_as_recorded, found)) != sorted(_sorted(json.loads(text)) for text in wanted):
         raise PolicyError([Problem("--policy", "has other thresholds than the run")])
     return found
+
+
+def _from_base(key: str) -> PolicyError:
+    what = "thresholds from a base follow from the rows that the run had, which the ledger does not tell"
+    return PolicyError([Problem(key, what, "write the thresholds out in the policy, and run it")])
 
 
 def _as_recorded(threshold: Threshold) -> str:

@@ -39,6 +39,7 @@ _RUN_COLUMNS = {
     "lm_mean": "DOUBLE",
     "versions": "VARCHAR",
     "status": "VARCHAR",
+    "seed": "VARCHAR",
 }
 _REQUIREMENT_COLUMNS = {
     "run_id": "VARCHAR",
@@ -66,10 +67,7 @@ class Draft:
 
     def rows(self, last_class: int = 0) -> AbstractContextManager[dict[str, Any]]:
         """What fills the template of the release; class ids follow `last_class`."""
-        policy = self.policy
-        return published_rows(
-            self.engine, self.encoded, self.recoding, policy.seed, policy.publishes_class_id, last_class
-        )
+        return published_rows(self.engine, self.encoded, self.recoding, self.policy.publishes_class_id, last_class)
 
     def audit(self, published: Relation | FileRelation, rows_before: int = 0) -> list[Audit]:
         """The audits of what was written; raises AuditError if it fails the policy or has lost or gained rows.
@@ -114,6 +112,7 @@ def record_run(engine: Engine, result: Result, status: str) -> None:
                 result.loss.lm_mean,
                 json.dumps(result.versions),
                 status,
+                str(result.seed),
             )
         ],
     )

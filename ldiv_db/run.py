@@ -173,7 +173,7 @@ def _divergence(
     policy = ready.policy
     with working_engine(ready.task.engine.connection, listener, catalog) as engine:
         source = resolve_source(engine, policy.source, folder)
-        with published_rows(engine, ready.encoded, recoding, policy.seed, policy.publishes_class_id) as holes:
+        with published_rows(engine, ready.encoded, recoding, policy.publishes_class_id) as holes:
             release = engine.materialise("release", PUBLISHED, **holes)
         return measure_table(engine, release, source, policy, folder, Wanted()).loss.kl
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import partial
 from math import prod
 from typing import Any, ClassVar, Literal
@@ -28,6 +29,7 @@ from ldiv_db.algorithms.cut_sweep import Sweep
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import FrequencyL, Threshold
+from ldiv_db.requirements.counts import rounded
 
 _BY_CELLS = ("vioSA", "allSA")
 
@@ -164,18 +166,28 @@ def _refuse_infeasible(task: Task, thetas: dict[int, Any]) -> None:
     (axis,) = task.encoded.sensitive
     counts = {code: rows for code, rows, _ in task.engine.rows("cuts/list_counts", dictionary=axis.dictionary)}
     rows = axis.distribution.rows
-    over = {code: counts[code] / rows for code, theta in thetas.items() if counts[code] > theta * rows}
+    over = {code: counts[code] for code, theta in thetas.items() if counts[code] > theta * rows}
     if over:
-        names = _named_codes(task)
-        shares = ", ".join(
-            f"{names.get(code, 'one')}: {_rounded_up(counts[code], rows)} (asked for: {float(thetas[code]):.6g})"
-            for code in sorted(over, key=over.__getitem__)
-        )
         raise InfeasibleError(
             f"no cut is allowed without suppression: {len(over):,} sensitive values exceed their thresholds in the"
-            f" whole table. The smallest thresholds that can be met are their shares there: {shares}. Values that the"
-            " policy does not name are not named here. Or set algorithm.scheme to vioRec, vioSA, allRec or allSA"
+            f" whole table. {_nearest_thresholds(over, thetas, rows, _named_codes(task))} Or set algorithm.scheme to"
+            " vioRec, vioSA, allRec or allSA"
         )
+
+
+def _nearest_thresholds(over: dict[int, int], thetas: dict[int, Any], rows: int, names: dict[int, str]) -> str:
+    """What can be met: of the values that the policy names their shares, of the others, which are data, a factor."""
+    shares = [
+        f"{names[code]}: {_rounded_up(over[code], rows)} (asked for: {float(thetas[code]):.6g})"
+        for code in sorted(over, key=over.__getitem__)
+        if code in names
+    ]
+    factors = [Fraction(count) / (thetas[code] * rows) for code, count in over.items() if code not in names]
+    said = [f"The smallest that can be met are their shares there: {', '.join(shares)}."] if shares else []
+    if factors:
+        times = f"thresholds {rounded(float(max(factors)), 3, up=True)} times as high."
+        said.append(f"{'The others, which the policy does not name,' if shares else 'They'} can be met with {times}")
+    return " ".join(said)
 
 
 def _named_codes(task: Task) -> dict[int, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ldiv_db.benchmarks.bsgi import make_rows
 from ldiv_db.benchmarks.children import measure_in_children, peak_memory, serve, settings_of
-from ldiv_db.demo import load_adult
+from ldiv_db.demo import PUBLIC_SEED, load_adult
 from ldiv_db.engine import Engine, open_database
 from ldiv_db.policy import parse_policy
 from ldiv_db.run import run
@@ -99,6 +99,7 @@ def cuts_policy(case: CutCase) -> dict[str, Any]:
             "time_limit": case.time_limit,
             "unproved": "refuse" if case.time_limit is None else "publish",
         },
+        "seed": PUBLIC_SEED,
     }
 
 

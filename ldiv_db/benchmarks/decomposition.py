@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.benchmarks.children import measure_in_children, peak_memory, serve, settings_of
-from ldiv_db.demo import TRAINING_ROWS
+from ldiv_db.demo import PUBLIC_SEED, TRAINING_ROWS
 from ldiv_db.engine import Engine, open_database
 from ldiv_db.releasing.publish import publish_release
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value, resource_folder
@@ -94,6 +94,7 @@ def policy_of(case: DecompositionCase) -> dict[str, Any]:
         "sensitive": {name: {"l": ls[name], **({"taxonomy": trees[name]} if name in trees else {})} for name in ls},
         "identifiers": [name for name in _KEPT if name != case.primary],
         "algorithm": {"name": "decomposition_plus", "primary": case.primary},
+        "seed": PUBLIC_SEED,
     }
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.benchmarks.bsgi import PRIME
+from ldiv_db.demo import PUBLIC_SEED
 from ldiv_db.engine import Engine, Settings, open_database
 from ldiv_db.errors import InfeasibleError
 from ldiv_db.run import run
@@ -106,6 +107,7 @@ def _policy(point: Point) -> dict[str, Any]:
         "sensitive": {"health_condition": {"categories": CATEGORIES, "weights": {"sensitivity": 2}}},
         "require": [point.require],
         "algorithm": "topdown",
+        "seed": PUBLIC_SEED,
     }
 
 

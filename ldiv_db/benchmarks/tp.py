@@ -18,7 +18,7 @@ from typing import Any
 from ldiv_db.algorithms import ALGORITHMS
 from ldiv_db.benchmarks.bsgi import make_rows
 from ldiv_db.benchmarks.children import measure_in_children, serve, settings_of
-from ldiv_db.demo import adult_policy, load_adult
+from ldiv_db.demo import PUBLIC_SEED, adult_policy, load_adult
 from ldiv_db.engine import Engine, open_database
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy import parse_policy
@@ -170,6 +170,7 @@ def bench_policy(source: str, names: Sequence[str], l: int, algorithm: str) -> d
         "sensitive": document["sensitive"],
         "require": [{"frequency": l}],
         "algorithm": {"name": algorithm},
+        "seed": PUBLIC_SEED,
     }
 
 

@@ -162,24 +162,24 @@ def _with_sets(
 
 @contextmanager
 def published_rows(
-    engine: Engine, encoded: Encoded, recoding: Recoding, seed: int, class_id: bool = False, last_class: int = 0
+    engine: Engine, encoded: Encoded, recoding: Recoding, class_id: bool = False, last_class: int = 0
 ) -> Iterator[dict[str, Any]]:
     """What fills the template `PUBLISHED`: the published rows, in an order that carries no information.
 
-    Class ids, if they are shown, follow `last_class`.
+    Class ids, if they are shown, follow `last_class`, and say no more than the classes themselves.
     """
-    labels = engine.materialise(
-        "labels", "publish/label_classes", classes=recoding.classes, spans=recoding.spans, seed=Value(seed)
-    )
-    yield {
+    labels = engine.materialise("labels", "publish/label_classes", classes=recoding.classes, spans=recoding.spans)
+    holes: dict[str, Any] = {
         "rows": encoded.rows,
         "assigned": recoding.assigned,
         "blanked": recoding.blanked,
-        "labels": labels,
-        "shown": [shown for span in recoding.spans for shown in span.shown],
         "sensitive": encoded.sensitive,
         "kept": encoded.kept,
-        "class_id": class_id,
-        "last_class": Value(last_class),
     }
+    if class_id:
+        unnumbered = labels
+        labels = engine.materialise("numbered", "publish/number_classes", labels=unnumbered, **holes)
+        engine.drop(unnumbered)
+    shown = [shown for span in recoding.spans for shown in span.shown]
+    yield {**holes, "labels": labels, "shown": shown, "class_id": class_id, "last_class": Value(last_class)}
     engine.drop(labels)

@@ -61,11 +61,11 @@ class ClassesDraft(Draft):
         return [(name, self.plan.l) for name in self.start.policy.sensitive]
 
     def write(self, tables: Tables, before: Tables | None) -> None:
-        engine, policy, last = self.start.engine, self.start.policy, self.start.series.last_group
-        columns = [Identifier(name) for name in release_columns(policy)]
+        engine, last = self.start.engine, self.start.series.last_group
+        columns = [Identifier(name) for name in release_columns(self.start.policy)]
         if before:
             engine.create(tables.people, "release/list_published", published=before.people, columns=columns)
-        with published_rows(engine, self.encoded, self.recoding, policy.seed, True, last) as holes:
+        with published_rows(engine, self.encoded, self.recoding, True, last) as holes:
             if before:
                 engine.insert(tables.people, PUBLISHED, **holes)
             else:
@@ -160,5 +160,5 @@ def _counted(task: Task, rows: Relation, l: int) -> Pool:  # noqa: E741
 def _shown(start: Start, encoded: Encoded, recoding: Recoding) -> Relation:
     """The rows of new classes, with the numbers that these are published under."""
     engine = start.engine
-    with published_rows(engine, encoded, recoding, start.policy.seed, True) as holes:
+    with published_rows(engine, encoded, recoding, True) as holes:
         return engine.materialise("shown", "release/number_classes", assigned=recoding.assigned, labels=holes["labels"])

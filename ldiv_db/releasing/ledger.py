@@ -158,16 +158,17 @@ def record_members(engine: Engine, series: Series, rows: Relation, shown: Relati
     engine.insert(table(engine, "release_group"), "release/list_new_groups", **holes)
 
 
-def record_release(engine: Engine, series: Series, report: dict[str, Any], status: str = PUBLISHED) -> None:
-    """Write the next release itself."""
+def record_release(engine: Engine, series: Series, seed: int, report: dict[str, Any], status: str = PUBLISHED) -> None:
+    """Write the next release itself, with the seed that it is drawn by."""
     columns = {
         "series": "VARCHAR",
         "release": "INTEGER",
         "status": "VARCHAR",
         "released_at": "TIMESTAMPTZ",
         "report": "VARCHAR",
+        "seed": "VARCHAR",
     }
-    row = (series.name, series.next, status, datetime.now(UTC), json.dumps(report, default=float))
+    row = (series.name, series.next, status, datetime.now(UTC), json.dumps(report, default=float), str(seed))
     engine.append(table(engine, "release"), columns, [row])
 
 

@@ -113,7 +113,8 @@ class Tabled(Place):
             ledger.record_series(self.engine, work.series, self.policy.algorithm.name, self.policy.source)
             work.record()
             work.write(self.prefix)
-            ledger.record_release(self.engine, work.series, work.judge(self.prefix, uuid.uuid4().hex), PUBLISHED)
+            report = work.judge(self.prefix, uuid.uuid4().hex)
+            ledger.record_release(self.engine, work.series, self.policy.seed, report, PUBLISHED)
 
 
 class Filed(Place):
@@ -170,7 +171,7 @@ class Filed(Place):
         with self.engine.transaction():
             ledger.record_series(self.engine, work.series, self.policy.algorithm.name, self.policy.source)
             report = {"run_id": run_id, "algorithm": self.policy.algorithm.name, **self.where}
-            ledger.record_release(self.engine, work.series, report, STARTED)
+            ledger.record_release(self.engine, work.series, self.policy.seed, report, STARTED)
 
     def _make(self, work: Work, part: Path, run_id: str) -> None:
         """Write the file beside its place, check it as it lies there, and move it into place."""

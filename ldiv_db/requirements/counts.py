@@ -225,7 +225,7 @@ class Threshold(Requirement):
 
     `thetas` maps values, as text, to their threshold; `default` is for the rest. With `base` instead, values that are
     more frequent than the average value have `base * fr / fr_avg`, the others `base` (Liu & Wang, VIII-A); `spread`
-    works them out.
+    works them out. These follow from the data: in a report stands the base alone, with the values that are `named`.
     """
 
     name = "threshold"
@@ -259,17 +259,24 @@ class Threshold(Requirement):
             "requirements/spread_thresholds", dictionary=dictionary, base=Value(units(self.default)), one=Value(UNIT)
         )
         found = {value: Decimal(theta) / UNIT for value, theta in frequent} | dict(self.thetas)
-        return replace(self, thetas=tuple(sorted(found.items())), from_base=False)
+        return replace(self, thetas=tuple(sorted(found.items())))
 
     @property
     def parameters(self) -> dict[str, Any]:
-        known = {"others_known": True} if self.others_known else {}
-        return {"default": self.default, **dict(self.thetas)} | known
+        return self._rest | {value: theta for value, theta in self.thetas if value in self.named} | self._known
 
     @property
     def shown(self) -> dict[str, Any]:
-        own = {"own_thresholds": len(self.thetas)} if self.thetas else {}
-        return {"default": self.default} | own | ({"others_known": True} if self.others_known else {})
+        return self._rest | ({"own_thresholds": len(self.named)} if self.named else {}) | self._known
+
+    @property
+    def _rest(self) -> dict[str, Any]:
+        """What the policy says of the values that it does not name."""
+        return {"base" if self.from_base else "default": self.default}
+
+    @property
+    def _known(self) -> dict[str, Any]:
+        return {"others_known": True} if self.others_known else {}
 
     def holes(self, engine: Engine) -> dict[str, Any]:
         columns = {"value": "VARCHAR", "theta": "DECIMAL(18, 9)"}
