@@ -203,13 +203,14 @@ def counted(engine: Engine, subject: Subject, sensitive: str) -> Iterator[Counte
     listed = engine.materialise("classes", "audit/list_classes", **holes)
     unknown = subject.suppressed == "unknown"
     histogram = engine.materialise("histogram", "audit/number_values", classes=listed, unknown=unknown, **holes)
+    whole = engine.materialise("whole", "audit/total_values", counts=counts) if holes["ignore"] else None
     engine.drop(counts)
-    classes = Classes(engine, histogram)
+    classes = Classes(engine, histogram, whole)
     beside = sums["suppressed_rows"] if holes["ignore"] else sums["unknown_rows"] if unknown else 0
-    _require_all_rows(classes, sums["rows"] - beside)
+    _require_all_rows(int(engine.scalar("requirements/sum_rows", totals=histogram) or 0), sums["rows"] - beside)
     yield Counted(subject, classes, listed, columns, sums["rows"], sums["suppressed_rows"], unmatched)
     classes.drop()
-    engine.drop(histogram, listed)
+    engine.drop(histogram, listed, *([whole] if whole else []))
 
 
 def _counts(engine: Engine, subject: Subject, sensitive: str, columns: Sequence[Renamed]) -> Relation:
@@ -233,10 +234,10 @@ def _unmatched(engine: Engine, subject: Subject, counts: Relation, columns: Sequ
     return int(found["groups"])
 
 
-def _require_all_rows(classes: Classes, rows: int) -> None:
+def _require_all_rows(counted: int, rows: int) -> None:
     """Raise AuditError if a row has got lost between the table and its classes."""
-    if classes.rows != rows:
-        raise AuditError(f"the audit counted {classes.rows:,} of {rows:,} rows: values that do not equal themselves")
+    if counted != rows:
+        raise AuditError(f"the audit counted {counted:,} of {rows:,} rows: values that do not equal themselves")
 
 
 def require_good(audits: Sequence[Audit]) -> None:

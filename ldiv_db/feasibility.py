@@ -71,10 +71,10 @@ def blame_values(
     """
     ceilings: dict[Ceiling, str] = {}
     for requirement in requirements:
-        if ceiling := ceiling_of(requirement, axis.distribution):
+        if ceiling := ceiling_of(requirement, axis.judged_distribution):
             ceilings.setdefault(ceiling, requirement.label)
     if l is not None:
-        ceilings.setdefault(eligible_ceiling(l, axis.distribution), f"l = {l}")
+        ceilings.setdefault(eligible_ceiling(l, axis.judged_distribution), f"l = {l}")
     found = [(ceiling, name, _frequent(engine, axis, ceiling, show_values)) for ceiling, name in ceilings.items()]
     return [
         f"too frequent in {axis.column.name} for {name}: {_listed(axis, ceiling, rows)}" if show_values else HINT
@@ -90,7 +90,7 @@ def _frequent(
     own = engine.load("ceilings", {"value": "VARCHAR", "ceiling": "BIGINT"}, ceiling.own)
     rows = engine.rows(
         "requirements/list_frequent",
-        dictionary=axis.dictionary,
+        dictionary=axis.reference,
         ceilings=own,
         ceiling=Value(ceiling.rows),
         most=Value(MOST_VALUES + 1),
@@ -102,7 +102,7 @@ def _frequent(
 
 def _listed(axis: SensitiveAxis, ceiling: Ceiling, found: Sequence[tuple[str | None, int, int]]) -> str:
     """The values; of those with thresholds the smallest that can be met, which is their share of the whole table."""
-    rows, shown = axis.distribution.rows, []
+    rows, shown = axis.judged_distribution.rows, []
     for value, own, most in found[:MOST_VALUES]:
         least = f"; smallest threshold {rounded(own / rows, 9, up=True)}" if ceiling.by_threshold else ""
         shown.append(f"{'NULL' if value is None else repr(value)} ({own:,} of {rows:,} rows, at most {most:,}{least})")
@@ -113,7 +113,7 @@ def explain(
     engine: Engine, axis: SensitiveAxis, requirements: Sequence[Requirement], takes_any_class: bool = False
 ) -> list[str]:
     """A line for every requirement that the sensitive attribute cannot meet: what it is, and what is nearest."""
-    histogram = engine.materialise("whole", "requirements/take_whole", dictionary=axis.dictionary)
+    histogram = engine.materialise("whole", "requirements/take_whole", dictionary=axis.reference)
     classes = Classes(engine, histogram)
     lines = [
         line for requirement in requirements if (line := _reason(engine, axis, classes, requirement, takes_any_class))
@@ -131,9 +131,9 @@ def _reason(
     if requirement.monotone:
         verdict = judge(engine, requirement, classes)
         if not verdict.holds:
-            nearest = requirement.nearest_in(engine, classes, verdict.worst, axis.distribution)
+            nearest = requirement.nearest_in(engine, classes, verdict.worst, axis.judged_distribution)
             return f"{about} fails even in the whole table as one class; the nearest it meets is {nearest}"
-    size, most = requirement.unique_class_size(), axis.distribution.largest_l
+    size, most = requirement.unique_class_size(), axis.judged_distribution.largest_l
     if takes_any_class or size is None or size <= max(most, 1):
         return ""
     return f"{about} asks for classes of {size} different values; classes of {most} meet {requirement.nearest_at(most)}"

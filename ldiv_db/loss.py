@@ -19,8 +19,9 @@ class Loss:
     """What a release lost against the `rows_in` rows of its source; suppressed rows lose every cell.
 
     `lm` and `ncp` are totals over all cells, their means are per cell (ncp's per unit of weight) and
-    lie in 0..1. `stars` counts the published cells that are fully generalised, `kl` is in nats and None if it was
-    not asked for. Sources: LM Iyengar 2002, NCP Xu et al. 2006, DM Bayardo & Agrawal 2005, CAVG
+    lie in 0..1. `classes` and all that follows from them (`dm`, `cavg`, sizes) are those that can be told apart in what is
+    published, `classes_made` those that an algorithm made, None for a table of which that is not known. `stars` counts
+    the published cells that are fully generalised, `kl` is in nats and None if it was not asked for. Sources: LM Iyengar 2002, NCP Xu et al. 2006, DM Bayardo & Agrawal 2005, CAVG
     LeFevre et al. 2006.
     """
 
@@ -38,6 +39,7 @@ class Loss:
     lm_by_column: dict[str, float]
     stars: int
     kl: float | None = None
+    classes_made: int | None = None
 
     @property
     def average_class_size(self) -> float:
@@ -69,9 +71,11 @@ def _blanked(engine: Engine, encoded: Encoded, recoding: Recoding) -> int:
     return int(engine.scalar("publish/count_blanked", sensitive=encoded.sensitive[0].code, **holes))
 
 
-def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding) -> Loss:
-    """The loss of a planned recoding, by one statement over its classes."""
-    sums = engine.record("loss/sum_losses", classes=recoding.classes, spans=recoding.spans, unit=Value(LOSS_UNIT))
+def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding, class_id: bool) -> Loss:
+    """The loss of a planned recoding, by its classes; `class_id` says whether their numbers are published."""
+    holes = {"classes": recoding.classes, "spans": recoding.spans}
+    sums = engine.record("loss/sum_losses", unit=Value(LOSS_UNIT), **holes)
+    sizes = engine.record("loss/sum_sizes", class_id=class_id, **holes)
     rows_in, published = encoded.rows_in, int(sums["rows"] or 0)
     suppressed = rows_in - published
     weights = sum(axis.weight for axis in encoded.axes)
@@ -81,17 +85,18 @@ def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding) -> Lo
         ncp += span.axis.weight * (int(sums[span.ncp.name] or 0) / LOSS_UNIT + suppressed)
     lm = sum(lm_by_column.values())
     return Loss(
-        classes=sums["classes"],
+        classes=sizes["classes"],
         rows_published=published,
         rows_suppressed=suppressed,
         cells_suppressed=_blanked(engine, encoded, recoding),
-        smallest_class=sums["smallest"] or 0,
-        largest_class=sums["largest"] or 0,
+        smallest_class=sizes["smallest"] or 0,
+        largest_class=sizes["largest"] or 0,
         lm=lm,
         lm_mean=lm / (rows_in * len(encoded.axes)),
         ncp=ncp,
         ncp_mean=ncp / (rows_in * weights) if weights else 0.0,
-        dm=int(sums["dm"] or 0) + suppressed * rows_in,
+        dm=int(sizes["dm"] or 0) + suppressed * rows_in,
         lm_by_column={name: value / rows_in for name, value in lm_by_column.items()},
         stars=int(sums["stars"] or 0),
+        classes_made=sums["classes"],
     )

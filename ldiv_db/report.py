@@ -36,6 +36,8 @@ class Result:
     notes: Sequence[str] = field(default_factory=tuple)
     similarity: Sequence[Similarity] = ()
     recoding: GlobalRecoding | None = None
+    #: What `cavg` is in units of.
+    smallest_class: int | None = None
 
     @property
     def requirements(self) -> list[dict[str, Any]]:
@@ -53,8 +55,9 @@ class Result:
             "rows_suppressed": self.loss.rows_suppressed,
             "cells_suppressed": self.loss.cells_suppressed,
             "classes": self.loss.classes,
+            "classes_made": self.loss.classes_made,
             "avg_class_size": self.loss.average_class_size,
-            "loss": self.loss.as_dict(self.l),
+            "loss": self.loss.as_dict(self.smallest_class),
             "requirements": self.requirements,
             "similarity": [found.as_dict() for found in self.similarity],
             "search": self.search,
@@ -74,7 +77,8 @@ def print_result(console: Console, result: Result) -> None:
     table.add_row("rows suppressed", f"{loss.rows_suppressed:,}")
     if loss.cells_suppressed:
         table.add_row("sensitive cells blanked", f"{loss.cells_suppressed:,}")
-    table.add_row("classes", f"{loss.classes:,}")
+    made = f" (of {loss.classes_made:,} made, others are published alike)" if loss.classes_made != loss.classes else ""
+    table.add_row("classes", f"{loss.classes:,}{made}")
     table.add_row(
         "class size", f"{loss.average_class_size:.2f} on average, {loss.smallest_class} to {loss.largest_class}"
     )

@@ -30,7 +30,7 @@ from ldiv_db.recoding.recodings import GlobalRecoding, recoding_of
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
 from ldiv_db.requirements import Attribute, Requirement, Threshold
-from ldiv_db.sensitive import read_attributes, resolve_all
+from ldiv_db.sensitive import read_attributes, resolve_all, smallest_class
 from ldiv_db.similarity import measure_similarity
 from ldiv_db.sources import resolve_source
 from ldiv_db.targets import Place, place_of
@@ -102,7 +102,7 @@ def run(
         ready.estimate.require_room()
 
         plan, recoding = _work_out(ready, Path(folder), listener, catalog)
-        loss = measure_recoding(engine, ready.encoded, recoding)
+        loss = measure_recoding(engine, ready.encoded, recoding, ready.policy.publishes_class_id)
         similarity = measure_similarity(engine, ready.encoded, plan.assigned, ready.attributes)
         if kl:
             loss = replace(loss, kl=_divergence(ready, recoding, Path(folder), listener, catalog))
@@ -125,6 +125,7 @@ def run(
                 notes=(*ready.reasons, *plan.notes, *ready.estimate.notes),
                 similarity=similarity,
                 recoding=rules,
+                smallest_class=smallest_class(ready.task.requirements),
             )
 
         draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
@@ -198,7 +199,7 @@ def plan(
     ):
         if rehearse:
             planned, recoding = _work_out(ready, Path(folder), listener, catalog)
-            measure_recoding(engine, ready.encoded, recoding)
+            measure_recoding(engine, ready.encoded, recoding, ready.policy.publishes_class_id)
             measure_similarity(engine, ready.encoded, planned.assigned, ready.attributes)
             draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
             with draft.rows() as holes:
@@ -270,7 +271,7 @@ def resolve_requirements(
     engine: Engine, policy: Policy, encoded: Encoded, attributes: Mapping[str, Attribute]
 ) -> dict[str, list[Requirement]]:
     """What the policy requires of each sensitive attribute, with what the source's values make of it."""
-    hardest = min((key.distribution for key in encoded.keys), key=lambda found: found.largest_l)
+    hardest = min((key.judged_distribution for key in encoded.keys), key=lambda found: found.largest_l)
     requirements = resolve_all(policy.require, attributes, dict.fromkeys(attributes, hardest))
     for axis in encoded.sensitive:
         requirements[axis.column.name] = [

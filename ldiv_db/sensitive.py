@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ldiv_db import taxonomy as taxonomies
@@ -42,6 +42,15 @@ def _taxonomy(engine: Engine, setting: Sensitive, folder: Path) -> Taxonomy | No
     if spec.file is not None:
         return read_taxonomy(folder / spec.file, spec.tree)
     return taxonomies.require(engine, spec.name or "")
+
+
+def smallest_class(requirements: Iterable[Requirement]) -> int | None:
+    """The l that average class sizes are in units of: the smallest class that meets all, 2 where no size promises that.
+
+    None if nothing is asked for. A run and a measurement of its release both take it from the policy.
+    """
+    sizes = [requirement.unique_class_size() or 2 for requirement in requirements]
+    return max(2, *sizes) if max(sizes, default=1) > 1 else None
 
 
 def resolve_all(

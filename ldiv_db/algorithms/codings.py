@@ -101,7 +101,8 @@ class Codings:
 
     def failed(self, histogram: Relation) -> set[int]:
         """The numbers of the recodings that have a class which violates a requirement; drops the histogram."""
-        engine, classes, found = self.engine, Classes(self.engine, histogram), set()
+        engine, found = self.engine, set[int]()
+        classes = Classes(engine, histogram, self.task.encoded.sensitive[0].reference)
         for requirement in self.task.requirements:
             measures = requirement.measure(engine, classes)
             rows = engine.rows("incognito/list_failed", measures=measures, total=Value(self.total))
@@ -171,10 +172,10 @@ def check_codings(algorithm: Algorithm, task: Task, problems: Sequence[Problem] 
     if found:
         raise PolicyError(found)
     engine, (axis,) = task.engine, task.encoded.sensitive
-    classes = Classes(engine, engine.materialise("whole", "requirements/take_whole", dictionary=axis.dictionary))
+    classes = Classes(engine, engine.materialise("whole", "requirements/take_whole", dictionary=axis.reference))
     failed = [
         f"{wanted.label} on {axis.column.name} fails even in the whole table as one class; the nearest it"
-        f" meets is {wanted.nearest_in(engine, classes, verdict.worst, axis.distribution)}"
+        f" meets is {wanted.nearest_in(engine, classes, verdict.worst, axis.judged_distribution)}"
         for wanted in task.requirements
         if not (verdict := judge(engine, wanted, classes)).holds
     ]

@@ -155,6 +155,9 @@ def _task_problems(task: Task) -> Iterator[Problem]:
         yield Problem("sensitive", "cuts takes one sensitive attribute", "keep the others, or use bsgi")
     if encoded.individual:
         yield Problem("individual", "cuts does not keep the rows of an individual apart", "use bsgi")
+    if encoded.leaves_unjudged:
+        what = "ignore leaves rows with NULL unjudged, and cuts judges all rows of a partition"
+        yield Problem("suppressed", what, "suppressed: judge, or nulls_sensitive: suppress")
     for requirement in task.requirements:
         if not isinstance(requirement, FrequencyL | Threshold):
             what = f"cuts cannot promise {requirement.label}: it bounds the shares of sensitive values"

@@ -31,7 +31,9 @@ def eligible_l(task: Task, name: str) -> int:
         problems.append(Problem("individual", f"{name} does not tell individuals apart", "bsgi does"))
     if problems:
         raise PolicyError(problems)
-    return max(2, *(requirement.unique_class_size() or 2 for requirement in task.requirements))
+    least = max(2, *(requirement.unique_class_size() or 2 for requirement in task.requirements))
+    # Without the rows of one value, which NULL is, a class that is (l + 1)-eligible is still l-eligible.
+    return least + task.encoded.leaves_unjudged
 
 
 def check_eligible(task: Task, name: str) -> Feasibility:

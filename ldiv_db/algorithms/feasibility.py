@@ -49,7 +49,7 @@ def quotas(counts: Sequence[int], l: int, classes: int | None = None) -> list[in
 def class_size(task: Task) -> int:
     """The l of a task: the smallest class of different sensitive values that meets every requirement, at least 2.
 
-    Raises PolicyError for requirements that no size promises.
+    One more where NULL is not judged: a class may have one row of it. Raises PolicyError for requirements that no size promises.
     """
     sizes = {requirement: requirement.unique_class_size() for requirement in task.requirements}
     problems = [
@@ -59,7 +59,7 @@ def class_size(task: Task) -> int:
     ]
     if problems:
         raise PolicyError(problems)
-    return max([2, *(size for size in sizes.values() if size is not None)])
+    return max([2, *(size for size in sizes.values() if size is not None)]) + task.encoded.leaves_unjudged
 
 
 def hardest_first(encoded: Encoded) -> list[SensitiveAxis]:

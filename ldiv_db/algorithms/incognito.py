@@ -194,7 +194,7 @@ class Lattice:
             "incognito/count_classes",
             cells=cells,
             places=placed,
-            dictionary=codings.task.encoded.sensitive[0].dictionary,
+            dictionary=codings.task.encoded.sensitive[0].reference,
             axes=axes,
             total=Value(codings.total),
         )

@@ -58,11 +58,17 @@ class Judge:
             refined = [r for r in requirements if r not in plain]
             if refined:
                 made += self._measure_refined(counts, axis, refined)
-        if len(made) == 1:
-            return made[0]
-        worst = self._engine.materialise("worst", "local/take_worst", margins=made)
-        self._engine.drop(*made)
-        return worst
+        worst = made[0]
+        if len(made) > 1:
+            worst = self._engine.materialise("worst", "local/take_worst", margins=made)
+            self._engine.drop(*made)
+        return self._completed(counts, worst) if any(axis.judged for axis in self._axes) else worst
+
+    def _completed(self, counts: Relation, margins: Relation) -> Relation:
+        """The margins, with those of the candidates that have no row to be judged; these are dropped."""
+        completed = self._engine.materialise("margins", "local/complete_margins", margins=margins, counts=counts)
+        self._engine.drop(margins)
+        return completed
 
     def _measure_refined(
         self, counts: Relation, axis: SensitiveAxis, requirements: Sequence[Requirement]
@@ -89,12 +95,12 @@ class Judge:
             "histogram",
             "local/list_histogram",
             counts=counts,
-            dictionary=axis.dictionary,
+            dictionary=axis.reference,
             key=axis.code,
             summed=len(self._axes) > 1,
-            as_codes=all(isinstance(requirement, _OF_COUNTS) for requirement in requirements),
+            as_codes=axis.judged is None and all(isinstance(found, _OF_COUNTS) for found in requirements),
         )
-        classes = Classes(engine, histogram, axis.dictionary)
+        classes = Classes(engine, histogram, axis.reference)
         for requirement in requirements:
             measures = requirement.measure(engine, classes)
             holes = {"measures": measures, "refined": refined or measures, "is_refined": refined is not None}
@@ -163,9 +169,9 @@ def _judge_known(
 ) -> Verdict:
     engine = task.engine
     refined = engine.materialise("refined", "local/refine_counts", counts=whole, key=axis.code, known=known)
-    holes = {"counts": refined, "dictionary": axis.dictionary, "key": axis.code}
+    holes = {"counts": refined, "dictionary": axis.reference, "key": axis.code}
     histogram = engine.materialise("histogram", "local/list_histogram", **holes, summed=True, as_codes=False)
-    classes = Classes(engine, histogram, axis.dictionary)
+    classes = Classes(engine, histogram, axis.reference)
     verdict = judge(engine, requirement, classes)
     classes.drop()
     engine.drop(refined, histogram)

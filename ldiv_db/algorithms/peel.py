@@ -7,13 +7,17 @@ are left at the end, because no class of them is good, join classes that can bea
 each other give and exchange rows where that saves (`trade`). Every class is then published as the
 lowest common ancestors of its own rows, which is mostly less than it was found by.
 
-Guarantee: every class meets every requirement, for requirements that are monotone; all rows are published.
+Where rows are left out, a requirement that compares shares with those of the table means the table as it is published.
+Classes that are not good by that join others, at the worst all of them: the whole of it is good.
+
+Guarantee: every class meets every requirement, for requirements that are monotone; all rows are published, unless some
+are to be left out where that costs more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -23,6 +27,8 @@ from ldiv_db.algorithms.judging import Judge, check_monotone
 from ldiv_db.algorithms.ladders import Ladder, Vector, ladders_of, lay_rungs, vectors_of
 from ldiv_db.algorithms.measures import drop_paths, measures_of
 from ldiv_db.algorithms.trade import trade
+from ldiv_db.recoding.encoded import SensitiveAxis
+from ldiv_db.requirements import Distribution, TCloseness
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: How many rows times vectors one statement works on, and the most vectors.
@@ -53,6 +59,8 @@ class Peeling:
     assigned: Relation
     waiting: int
     steps: list[int] = field(default_factory=list)
+    #: The rows of classes that were not good beside the table without the rows that are left out.
+    resettled: int = 0
 
     def peel(self, numbers: range, vectors: Sequence[Vector]) -> int:
         """Place what can be placed by these vectors, which have these numbers; how many rows."""
@@ -84,15 +92,45 @@ class Peeling:
         """More than any key."""
         return Value(2 ** (sum(ladder.places.bit_length() for ladder in self.ladders) + 1))
 
-    def _good(self, members: Relation, listed: Relation) -> Relation:
+    def _good(self, members: Relation, listed: Relation, rows: Relation | None = None) -> Relation:
         """The listed classes of these members that violate nothing."""
         engine = self.task.engine
-        holes = {"members": members, "rows": self.left, "listed": listed, "sensitive": self.task.encoded.sensitive}
-        counts = engine.materialise("counts", "local/count_members", **holes)
+        holes = {"members": members, "rows": rows or self.left, "listed": listed}
+        counts = engine.materialise("counts", "local/count_members", **holes, sensitive=self.task.encoded.sensitive)
         margins = self.judge.margins(counts)
         good = engine.materialise("good", "local/list_good", margins=margins)
         engine.drop(counts, margins)
         return good
+
+    def absorption(self, left: Relation, waiting: int, vectors: Sequence[Vector], limit: int) -> Absorption:
+        """What has the rows `left` join classes that lose no more than `limit` by it."""
+        fixed = (self.ladders, vectors, self.spread, limit)
+        return Absorption(self.task, self.judge, self.grid, left, self.assigned, waiting, *fixed)
+
+    def compare_with_published(self) -> None:
+        """Judge from here on by the shares of the rows that have a class, not of those that wait."""
+        encoded = self.task.encoded
+        sensitive = tuple(self._published(axis) for axis in encoded.sensitive)
+        self.task = replace(self.task, encoded=replace(encoded, sensitive=sensitive))
+        self.judge = Judge(self.task)
+
+    def _published(self, axis: SensitiveAxis) -> SensitiveAxis:
+        engine = self.task.engine
+        holes = {"rows": self.grid, "assigned": self.assigned, "dictionary": axis.reference}
+        values = engine.materialise("published", "peel/count_published", key=axis.code, **holes)
+        counts = [row[0] for row in engine.rows("input/list_counts", dictionary=values)]
+        return replace(axis, judged=(values, Distribution(counts)))
+
+    def take_bad(self) -> Relation:
+        """The rows of the classes that violate something, which have a class no longer."""
+        engine = self.task.engine
+        members = engine.materialise("members", "local/name_classes", assigned=self.assigned)
+        listed = engine.materialise("listed", "local/list_classes", members=members)
+        good = self._good(members, listed, self.grid)
+        bad = engine.materialise("bad", "peel/list_bad", rows=self.grid, assigned=self.assigned, good=good)
+        engine.delete_listed(self.assigned, Identifier("row_id"), bad)
+        engine.drop(members, listed, good)
+        return bad
 
     def _place(self, placed: Relation) -> int:
         engine = self.task.engine
@@ -132,8 +170,10 @@ class Peel(Algorithm):
         left_over = state.waiting
         if left_over:
             self._absorb(state, vectors)
+        if state.waiting and any(isinstance(requirement, TCloseness) for requirement in task.requirements):
+            self._settle(state, vectors)
         task.engine.drop(grid, left)
-        assigned, trades = trade(task, judge, measures, state.assigned)
+        assigned, trades = trade(task, state.judge, measures, state.assigned)
         drop_paths(task, measures)
         search = self._search(state, vectors, left_over) | {"trades": trades}
         return Plan(assigned, feasible.l, feasible.notes, search)
@@ -152,28 +192,37 @@ class Peel(Algorithm):
 
     def _absorb(self, state: Peeling, vectors: Sequence[Vector]) -> None:
         """Have the rows that are left join classes, by some of the vectors, the last of which says nothing."""
-        absorption = Absorption(
-            state.task,
-            state.judge,
-            state.grid,
-            state.left,
-            state.assigned,
-            state.waiting,
-            state.ladders,
-            vectors,
-            state.spread,
-            sum(ladder.full for ladder in state.ladders) if self.options.residue == "suppress" else NO_LIMIT,
-        )
-        last = len(vectors) - 1
-        places = max(1, min(PLACES, 8 + state.task.encoded.row_count // ROWS_A_PLACE))
-        for number in [*range(0, last, max(1, last // places)), *[last] * LAST_ROUNDS]:
-            if absorption.waiting:
-                absorption.absorb(number, partial(state.keys, range(1), [vectors[number]]))
+        limit = sum(ladder.full for ladder in state.ladders) if self.options.residue == "suppress" else NO_LIMIT
+        absorption = state.absorption(state.left, state.waiting, vectors, limit)
+        self._deal_out(state, absorption, vectors)
         if absorption.waiting and self.options.residue == "incorporate":
             absorption.merge()
         absorption.drop()
         state.assigned, state.waiting = absorption.assigned, absorption.waiting
 
+    def _deal_out(self, state: Peeling, absorption: Absorption, vectors: Sequence[Vector]) -> None:
+        last = len(vectors) - 1
+        places = max(1, min(PLACES, 8 + state.task.encoded.row_count // ROWS_A_PLACE))
+        for number in [*range(0, last, max(1, last // places)), *[last] * LAST_ROUNDS]:
+            if absorption.waiting:
+                absorption.absorb(number, partial(state.keys, range(1), [vectors[number]]))
+
+    def _settle(self, state: Peeling, vectors: Sequence[Vector]) -> None:
+        """Have every class be good beside the table as it is published, without the rows that are left out."""
+        engine = state.task.engine
+        state.compare_with_published()
+        bad = state.take_bad()
+        state.resettled = int(engine.scalar("input/count_rows", rows=bad))
+        if state.resettled:
+            absorption = state.absorption(bad, state.resettled, vectors, NO_LIMIT)
+            self._deal_out(state, absorption, vectors)
+            if absorption.waiting:
+                absorption.merge()
+            absorption.drop()
+            state.assigned = absorption.assigned
+        engine.drop(bad)
+
     def _search(self, state: Peeling, vectors: Sequence[Vector], left_over: int) -> dict[str, Any]:
         """What the result says of the work."""
-        return {"vectors": len(vectors), "steps": len(state.steps), "absorbed": left_over - state.waiting}
+        found = {"vectors": len(vectors), "steps": len(state.steps), "absorbed": left_over - state.waiting}
+        return found | ({"resettled": state.resettled} if state.resettled else {})

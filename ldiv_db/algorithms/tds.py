@@ -127,7 +127,7 @@ class Descent:
             "histogram",
             "tds/count_classes",
             groups=groups,
-            dictionary=codings.task.encoded.sensitive[0].dictionary,
+            dictionary=codings.task.encoded.sensitive[0].reference,
             axes=codings.axes,
             total=total,
         )

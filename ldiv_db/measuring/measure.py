@@ -24,7 +24,7 @@ from ldiv_db.recoding.encode import Encoder
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
 from ldiv_db.recoding.published import class_ids_among, forms
 from ldiv_db.requirements import Distribution
-from ldiv_db.sensitive import read_attributes, resolve_all
+from ldiv_db.sensitive import read_attributes, resolve_all, smallest_class
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 
 _CLASS, _LABEL = Identifier("class_id"), Identifier("class_label")
@@ -282,5 +282,4 @@ class _Measuring:
         hardest = min(map(Distribution, counts), key=lambda found: found.largest_l)
         attributes = read_attributes(self._engine, self._policy.sensitive, self._columns, folder)
         wanted = resolve_all(self._policy.require, attributes, dict.fromkeys(attributes, hardest))
-        sizes = [requirement.unique_class_size() or 1 for some in wanted.values() for requirement in some]
-        return max(sizes) if max(sizes, default=1) > 1 else None
+        return smallest_class(requirement for some in wanted.values() for requirement in some)

@@ -262,8 +262,22 @@ class Encoder:
             column=code,
             seed=Value(self._policy.seed),
         )
-        counts = [row[0] for row in self._engine.rows("input/list_counts", dictionary=dictionary)]
-        return SensitiveAxis(Identifier(name), code, Identifier(f"t_{code.name}"), dictionary, Distribution(counts))
+        distribution = self._distribution(dictionary)
+        judged = self._judged(dictionary, distribution) if self._policy.suppressed == "ignore" else None
+        table = Identifier(f"t_{code.name}")
+        return SensitiveAxis(Identifier(name), code, table, dictionary, distribution, judged=judged)
+
+    def _judged(self, dictionary: Relation, distribution: Distribution) -> tuple[Relation, Distribution] | None:
+        """The dictionary without NULL, with its distribution; None if there is no NULL."""
+        values = self._engine.materialise("judged", "input/list_judged", dictionary=dictionary)
+        found = self._distribution(values)
+        if found.distinct < distribution.distinct:
+            return values, found
+        self._engine.drop(values)
+        return None
+
+    def _distribution(self, dictionary: Relation) -> Distribution:
+        return Distribution([row[0] for row in self._engine.rows("input/list_counts", dictionary=dictionary)])
 
     def _individual(self, snapshot: Relation) -> SensitiveAxis | None:
         """Whose row it is, encoded; None if the policy does not say. Each row of nobody known is somebody else's."""

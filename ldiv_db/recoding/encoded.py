@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomy import Taxonomy
@@ -84,7 +84,8 @@ class SensitiveAxis:
     """One sensitive attribute: codes from 1 in an order given by the seed; `dictionary` is (value, rows, code).
 
     The individual is encoded alike, in the order of its values; NULL, somebody of whom nothing is known, has
-    no code there, so that it equals nobody.
+    no code there, so that it equals nobody. `judged` is the dictionary without NULL, and its distribution, if there is
+    NULL and rows that have it are not judged.
     """
 
     column: Identifier
@@ -92,6 +93,16 @@ class SensitiveAxis:
     table: Identifier
     dictionary: Relation
     distribution: Distribution
+    judged: tuple[Relation, Distribution] | None = field(default=None, kw_only=True)
+
+    @property
+    def reference(self) -> Relation:
+        """The values that are judged, (value, rows, code): what shares in a class are compared with."""
+        return self.judged[0] if self.judged else self.dictionary
+
+    @property
+    def judged_distribution(self) -> Distribution:
+        return self.judged[1] if self.judged else self.distribution
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,11 @@ class Encoded:
     def keys(self) -> tuple[SensitiveAxis, ...]:
         """The attributes on which the rows of a class must differ pairwise."""
         return (*self.sensitive, *([self.individual] if self.individual else []))
+
+    @property
+    def leaves_unjudged(self) -> bool:
+        """Whether there are rows with NULL in the place of a sensitive value that are not judged."""
+        return any(axis.judged for axis in self.sensitive)
 
     @property
     def row_count(self) -> int:

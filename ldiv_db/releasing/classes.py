@@ -119,7 +119,8 @@ def plan_classes(start: Start) -> ClassesDraft:
     recoding = plan_recoding(engine, encoded, plan.assigned, forms(policy))
     rows_new = engine.scalar("input/count_rows", rows=plan.assigned)
     classes = engine.scalar("input/count_rows", rows=recoding.classes)
-    loss = measure_recoding(engine, replace(encoded, rows_in=rows_new, left_out=0), recoding) if rows_new else None
+    new = replace(encoded, rows_in=rows_new, left_out=0)
+    loss = measure_recoding(engine, new, recoding, policy.publishes_class_id) if rows_new else None
     shown = _shown(start, encoded, recoding)
     return ClassesDraft(start, matched, shown, classes, rows_new, encoded, recoding, plan, requirements, loss)
 
