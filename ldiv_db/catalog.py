@@ -158,7 +158,8 @@ def list_tables(engine: Engine) -> list[str]:
     """The names of all tables and views outside system schemas, as a policy writes them: `schema.name`."""
     rows = engine.execute(
         "SELECT table_schema, table_name FROM information_schema.tables"
-        " WHERE table_catalog = current_database() ORDER BY ALL"
+        " WHERE table_catalog = current_database()"
+        " ORDER BY table_schema ASC NULLS LAST, table_name ASC NULLS LAST"
     )
     return [".".join(part if re.fullmatch(r"\w+", part) else Identifier(part).sql() for part in row) for row in rows]
 
