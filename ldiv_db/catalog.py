@@ -16,6 +16,8 @@ SCHEMA = "ldiv"
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _REAL = ("FLOAT", "DOUBLE", "DECIMAL", "UHUGEINT")
 _TIME = ("DATE", "TIMESTAMP")
+#: The type of points in time that a connection shows in its own zone; we state them in UTC.
+INSTANT = "TIMESTAMP WITH TIME ZONE"
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Column:
     def kind(self) -> str:
         """How the column's values stand on a line: integer, date, timestamp, instant (with time zone), or real."""
         if self.is_time:
-            return {"DATE": "date", "TIMESTAMP WITH TIME ZONE": "instant"}.get(self.type, "timestamp")
+            return {"DATE": "date", INSTANT: "instant"}.get(self.type, "timestamp")
         return "integer" if self.is_integer else "real"
 
 

@@ -64,11 +64,11 @@ class Draft:
         """The columns of the release, in their order."""
         return release_columns(self.policy)
 
-    def rows(self, last_class: int = 0) -> AbstractContextManager[dict[str, Any]]:
-        """What fills the template of the release; class ids follow `last_class`."""
+    def rows(self, last_class: int = 0, texts: bool = False) -> AbstractContextManager[dict[str, Any]]:
+        """What fills the template of the release; class ids follow `last_class`, as `texts` all columns are text."""
         policy = self.policy
         return published_rows(
-            self.engine, self.encoded, self.recoding, policy.seed, policy.publishes_class_id, last_class
+            self.engine, self.encoded, self.recoding, policy.seed, policy.publishes_class_id, last_class, texts
         )
 
     def audit(self, published: Relation | FileRelation, rows_before: int = 0) -> list[Audit]:

@@ -162,11 +162,17 @@ def _with_sets(
 
 @contextmanager
 def published_rows(
-    engine: Engine, encoded: Encoded, recoding: Recoding, seed: int, class_id: bool = False, last_class: int = 0
+    engine: Engine,
+    encoded: Encoded,
+    recoding: Recoding,
+    seed: int,
+    class_id: bool = False,
+    last_class: int = 0,
+    texts: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """What fills the template `PUBLISHED`: the published rows, in an order that carries no information.
 
-    Class ids, if they are shown, follow `last_class`.
+    Class ids, if they are shown, follow `last_class`; as `texts` all columns are text, for a file that has no types.
     """
     labels = engine.materialise(
         "labels", "publish/label_classes", classes=recoding.classes, spans=recoding.spans, seed=Value(seed)
@@ -181,5 +187,6 @@ def published_rows(
         "kept": encoded.kept,
         "class_id": class_id,
         "last_class": Value(last_class),
+        "texts": texts,
     }
     engine.drop(labels)
