@@ -16,6 +16,8 @@ SCHEMA = "ldiv"
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _REAL = ("FLOAT", "DOUBLE", "DECIMAL", "UHUGEINT")
 _TIME = ("DATE", "TIMESTAMP")
+#: The type of points in time that a connection shows in its own zone; we state them in UTC.
+INSTANT = "TIMESTAMP WITH TIME ZONE"
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Column:
     def kind(self) -> str:
         """How the column's values stand on a line: integer, date, timestamp, instant (with time zone), or real."""
         if self.is_time:
-            return {"DATE": "date", "TIMESTAMP WITH TIME ZONE": "instant"}.get(self.type, "timestamp")
+            return {"DATE": "date", INSTANT: "instant"}.get(self.type, "timestamp")
         return "integer" if self.is_integer else "real"
 
 
@@ -158,7 +160,8 @@ def list_tables(engine: Engine) -> list[str]:
     """The names of all tables and views outside system schemas, as a policy writes them: `schema.name`."""
     rows = engine.execute(
         "SELECT table_schema, table_name FROM information_schema.tables"
-        " WHERE table_catalog = current_database() ORDER BY ALL"
+        " WHERE table_catalog = current_database()"
+        " ORDER BY table_schema ASC NULLS LAST, table_name ASC NULLS LAST"
     )
     return [".".join(part if re.fullmatch(r"\w+", part) else Identifier(part).sql() for part in row) for row in rows]
 

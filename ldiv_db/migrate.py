@@ -56,7 +56,7 @@ def applied(engine: Engine) -> dict[int, tuple[str, str]]:
     ledger = catalog.catalog_table(engine, LEDGER)
     if not catalog.table_exists(engine, ledger):
         return {}
-    rows = engine.execute(f"SELECT number, name, checksum FROM {ledger.sql()} ORDER BY number")
+    rows = engine.execute(f"SELECT number, name, checksum FROM {ledger.sql()} ORDER BY number ASC NULLS LAST")
     return {number: (name, checksum) for number, name, checksum in rows}
 
 

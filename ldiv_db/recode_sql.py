@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from itertools import groupby
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db import catalog, migrate
-from ldiv_db.catalog import catalog_table, qualify
+from ldiv_db.catalog import INSTANT, catalog_table, qualify
 from ldiv_db.dialects import written
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
@@ -168,32 +168,32 @@ def _shown(recoding: GlobalRecoding, role: str, letter: str) -> list[Shown]:
 
 def _branches(column: RecodedColumn) -> Iterator[Rules]:
     """The branches of the CASE of a column: values that stay as they are, then one a label or range."""
+    instants = column.type == INSTANT
     same = [rule for rule in column.rules if rule.kind == "value" and rule.low == rule.label]
     if same:
-        yield _branch([replace(rule, kind="same") for rule in same])
+        yield _branch([replace(rule, kind="same") for rule in same], instants)
     others = [rule for rule in column.rules if rule not in same]
     for (kind, _), rules in groupby(others, key=lambda rule: (rule.kind, rule.label)):
         if kind == "value":
-            yield _branch(list(rules))
+            yield _branch(list(rules), instants)
         else:
-            yield from (_branch([rule]) for rule in rules)
+            yield from (_branch([rule], instants) for rule in rules)
 
 
-def _branch(rules: Sequence[Rule]) -> Rules:
+def _branch(rules: Sequence[Rule], instants: bool) -> Rules:
     first = rules[0]
     kind = "range" if first.kind == "dates" else first.kind
     lows = tuple(Value(rule.low) for rule in rules)
-    return Rules(
-        kind, lows, Value(_bound(first.kind, first.low)), Value(_bound(first.kind, first.high)), Value(first.label)
-    )
+    low, high = (Value(_bound(first.kind, text, instants)) for text in (first.low, first.high))
+    return Rules(kind, lows, low, high, Value(first.label))
 
 
-def _bound(kind: str, text: str | None) -> Any:
-    """A bound as it is compared: a day, a number, or text."""
+def _bound(kind: str, text: str | None, instants: bool) -> Any:
+    """A bound as it is compared: a day (of `instants` its beginning in UTC), a number, or text."""
     if text is None or kind not in ("dates", "range"):
         return text
     if kind == "dates":
-        return date.fromisoformat(text)
+        return datetime.fromisoformat(text).replace(tzinfo=UTC) if instants else date.fromisoformat(text)
     number = Decimal(text)
     return int(number) if number == number.to_integral_value() else number
 

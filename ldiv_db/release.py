@@ -65,9 +65,10 @@ class Draft:
         """The columns of the release, in their order."""
         return release_columns(self.policy)
 
-    def rows(self, last_class: int = 0) -> AbstractContextManager[dict[str, Any]]:
-        """What fills the template of the release; class ids follow `last_class`."""
-        return published_rows(self.engine, self.encoded, self.recoding, self.policy.publishes_class_id, last_class)
+    def rows(self, last_class: int = 0, texts: bool = False) -> AbstractContextManager[dict[str, Any]]:
+        """What fills the template of the release; class ids follow `last_class`, as `texts` all columns are text."""
+        ids = self.policy.publishes_class_id
+        return published_rows(self.engine, self.encoded, self.recoding, ids, last_class, texts)
 
     def audit(self, published: Relation | FileRelation, rows_before: int = 0) -> list[Audit]:
         """The audits of what was written; raises AuditError if it fails the policy or has lost or gained rows.

@@ -234,7 +234,7 @@ class DataFilePlace(FilePlace):
             )
 
     def _write(self, draft: Draft, part: Path) -> None:
-        with draft.rows() as holes:
+        with draft.rows(texts=self.policy.target.format == "csv") as holes:
             self.engine.export(part, self.policy.target.format or "", ROWS, **holes)
 
     def _audit(self, draft: Draft, part: Path) -> list[Audit]:

@@ -162,11 +162,17 @@ def _with_sets(
 
 @contextmanager
 def published_rows(
-    engine: Engine, encoded: Encoded, recoding: Recoding, class_id: bool = False, last_class: int = 0
+    engine: Engine,
+    encoded: Encoded,
+    recoding: Recoding,
+    class_id: bool = False,
+    last_class: int = 0,
+    texts: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """What fills the template `PUBLISHED`: the published rows, in an order that carries no information.
 
-    Class ids, if they are shown, follow `last_class`, and say no more than the classes themselves.
+    Class ids, if they are shown, follow `last_class`, and say no more than the classes themselves; as `texts` all
+    columns are text, for a file that has no types.
     """
     labels = engine.materialise("labels", "publish/label_classes", classes=recoding.classes, spans=recoding.spans)
     holes: dict[str, Any] = {
@@ -181,5 +187,12 @@ def published_rows(
         labels = engine.materialise("numbered", "publish/number_classes", labels=unnumbered, **holes)
         engine.drop(unnumbered)
     shown = [shown for span in recoding.spans for shown in span.shown]
-    yield {**holes, "labels": labels, "shown": shown, "class_id": class_id, "last_class": Value(last_class)}
+    yield {
+        **holes,
+        "labels": labels,
+        "shown": shown,
+        "class_id": class_id,
+        "last_class": Value(last_class),
+        "texts": texts,
+    }
     engine.drop(labels)

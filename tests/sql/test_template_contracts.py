@@ -14,6 +14,7 @@ import sqlglot
 import tables
 from oracle_tp import hard_groups
 from sqlglot import exp
+from stated import plain, undecided, unstated_orders
 from tables import fill
 
 import ldiv_db
@@ -520,6 +521,51 @@ def test_the_lint_finds(sql):
 def test_no_statement_uses_what_other_engines_lack(statements):
     found = {(statement.template, what) for statement, tree in statements for what in lint(tree)}
     assert found == set()
+
+
+@pytest.mark.parametrize("path", sorted(resource_folder("sql").rglob("*.j2")), ids=lambda path: path.name)
+def test_every_order_says_its_direction_and_where_null_stands(path):
+    """`default_order` and `default_null_order` of a connection decide nothing."""
+    assert unstated_orders(plain(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "terms"),
+    [
+        ("SELECT a FROM t ORDER BY a ASC NULLS FIRST, {{ b }} DESC NULLS LAST LIMIT 1", 0),
+        ("SELECT a FROM t ORDER BY a", 1),
+        ("SELECT a FROM t ORDER BY a ASC", 1),
+        ("SELECT a FROM t ORDER BY a NULLS LAST", 1),
+        ("SELECT sum(a) OVER (PARTITION BY c ORDER BY f(a, b), d DESC ROWS UNBOUNDED PRECEDING) FROM t", 2),
+        ("SELECT string_agg(a, ', ' ORDER BY ' ASC NULLS LAST') FROM t", 1),
+        ('{% for c in x %}ORDER BY {{ c }} ASC{{ "," if not loop.last }}{% endfor %}', 1),
+    ],
+)
+def test_an_order_that_is_not_stated_is_found(sql, terms):
+    assert len(unstated_orders(plain(sql))) == terms
+
+
+def test_no_division_or_aggregate_is_left_to_settings_or_the_order_of_rows(statements):
+    """`integer_division` decides nothing, nor does `preserve_insertion_order`."""
+    assert {(statement.template, what) for statement, tree in statements for what in undecided(tree)} == set()
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("SELECT a / b FROM t", 1),
+        ("SELECT sum(a) / count(*) FROM t", 1),
+        ("SELECT (a + 1) * $p1 / greatest(b, 1) FROM t", 1),
+        ("SELECT CASE WHEN CAST(a AS DOUBLE) > 1 THEN a END / b FROM t", 1),
+        ("SELECT a / CAST(b AS DOUBLE), ln(a) / b, CAST(a AS DECIMAL(9, 2)) * c / b, a // b FROM t", 0),
+        ("SELECT first(a), string_agg(b, ','), arg_min(a, b), any_value(b), max_by(a, b) FROM t", 5),
+        ("SELECT string_agg(a, ',' ORDER BY a ASC NULLS LAST) FROM t", 0),
+        ("SELECT a FROM t LIMIT 1", 1),
+        ("SELECT DISTINCT ON (a) b FROM t", 1),
+    ],
+)
+def test_what_settings_or_the_order_of_rows_would_decide_is_found(sql, found):
+    assert len(undecided(sqlglot.parse_one(sql, read="duckdb"))) == found
 
 
 @pytest.mark.parametrize("dialect", ["spark", "postgres"])

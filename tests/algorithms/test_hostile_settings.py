@@ -1,0 +1,221 @@
+"""A caller's settings change no release and no figure: every algorithm, measure, check and attack, under all of them."""
+
+from __future__ import annotations
+
+import json
+import random
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+import pytest
+from tables import fill
+
+import ldiv_db
+from ldiv_db import recode_sql
+from ldiv_db.engine import Engine
+from ldiv_db.policy import parse_policy
+
+#: What a caller may have set, each to something else than the database's own choice.
+HOSTILE = {
+    "Calendar": "'islamic'",
+    "TimeZone": "'Pacific/Apia'",
+    "default_null_order": "'nulls_first'",
+    "default_order": "'DESC'",
+    "dialect_compatibility_mode": "'spark'",
+    "disabled_optimizers": "'join_order,filter_pushdown,statistics_propagation,top_n'",
+    "enable_macro_dependencies": "true",
+    "enable_view_dependencies": "true",
+    "error_on_division_by_zero": "false",
+    "errors_as_json": "true",
+    "ieee_floating_point_ops": "false",
+    "immediate_transaction_mode": "true",
+    "integer_division": "true",
+    "legacy_disable_null_type": "true",
+    "old_implicit_casting": "true",
+    "order_by_non_integer_literal": "true",
+    "ordered_aggregate_threshold": "2",
+    "prefer_range_joins": "true",
+    "preserve_identifier_case": "'uppercase'",
+    "preserve_insertion_order": "false",
+    "python_enable_replacements": "false",
+    "regex_match_operator_semantics": "'full'",
+    "scalar_subquery_error_on_multiple_rows": "false",
+    "scheduler_process_partial": "true",
+    "table_function_identifier_conversion": "'ENABLED'",
+    "threads": "4",
+}
+KEYS = {
+    "age": {"numeric": True},
+    "town": {"taxonomy": {"prefix": [3, 2, 1]}},
+    "seen": {"numeric": True},
+    "born": {"taxonomy": {"dates": ["day", "month", "quarter", "year", "decade"]}},
+}
+COLUMNS = {
+    "id": "INTEGER", "age": "INTEGER", "town": "VARCHAR", "seen": "TIMESTAMPTZ", "born": "TIMESTAMPTZ",
+    "s": "VARCHAR", "u": "TIMESTAMPTZ", "label": "VARCHAR",
+}  # fmt: skip
+FIGURES_APART = {"run_id", "seconds", "versions", "released_at", "source_hash"}
+
+
+def place(con):
+    """A table with NULL, ties, and instants about midnight, when days differ from zone to zone."""
+    draw = random.Random(7)
+    rows = []
+    for i in range(240):
+        instants = [f"20{draw.randrange(10, 13)}-0{draw.randrange(1, 4)}-0{draw.randrange(1, 4)} 23:30:00+00" for _ in "ab"]
+        town = draw.choice([None, "a" + str(draw.randrange(100, 105)), "B" + str(draw.randrange(100, 103))])
+        secret = "xyzvw"[i % 5] if i % 40 else None
+        rows.append((i, draw.choice([None, *range(30)]), town, *instants, secret, f"2020-01-0{1 + i % 3} 23:59:59+00",
+                     draw.choice(["yes", "no", None])))  # fmt: skip
+    fill(con, "source", COLUMNS, rows)
+
+
+def policy_of(target, algorithm, require, **more):
+    return {
+        "source": "source", "target": target, "quasi_identifiers": KEYS, "sensitive": ["s"], "keep": ["label", "u"],
+        "identifiers": ["id"], "nulls_sensitive": "suppress", "require": require, "algorithm": algorithm, "seed": 3,
+        **more,
+    }  # fmt: skip
+
+
+def trees(names):
+    return {name: KEYS[name] for name in names}
+
+
+RUNS = {
+    "refine": ({"name": "bsgi"}, [{"distinct": 3}], {"kl": True}),
+    "bisect": ({"name": "bsgi", "select": "bisect", "residue": "suppress"}, [{"unique_distinct": 3}], {}),
+    "greedy": ({"name": "bsgi", "select": "greedy"}, [{"k": 3}], {"recode": "set", "output": {"class_id": True}}),
+    "several": ({"name": "bsgi"}, [{"distinct": 2}], {"sensitive": ["s", "u"], "keep": ["label"]}),
+    "topdown": ({"name": "topdown"}, [{"entropy": 2}], {"output": {"bounds": True}}),
+    "instants": ({"name": "topdown"}, [{"t_closeness": {"t": 0.6, "distance": "ordered"}}, {"distinct": 2}],
+                 {"sensitive": ["u"], "keep": ["s"], "identifiers": ["id", "label"]}),
+    "mondrian": ({"name": "mondrian", "split": "relaxed"}, [{"recursive": {"c": 3, "l": 2}}], {}),
+    "peel": ({"name": "peel"}, [{"distinct": 3}, {"threshold": {"default": 0.5, "x": 0.4}}], {}),
+    "tp": ({"name": "tp"}, [{"frequency": 2}], {}),
+    "tp_plus": ({"name": "tp_plus"}, [{"frequency": 2}], {}),
+    "hilbert": ({"name": "hilbert"}, [{"frequency": 2}], {}),
+    "incognito": ({"name": "incognito"}, [{"distinct": 3}], {"trees": ["town", "born"]}),
+    "tds": ({"name": "tds"}, [{"distinct": 3}], {"trees": ["town", "born"]}),
+    "annealing": ({"name": "annealing", "steps": 40}, [{"frequency": 2}], {"trees": ["town", "born"]}),
+    "vioRec": ({"name": "cuts"}, [{"threshold": {"base": 0.5}}], {"trees": ["town", "born"]}),
+    "vioSA": ({"name": "cuts", "scheme": "vioSA"}, [{"frequency": 2}], {"trees": ["town", "born"]}),
+    "majority": ({"name": "cuts", "metric": "CM", "class": "label"}, [{"frequency": 2}], {"trees": ["town", "born"]}),
+}  # fmt: skip
+
+
+def work(con, folder):
+    """All that a caller may ask of us, as a mapping of what was asked to tables, files and figures."""
+    found = {}
+    for name, (algorithm, require, more) in RUNS.items():
+        found |= run(con, name, policy_of(f"out.{name}", algorithm, require), dict(more))
+    found |= judge(con) | releases(con, folder)
+    found["profile"] = figures(ldiv_db.profile(con, "source", ["age", "town", "born"], ["s", "u"]).as_dict())
+    return found
+
+
+def run(con, name, policy, more):
+    """A run, its table in the order of its rows, and what `measure` and `ldiv sql recode` make of it."""
+    names, kl = more.pop("trees", None), more.pop("kl", False)
+    if names:
+        apart = [column for column in KEYS if column not in names]
+        policy |= {"quasi_identifiers": {column: KEYS[column] for column in names}, "identifiers": ["id", *apart]}
+    policy |= more
+    result = ldiv_db.run(con, policy, kl=kl)
+    found = {name: figures(result.as_dict()), f"{name}: rows": rows(con, policy["target"])}
+    if name in ("refine", "topdown", "greedy", "tp", "vioSA"):
+        wanted = {"queries": 20, "class_label": "label"}
+        found[f"{name}: measured"] = figures(ldiv_db.measure(con, policy["target"], policy, **wanted).as_dict())
+    if names and name not in ("majority", "vioRec"):
+        engine = Engine(con)
+        holes = recode_sql.recoding_holes(engine, recode_sql.find_run(engine, result.run_id), policy=parse_policy(policy))
+        found[f"{name}: recoded"] = rows(con, engine.materialise("recoded", recode_sql.TEMPLATE, **holes).sql())
+        engine.close_scratch()
+    return found
+
+
+def judge(con):
+    """Every requirement and every attack, of releases that fail and of the source itself."""
+    require = [
+        {"k": 4}, {"distinct": 4}, {"unique_distinct": 4}, {"entropy": 3}, {"recursive": {"c": 1, "l": 3}},
+        {"frequency": 3}, {"threshold": {"default": 0.3, "x": 0.2}}, {"alpha_k": {"alpha": 0.3, "k": 3}},
+        {"p_sensitive": {"p": 4, "k": 4}}, {"t_closeness": 0.2}, {"t_closeness": {"t": 0.1, "distance": "ordered"}},
+    ]  # fmt: skip
+    keys = ["age", "town", "seen", "born"]
+    found = {
+        f"check of {table}": [audit.as_dict() for audit in ldiv_db.check(con, table, keys, "s", require)]
+        for table in ("out.refine", "out.tp", "source")
+    }
+    found["check of instants"] = [a.as_dict() for a in ldiv_db.check(con, "source", keys, "u", [{"distinct": 2}])]
+    threshold = [{"threshold": {"default": 0.5, "2020-01-01 23:59:59+00": 0.1}}]
+    found["threshold of an instant"] = [a.as_dict() for a in ldiv_db.check(con, "source", ["label"], "u", threshold)]
+    policy = policy_of("out.none", "auto", [{"distinct": 2}])
+    for table in ("out.refine", "out.tp", "out.greedy"):
+        attacked = ldiv_db.attack(con, table, policy=policy, known="source", population="source", show_values=True)
+        found[f"attack on {table}"] = figures(attacked.as_dict())
+    return found
+
+
+def releases(con, folder):
+    """A release over time, and one to files."""
+    found = {}
+    for name in ("decomposition_plus", "anatomy"):
+        series = {
+            "source": "source", "target": {"prefix": f"series_{name}"}, "key": "id", "quasi_identifiers": ["age", "seen"],
+            "sensitive": {"s": {"l": 2}, "u": {"l": 2}} if name != "anatomy" else {"s": {"l": 2}},
+            "identifiers": ["town", "born", "label"] + (["u"] if name == "anatomy" else []), "algorithm": name,
+            "nulls_sensitive": "suppress", "seed": 3,
+        }  # fmt: skip
+        for number in (1, 2) if name != "anatomy" else (1,):
+            if number == 2:
+                con.execute("DELETE FROM source WHERE id % 7 = 0 AND id > 0")
+            released = ldiv_db.publish_release(con, series)
+            found[f"{name} {number}"] = figures(released.as_dict())
+            for table in released.figures["tables"]:
+                found[table] = rows(con, table)
+    for form in ("csv", "parquet"):
+        path = folder / f"released.{form}"
+        policy = policy_of({"file": str(path)}, {"name": "bsgi"}, [{"distinct": 2}])
+        found[form] = figures(ldiv_db.run(con, policy).as_dict(), "target")
+    found["csv: text"] = (folder / "released.csv").read_text(encoding="utf-8")
+    found["parquet: rows"] = rows(con, f"read_parquet('{folder}/released.parquet')", "file_row_number")
+    return found
+
+
+def figures(document, *apart):
+    """The figures without what differs from run to run, as text."""
+    kept = {key: value for key, value in document.items() if key not in FIGURES_APART.union(apart)}
+    return json.loads(json.dumps(kept, default=str))
+
+
+def rows(con, table, number="rowid"):
+    """The rows as they lie, instants as numbers."""
+    names = [(row[0], row[1]) for row in con.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
+    shown = ", ".join(f'epoch_us("{n}")' if t == "TIMESTAMP WITH TIME ZONE" else f'"{n}"' for n, t in names)
+    return [names, con.execute(f"SELECT {shown} FROM {table} ORDER BY {number} ASC NULLS LAST").fetchall()]
+
+
+def set_all(con, settings):
+    """Set what this version of the database knows."""
+    for name, value in settings.items():
+        with suppress(duckdb.CatalogException):
+            con.execute(f"SET {name} = {value}")
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory):
+    with duckdb.connect() as con:
+        con.execute("SET TimeZone = 'UTC'")
+        place(con)
+        return work(con, tmp_path_factory.mktemp("usual"))
+
+
+def test_settings_of_the_caller_change_nothing(usual, tmp_path):
+    with duckdb.connect() as con:
+        place(con)
+        set_all(con, HOSTILE)
+        found = work(con, Path(tmp_path))
+    assert list(found) == list(usual)
+    for what, expected in usual.items():
+        assert found[what] == expected, what
