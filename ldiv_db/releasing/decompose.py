@@ -71,7 +71,8 @@ def plan_decomposition(start: Start) -> DecomposedDraft:
     found = encode_source(engine, policy, start.source, start.columns, start.folder, series.secret)
     matched = match_rows(start, found.rows, found.rows_in, found.left_out)
     waits = options.starvation if policy.algorithm.name == "decomposition_plus" else AT_ONCE
-    task = Grouping(engine, matched.rows, found.primary, found.others, options, policy.seed, start.listener.on_progress)
+    drawn = (policy.seed, series.next)
+    task = Grouping(engine, matched.rows, found.primary, found.others, options, *drawn, start.listener.on_progress)
     groups = make_groups(task, matched.rows, waits)
     if not groups.count and not series.groups:
         raise InfeasibleError(_why_none(found, groups))
