@@ -10,17 +10,18 @@ What is left of the penalty is noise (`noise`); a group for which there is none 
 Guarantee: of no attribute does a value stand in more than 1/l_i of a group's rows, so each has l_i values at least.
 
 Nor does it tell more how groups were formed. Who knows everybody's quasi-identifiers, the policy and this code, but not
-the coins (the seed) and nobody's sensitive values, holds all ways to give the values to the people for equally likely. Let
-p be the order of the people that the coins deal, and T the table of sensitive values and waits in that order. p is
-uniform, and T is as likely whatever p is, as the values in another order are as likely: p and T are independent. What is
-done from here on is a function of T, of further coins, and of nothing else (`deal`: rows have no quasi-identifiers, and
-their numbers are places in p). It says which places make a group, and what is published of it, its number included; p
-says who is in these places. So, given everything that is published, each way to give a group's people to its places is
+the coins (the seed) and nobody's sensitive values, holds all ways to give values to people for equally likely. Let p be
+the order of the people that the coins deal, and T the table of sensitive values and waits in that order. p is uniform,
+and T is as likely whatever p is, since the values in another order are as likely: p and T are independent. All that is
+done from here on is a function of T and of further coins (`deal`: rows come without what people are known by, and their
+numbers are places in p). It says which places make a group, and what is published of it, its number included; p says
+who is in these places. So, given everything that is published, each way to give a group's people to its places is
 equally likely, and a person has a value with the probability that is its share of the group. Over releases people keep
 their groups, and each release deals anew those who have none.
 
-Not covered: who knows who was kept back in an earlier release (rows that wait come first, and frequent values wait); noise,
-as a value that is published in place of another is nobody's, and the other stood in more rows than the table says.
+Not covered: who knows who was kept back in an earlier release (rows that wait come first, and frequent values wait);
+noise, as a value that stands in place of another is nobody's, and that other one is more frequent than is published;
+who knows some of a person's sensitive values (see `releasing.pairings`).
 """
 
 from __future__ import annotations
@@ -47,11 +48,13 @@ _FAR = PRIME = 2_147_483_579
 
 
 class DecompositionOptions(Options):
-    """The primary attribute, how many releases a row waits at most, and where noise comes from."""
+    """The primary attribute, how many releases a row waits at most, where noise comes from, and when combinations of
+    values are published: where they tell no pairings, whatever they tell, or never."""
 
     primary: str | None = None
     starvation: int = Field(default=3, ge=0)
     noise: Literal["nearest", "random", "none"] = "nearest"
+    combinations: Literal["checked", "first", "none"] = "checked"
 
 
 @dataclass(frozen=True)
