@@ -8,6 +8,20 @@ Bhattacharyya 2012): how many rows have a value of another attribute that stands
 What is left of the penalty is noise (`noise`); a group for which there is none is refused, its rows are kept back.
 
 Guarantee: of no attribute does a value stand in more than 1/l_i of a group's rows, so each has l_i values at least.
+
+Nor does it tell more how groups were formed. Who knows everybody's quasi-identifiers, the policy and this code, but not
+the coins (the seed) and nobody's sensitive values, holds all ways to give values to people for equally likely. Let p be
+the order of the people that the coins deal, and T the table of sensitive values and waits in that order. p is uniform,
+and T is as likely whatever p is, since the values in another order are as likely: p and T are independent. All that is
+done from here on is a function of T and of further coins (`deal`: rows come without what people are known by, and their
+numbers are places in p). It says which places make a group, and what is published of it, its number included; p says
+who is in these places. So, given everything that is published, each way to give a group's people to its places is
+equally likely, and a person has a value with the probability that is its share of the group. Over releases people keep
+their groups, and each release deals anew those who have none.
+
+Not covered: who knows who was kept back in an earlier release (rows that wait come first, and frequent values wait);
+noise, as a value that stands in place of another is nobody's, and that other one is more frequent than is published;
+who knows some of a person's sensitive values (see `releasing.pairings`).
 """
 
 from __future__ import annotations
@@ -25,8 +39,8 @@ from ldiv_db.engine import Engine
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.templates import Identifier, Relation, Value
 
-#: Rounds of exchanges (the first with near rows), partners that a row looks at in each, exchanges ranked for a group.
-ROUNDS, NEAR_ROUNDS, PARTNERS, RANKED = 24, 2, 8, 2
+#: Rounds of exchanges, partners that a row looks at in each, exchanges ranked for a group.
+ROUNDS, PARTNERS, RANKED = 24, 8, 2
 #: The end comes after so many rounds in a row with fewer exchanges than one in LEAST_SHARE groups with a penalty.
 IDLE, LEAST_SHARE = 3, 100
 #: How far partners may be, and the modulus of what stands for chance.
@@ -34,11 +48,13 @@ _FAR = PRIME = 2_147_483_579
 
 
 class DecompositionOptions(Options):
-    """The primary attribute, how many releases a row waits at most, and where noise comes from."""
+    """The primary attribute, how many releases a row waits at most, where noise comes from, and when combinations of
+    values are published: where they tell no pairings, whatever they tell, or never."""
 
     primary: str | None = None
     starvation: int = Field(default=3, ge=0)
     noise: Literal["nearest", "random", "none"] = "nearest"
+    combinations: Literal["checked", "first", "none"] = "checked"
 
 
 @dataclass(frozen=True)
@@ -88,7 +104,10 @@ class Secret(SensitiveAxis):
 
 @dataclass(frozen=True)
 class Grouping:
-    """Rows to be grouped: `rows` is (row_id, the codes, group_id, waited), of which those without a group_id."""
+    """Rows to be grouped: `rows` is (row_id, the codes, group_id, waited), of which those without a group_id.
+
+    Once they are dealt, it is (row_id, source_id, the codes, waited) of these, `row_id` being a place that coins gave.
+    """
 
     engine: Engine
     rows: Relation
@@ -96,7 +115,13 @@ class Grouping:
     others: tuple[Secret, ...]
     options: DecompositionOptions
     seed: int = 0
+    release: int = 1
     progress: Progress = lambda done, total: None
+
+    @property
+    def coins(self) -> str:
+        """The secret key of all that is left to chance, another in each release: row 7 is somebody else by then."""
+        return f"{self.seed}:{self.release}"
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
@@ -122,6 +147,14 @@ def largest_l_quotas(
     return groups, quotas
 
 
+def deal(task: Grouping) -> Grouping:
+    """The task with the rows that have no group, in an order of coins, without anything that people are known by."""
+    dealt = task.engine.materialise(
+        "dealt", "decomposition/deal_rows", rows=task.rows, secrets=task.secrets, coins=Value(task.coins)
+    )
+    return replace(task, rows=dealt)
+
+
 def seat_rows(task: Grouping) -> tuple[Relation, int, list[tuple[int, int]]]:
     """The members (row_id, group_no, codes, ...), the number of groups, and of each primary code the rows left over."""
     engine, primary = task.engine, task.primary
@@ -141,7 +174,6 @@ def seat_rows(task: Grouping) -> tuple[Relation, int, list[tuple[int, int]]]:
         quotas=loaded,
         primary=primary,
         secrets=task.secrets,
-        seed=Value(task.seed),
     )
     engine.drop(loaded)
     residual = [(code, rows - quota) for (code, rows, _), quota in zip(buckets, quotas, strict=True)]
@@ -169,12 +201,12 @@ def drop_counts(task: Grouping) -> None:
 
 def exchange(task: Grouping, members: Relation) -> tuple[Relation, list[int]]:
     """The members with rows of equal primary value exchanged, and how many exchanges there were in each round."""
-    draw = random.Random(task.seed)  # noqa: S311 - a choice of partners, no secret
+    draw = random.Random(f"{task.coins}:jumps")  # noqa: S311 - not to be guessed without the seed, nor to be repeated
     rounds: list[int] = []
     idle = 0
     while task.others and len(rounds) < ROUNDS and idle < IDLE:
         task.progress(len(rounds), ROUNDS)
-        members, crowded, done = _exchange_once(task, members, len(rounds), _jumps(len(rounds), draw))
+        members, crowded, done = _exchange_once(task, members, len(rounds), _jumps(draw))
         if not crowded:
             break
         rounds.append(done)
@@ -221,10 +253,6 @@ def _settled(task: Grouping, members: Relation, crowded: Relation, jumps: Sequen
     return settled
 
 
-def _jumps(number: int, draw: random.Random) -> list[int]:
-    """How far away partners are in the order of the bucket: near ones first, later any."""
-    if number < NEAR_ROUNDS:
-        half = PARTNERS // 2
-        near = range(1 + number * half, 1 + (number + 1) * half)
-        return [*near, *(-step for step in near)]
+def _jumps(draw: random.Random) -> list[int]:
+    """How far away partners are in the order of the bucket, which is one of coins."""
     return [draw.randrange(1, _FAR) for _ in range(PARTNERS)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ldiv_db.algorithms.decomposition import Grouping, exchange, seat_rows
+from ldiv_db.algorithms.decomposition import Grouping, deal, exchange, seat_rows
 from ldiv_db.algorithms.noise import Lost, Refused, add_noise, drop_links, release_refused, with_links
 from ldiv_db.algorithms.starvation import place_starved
-from ldiv_db.templates import Relation
+from ldiv_db.templates import Relation, Value
 
 
 @dataclass(frozen=True)
@@ -31,21 +31,27 @@ class Groups:
 
 
 def make_groups(task: Grouping, whole: Relation, threshold: int) -> Groups:
-    """Groups of the rows that have none; `whole` is the table in which values are linked.
+    """Groups of the rows that have none, numbered by coins; `whole` is the table in which values are linked.
 
     Rows that have waited for more releases than the threshold join groups, where that is possible.
     """
     engine = task.engine
-    task = with_links(task, whole)
+    task = deal(with_links(task, whole))
     members, formed, residual = seat_rows(task)
     members, exchanges = exchange(task, members)
     members, refused = release_refused(task, members)
     members, placed = place_starved(task, members, threshold)
     noisy, lost = add_noise(task, members)
     shown = engine.materialise(
-        "shown", "decomposition/apply_noise", members=members, primary=task.primary, attributes=noisy.others
+        "shown",
+        "decomposition/apply_noise",
+        members=members,
+        dealt=task.rows,
+        primary=task.primary,
+        attributes=noisy.others,
+        coins=Value(task.coins),
     )
     found = engine.record("decomposition/summarise_members", members=members)
-    engine.drop(members, *(attribute.noise for attribute in noisy.others if attribute.noise))
+    engine.drop(members, task.rows, *(attribute.noise for attribute in noisy.others if attribute.noise))
     drop_links(task)
     return Groups(shown, found["groups"], found["rows"], formed, residual, refused, lost, placed, exchanges)

@@ -143,7 +143,7 @@ def _choose(task: Grouping, holes: dict[str, Any], nearest: bool) -> Relation:
     taken = engine.load("noise", _NOISE, [])
     turns = engine.scalar("decomposition/count_turns", surplus=holes["surplus"])
     for turn in range(1, turns + 1):
-        chosen = {"taken": taken, "turn": Value(turn), "seed": Value(task.seed), "nearest": nearest}
+        chosen = {"taken": taken, "turn": Value(turn), "coins": Value(task.coins), "nearest": nearest}
         engine.insert(taken, "decomposition/choose_noise", **holes, **chosen)
     return taken
 

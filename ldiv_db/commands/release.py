@@ -13,7 +13,7 @@ from rich.table import Table
 from ldiv_db.commands.console import Shown, opened, print_json, printer
 from ldiv_db.commands.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
 from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem, numbered
+from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.policy import read_policy
 from ldiv_db.releasing import ledger, releases
 from ldiv_db.releasing.inference import Inference
@@ -148,7 +148,11 @@ def list_command(
         for e in found
     ]
     headings = ["series", "release", "status", "at", "rows", "kept back", "groups", "places of rows gone"]
-    print_rows(printer(), "releases", headings, rows)
+    out = printer()
+    print_rows(out, "releases", headings, rows)
+    for entry in found:
+        if entry.warning:
+            out.print(f"note: {entry.warning}")
 
 
 @release_app.command("show")
@@ -172,7 +176,8 @@ def show_command(
     if json:
         print_json(entry.as_dict())
         return
-    print_released(Released(entry.report, notes=entry.report["notes"]), json=False)
+    notes = [*entry.report["notes"], *([entry.warning] if entry.warning else [])]
+    print_released(Released(entry.report, notes=notes), json=False)
 
 
 @release_app.command("diff")
@@ -276,5 +281,8 @@ def _print_inference(found: Inference) -> None:
     title = f"what {len(found.releases)} releases tell" if len(found.releases) > 1 else "what the release tells"
     print_rows(out, title, ["attribute", "at most", "best probability", "holds"], rows)
     for channel in found.channels:
-        keys = numbered(channel.keys, "key", "keys")
-        out.print(f"{channel.attribute}: {keys}, up to {channel.best:.3f}, by {' and '.join(channel.releases)}")
+        out.print(str(channel))
+    for channel in found.allowed:
+        out.print(f"note: {channel}, as the policy has it")
+    if found.ordered:
+        out.print(f"{', '.join(found.ordered)}: {ledger.ORDERED}; {ledger.WITHDRAW}")

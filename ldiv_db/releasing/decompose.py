@@ -18,6 +18,7 @@ from ldiv_db.errors import InfeasibleError, PolicyError, Problem, nearest, what_
 from ldiv_db.policy import Policy
 from ldiv_db.releasing.decomposed import Decomposed, encode_source
 from ldiv_db.releasing.draft import Draft, Start, match_rows
+from ldiv_db.releasing.pairings import Combined, plan_combinations
 from ldiv_db.releasing.separate import audit_tables, write_tables
 from ldiv_db.releasing.tables import Expected, Tables
 
@@ -32,10 +33,15 @@ class DecomposedDraft(Draft):
     found: Decomposed
     groups: Groups
     waits: int
+    combinations: Combined | None
 
     @property
     def limits(self) -> list[tuple[str, int]]:
         return [(secret.name, secret.l) for secret in self.found.secrets]
+
+    @property
+    def combined(self) -> Combined | None:
+        return self.combinations
 
     @property
     def threshold(self) -> int:
@@ -57,11 +63,13 @@ class DecomposedDraft(Draft):
             "noise": [lost.as_dict() for lost in groups.lost],
             "refused": [dict(vars(refused)) for refused in groups.refused],
             "exchanges": list(groups.exchanges),
+            "combinations": self.combinations.as_dict() if self.combinations else None,
         }
 
     @property
     def notes(self) -> list[str]:
-        return [str(refused) for refused in self.groups.refused]
+        note = self.combinations.note if self.combinations else None
+        return [*map(str, self.groups.refused), *([note] if note else [])]
 
 
 def plan_decomposition(start: Start) -> DecomposedDraft:
@@ -71,11 +79,22 @@ def plan_decomposition(start: Start) -> DecomposedDraft:
     found = encode_source(engine, policy, start.source, start.columns, start.folder, series.secret)
     matched = match_rows(start, found.rows, found.rows_in, found.left_out)
     waits = options.starvation if policy.algorithm.name == "decomposition_plus" else AT_ONCE
-    task = Grouping(engine, matched.rows, found.primary, found.others, options, policy.seed, start.listener.on_progress)
+    drawn = (policy.seed, series.next)
+    task = Grouping(engine, matched.rows, found.primary, found.others, options, *drawn, start.listener.on_progress)
     groups = make_groups(task, matched.rows, waits)
     if not groups.count and not series.groups:
         raise InfeasibleError(_why_none(found, groups))
-    return DecomposedDraft(start, matched, groups.shown, groups.count, groups.rows, found, groups, waits)
+    combined = _plan_combined(start, found, groups, options)
+    return DecomposedDraft(start, matched, groups.shown, groups.count, groups.rows, found, groups, waits, combined)
+
+
+def _plan_combined(start: Start, found: Decomposed, groups: Groups, options: DecompositionOptions) -> Combined | None:
+    """Whether there is a table of combinations; anatomy, which has one attribute, knows none."""
+    if start.policy.algorithm.name == "anatomy":
+        return None
+    if start.series.releases:
+        return Combined(options.combinations, published=False)
+    return plan_combinations(start.engine, options.combinations, groups.shown, found.secrets)
 
 
 def read_options(policy: Policy) -> DecompositionOptions:
@@ -87,6 +106,8 @@ def read_options(policy: Policy) -> DecompositionOptions:
         raise PolicyError([_problem(name, item) for item in error.errors()]) from None
     if name != "decomposition_plus" and "starvation" in given:
         raise PolicyError([Problem("algorithm.starvation", f"{name} keeps no row back that could join a group")])
+    if name == "anatomy" and "combinations" in given:
+        raise PolicyError([Problem("algorithm.combinations", "anatomy has one attribute, and no combinations")])
     return options
 
 

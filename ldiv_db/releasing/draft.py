@@ -21,6 +21,7 @@ from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.releasing import ledger
 from ldiv_db.releasing.keys import ANOTHER_TARGET
 from ldiv_db.releasing.ledger import Series
+from ldiv_db.releasing.pairings import Combined
 from ldiv_db.releasing.tables import Expected, Tables
 from ldiv_db.run import Listener
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
@@ -66,6 +67,15 @@ class Draft(ABC):
     @abstractmethod
     def limits(self) -> list[tuple[str, int]]:
         """Each sensitive attribute with its l: nobody may come to more than 1/l."""
+
+    @property
+    def combined(self) -> Combined | None:
+        """What becomes of combinations of sensitive values, None if the algorithm knows none."""
+        return None
+
+    def written(self, tables: Tables) -> Tables:
+        """Of the tables that a release may have those that this one has."""
+        return tables if self.combined and self.combined.published else tables.plain
 
     @property
     def threshold(self) -> int | None:

@@ -3,7 +3,8 @@
 For every key and sensitive attribute the values still possible are those that its groups have in all releases. And
 where two releases have groups with keys in common, what one group has and the other lacks is of the keys that only the
 one has. The attacker, who knows every key's group in every release, must not come to more than 1/l by either. Groups
-that are the same in two releases tell nothing new, so only groups that differ are looked into.
+that are the same in two releases tell nothing new, so only groups that differ are looked into. Of combinations of
+sensitive values those of the new groups are worked out, and what they tell of pairings within these (`pairings`).
 
 The first is of one key at a time, the second of two groups at a time. Releases of our own keep their groups, so that
 nothing more follows from them; of other tables a joint inference, over many keys and groups at once, may tell more.
@@ -12,11 +13,13 @@ nothing more follows from them; of other tables a joint inference, over many key
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError, numbered
+from ldiv_db.releasing.channels import Channel, Limited
+from ldiv_db.releasing.pairings import tell_pairings
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 
 _EXPOSED = {
@@ -30,19 +33,11 @@ _EXPOSED = {
 
 
 @dataclass(frozen=True)
-class Limited:
-    """A sensitive attribute, by its number and column, and its l: nobody may come to more than 1/l."""
-
-    number: Value
-    column: Identifier
-    l: int  # noqa: E741 - the field's name for it
-
-
-@dataclass(frozen=True)
 class Release:
     """A published release: its sensitive table and the columns of its groups, and where its keys are.
 
     Keys are those of the table `people`, or those that the ledger's `members` say were published up to it.
+    `combinations` is the table of combinations of sensitive values, if it has one.
     """
 
     name: str
@@ -54,34 +49,28 @@ class Release:
     series: str | None = None
     number: int = 0
     count: str | None = None
-
-
-@dataclass(frozen=True)
-class Channel:
-    """Keys of whose attribute more than 1/l can be told by a release, or by comparing two."""
-
-    attribute: str
-    releases: tuple[str, ...]
-    keys: int
-    best: float
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "releases": list(self.releases)}
+    combinations: Relation | None = None
 
 
 @dataclass(frozen=True)
 class Inference:
-    """What a sequence of releases tells: the best probability for each attribute, and where it is too much."""
+    """What a sequence of releases tells: the best probability for each attribute, and where it is too much.
+
+    `allowed` are channels that the policy has asked for, `ordered` releases whose groups were formed in an order that
+    tells who has which value.
+    """
 
     releases: tuple[str, ...]
     best: dict[str, float]
     limits: dict[str, int]
     keys_exposed: int = 0
     channels: tuple[Channel, ...] = field(default_factory=tuple)
+    allowed: tuple[Channel, ...] = field(default_factory=tuple)
+    ordered: tuple[str, ...] = field(default_factory=tuple)
 
     @property
     def holds(self) -> bool:
-        return not self.keys_exposed
+        return not (self.channels or self.ordered)
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -90,7 +79,15 @@ class Inference:
             "keys_exposed": self.keys_exposed,
             "attributes": {name: {"l": self.limits[name], "best": self.best.get(name, 0.0)} for name in self.limits},
             "channels": [channel.as_dict() for channel in self.channels],
+            "allowed": [channel.as_dict() for channel in self.allowed],
+            "ordered": list(self.ordered),
         }
+
+    def joined(self, pairings: Sequence[Channel], allowed: bool) -> Inference:
+        """With what combinations tell besides, which is allowed or not."""
+        if allowed:
+            return replace(self, allowed=(*self.allowed, *pairings))
+        return replace(self, channels=(*self.channels, *pairings))
 
     def keeps(self, attribute: str) -> bool:
         """Whether no key's value of the attribute can be told too well."""
@@ -102,15 +99,19 @@ class Inference:
             return
         lines = [
             f"{channel.attribute} of {numbered(channel.keys, 'key', 'keys')} can be told with probability"
-            f" {channel.best:.3g}, more than 1/{self.limits[channel.attribute]}, by {_listed(channel.releases)}"
+            f" {channel.best:.3g}, more than 1/{self.limits[channel.attribute]}, by {_means(channel)}"
             for channel in self.channels
         ]
-        keys = numbered(self.keys_exposed, "key", "keys")
-        raise AuditError(f"too much can be told of {keys}, nothing was published:\n" + "\n".join(lines))
+        whose = f" of {numbered(self.keys_exposed, 'key', 'keys')}" if self.keys_exposed else ""
+        raise AuditError(f"too much can be told{whose}, nothing was published:\n" + "\n".join(lines))
 
 
-def check_releases(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited], since: int = 1) -> Inference:
+def check_releases(
+    engine: Engine, releases: Sequence[Release], limits: Sequence[Limited], since: int = 1, allowed: bool = False
+) -> Inference:
     """What the releases, in their order, tell of their keys; pairs before release number `since` were checked before.
+
+    With `allowed` combinations may tell what they do.
 
     Raises AuditError for tables that do not belong together: keys without values, or in several groups of a release.
     """
@@ -134,7 +135,7 @@ def check_releases(engine: Engine, releases: Sequence[Release], limits: Sequence
         limits={limit.column.name: limit.l for limit in limits},
         keys_exposed=engine.scalar("release/count_exposed", exposed=exposed),
         channels=_channels(engine, exposed, names, releases),
-    )
+    ).joined(_pairings(engine, cells, releases, limits, since), allowed)
     engine.drop(members, cells, loaded, weights, twins, keys, exposed)
     return found
 
@@ -152,6 +153,25 @@ def _channels(
         )
         for row in rows
     )
+
+
+def _pairings(
+    engine: Engine, cells: Relation, releases: Sequence[Release], limits: Sequence[Limited], since: int
+) -> list[Channel]:
+    """What combinations tell of the groups that are new since the last release that published combinations."""
+    found: list[Channel] = []
+    before: tuple[int, Relation | None] = (0, None)
+    for number, release in enumerate(releases, 1):
+        if release.combinations is None:
+            continue
+        if number >= since:
+            named = [releases[last - 1].name for last in (before[0], number) if last]
+            new = {"release": Value(number), "before": Value(before[0])}
+            fresh = engine.materialise("fresh", "release/list_fresh_cells", cells=cells, **new)
+            found += tell_pairings(engine, fresh, release.combinations, before[1], limits, tuple(named))
+            engine.drop(fresh)
+        before = (number, release.combinations)
+    return found
 
 
 def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited]) -> tuple[Relation, Relation]:
@@ -199,10 +219,8 @@ def _weigh_changes(engine: Engine, members: Relation, cells: Relation, since: in
     return weighed, keys
 
 
-def _listed(names: Sequence[str]) -> str:
+def _means(channel: Channel) -> str:
+    names = channel.releases
+    if channel.known:
+        return f"{channel.known} and the combinations of {' and '.join(names)}"
     return names[0] if len(names) == 1 else f"comparing {' and '.join(names)}"
-
-
-def limits_of(settings: Sequence[tuple[str, int]]) -> list[Limited]:
-    """The attributes with their l, numbered."""
-    return [Limited(Value(number), Identifier(name), least) for number, (name, least) in enumerate(settings, 1)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,10 +16,16 @@ from typing import Any
 from ldiv_db import catalog, migrate
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.policy_decomposition import DECOMPOSITIONS
 from ldiv_db.release import PUBLISHED, STARTED
 from ldiv_db.releasing.keys import ANOTHER_TARGET, Key, check_key
 from ldiv_db.releasing.names import file_of, known_as
 from ldiv_db.templates import Identifier, Relation, Value
+
+#: How groups of decompositions are formed; nothing is noted of those that were formed in the order of content.
+COINS = "coins"
+ORDERED = "groups were formed in the order of the quasi-identifiers, which may tell nearly everybody's value"
+WITHDRAW = "withdraw what was published, and publish the table anew under another target"
 
 
 @dataclass(frozen=True)
@@ -52,9 +59,20 @@ class Entry:
     status: str
     released_at: str
     report: dict[str, Any]
+    grouped_by: str | None = None
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether its groups were formed in the order of the quasi-identifiers, as all were before it was noted how."""
+        return self.report.get("algorithm") in DECOMPOSITIONS and self.grouped_by is None
+
+    @property
+    def warning(self) -> str | None:
+        """What must be said of it."""
+        return f"release {self.release} of {self.series}: {ORDERED}; {WITHDRAW}" if self.is_ordered else None
 
     def as_dict(self) -> dict[str, Any]:
-        return {**self.report, "status": self.status, "released_at": self.released_at}
+        return {**self.report, "status": self.status, "released_at": self.released_at, "warning": self.warning}
 
 
 def table(engine: Engine, name: str) -> Relation:
@@ -79,9 +97,17 @@ def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
         raise PolicyError([Problem("algorithm.name", what, ANOTHER_TARGET)])
     before = Key(found[0]["key_name"], found[0]["key_kind"]) if found[0].get("key_name") else None
     check_key(key, before)
+    entries = releases(engine, name)
+    _require_coins(name, entries)
     last = engine.record("release/find_last_group", groups=table(engine, "release_group"), series=Value(name))
-    count = len(releases(engine, name))
-    return Series(name, found[0]["secret"], key, False, count, last["last"], last["groups"], before)
+    return Series(name, found[0]["secret"], key, False, len(entries), last["last"], last["groups"], before)
+
+
+def _require_coins(name: str, entries: Sequence[Entry]) -> None:
+    """Raise PolicyError if groups are to be published again that may tell everybody's value."""
+    if any(entry.is_ordered for entry in entries):
+        what = f"the releases of {name} would be repeated: {ORDERED}"
+        raise PolicyError([Problem("target.prefix", what, WITHDRAW)])
 
 
 def _find_series(engine: Engine, name: str) -> list[dict[str, Any]]:
@@ -96,7 +122,9 @@ def releases(engine: Engine, series: str | None = None) -> list[Entry]:
     """The releases of a series, or of all of them."""
     if not has_ledger(engine):
         return []
-    rows = engine.records("release/list_releases", releases=table(engine, "release"), series=Value(series))
+    listed = table(engine, "release")
+    noted = any(column.name == "grouped_by" for column in catalog.columns_of(engine, listed))
+    rows = engine.records("release/list_releases", releases=listed, series=Value(series), noted=noted)
     return [Entry(**{**row, "report": json.loads(row["report"])}) for row in rows]
 
 
@@ -167,8 +195,11 @@ def record_release(engine: Engine, series: Series, seed: int, report: dict[str, 
         "released_at": "TIMESTAMPTZ",
         "report": "VARCHAR",
         "seed": "VARCHAR",
+        "grouped_by": "VARCHAR",
     }
-    row = (series.name, series.next, status, datetime.now(UTC), json.dumps(report, default=float), str(seed))
+    grouped_by = COINS if report["algorithm"] in DECOMPOSITIONS else None
+    shown = json.dumps(report, default=float)
+    row = (series.name, series.next, status, datetime.now(UTC), shown, str(seed), grouped_by)
     engine.append(table(engine, "release"), columns, [row])
 
 

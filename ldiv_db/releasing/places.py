@@ -222,7 +222,7 @@ def _holds(engine: Engine, path: Path, prefix: Relation, algorithm: str, release
         return False
     with engine.attached(path, read_only=True) as database:
         tables = tables_of(within(database, prefix), algorithm, release)
-        return all(catalog.table_exists(engine, table) for table in tables.all)
+        return all(catalog.table_exists(engine, table) for table in tables.plain.all)
 
 
 def _refuse_tables(engine: Engine, tables: Tables) -> None:

@@ -13,21 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.audit import Audit
-from ldiv_db.catalog import columns_of
+from ldiv_db.catalog import columns_of, table_exists
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest, numbered
 from ldiv_db.policy import Policy, check_columns, parse_policy
 from ldiv_db.policy_decomposition import DECOMPOSITIONS, REPEATED
 from ldiv_db.releasing import ledger
+from ldiv_db.releasing.channels import limits_of
 from ldiv_db.releasing.classes import check_classes_before, plan_classes
 from ldiv_db.releasing.decompose import plan_decomposition, read_options
 from ldiv_db.releasing.draft import Draft, Start
-from ldiv_db.releasing.inference import Inference, Release, check_releases, limits_of
+from ldiv_db.releasing.inference import Inference, Release, check_releases
 from ldiv_db.releasing.keys import key_of
 from ldiv_db.releasing.ledger import Series
 from ldiv_db.releasing.places import Place, place_of, settle_crashed
 from ldiv_db.releasing.separate import check_before
-from ldiv_db.releasing.tables import Expected, require_earlier, tables_of
+from ldiv_db.releasing.tables import Expected, Tables, require_earlier, tables_of
 from ldiv_db.run import Listener, versions, working_engine
 from ldiv_db.sources import resolve_source
 from ldiv_db.templates import Relation, Value
@@ -123,10 +124,13 @@ class _Work:
     def record(self) -> None:
         ledger.record_members(self.place.engine, self.series, self.draft.matched.rows, self.draft.shown)
 
+    def _tables(self, prefix: Relation) -> Tables:
+        return self.draft.written(tables_of(prefix, self.place.policy.algorithm.name, self.series.next))
+
     def write(self, prefix: Relation) -> None:
         name, series = self.place.policy.algorithm.name, self.series
         before = tables_of(prefix, name, series.releases) if series.releases else None
-        self.draft.write(tables_of(prefix, name, series.next), before)
+        self.draft.write(self._tables(prefix), before)
 
     def judge(self, prefix: Relation, run_id: str) -> dict[str, Any]:
         draft, engine, name = self.draft, self.place.engine, self.place.policy.algorithm.name
@@ -134,9 +138,10 @@ class _Work:
         counts = engine.record("release/summarise_rows", **holes)
         short = engine.scalar("release/count_short_groups", **holes)
         expected = Expected(counts["rows_kept"] + draft.rows_new, counts["counterfeits"], short)
-        audits = draft.audit(tables_of(prefix, name, self.series.next), expected)
+        audits = draft.audit(self._tables(prefix), expected)
         listed = releases_of(engine, prefix, name, self.series.next, self.series.name)
-        inference = check_releases(engine, listed, limits_of(draft.limits), since=self.series.next)
+        allowed = draft.combined is not None and draft.combined.allowed
+        inference = check_releases(engine, listed, limits_of(draft.limits), self.series.next, allowed)
         inference.require_good()
         figures = self._figures(run_id, counts, expected.people)
         result = Released(figures, audits, inference, _notes(draft, counts))
@@ -156,7 +161,7 @@ class _Work:
             "algorithm": policy.algorithm.name,
             "source": policy.source,
             "file": policy.target.file,
-            "tables": [str(table) for table in self.place.tables(self.series.next).all],
+            "tables": [str(table) for table in self._tables(self.place.prefix).all],
             "l": dict(draft.limits),
             "rows_in": matched.rows_in,
             "rows_left_out": matched.left_out,
@@ -188,6 +193,7 @@ def releases_of(engine: Engine, prefix: Relation, algorithm: str, last: int, ser
                 series=series,
                 number=number,
                 count=tables.count,
+                combinations=tables.marginals if tables.marginals and table_exists(engine, tables.marginals) else None,
             )
         )
     return found

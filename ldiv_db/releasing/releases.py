@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from ldiv_db.catalog import columns_of, qualify
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.releasing import ledger
-from ldiv_db.releasing.inference import Inference, Release, check_releases, limits_of
+from ldiv_db.releasing.channels import limits_of
+from ldiv_db.releasing.inference import Inference, Release, check_releases
 from ldiv_db.releasing.ledger import Entry
 from ldiv_db.releasing.places import within
 from ldiv_db.releasing.publish import releases_of
@@ -52,7 +53,15 @@ def check_series(engine: Engine, series: str) -> Inference:
         listed = releases_of(engine, prefix, last.report["algorithm"], last.release, last.series)
         for release in listed:
             _require_table(engine, release.values, "series")
-        return check_releases(engine, listed, limits_of(list(last.report["l"].items())))
+        entries = ledger.releases(engine, last.series)
+        allowed = _allowed(entries[0])
+        found = check_releases(engine, listed, limits_of(list(last.report["l"].items())), allowed=allowed)
+    return replace(found, ordered=tuple(f"release {entry.release}" for entry in entries if entry.is_ordered))
+
+
+def _allowed(first: Entry) -> bool:
+    """Whether the policy of a first release asked for combinations whatever they tell."""
+    return bool((first.report.get("combinations") or {}).get("option") == "first")
 
 
 @contextmanager

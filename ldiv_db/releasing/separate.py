@@ -1,7 +1,8 @@
 """The tables of a decomposed release: written and audited, numbered release by release.
 
 Quasi-identifiers go to one table with the group of each row, sensitive values to another with each column of a group
-in an order of its own, combinations of sensitive values to a third without groups. What a release has published of
+in an order of its own, combinations of sensitive values to a third without groups, in the first release alone and where
+they do not tell too much of pairings within groups (`pairings`). What a release has published of
 sensitive values stays in all later ones as it is: rows that are gone from the source, or have changed, leave their
 values in their group, so that comparing releases tells nothing of them.
 
@@ -18,7 +19,7 @@ from ldiv_db.catalog import columns_of
 from ldiv_db.engine import Engine
 from ldiv_db.errors import AuditError, PolicyError, Problem
 from ldiv_db.policy import Policy
-from ldiv_db.policy_decomposition import COUNT, GROUP_ID
+from ldiv_db.policy_decomposition import GROUP_ID
 from ldiv_db.releasing.decomposed import Decomposed
 from ldiv_db.releasing.draft import Start
 from ldiv_db.releasing.tables import Expected, Tables, label_of, require_tables
@@ -51,18 +52,13 @@ def write_tables(
         "before": before.values if before else None,
         "last": Value(last),
     }
-    if tables.marginals is None:
-        columns: dict[str, Any] = {"attribute": found.primary, "count": Identifier(COUNT)}
+    if tables.count is not None:
+        columns: dict[str, Any] = {"attribute": found.primary, "count": Identifier(tables.count)}
         engine.create(tables.values, "release/count_values", **holes, **columns)
         return
     engine.create(tables.values, "release/order_values", secrets=found.secrets, **holes)
-    engine.create(
-        tables.marginals,
-        "release/list_marginals",
-        secrets=found.secrets,
-        shown=shown,
-        before=before.marginals if before else None,
-    )
+    if tables.marginals is not None:
+        engine.create(tables.marginals, "release/list_marginals", secrets=found.secrets, shown=shown)
 
 
 def audit_tables(engine: Engine, tables: Tables, policy: Policy, expected: Expected) -> list[Audit]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ldiv_db import catalog
 from ldiv_db.engine import Engine
@@ -14,29 +14,33 @@ from ldiv_db.templates import Relation
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of one release: of people, of sensitive values (perhaps the same), and of their combinations.
+    """The tables of one release: of people, of sensitive values (perhaps the same), and perhaps of their combinations.
 
-    `group` is the column that says which rows belong together.
+    `group` is the column that says which rows belong together, `count` that of counts in the table of sensitive values.
     """
 
     people: Relation
     values: Relation
     marginals: Relation | None = None
     group: str = GROUP_ID
+    count: str | None = None
+
+    @property
+    def plain(self) -> Tables:
+        """Those that every release has: without combinations."""
+        return replace(self, marginals=None)
 
     @property
     def all(self) -> list[Relation]:
         listed = [self.people, self.values, *([self.marginals] if self.marginals else [])]
         return list(dict.fromkeys(listed))
 
-    @property
-    def count(self) -> str | None:
-        """The column of counts in the table of sensitive values; only anatomy has one."""
-        return None if self.marginals or self.people == self.values else COUNT
-
 
 def tables_of(prefix: Relation, algorithm: str, release: int) -> Tables:
-    """The tables of a release: of `published.census` `published.census_1_qid` and so on, or `published.census_1`."""
+    """The tables of a release: of `published.census` `published.census_1_qid` and so on, or `published.census_1`.
+
+    Whether it has combinations is not said, only what their table is called.
+    """
 
     def named(*suffix: str) -> Relation:
         return Relation((*prefix.parts[:-1], "_".join([prefix.name, str(release), *suffix])))
@@ -44,7 +48,7 @@ def tables_of(prefix: Relation, algorithm: str, release: int) -> Tables:
     if algorithm not in DECOMPOSITIONS:
         return Tables(named(), named(), group=CLASS_ID)
     people, values, *rest = (named(suffix) for suffix in DECOMPOSITIONS[algorithm])
-    return Tables(people, values, rest[0] if rest else None)
+    return Tables(people, values, rest[0] if rest else None, count=None if rest else COUNT)
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def require_earlier(engine: Engine, prefix: Relation, algorithm: str, last: int)
 
 def require_tables(engine: Engine, tables: Tables) -> None:
     """Raise PolicyError unless the last release's tables are there."""
-    gone = [table for table in tables.all if not catalog.table_exists(engine, table)]
+    gone = [table for table in tables.plain.all if not catalog.table_exists(engine, table)]
     if gone:
         raise refused(f"{label_of(gone[0])} of the last release is gone", "a release builds on the last one")
 

@@ -17,7 +17,8 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.engine import Engine
-from ldiv_db.releasing.inference import Release, check_releases, limits_of
+from ldiv_db.releasing.channels import limits_of
+from ldiv_db.releasing.inference import Release, check_releases
 from ldiv_db.templates import Relation
 
 
@@ -40,7 +41,7 @@ def values_of(con, tables, names):
 def test_an_attacker_learns_nothing_by_comparing(con, seed):
     con.execute("SET threads = 1")
     found = sequences.random_sequence(seed)
-    policy, seen, groups, values = found.policy(starvation=1), [], {}, {}
+    policy, seen, groups, values = found.policy(starvation=1, combinations="first"), [], {}, {}
     for number in range(found.draw.randint(2, 4)):
         if number:
             found.step()
@@ -335,7 +336,6 @@ def test_rows_that_are_gone_changed_and_back(con, people):
     second = publish(con, policy())
     assert (second.figures["counterfeits"], second.figures["rows_changed"], second.figures["groups_new"]) == (1, 1, 0)
     assert con.execute("FROM pub.p_2_sa").fetchall() == before
-    assert con.execute("FROM pub.p_2_marginals").fetchall() == con.execute("FROM pub.p_1_marginals").fetchall()
     assert con.execute("SELECT count(*) FROM pub.p_2_qid").fetchone() == (8,)
     assert second.notes == ["1 published row has other sensitive values now; the old ones stay",
                             "1 published row is gone; its values stay in its group"]  # fmt: skip

@@ -76,6 +76,37 @@ def test_a_series_that_was_tampered_with_fails_its_check(census):
     assert called.code == 1 and "NO" in called.out and "4 keys, up to 1.000" in called.out
 
 
+def test_a_series_made_before_groups_came_from_coins_is_warned_of(census):
+    assert census.call("release", "publish", census.database, census.policy).code == 0
+    assert "order of the quasi" not in census.call("release", "list", census.database).out
+    census.sql("UPDATE ldiv.release SET grouped_by = NULL")
+    said = "groups were formed in the order of the quasi-identifiers, which may tell nearly everybody's value"
+    words = [census.database, "published.census"]
+    checked = census.call("release", "check", *words)
+    assert checked.code == 1 and said in " ".join(checked.out.split()) and "withdraw what was published" in checked.out
+    found = census.call("release", "check", *words, "--json")
+    assert (found.code, found.json["holds"], found.json["ordered"]) == (1, False, ["release 1"])
+    for command in (["list", census.database], ["show", *words]):
+        assert said in " ".join(census.call("release", *command).out.split())
+    (listed,) = census.call("release", "list", census.database, "--json").json["releases"]
+    shown = census.call("release", "show", *words, "--json").json
+    assert said in listed["warning"] and shown["warning"] == listed["warning"]
+    assert said in census.fails(2, "release", "publish", census.database, census.policy)
+
+
+def test_combinations_that_tell_pairings_are_named(census):
+    document = yaml.safe_load(census.policy.read_text())
+    for option, words in (("checked", "there is no table of combinations: it would tell"),
+                          ("first", "the table of combinations tells")):  # fmt: skip
+        document["algorithm"]["combinations"] = option
+        census.policy.write_text(yaml.safe_dump(document | {"target": {"prefix": option}}))
+        called = census.call("release", "publish", census.database, census.policy)
+        assert called.code == 0 and words in " ".join(called.out.split())
+        assert (f"{option}_1_marginals" in called.out) == (option == "first")
+        checked = census.call("release", "check", census.database, option)
+        assert checked.code == 0 and ("as the policy has it" in " ".join(checked.out.split())) == (option == "first")
+
+
 def test_any_tables_with_a_key_are_checked(bed):
     bed.sql("CREATE TABLE jan AS SELECT i AS id, i // 2 AS g, 'v' || i % 4 AS disease FROM range(8) t(i)")
     bed.sql("CREATE TABLE feb AS SELECT i AS id, i % 4 AS g, 'v' || i % 4 AS disease FROM range(8) t(i)")

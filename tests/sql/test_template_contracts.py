@@ -329,7 +329,7 @@ def decompose(con, listener):
         ldiv_db.publish_release(con, policy, folder, listener)
         con.execute("INSERT INTO source VALUES (50, 1, 'u', 'a'), (51, 1, 'v', 'b')")
         ldiv_db.publish_release(con, policy, folder, listener)
-        algorithm = {"name": "decomposition"}
+        algorithm = {"name": "decomposition", "combinations": "first"}
         ldiv_db.publish_release(con, policy | {"target": {"prefix": "old"}, "algorithm": algorithm}, folder, listener)
     plain = policy | {"sensitive": {"secret": {"l": 2}}, "identifiers": ["other"], "algorithm": {"name": "anatomy"}}
     ldiv_db.publish_release(con, plain | {"target": {"prefix": "anatomy"}}, listener=listener)
@@ -348,6 +348,8 @@ def decompose(con, listener):
     last["sensitive"] = {"secret": {"l": 3}, "other": {"l": 3}}
     ldiv_db.publish_release(con, last, listener=listener)
     engine = Engine(con, on_statement=listener.on_statement)
+    con.execute("CREATE TABLE plus_1_marginals AS SELECT secret, other FROM source")
+    con.execute("CREATE TABLE plus_2_marginals AS FROM plus_1_marginals")  # as older versions had it
     releases.check_series(engine, "plus")
     releases.difference(engine, "plus", 1, 2)
     asked = releases.Tables(["source", "source"], "id", ["age"], [("secret", 1)])
