@@ -152,8 +152,13 @@ def relations_in(engine: Engine, database: str) -> list[Relation]:
 
 def same_table(engine: Engine, one: Relation, other: Relation) -> bool:
     """Whether two names stand for the same table, whichever of their parts are left out."""
-    first, second = ((catalog_of(engine, r), *_schema_and_name(engine, r)) for r in (one, other))
-    return [part.lower() for part in first] == [part.lower() for part in second]
+    return full_name(engine, one) == full_name(engine, other)
+
+
+def full_name(engine: Engine, relation: Relation) -> tuple[str, str, str]:
+    """The database, schema and name of a relation, in lower case."""
+    schema, name = _schema_and_name(engine, relation)
+    return catalog_of(engine, relation).lower(), schema.lower(), name.lower()
 
 
 def list_tables(engine: Engine) -> list[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from ldiv_db.errors import Problem, nearest
 from ldiv_db.requirements import RequirementSpec, make_categories
@@ -16,6 +17,22 @@ class Part(BaseModel):
     """A part of a policy: no unknown keys, never changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Document(Part):
+    """A part that may have been read from a file, which it remembers."""
+
+    _path: Path | None = PrivateAttr(None)
+
+    @property
+    def path(self) -> Path | None:
+        """The file that it was read from, None if it was not."""
+        return self._path
+
+    def read_from(self, path: Path) -> Self:
+        """Itself, as read from the file at `path`."""
+        self._path = path
+        return self
 
 
 class TaxonomySpec(Part):

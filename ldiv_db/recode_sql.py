@@ -1,7 +1,8 @@
 """A run's recoding as one SELECT on its source, to be run where the table lies.
 
 What a class that violates its thresholds loses is worked out by that SELECT, on the rows that it finds; so it keeps the
-thresholds also where the table has changed. A value without a label drops its row.
+thresholds also where the table has changed. Of a run that suppresses nothing it leaves out classes that violate them or
+have too few rows or values; other requirements it names. A value without a label drops its row.
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ from ldiv_db.templates import FileRelation, Identifier, Relation, Value, render
 TEMPLATE = "recode/select_recoded"
 #: Multiples of thresholds beyond this would not fit an integer together with counts of rows.
 _FINEST = 10**9
+#: The requirements that bound the rows and the values of a class from below, and the parameter that does.
+_LEAST_ROWS = {"k": "k", "alpha_k": "k", "p_sensitive": "k"}
+_LEAST_VALUES = {"distinct": "l", "p_sensitive": "p", "distinct_alpha": "l"}
+#: The requirements that the SELECT keeps, and what it says of any other.
+_KEPT = {"frequency", "threshold", "k", "distinct", "alpha_k", "p_sensitive"}
+_NOT_KEPT = "-- {} is not kept on a table that has changed since the run: audit the result, e.g. with `ldiv check`."
 
 
 @dataclass(frozen=True)
@@ -103,24 +110,29 @@ def recoding_sql(
     """The SELECT in a dialect; `source` names the table there, `policy` is that of the run.
 
     The policy is needed only where values have thresholds of their own, which the ledger does not tell. Raises
-    PolicyError for a run whose recoding no such SELECT expresses.
+    PolicyError for a run whose recoding no such SELECT expresses. Comments before it name the requirements that hold
+    on the table of the run alone.
     """
-    return written(render(TEMPLATE, recoding_holes(engine, run, source, policy)), dialect)
+    text = written(render(TEMPLATE, recoding_holes(engine, run, source, policy)), dialect)
+    comments = [_NOT_KEPT.format(name) for name in sorted({name for name, _ in _met(engine, run)} - _KEPT)]
+    return "\n".join([*comments, text])
 
 
 def recoding_holes(engine: Engine, run: Run, source: str | None = None, policy: Policy | None = None) -> dict[str, Any]:
     """What fills the template of the recoding; arguments and errors as of `recoding_sql`."""
     recoding = _fetch(engine, run)
-    thresholds, common = None, 1
-    if recoding.scheme != "none":
-        thresholds, common = _weights(_thresholds(engine, run, policy))
+    thresholds = _thresholds(engine, run, policy)
+    weights, common = _weights(thresholds) if thresholds else (None, 1)
+    rows, values = (_least(engine, run, names) for names in (_LEAST_ROWS, _LEAST_VALUES))
     return {
         "source": _source(engine, source or run.source),
         "columns": _shown(recoding, QUASI_IDENTIFIER, "q"),
         "sensitive": _shown(recoding, SENSITIVE, "s"),
         "kept": _shown(recoding, KEEP, "k"),
-        "thresholds": thresholds,
+        "thresholds": weights,
         "common": Value(common),
+        "least_rows": rows,
+        "least_values": values,
         "scheme": recoding.scheme,
     }
 
@@ -201,17 +213,30 @@ def _bound(kind: str, text: str | None, instants: bool) -> Any:
 # -- thresholds --------------------------------------------------------------------------------------
 
 
-def _thresholds(engine: Engine, run: Run, policy: Policy | None) -> dict[str | None, Fraction]:
-    """The thresholds of the run: of values by their text, and under None that of all others."""
+def _met(engine: Engine, run: Run) -> list[tuple[str, dict[str, Any]]]:
+    """The requirements that the run met, by name, with their parameters as the ledger has them."""
     table = catalog_table(engine, "run_requirement")
+    rows = engine.rows("recode/list_requirements", requirements=table, run=Value(run.run_id))
+    return [(name, json.loads(text)) for name, text in rows]
+
+
+def _least(engine: Engine, run: Run, names: Mapping[str, str]) -> Value | None:
+    """The most that a requirement of the run has for the parameter in `names`; None if none has it."""
+    found = [int(parameters[names[name]]) for name, parameters in _met(engine, run) if name in names]
+    return Value(max(found)) if found else None
+
+
+def _thresholds(engine: Engine, run: Run, policy: Policy | None) -> dict[str | None, Fraction]:
+    """The thresholds of the run: of values by their text, and under None that of all others; empty if it has none."""
     found: list[dict[str | None, Fraction]] = []
-    for name, text in engine.rows("recode/list_requirements", requirements=table, run=Value(run.run_id)):
-        parameters = json.loads(text)
+    for name, parameters in _met(engine, run):
         if name == "frequency":
             found.append({None: 1 / Fraction(str(parameters["l"]))})
+        elif name == "alpha_k":
+            found.append({None: Fraction(str(parameters["alpha"]))})
         elif "base" in parameters:
             raise _from_base("RUN")
-        elif not parameters.get("own_thresholds"):
+        elif name == Threshold.name and not parameters.get("own_thresholds"):
             found.append({None: Fraction(str(parameters["default"]))})
     found += [{None: Fraction(t.default), **{v: Fraction(x) for v, x in t.thetas}} for t in _own(engine, run, policy)]
     values = {value for thresholds in found for value in thresholds}
@@ -220,9 +245,8 @@ def _thresholds(engine: Engine, run: Run, policy: Policy | None) -> dict[str | N
 
 def _own(engine: Engine, run: Run, policy: Policy | None) -> list[Threshold]:
     """The requirements that give values thresholds of their own, out of the policy, which must be that of the run."""
-    table = catalog_table(engine, "run_requirement")
-    rows = engine.rows("recode/list_requirements", requirements=table, run=Value(run.run_id))
-    wanted = [text for name, text in rows if name == Threshold.name and json.loads(text).get("own_thresholds")]
+    met = _met(engine, run)
+    wanted = [found for name, found in met if name == Threshold.name and found.get("own_thresholds")]
     if not wanted:
         return []
     if policy is None:
@@ -232,7 +256,7 @@ def _own(engine: Engine, run: Run, policy: Policy | None) -> list[Threshold]:
     found = [spec for spec in specs if isinstance(spec, Threshold) and spec.thetas]
     if any(isinstance(spec, Threshold) and spec.from_base for spec in specs):
         raise _from_base("--policy")
-    if sorted(map(_as_recorded, found)) != sorted(_sorted(json.loads(text)) for text in wanted):
+    if sorted(map(_as_recorded, found)) != sorted(map(_sorted, wanted)):
         raise PolicyError([Problem("--policy", "has other thresholds than the run")])
     return found
 

@@ -15,6 +15,7 @@ from ldiv_db.algorithms import ALGORITHMS, Algorithm, Plan, Task
 from ldiv_db.algorithms.base import Feasibility, Progress, Report
 from ldiv_db.audit import Audit, refuse_unlisted
 from ldiv_db.catalog import Column, columns_of
+from ldiv_db.collisions import refuse_read_target
 from ldiv_db.engine import Engine, Step, database_version
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.estimate import Estimate, estimate_run
@@ -237,6 +238,7 @@ def _prepared(
     check_columns(policy, columns)
     place = place_of(engine, policy, Path(folder))
     place.check(source, columns)
+    refuse_read_target(engine, policy, Path(folder), source)
     attributes = read_attributes(engine, policy.sensitive, columns, Path(folder))
     encoded = Encoder(engine, policy, columns, Path(folder)).encode(source)
     requirements = resolve_requirements(engine, policy, encoded, attributes)

@@ -14,6 +14,7 @@ from typing import Any
 
 from ldiv_db.audit import Audit
 from ldiv_db.catalog import columns_of, table_exists
+from ldiv_db.collisions import refuse_read_tables, refuse_read_target
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest, numbered
 from ldiv_db.policy import Policy, check_columns, parse_policy
@@ -98,6 +99,10 @@ def _plan(place: Place, folder: Path, listener: Listener) -> Draft:
     columns = columns_of(engine, source)
     check_columns(policy, columns)
     series = ledger.open_series(engine, place.name, name, key_of(policy, columns))
+    refuse_read_target(engine, policy, folder, source)
+    if policy.target.file is None:
+        numbers = range(1, series.next + 1)
+        refuse_read_tables(engine, source, [table for number in numbers for table in place.tables(number).all])
     place.check_next(series.next)
     start = Start(engine, policy, source, columns, folder, series, listener)
     if series.releases:

@@ -11,15 +11,15 @@ import ldiv_db
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
     0: {"errors", "files", "templates", "engine", "catalog", "migrate", "attach", "interrupts", "dialects",
-        "documents"},
+        "documents", "lineage"},
     1: {
         "taxonomy", "taxonomy_sources", "requirements", "policy", "policy_parts", "policy_decomposition", "sensitive",
         "feasibility", "promises", "loss", "recoding", "sources",
     },
     2: {"algorithms"},
     3: {
-        "run", "estimate", "api", "audit", "individuals", "check", "violations", "release", "targets", "report",
-        "preview", "profile", "skeleton", "similarity", "recode_sql", "demo",
+        "run", "estimate", "api", "audit", "individuals", "check", "violations", "release", "targets", "collisions",
+        "report", "preview", "profile", "skeleton", "similarity", "recode_sql", "demo",
         "measuring", "attacking", "releasing", "benchmarks",
     },
     4: {"cli", "commands", "__main__", "__init__"},
