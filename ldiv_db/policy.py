@@ -41,6 +41,10 @@ class QuasiIdentifier(Part):
 TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
 
 
+#: Seeds are hashed by the database as BIGINT.
+LARGEST_SEED = 2**63 - 1
+
+
 class Target(Part):
     """Where the release goes: a table of the source's database, or a file of its own."""
 
@@ -128,7 +132,7 @@ class Policy(Part):
     nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"
     suppressed: Literal["judge", "ignore", "unknown"] = "judge"
     output: Output = Output()
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
 
     @property
     def decomposes(self) -> bool:

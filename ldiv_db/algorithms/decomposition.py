@@ -37,7 +37,7 @@ class DecompositionOptions(Options):
     """The primary attribute, how many releases a row waits at most, and where noise comes from."""
 
     primary: str | None = None
-    starvation: int = Field(default=3, ge=0)
+    starvation: int = Field(default=3, ge=0, le=1_000_000)
     noise: Literal["nearest", "random", "none"] = "nearest"
 
 
