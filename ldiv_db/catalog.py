@@ -12,6 +12,9 @@ from ldiv_db.templates import FileRelation, Identifier, Relation
 #: The schema that holds taxonomies, the ledger of runs and the ledger of migrations.
 SCHEMA = "ldiv"
 
+#: The schemas and databases that are the database's own.
+_SYSTEM = ("information_schema", "pg_catalog", "system", "temp")
+
 #: Types that arithmetic orders; the rest generalises by taxonomy only.
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _REAL = ("FLOAT", "DOUBLE", "DECIMAL", "UHUGEINT")
@@ -188,6 +191,40 @@ def qualify(engine: Engine, text: str, key: str) -> Relation:
     if odd or not 1 <= len(relation.parts) <= 3 or not all(relation.parts):
         raise PolicyError([Problem(key, f"{text!r} is not the name of a table")])
     return relation
+
+
+def new_table(engine: Engine, text: str, key: str, in_file: bool = False) -> Relation:
+    """The relation that `text` names, a table to be made in the source's database, or in a file of its own.
+
+    Raises PolicyError for what is no name, for a path, and for places that the database keeps to itself.
+    """
+    relation = qualify(engine, text, key)
+    if set("/\\") & set(text) and '"' not in text:
+        hint = "a file takes `file:` and a known ending, a table of that name stands in double quotes"
+        raise PolicyError([Problem(key, f"{text!r} looks like a path", hint)])
+    above = [part.lower() for part in relation.parts[:-1]]
+    if set(above) & set(_SYSTEM):
+        raise PolicyError(
+            [Problem(key, f"{text} lies where the database keeps what is its own", "name another schema")]
+        )
+    if not in_file and len(above) == 1 and above[0] in attached(engine) and not _schema_exists(engine, above[0]):
+        what = f"{above[0]} is the name of a database, and no schema"
+        raise PolicyError([Problem(key, what, f"write {above[0]}.main.{relation.name}, or name another schema")])
+    return relation
+
+
+def attached(engine: Engine) -> list[str]:
+    """The names of all databases that are attached, in lower case."""
+    return [row[0].lower() for row in engine.execute("SELECT database_name FROM duckdb_databases()")]
+
+
+def _schema_exists(engine: Engine, schema: str) -> bool:
+    found = engine.execute(
+        "SELECT count(*) FROM duckdb_schemas() WHERE lower(schema_name) = $schema"
+        " AND database_name = current_database()",
+        {"schema": schema},
+    )
+    return bool(found[0][0])
 
 
 def _schema_and_name(engine: Engine, relation: Relation) -> tuple[str, str]:

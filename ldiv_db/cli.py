@@ -20,6 +20,7 @@ from ldiv_db.commands.check import check_command
 from ldiv_db.commands.console import Guarded, Shown, opened, print_json, printer
 from ldiv_db.commands.measure import measure_command
 from ldiv_db.commands.options import (
+    MOST_THREADS,
     Catalog,
     Database,
     Json,
@@ -251,7 +252,7 @@ def bench_command(
     ] = None,
     l: L = 4,  # noqa: E741
     select: Select = "refine",
-    threads: Annotated[int, typer.Option(min=1, help="Threads the database may use.")] = 2,
+    threads: Annotated[int, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use.")] = 2,
     memory_limit: Memory = None,
     json: Json = False,
 ) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import yaml
 
 from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.texts import POLICY_BYTES, Bounded, load_yaml, read_text
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(Bounded, yaml.SafeLoader):
     """Safe YAML that refuses keys given twice."""
 
 
@@ -35,10 +36,13 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)
 def read_document(path: Path, key: str) -> Any:
     """The document in a YAML file; raises PolicyError, naming it `key`, if it cannot be read or is none."""
     try:
-        return yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_Loader)  # noqa: S506 - a safe loader
+        return parse_document(read_text(path, POLICY_BYTES))
     except OSError as error:
         raise PolicyError([Problem(key, f"cannot read {path}: {error.strerror}")]) from error
-    except (yaml.YAMLError, ValueError) as error:  # bytes that are no text, numbers of thousands of digits
-        raise PolicyError([Problem(key, f"{path} is no YAML: {error}")]) from error
-    except RecursionError as error:
-        raise PolicyError([Problem(key, f"{path} is nested too deeply")]) from error
+    except ValueError as error:
+        raise PolicyError([Problem(key, f"{path} {error}")]) from error
+
+
+def parse_document(text: str) -> Any:
+    """The document that a text is; raises ValueError that says what is wrong with it, and where."""
+    return load_yaml(text, _Loader)

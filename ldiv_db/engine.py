@@ -19,24 +19,10 @@ from typing import Any
 import duckdb
 
 from ldiv_db import interrupts
-from ldiv_db.errors import DatabaseError, place_in_file
+from ldiv_db.errors import DatabaseError
+from ldiv_db.failures import failure_of, first_sentence, refuse_half_characters
 from ldiv_db.templates import Identifier, Relation, Statement, literal, render
 
-#: Errors whose text is about names and resources. The text of any other may quote a row's value, so it is withheld.
-_PLAIN_ERRORS = (
-    duckdb.BinderException,
-    duckdb.CatalogException,
-    duckdb.ConnectionException,
-    duckdb.DependencyException,
-    duckdb.InternalException,
-    duckdb.IOException,
-    duckdb.NotImplementedException,
-    duckdb.OutOfMemoryException,
-    duckdb.ParserException,
-    duckdb.PermissionException,
-    duckdb.SyntaxException,
-    duckdb.TransactionException,
-)
 #: The file formats of `Engine.export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
 EXPORTS = {
     "csv": "FORMAT csv, HEADER true, DELIMITER ',', QUOTE '\"', ESCAPE '\"', NULLSTR '', FORCE_QUOTE *",
@@ -121,16 +107,17 @@ class Engine:
     def create(self, target: Relation, template: str, replace: bool = False, **holes: Any) -> None:
         """Make `target`, a table that stays, of what `template` selects; its schema is made if need be."""
         if len(target.parts) > 1:
-            self.execute(f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}")
+            schema = f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}"
+            self._execute(Statement("(built in)", schema, writes=target))
         statement = render(template, holes)
-        verb = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE"
+        verb, statement.writes = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE", target
         statement.sql = f"{verb} {target.sql()} AS\n{statement.sql}"
         self._timed("publish", statement)
 
     def insert(self, target: Relation, template: str, **holes: Any) -> None:
         """Append what `template` selects to the table `target`, by column name."""
         statement = render(template, holes)
-        statement.sql = f"INSERT INTO {target.sql()} BY NAME\n{statement.sql}"
+        statement.sql, statement.writes = f"INSERT INTO {target.sql()} BY NAME\n{statement.sql}", target
         self._timed("publish", statement)
 
     def export(self, path: Path, form: str, template: str, **holes: Any) -> None:
@@ -249,8 +236,9 @@ class Engine:
         except duckdb.InterruptException:
             raise KeyboardInterrupt from None
         except duckdb.Error as error:
-            raise _database_error(error, statement) from None  # a cause in a traceback would quote data
+            raise failure_of(error, statement) from None  # a cause in a traceback would quote data
         except RuntimeError as error:
+            refuse_half_characters(statement)
             if "interrupted" in str(error):  # the client's word for Ctrl-C during a statement
                 raise KeyboardInterrupt from None
             raise
@@ -261,17 +249,6 @@ class Engine:
 def _eq(values: Mapping[str, Any], separator: str) -> str:
     """`"column" = $column` for each column."""
     return separator.join(f"{Identifier(column).sql()} = ${column}" for column in values)
-
-
-def _database_error(error: duckdb.Error, statement: Statement) -> DatabaseError:
-    """The report of a failed statement: its template, its numbered SQL and the database's hint."""
-    if "read-only" in str(error):
-        return DatabaseError("the database is open read-only, this step writes")
-    withheld = f"{type(error).__name__} (its text may quote data and is withheld){place_in_file(str(error))}"
-    hint = str(error) if isinstance(error, _PLAIN_ERRORS) else withheld
-    if isinstance(error, duckdb.OutOfMemoryException | duckdb.IOException):
-        return DatabaseError(f"{hint}\nwhile running {statement.template}")
-    return DatabaseError(f"{hint}\nin template {statement.template}:\n{statement.numbered()}")
 
 
 @contextmanager
@@ -289,7 +266,7 @@ def open_database(
         config: dict[str, Any] = (settings or Settings()).as_config()
         connection = duckdb.connect(path, read_only=read_only and path != ":memory:", config=config)
     except duckdb.Error as error:
-        raise DatabaseError(f"cannot open {path}: {error}") from error
+        raise DatabaseError(f"cannot open {path}: {first_sentence(str(error))}") from error
     with closing(connection), interrupts.stopping(connection.interrupt):
         yield connection
 

@@ -79,7 +79,11 @@ _KINDS = {
     "model": "takes a mapping of keys",
     "too_short": "names nothing",
 }
-_BOUNDS = {"greater_than_equal": ("ge", "a number from"), "less_than_equal": ("le", "a number up to")}
+_BOUNDS = {
+    "greater_than_equal": ("ge", "a number from"),
+    "less_than_equal": ("le", "a number up to"),
+    "greater_than": ("gt", "a number above"),
+}
 
 
 def what_is_wrong(item: Mapping[str, Any]) -> str:

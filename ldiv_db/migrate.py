@@ -5,6 +5,7 @@ A migration's statements and its ledger row are one transaction. `pending` and `
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ldiv_db import catalog
-from ldiv_db.engine import Engine
+from ldiv_db.engine import Engine, open_database
 from ldiv_db.errors import DatabaseError
 from ldiv_db.templates import Identifier, Relation, resource_folder
 
@@ -51,6 +52,79 @@ def available(folder: Path | None = None) -> list[Migration]:
     return migrations
 
 
+#: The columns of a table of the catalog, by name, with their types.
+_Tables = dict[str, list[tuple[str, str]]]
+#: What is read of the ledger of migrations.
+_LEDGER_COLUMNS = [("number", "INTEGER"), ("name", "VARCHAR"), ("checksum", "VARCHAR")]
+
+
+def refuse_foreign(engine: Engine, folder: Path | None = None) -> None:
+    """Raise DatabaseError if the catalog's schema has something under a name of ours that is not our table.
+
+    A table is ours if it is no view and has the columns that the migrations in the ledger give it; where they cannot
+    be told, as in a catalog of a newer version, nothing is refused here.
+    """
+    found = _tables(engine)
+    if not found:
+        return
+    if LEDGER in found and found[LEDGER][: len(_LEDGER_COLUMNS)] != _LEDGER_COLUMNS:
+        raise _foreign(LEDGER)
+    known, ledger = available(folder), applied(engine)
+    done = known[: len(ledger)]
+    if [(m.number, m.checksum) for m in done] != [(n, checksum) for n, (_, checksum) in ledger.items()]:
+        return  # changed, newer, or with a gap: `pending` says so
+    ours, coming = _made_by(tuple(done)), _made_by(tuple(known))
+    for name, columns in found.items():
+        if (name in ours or name in coming) and columns != ours.get(name):
+            raise _foreign(name)
+    lost = [name for name in ours if name not in found]
+    if ledger and lost:
+        raise DatabaseError(f"the schema {catalog.SCHEMA} of the catalog has lost its table {lost[0]}")
+
+
+def _foreign(name: str) -> DatabaseError:
+    table = f"{catalog.SCHEMA}.{name}"
+    what = f"{table} is somebody else's table or view, and the catalog needs that name"
+    return DatabaseError(f"{what}: rename it, or keep the catalog in a file of its own (--catalog)")
+
+
+def _tables(engine: Engine) -> _Tables:
+    """The tables of the catalog's schema with their columns; those of a view are none of a table's."""
+    home = catalog.catalog_of(engine, catalog.catalog_table(engine, LEDGER))
+    rows = engine.execute(
+        "SELECT t.table_name, c.column_name, c.data_type FROM duckdb_tables() AS t LEFT JOIN duckdb_columns() AS c"
+        " ON c.table_oid = t.table_oid AND c.database_oid = t.database_oid WHERE lower(t.database_name) = lower($home)"
+        " AND lower(t.schema_name) = $schema UNION ALL SELECT view_name, NULL, 'VIEW' FROM duckdb_views()"
+        " WHERE lower(database_name) = lower($home) AND lower(schema_name) = $schema",
+        {"home": home, "schema": catalog.SCHEMA},
+    )
+    found: _Tables = {}
+    for table, column, kind in rows:
+        found.setdefault(table.lower(), []).append((column, kind))
+    return found
+
+
+@functools.cache
+def _made_by(migrations: tuple[Migration, ...]) -> _Tables:
+    """The tables that these migrations make; empty if they cannot be carried out."""
+    with suppress(DatabaseError), open_database(":memory:") as connection:
+        engine = Engine(connection)
+        _make_ledger(engine, catalog.catalog_table(engine, LEDGER))
+        for migration in migrations:
+            engine.execute(migration.sql)
+        return _tables(engine)
+    return {}
+
+
+def _make_ledger(engine: Engine, ledger: Relation) -> None:
+    """The schema and the ledger of migrations, if they are not there."""
+    engine.execute(f"CREATE SCHEMA IF NOT EXISTS {Relation(ledger.parts[:-1]).sql()}")
+    engine.execute(
+        f"CREATE TABLE IF NOT EXISTS {ledger.sql()} (number INTEGER PRIMARY KEY, name VARCHAR NOT NULL,"
+        " checksum VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL)"
+    )
+
+
 def applied(engine: Engine) -> dict[int, tuple[str, str]]:
     """The migrations in the ledger: number to (name, checksum). Empty where there is no ledger."""
     ledger = catalog.catalog_table(engine, LEDGER)
@@ -63,9 +137,10 @@ def applied(engine: Engine) -> dict[int, tuple[str, str]]:
 def pending(engine: Engine, folder: Path | None = None) -> list[Migration]:
     """The migrations still to be applied.
 
-    Raises DatabaseError if the ledger has a gap, a migration that was changed since it was applied,
-    or one newer than this version knows.
+    Raises DatabaseError if a table of the catalog is somebody else's, or if the ledger has a gap, a migration that
+    was changed since it was applied, or one newer than this version knows.
     """
+    refuse_foreign(engine, folder)
     known = {migration.number: migration for migration in available(folder)}
     ledger = applied(engine)
     for expected, number in enumerate(ledger, 1):
@@ -84,11 +159,7 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
     ledger = catalog.catalog_table(engine, LEDGER)
     for migration in todo:
         with engine.transaction(), _in_the_catalog(engine):
-            engine.execute(f"CREATE SCHEMA IF NOT EXISTS {Relation(ledger.parts[:-1]).sql()}")
-            engine.execute(
-                f"CREATE TABLE IF NOT EXISTS {ledger.sql()} (number INTEGER PRIMARY KEY, name VARCHAR NOT NULL,"
-                " checksum VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL)"
-            )
+            _make_ledger(engine, ledger)
             engine.execute(migration.sql)
             engine.execute(
                 f"INSERT INTO {ledger.sql()} VALUES ($number, $name, $checksum, now())",

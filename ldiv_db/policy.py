@@ -42,6 +42,10 @@ class QuasiIdentifier(Part):
 TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
 
 
+#: Seeds are hashed by the database as BIGINT.
+LARGEST_SEED = 2**63 - 1
+
+
 class Target(Part):
     """Where the release goes: a table of the source's database, or a file of its own."""
 

@@ -10,7 +10,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from ldiv_db.errors import Problem, nearest
 from ldiv_db.requirements import RequirementSpec, make_categories
+from ldiv_db.requirements.readers import LARGEST
 from ldiv_db.taxonomy_sources import UNITS
+
+#: The most characters of a text that a prefix may have.
+LONGEST_PREFIX = 1_000_000
 
 
 class Part(BaseModel):
@@ -43,7 +47,7 @@ class TaxonomySpec(Part):
     tree: str | None = None
     ranges: list[float] | None = Field(default=None, min_length=1)
     origin: float = 0
-    prefix: list[Annotated[int, Field(ge=1)]] | None = Field(default=None, min_length=1)
+    prefix: list[Annotated[int, Field(ge=1, le=LONGEST_PREFIX)]] | None = Field(default=None, min_length=1)
     dates: list[str] | None = Field(default=None, min_length=1)
 
     def problems(self, key: str) -> list[Problem]:
@@ -72,7 +76,7 @@ class Sensitive(Part):
 
     categories: list[Any] | None = None
     weights: Any = None
-    l: int | None = Field(default=None, ge=1)  # noqa: E741 - the field's name for it
+    l: int | None = Field(default=None, ge=1, le=LARGEST)  # noqa: E741 - the field's name for it
     taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
 
     def problems(self, key: str) -> list[Problem]:

@@ -95,6 +95,7 @@ class Run:
 def find_run(engine: Engine, start: str) -> Run:
     """The run whose id begins with `start`; raises PolicyError if there is none, or more than one."""
     table = catalog_table(engine, "run")
+    migrate.refuse_foreign(engine)
     found = []
     if start and catalog.table_exists(engine, table):
         found = [Run(*row) for row in engine.rows("recode/find_runs", runs=table, start=Value(start))]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ldiv_db import catalog, migrate
 from ldiv_db.audit import Audit
-from ldiv_db.catalog import Column, columns_of, qualify, without_members
+from ldiv_db.catalog import Column, columns_of, new_table, without_members
 from ldiv_db.engine import Engine
 from ldiv_db.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.files import abandoned, flush, move, work_folder
@@ -55,9 +55,13 @@ class Place(ABC):
 
 
 def place_of(engine: Engine, policy: Policy, folder: Path) -> Place:
-    """The place that the policy names; `folder` is where relative files lie."""
+    """The place that the policy names; `folder` is where relative files lie.
+
+    Raises PolicyError for what is no name of a table, DatabaseError if the ledger could not be written.
+    """
     target = policy.target
-    table = qualify(engine, target.table, "target.table") if target.table else None
+    migrate.pending(engine)
+    table = new_table(engine, target.table, "target.table", target.file is not None) if target.table else None
     if target.file is None:
         return TablePlace(engine, policy, table or Relation(()))
     path = (folder / target.file).resolve()

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from ldiv_db import migrate
 from ldiv_db.catalog import catalog_table, table_exists
 from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.errors import DatabaseError, PolicyError, Problem, nearest
 from ldiv_db.templates import Relation, Value
+from ldiv_db.texts import MAX_DEPTH
 
 #: The label of a root that had to be added, and of everything that is fully generalised.
 ROOT_LABEL = "*"
@@ -114,13 +116,15 @@ class Taxonomy:
 def number(tree: Tree, origin: str) -> Taxonomy:
     """The taxonomy of a tree, its nodes and leaves numbered depth first.
 
-    Raises PolicyError naming every label that stands for more than one node.
+    Raises PolicyError naming every label that stands for more than one node, and for a tree that is too deep.
     """
     nodes: list[Node] = []
     leaves = 0
 
     def visit(branch: Tree, parent: int | None, depth: int) -> None:
         nonlocal leaves
+        if depth > MAX_DEPTH:
+            raise PolicyError([Problem(f"taxonomy {origin}", f"has more than {MAX_DEPTH} levels")])
         me, low = len(nodes), leaves
         nodes.append(Node(me, parent, branch.label, depth, low, low))
         if not branch.children:
@@ -174,6 +178,7 @@ def stored(engine: Engine) -> dict[str, str]:
     table = catalog_table(engine, "taxonomy")
     if not table_exists(engine, table):
         return {}
+    migrate.refuse_foreign(engine)
     return dict(engine.rows("input/list_taxonomies", taxonomies=table))
 
 
@@ -183,6 +188,8 @@ def fetch(engine: Engine, name: str) -> Taxonomy | None:
     if name not in origins:
         return None
     rows = engine.rows("input/list_taxonomy_nodes", nodes=catalog_table(engine, "taxonomy_node"), taxonomy=Value(name))
+    if not rows:
+        raise DatabaseError(f"the catalog's taxonomy {name!r} has lost its nodes; import it again with --replace")
     return Taxonomy(tuple(Node(*row) for row in rows), origins[name])
 
 

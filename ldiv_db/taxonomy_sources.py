@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,12 @@ from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.taxonomy import ROOT_LABEL, Taxonomy, Tree, number, rooted
 from ldiv_db.templates import Identifier, Relation, Value
+from ldiv_db.texts import LEVELS_BYTES, NESTED_BYTES, Bounded, load_yaml, read_lines, read_text
 
 #: More leaves than this are no taxonomy but a mistake in its widths.
 MAX_LEAVES = 1_000_000
+#: Widths, and what they are reckoned with: as many digits as the widest takes in terms of the narrowest, with room.
+_NARROWEST, _WIDEST, _EXACT = Decimal("1e-18"), Decimal("1e38"), Context(prec=100)
 _EMPTY = "a value that is empty or begins or ends with a blank stands in quotes in a .yml or .json file"
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -35,8 +37,9 @@ def read_taxonomy(path: Path, tree: str | None = None) -> Taxonomy:
     nested = path.suffix.lower() in (".yml", ".yaml", ".json")
     try:
         found = rooted(_read_nested(path, tree)) if nested else read_levels(path)
-    except UnicodeDecodeError as error:
-        raise PolicyError([Problem(f"taxonomy {path.name}", f"is no UTF-8 text: {error.reason}")]) from error
+    except (OSError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) else str(error)
+        raise PolicyError([Problem(f"taxonomy {path.name}", f"{what}")]) from error
     return number(found, path.name)
 
 
@@ -48,16 +51,15 @@ def read_levels(path: Path) -> Tree:
     """
     paths: dict[str, list[str]] = {}
     problems = []
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        for line, cells in enumerate(csv.reader(lines, delimiter=";"), 1):
-            levels = [cell.strip() for cell in cells]
-            if not any(levels):
-                continue
-            if not all(levels):
-                problems.append(Problem(f"taxonomy {path.name}", f"line {line} has an empty level", _EMPTY))
-            way = [cell for i, cell in enumerate(levels) if i == 0 or cell != levels[i - 1]][::-1]
-            if paths.setdefault(way[-1], way) != way:
-                problems.append(Problem(f"taxonomy {path.name}", f"{way[-1]!r} has two places (line {line})"))
+    for line, cells in read_lines(read_text(path, LEVELS_BYTES)):
+        levels = [cell.strip() for cell in cells]
+        if not any(levels):
+            continue
+        if not all(levels):
+            problems.append(Problem(f"taxonomy {path.name}", f"line {line} has an empty level", _EMPTY))
+        way = [cell for i, cell in enumerate(levels) if i == 0 or cell != levels[i - 1]][::-1]
+        if paths.setdefault(way[-1], way) != way:
+            problems.append(Problem(f"taxonomy {path.name}", f"{way[-1]!r} has two places (line {line})"))
     if not paths:
         problems.append(Problem(f"taxonomy {path.name}", "the file is empty"))
     if problems:
@@ -78,7 +80,7 @@ def _tree_of_paths(paths: Iterable[Sequence[str]]) -> Tree:
     return rooted(top.children)
 
 
-class _PairLoader(yaml.BaseLoader):
+class _PairLoader(Bounded, yaml.BaseLoader):
     """YAML (and so JSON) with every scalar as text and every mapping as its list of pairs."""
 
 
@@ -86,14 +88,17 @@ def _construct_pairs(loader: _PairLoader, node: yaml.MappingNode) -> tuple[Any, 
     return tuple((_key(loader, k), loader.construct_object(v, True)) for k, v in node.value)
 
 
-def _key(loader: _PairLoader, node: yaml.Node) -> Any:
-    return node.value if isinstance(node, yaml.ScalarNode) else loader.construct_object(node, True)
+def _key(loader: _PairLoader, node: yaml.Node) -> str:
+    """The label of a node with children."""
+    if not isinstance(node, yaml.ScalarNode):
+        raise yaml.constructor.ConstructorError(problem="a label is no text", problem_mark=node.start_mark)
+    return str(loader.construct_scalar(node))
 
 
 def _construct_text(loader: _PairLoader, node: yaml.ScalarNode) -> str | None:
     """The text, None for nothing and for null, unless they stand in quotes."""
     nothing = node.style is None and node.value in ("", "null", "~")
-    return None if nothing else node.value
+    return None if nothing else str(loader.construct_scalar(node))
 
 
 _PairLoader.add_constructor("tag:yaml.org,2002:map", _construct_pairs)
@@ -101,10 +106,7 @@ _PairLoader.add_constructor("tag:yaml.org,2002:str", _construct_text)
 
 
 def _read_nested(path: Path, tree: str | None) -> list[Tree]:
-    try:
-        document = yaml.load(path.read_text(encoding="utf-8"), Loader=_PairLoader)  # noqa: S506 - builds text only
-    except yaml.YAMLError as error:
-        raise PolicyError([Problem(f"taxonomy {path.name}", f"is no YAML or JSON: {error}")]) from error
+    document = load_yaml(read_text(path, NESTED_BYTES), _PairLoader, "YAML or JSON")
     if tree is not None:
         found = [value for key, value in document if key == tree] if isinstance(document, tuple) else []
         if not found:
@@ -155,10 +157,10 @@ def _cyclic(parents: dict[str, str | None]) -> list[str]:
     safe: set[str] = set()
     cyclic: set[str] = set()
     for start in parents:
-        way: list[str] = []
+        way: dict[str, None] = {}
         value: str | None = start
         while value is not None and value not in safe and value not in cyclic and value not in way:
-            way.append(value)
+            way[value] = None
             value = parents[value]
         # Ended in the way itself or in a known cycle: nothing on the way reaches a root.
         (cyclic if value is not None and value not in safe else safe).update(way)
@@ -182,29 +184,42 @@ def from_ranges(widths: Sequence[float], origin: float, smallest: float, largest
     """
     if not all(map(math.isfinite, [*widths, origin, smallest, largest])):
         raise PolicyError([Problem("ranges", "takes finite numbers")])
-    exact = [Decimal(str(width)) for width in widths]
+    with localcontext(_EXACT):
+        exact = [Decimal(str(width)) for width in widths]
+        _refuse_widths(exact, Decimal(str(origin)), integers)
+        level = _leaves(exact[0], Decimal(str(origin)), Decimal(str(smallest)), Decimal(str(largest)), integers)
+        for width in exact[1:]:
+            level = _group_ranges(level, width, Decimal(str(origin)), integers)
+    return number(rooted([tree for _, tree in level]), f"ranges {', '.join(map(str, widths))}")
+
+
+def _refuse_widths(widths: Sequence[Decimal], origin: Decimal, integers: bool) -> None:
+    """Raise PolicyError unless the widths nest, and are not beyond what can be reckoned with exactly."""
+    if not widths or not all(_NARROWEST <= width <= _WIDEST for width in widths) or abs(origin) > _WIDEST:
+        what = f"takes rising widths above 0, from {_NARROWEST:e} to {_WIDEST:e}, and an origin up to that"
+        raise PolicyError([Problem("ranges", what)])
     problems = [
         Problem("ranges", f"{wide} is no multiple of {narrow}")
-        for narrow, wide in itertools.pairwise(exact)
-        if narrow > 0 and wide % narrow
+        for narrow, wide in itertools.pairwise(widths)
+        if wide % narrow
     ]
-    if not exact or any(width <= 0 for width in exact) or sorted(set(exact)) != exact:
+    if sorted(set(widths)) != list(widths):
         problems.append(Problem("ranges", "takes rising widths above 0"))
-    if integers and any(width % 1 for width in exact):
+    if integers and any(width % 1 for width in widths):
         problems.append(Problem("ranges", "whole numbers take whole widths"))
     if problems:
         raise PolicyError(problems)
-    start = Decimal(str(origin))
-    low, high = Decimal(str(smallest)), Decimal(str(largest))
-    if (high - low) / exact[0] > MAX_LEAVES:
-        raise PolicyError([Problem("ranges", f"{exact[0]} makes more than {MAX_LEAVES:,} leaves", "widen it")])
-    first, last = math.floor((low - start) / exact[0]), math.floor((high - start) / exact[0])
-    level = [
-        (start + i * exact[0], _range_tree(start + i * exact[0], exact[0], integers)) for i in range(first, last + 1)
-    ]
-    for width in exact[1:]:
-        level = _group_ranges(level, width, start, integers)
-    return number(rooted([tree for _, tree in level]), f"ranges {', '.join(map(str, widths))}")
+
+
+def _leaves(
+    width: Decimal, origin: Decimal, smallest: Decimal, largest: Decimal, integers: bool
+) -> list[tuple[Decimal, Tree]]:
+    """The ranges of `width` that cover `smallest..largest`, each with where it begins."""
+    if (largest - smallest) / width > MAX_LEAVES:
+        raise PolicyError([Problem("ranges", f"{width} makes more than {MAX_LEAVES:,} leaves", "widen it")])
+    first, last = (math.floor((end - origin) / width) for end in (smallest, largest))
+    begins = (origin + i * width for i in range(first, last + 1))
+    return [(begin, _range_tree(begin, width, integers)) for begin in begins]
 
 
 def _plain(number: Decimal) -> str:

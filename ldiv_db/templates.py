@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -113,6 +113,9 @@ class Statement:
     template: str
     sql: str
     values: dict[str, Any] = field(default_factory=dict)
+    #: The tables and files that it reads which are not TEMP tables of ours, and the table that it writes, if it stays.
+    reads: Sequence[Relation | FileRelation] = ()
+    writes: Relation | None = None
 
     def numbered(self) -> str:
         """The SQL with line numbers, for an error report."""
@@ -252,4 +255,9 @@ def render(template: str, holes: Mapping[str, Any]) -> Statement:
         raise TemplateError(f"{template}: {error}") from error
     finally:
         _bound.reset(token)
-    return Statement(template, sql.strip(), values)
+    return Statement(template, sql.strip(), values, reads=[hole for hole in holes.values() if _is_foreign(hole)])
+
+
+def _is_foreign(hole: Any) -> bool:
+    """Whether a hole is a table or a file that is not a TEMP table of ours."""
+    return isinstance(hole, FileRelation) or (isinstance(hole, Relation) and hole.parts[:1] != ("temp",))

@@ -39,7 +39,11 @@ class Violations:
     _written: bool = False
 
     def refuse_target(self) -> None:
-        """Raise PolicyError if the table to be written is there already."""
+        """Raise PolicyError if the table to be written is there already, or would lie in the catalog's own schema."""
+        if self.into is not None and [part.lower() for part in self.into.parts[-2:-1]] == [catalog.SCHEMA]:
+            raise PolicyError(
+                [Problem("into", f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")]
+            )
         if self.into is not None and catalog.table_exists(self.engine, self.into):
             raise PolicyError([Problem("into", f"{self.into} exists", "name another table")])
 

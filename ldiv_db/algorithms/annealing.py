@@ -33,7 +33,7 @@ _HOT, _COOLED = 0.5, 1e-3
 class AnnealingOptions(CutOptions):
     """Those of `cuts`, and how many steps the walk has; there is no proof to wait for."""
 
-    steps: int = Field(default=500, ge=1, le=10_000_000)
+    steps: int = Field(default=500, ge=1, le=1_000_000)
     unproved: Literal["publish"] = "publish"
 
 

@@ -41,7 +41,7 @@ class CutOptions(Options):
     scheme: Literal["none", "vioSA", "allSA", "vioRec", "allRec"] = "vioRec"
     label: str | None = Field(default=None, alias="class")
     top: int = Field(default=1, ge=1, le=1_000)
-    time_limit: float | None = Field(default=None, gt=0)
+    time_limit: float | None = Field(default=None, gt=0, le=10_000_000)
     unproved: Literal["refuse", "publish"] = "refuse"
 
 

@@ -52,7 +52,7 @@ class DecompositionOptions(Options):
     values are published: where they tell no pairings, whatever they tell, or never."""
 
     primary: str | None = None
-    starvation: int = Field(default=3, ge=0)
+    starvation: int = Field(default=3, ge=0, le=1_000_000)
     noise: Literal["nearest", "random", "none"] = "nearest"
     combinations: Literal["checked", "first", "none"] = "checked"
 

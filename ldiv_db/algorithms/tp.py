@@ -37,9 +37,9 @@ class TpOptions(Options):
     """What the removed rows are published as, stars or the range or label of their class, and what is coarsened."""
 
     form: Literal["stars", "ranges"] = "stars"
-    coarsen: Annotated[Literal["auto"] | dict[str, Annotated[int, Field(ge=0)]], WrapValidator(_one_message)] = Field(
-        default_factory=dict
-    )
+    coarsen: Annotated[
+        Literal["auto"] | dict[str, Annotated[int, Field(ge=0, le=1_000)]], WrapValidator(_one_message)
+    ] = Field(default_factory=dict)
 
 
 class Tp(Algorithm):

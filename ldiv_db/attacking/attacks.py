@@ -24,6 +24,7 @@ from ldiv_db.promises import promise_of_all
 from ldiv_db.recoding.labels import LabelAxis, Matches, known_axes, matched, read_ladders
 from ldiv_db.recoding.published import class_ids_among
 from ldiv_db.requirements import Attribute, Requirement, RequirementSpec
+from ldiv_db.requirements.readers import LARGEST
 from ldiv_db.sensitive import read_attributes, resolve_all
 from ldiv_db.templates import FileRelation, Relation
 
@@ -61,8 +62,8 @@ class Attackers:
     show_values: bool = False
 
     def problems(self) -> Iterator[Problem]:
-        if self.excluded < 0:
-            yield Problem("m", f"takes a whole number from 0, not {self.excluded}")
+        if not 0 <= self.excluded <= LARGEST:
+            yield Problem("m", f"takes a whole number from 0 to {LARGEST:,}")
         finite = self.threshold.is_finite()
         if not finite or not 0 <= self.threshold <= 1 or self.threshold != round(self.threshold, 9):
             yield Problem("threshold", f"takes a number from 0 to 1 with at most 9 digits, not {self.threshold}")

@@ -34,6 +34,7 @@ from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.policy import Policy, read_policy
 from ldiv_db.policy_parts import Sensitive
 from ldiv_db.report import print_rows
+from ldiv_db.requirements.readers import LARGEST
 from ldiv_db.sources import resolve_source
 
 
@@ -62,7 +63,7 @@ def attack_command(
     categories: CategoriesOf = None,
     weights: WeightsOf = None,
     taxonomy: TaxonomyOf = None,
-    m: Annotated[int, typer.Option("--m", min=0, help="How many values of a class can be excluded.")] = 1,
+    m: Annotated[int, typer.Option("--m", min=0, max=LARGEST, help="How many values of a class can be excluded.")] = 1,
     threshold: Annotated[str, typer.Option(help="A risk of re-identification above this counts as high.")] = "0.2",
     known: Annotated[
         str | None,

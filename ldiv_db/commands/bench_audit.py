@@ -8,6 +8,7 @@ import typer
 
 from ldiv_db.benchmarks.audit import AuditCase, audit_as_table, measure_audit
 from ldiv_db.commands.console import print_json, printer
+from ldiv_db.commands.options import MOST_THREADS
 from ldiv_db.report import print_rows
 
 
@@ -16,7 +17,7 @@ def bench_audit_command(
         list[int], typer.Option(min=100, help="How many published rows; may be repeated.", show_default=False)
     ],
     l: Annotated[int, typer.Option("--l", min=2, help="The size of the classes.")] = 4,  # noqa: E741
-    threads: Annotated[int, typer.Option(min=1, help="Threads the database may use.")] = 2,
+    threads: Annotated[int, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use.")] = 2,
     memory_limit: Annotated[str | None, typer.Option(help="Memory the database may use, e.g. 4GB.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

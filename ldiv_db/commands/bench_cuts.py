@@ -9,6 +9,7 @@ import typer
 
 from ldiv_db.benchmarks.cuts import COMBINATIONS, ROWS, CutCase, cuts_as_table, measure_cuts
 from ldiv_db.commands.console import print_json, printer
+from ldiv_db.commands.options import MOST_THREADS
 from ldiv_db.report import print_rows
 
 
@@ -21,7 +22,7 @@ def bench_cuts_command(
         list[int] | None,
         typer.Option(min=100, help="Rows made by the variant method; may be repeated.", show_default="Adult's 45,222"),
     ] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Threads the database may use.")] = 2,
+    threads: Annotated[int, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use.")] = 2,
     time_limit: Annotated[
         float | None,
         typer.Option(help="Seconds after which a search is stopped; it finds a good cut first.", show_default="none"),

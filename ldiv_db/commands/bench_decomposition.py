@@ -8,6 +8,7 @@ import typer
 
 from ldiv_db.benchmarks.decomposition import TABLE_7A, DecompositionCase, as_table, measure_decomposition
 from ldiv_db.commands.console import print_json, printer
+from ldiv_db.commands.options import MOST_THREADS
 from ldiv_db.report import print_rows
 
 _ADULT = 30_162
@@ -22,7 +23,7 @@ def bench_decomposition_command(
         ),
     ] = None,
     l: Annotated[int, typer.Option("--l", min=2, help="The l of the primary attribute, with --rows.")] = 7,  # noqa: E741
-    threads: Annotated[int, typer.Option(min=1, help="Threads the database may use.")] = 2,
+    threads: Annotated[int, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use.")] = 2,
     memory_limit: Annotated[str | None, typer.Option(help="Memory the database may use, e.g. 4GB.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

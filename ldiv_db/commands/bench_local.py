@@ -10,9 +10,10 @@ import typer
 from ldiv_db.benchmarks.topdown import measure_topdown, points, topdown_as_table
 from ldiv_db.benchmarks.utility import ALGORITHMS, PEERS, measure_utility, utility_as_table
 from ldiv_db.commands.console import print_json, printer
+from ldiv_db.commands.options import MOST_THREADS
 from ldiv_db.report import print_rows
 
-Threads = Annotated[int, typer.Option(min=1, help="Threads the database may use.")]
+Threads = Annotated[int, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 NAMES = (*ALGORITHMS, "auto")
 FIGURES = ("4a", "4b", "4c", "5", "similarity")

@@ -18,6 +18,7 @@ from ldiv_db.benchmarks.tp import (
     unknown_algorithms,
 )
 from ldiv_db.commands.console import print_json, printer
+from ldiv_db.commands.options import MOST_THREADS
 from ldiv_db.report import print_rows
 
 _SHOWN = {"stars": "{:,.0f}", "seconds": "{:.2f}", "kl": "{:.3f}"}
@@ -40,7 +41,7 @@ def bench_tp_command(
     sets: Annotated[
         int, typer.Option(min=0, help="The most sets of quasi-identifiers to average over; 0 is all of them.")
     ] = 5,
-    threads: Annotated[int, typer.Option(min=1, help="Threads the database may use.")] = 2,
+    threads: Annotated[int, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use.")] = 2,
     memory_limit: Annotated[str | None, typer.Option(help="Memory the database may use, e.g. 4GB.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

@@ -75,7 +75,7 @@ def check_command(
     into: Annotated[str | None, typer.Option(help="Write all of them to this new table.", show_default=False)] = None,
     labels: Annotated[bool, typer.Option("--labels", help="List their quasi-identifiers as well.")] = False,
     show_values: Annotated[bool, typer.Option("--show-values", help="List their sensitive values as well.")] = False,
-    most: Annotated[int, typer.Option(min=1, help="List so many for each requirement.")] = 20,
+    most: Annotated[int, typer.Option(min=1, max=1_000_000, help="List so many for each requirement.")] = 20,
     threads: Threads = None,
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
@@ -113,7 +113,7 @@ def check_command(
         pair = _pair(engine, sensitive_table, group, count)
         keys = split_names(qi or [], names)
         question = Question(keys, settings, specs, class_column, suppressed, pair)
-        found = Violations(engine, labels, show_values, most, catalog.qualify(engine, into, "into") if into else None)
+        found = Violations(engine, labels, show_values, most, catalog.new_table(engine, into, "into") if into else None)
         found.refuse_target()
         with engine.transaction():
             audits = check(engine, relation, question, found.see if violations or into else None)

@@ -5,6 +5,7 @@ Data goes to stdout, everything else to stderr.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -36,6 +37,8 @@ _WIDTH = 140
 _PAUSE = 5.0
 #: What the database says where its memory and its temp directory are full.
 _NO_ROOM = ("duckdb_temp", "max_temp_directory_size", "Out of Memory")
+#: So many problems are told, and so many characters of each: a name may be as long as its file.
+_PROBLEMS, _LONGEST = 100, 2_000
 _USAGE, _INTERRUPTED, _UNHEARD = 2, 130, 141
 
 
@@ -93,12 +96,34 @@ def _report(error: BaseException) -> int | None:
         return _UNHEARD
     if isinstance(error, RuntimeError):  # how click and typer end, or a defect
         return None
-    lines = error.problems if isinstance(error, PolicyError) else [error]
-    for line in lines:
-        typer.echo(f"error: {line}", err=True)
-    if isinstance(error, DatabaseError) and any(word in str(error) for word in _NO_ROOM):
-        typer.echo("what does not fit into memory found no room: give another --temp-dir or --memory-limit", err=True)
+    lines = list(map(str, error.problems)) if isinstance(error, PolicyError) else [_said(error)]
+    for line in lines[:_PROBLEMS]:
+        typer.echo(f"error: {_shortened(line)}", err=True)
+    if len(lines) > _PROBLEMS:
+        typer.echo(f"error: and {len(lines) - _PROBLEMS:,} more of this kind", err=True)
+    if _is_full(error):
+        _discard_output()
+        return DatabaseError.exit_code
     return error.exit_code if isinstance(error, LdivError) else _USAGE
+
+
+def _is_full(error: BaseException) -> bool:
+    """Whether there is no room where output or a file goes."""
+    return isinstance(error, OSError) and error.errno == errno.ENOSPC
+
+
+def _said(error: BaseException) -> str:
+    """The failure's message, with the way out where memory and disk are full."""
+    if isinstance(error, DatabaseError) and any(word in str(error) for word in _NO_ROOM):
+        return f"{error}; what does not fit into memory found no room: give another --temp-dir or --memory-limit"
+    if _is_full(error):
+        return "the output cannot be written, as there is no room where it goes; what was done is done"
+    return str(error)
+
+
+def _shortened(line: str) -> str:
+    """The line, cut where it is too long to be read; a report with SQL stays whole."""
+    return line if len(line) <= _LONGEST or "\n" in line else f"{line[:_LONGEST]} …"
 
 
 def _discard_output() -> None:

@@ -23,8 +23,9 @@ from ldiv_db.commands.options import (
     settings,
 )
 from ldiv_db.errors import PolicyError, Problem
-from ldiv_db.measuring.measure import Measurement
-from ldiv_db.policy import read_policy
+from ldiv_db.measuring.measure import MOST_QUERIES, Measurement
+from ldiv_db.policy import LARGEST_SEED, read_policy
+from ldiv_db.requirements.readers import LARGEST
 
 #: The endings of files that hold a taxonomy.
 _TAXONOMY_FILES = (".csv", ".yml", ".yaml", ".json")
@@ -51,12 +52,13 @@ def measure_command(
         list[str] | None, typer.Option(help="Without a policy: a sensitive attribute; repeated.", show_default=False)
     ] = None,
     l: Annotated[  # noqa: E741 - the field's name for it
-        int | None, typer.Option("--l", min=1, help="The l of CAVG; the policy's by default.", show_default=False)
+        int | None,
+        typer.Option("--l", min=1, max=LARGEST, help="The l of CAVG; the policy's by default.", show_default=False),
     ] = None,
     class_column: ClassColumn = None,
     class_label: Annotated[str | None, typer.Option(help="A published column: the class label of CM.")] = None,
-    queries: Annotated[int, typer.Option(min=0, help="Random COUNT queries to answer.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Draws the queries.")] = 0,
+    queries: Annotated[int, typer.Option(min=0, max=MOST_QUERIES, help="Random COUNT queries to answer.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Draws the queries.")] = 0,
     kl: Annotated[bool, typer.Option("--kl/--no-kl", help="Work out the KL divergence.")] = True,
     threads: Threads = None,
     memory_limit: Memory = None,

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 
 from ldiv_db.api import read_sensitive
 from ldiv_db.attach import CATALOG
+from ldiv_db.documents import parse_document
 from ldiv_db.engine import Settings
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.policy_parts import Sensitive
+from ldiv_db.texts import POLICY_BYTES, read_text
 
 _SIZE = re.compile(r"\d+(\.\d+)?\s*(B|[KMGT]i?B)", re.IGNORECASE)
 
@@ -28,7 +29,11 @@ def _size(text: str | None) -> str | None:
 
 Database = Annotated[str, typer.Argument(help="The DuckDB file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads the database may use; all if not given.")]
+#: The database makes all its threads at once.
+MOST_THREADS = 1_024
+Threads = Annotated[
+    int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use; all if not given.")
+]
 Memory = Annotated[
     str | None, typer.Option(callback=_size, help="Memory the database may use, e.g. 4GB; most of it if not given.")
 ]
@@ -112,7 +117,14 @@ def _addressed(text: str, sensitive: Sequence[str], option: str) -> tuple[str, s
 def _yaml(text: str, option: str) -> Any:
     """The YAML in a file of that name, or in the text itself."""
     try:
-        is_file = Path(text).is_file()
-        return yaml.safe_load(Path(text).read_text(encoding="utf-8") if is_file else text)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise PolicyError([Problem(option, "is no YAML, and no file of YAML")]) from error
+        return parse_document(read_text(Path(text), POLICY_BYTES) if _is_path(text) else text)
+    except (OSError, ValueError) as error:
+        raise PolicyError([Problem(option, f"is no YAML, and no file of YAML: it {error}")]) from error
+
+
+def _is_path(text: str) -> bool:
+    """Whether there is a file of that name."""
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):  # too long for a name, or with a character that no name has
+        return False

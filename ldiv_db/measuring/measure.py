@@ -19,15 +19,20 @@ from ldiv_db.measuring.divergence import Divergence, measure_divergence
 from ldiv_db.measuring.queries import QueryErrors, measure_queries
 from ldiv_db.measuring.resolve import Resolved, Resolver, cite
 from ldiv_db.measuring.tries import grow_tries
-from ldiv_db.policy import Policy, check_columns
+from ldiv_db.policy import LARGEST_SEED, Policy, check_columns
 from ldiv_db.recoding.encode import Encoder
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
 from ldiv_db.recoding.published import class_ids_among, forms
 from ldiv_db.requirements import Distribution
+from ldiv_db.requirements.readers import LARGEST
 from ldiv_db.sensitive import read_attributes, resolve_all, smallest_class
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 
 _CLASS, _LABEL = Identifier("class_id"), Identifier("class_label")
+
+
+#: More random queries than this say nothing more of a table.
+MOST_QUERIES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -46,11 +51,15 @@ class Wanted:
 
     def problems(self) -> list[Problem]:
         """What is wrong with the numbers."""
-        bounds = {"l": (self.l, 1), "queries": (self.queries, 0), "seed": (self.seed, 0)}
+        bounds = {
+            "l": (self.l, 1, LARGEST),
+            "queries": (self.queries, 0, MOST_QUERIES),
+            "seed": (self.seed, 0, LARGEST_SEED),
+        }
         return [
-            Problem(key, f"takes a whole number from {least}")
-            for key, (value, least) in bounds.items()
-            if value is not None and value < least
+            Problem(key, f"takes a whole number from {least} to {most:,}")
+            for key, (value, least, most) in bounds.items()
+            if value is not None and not least <= value <= most
         ]
 
 

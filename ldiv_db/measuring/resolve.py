@@ -17,6 +17,9 @@ from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
 from ldiv_db.recoding.published import columns_as, forms
 from ldiv_db.templates import Identifier, Relation, Value
 
+#: From this width on, times the unit of losses, numbers leave what doubles hold; shrunk, by a power of two, they stay.
+_WIDE, _SHRINK = 1e290, 2.0**-64
+
 
 @dataclass(frozen=True)
 class Cited:
@@ -167,6 +170,8 @@ class Resolver:
         )
         chosen, spans = self._chosen(code, found, False)
         smallest, largest = bounds["smallest"] or 0, bounds["largest"] or 0
+        width = float(largest - smallest) or 1.0
+        shrink = _SHRINK if width > _WIDE else 1.0
         weights = engine.materialise(
             f"weights_{code.name}",
             "measure/weigh_numbers",
@@ -175,7 +180,8 @@ class Resolver:
             null_code=Value(null_code),
             smallest=Value(smallest),
             largest=Value(largest),
-            width=Value(float(largest - smallest) or 1.0),
+            shrink=Value(shrink),
+            width=Value(width * shrink),
             unit=Value(LOSS_UNIT),
         )
         engine.drop(parts, placed, chosen)

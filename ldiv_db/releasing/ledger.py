@@ -81,7 +81,8 @@ def table(engine: Engine, name: str) -> Relation:
 
 
 def has_ledger(engine: Engine) -> bool:
-    """Whether the catalog has these tables yet."""
+    """Whether the catalog has these tables yet; raises DatabaseError for tables there that are not ours."""
+    migrate.refuse_foreign(engine)
     return catalog.table_exists(engine, table(engine, "release_member"))
 
 

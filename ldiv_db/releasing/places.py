@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ldiv_db import catalog
-from ldiv_db.catalog import qualify
+from ldiv_db.catalog import new_table, qualify
 from ldiv_db.engine import Engine
 from ldiv_db.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.files import abandoned, flush, folder_of, move, work_folder
@@ -52,7 +52,7 @@ class Place(ABC):
     def __init__(self, engine: Engine, policy: Policy, path: Path | None = None):
         self.engine = engine
         self.policy = policy
-        self.prefix = qualify(engine, policy.target.prefix or "", "target.prefix")
+        self.prefix = new_table(engine, policy.target.prefix or "", "target.prefix", path is not None)
         #: What the series is called: as its first release called it, if there is one.
         self.name = ledger.name_of(engine, str(policy.target) if path else str(self.prefix), path)
 

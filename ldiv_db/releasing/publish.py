@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ldiv_db import migrate
 from ldiv_db.audit import Audit
 from ldiv_db.catalog import columns_of, table_exists
 from ldiv_db.collisions import refuse_read_tables, refuse_read_target
@@ -73,6 +74,7 @@ def publish_release(
     with working_engine(connection, listener, catalog) as engine:
         place = place_of(engine, policy, Path(folder))
         place.check()
+        migrate.pending(engine)  # raises if the ledger could not be written
         settle_crashed(engine, place.name)
         work = _Work(place, _plan(place, Path(folder), listener or Listener()), start)
         place.publish(work)

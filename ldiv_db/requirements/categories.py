@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
@@ -18,6 +19,8 @@ from typing import Any
 UNIFORM = "uniform"
 #: Weights are integers over a common denominator that leaves room for sums over all rows.
 _LARGEST_DENOMINATOR = 10**15
+#: The most characters and the largest power of ten of a weight, and the most categories.
+_LONGEST, _MOST = 40, 1_000
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ def make_categories(groups: Any, weights: Any = UNIFORM) -> Categories:
     """
     if not isinstance(groups, Sequence) or isinstance(groups, str) or len(groups) < 2:
         raise ValueError("takes two lists of values or more, the most sensitive first")
+    if len(groups) > _MOST:
+        raise ValueError(f"takes up to {_MOST:,} categories")
     parts = [[group] if isinstance(group, str) else group for group in groups]
     if not all(isinstance(group, Sequence) and group for group in parts):
         raise ValueError("takes lists of values, none of them empty")
@@ -105,6 +110,13 @@ def _from_steps(steps: Sequence[Fraction]) -> list[Fraction]:
     return [Fraction(math.floor(weight * _LARGEST_DENOMINATOR), _LARGEST_DENOMINATOR) for weight in exact]
 
 
+def _weight(text: str) -> Fraction:
+    """The exact number, decimal or a fraction; raises ValueError or ArithmeticError for none, or an endless one."""
+    if len(text) > _LONGEST or ("e" in text.lower() and abs(Decimal(text).adjusted()) > _LONGEST):
+        raise ValueError(text)  # a fraction of so many digits is not even looked at
+    return Fraction(text)
+
+
 def _step(number: int, beta: Any) -> Fraction:
     if isinstance(beta, bool) or not isinstance(beta, int | float) or not 1 <= beta <= 100:
         raise ValueError("sensitivity takes a number from 1 to 100")
@@ -113,8 +125,8 @@ def _step(number: int, beta: Any) -> Fraction:
 
 def _explicit(count: int, scheme: Sequence[Any]) -> list[Fraction]:
     try:
-        weights = [Fraction(str(weight)) for weight in scheme]
-    except ValueError:
+        weights = [_weight(str(weight)) for weight in scheme]
+    except (ValueError, ArithmeticError):
         raise ValueError("weights are numbers") from None
     if len(weights) != count:
         raise ValueError(f"has {count} categories and {len(weights)} weights")

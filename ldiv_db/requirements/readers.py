@@ -6,6 +6,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 DIGITS = 9
+#: No class has so many rows, no column so many values.
+LARGEST = 10**9
 
 
 def whole(argument: Any, smallest: int = 1) -> int:
@@ -16,6 +18,8 @@ def whole(argument: Any, smallest: int = 1) -> int:
         raise ValueError(f"takes a whole number, not {argument!r}") from None
     if number < smallest or isinstance(argument, bool):
         raise ValueError(f"takes a whole number from {smallest}, not {argument!r}")
+    if number > LARGEST:
+        raise ValueError(f"takes a whole number up to {LARGEST:,}")
     return number
 
 
@@ -34,17 +38,17 @@ def decimal(argument: Any, smallest: Decimal, largest: Decimal) -> Decimal:
 
 def at_least_one(argument: Any) -> Decimal:
     """A decimal from 1."""
-    return decimal(argument, Decimal(1), Decimal(10**9))
+    return decimal(argument, Decimal(1), Decimal(LARGEST))
 
 
 def positive(argument: Any) -> Decimal:
     """A decimal above 0."""
-    return decimal(argument, Decimal("1e-9"), Decimal(10**9))
+    return decimal(argument, Decimal("1e-9"), Decimal(LARGEST))
 
 
 def not_negative(argument: Any) -> Decimal:
     """A decimal from 0."""
-    return decimal(argument, Decimal(0), Decimal(10**9))
+    return decimal(argument, Decimal(0), Decimal(LARGEST))
 
 
 def share(argument: Any) -> Decimal:

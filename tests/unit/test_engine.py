@@ -5,7 +5,7 @@ import traceback
 import pytest
 
 from ldiv_db.engine import Engine, Settings, open_database
-from ldiv_db.errors import DatabaseError
+from ldiv_db.errors import DatabaseError, PolicyError
 from ldiv_db.templates import Identifier, Relation, Value
 
 SECRET = "HIV-of-Alice"
@@ -22,7 +22,26 @@ def test_an_error_hides_the_values_of_the_data(engine, secrets):
         engine.rows("input/bound_numbers", rows=Relation(("t",)), column=Identifier("disease"), kind="real")
     text = str(caught.value)
     assert SECRET not in text
-    assert "withheld" in text and "input/bound_numbers" in text and "   1  SELECT" in text
+    assert "withheld" in text and "input/bound_numbers" in text
+
+
+def test_a_defect_of_ours_is_reported_with_its_sql_and_a_bad_source_in_one_sentence(engine, secrets):
+    holes = {"column": Identifier("disease"), "kind": "real"}
+    with pytest.raises(DatabaseError) as ours:
+        engine.rows("input/bound_numbers", rows=engine.load("x", {"disease": "VARCHAR"}, [(SECRET,)]), **holes)
+    assert "   1  SELECT" in str(ours.value) and SECRET not in str(ours.value)
+    with pytest.raises(DatabaseError) as theirs:
+        engine.rows("input/bound_numbers", rows=Relation(("broken",)), **holes)
+    assert str(theirs.value).startswith("broken cannot be read: ") and "\n" not in str(theirs.value)
+
+
+def test_half_a_character_is_refused_wherever_it_comes_from(engine, con):
+    con.execute("CREATE TABLE t (x VARCHAR)")
+    for holes in ({"rows": Relation(("\ud800",))}, {"rows": Relation(("t", "\udfff"))}):
+        with pytest.raises(PolicyError, match="half a character"):
+            engine.rows("input/count_rows", **holes)
+    with pytest.raises(PolicyError, match="half a character"):
+        engine.load("x", {"label": "VARCHAR"}, [("\ud83d",)])
 
 
 def test_a_traceback_hides_the_values_of_the_data(engine, secrets):
