@@ -26,10 +26,13 @@ from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.measuring.measure import Measurement
 from ldiv_db.policy import read_policy
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
 #: The endings of files that hold a taxonomy.
 _TAXONOMY_FILES = (".csv", ".yml", ".yaml", ".json")
 
 
+@app.command("measure")
 def measure_command(
     database: Database,
     published: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],

@@ -27,6 +27,7 @@ def _size(text: str | None) -> str | None:
 
 
 Database = Annotated[str, typer.Argument(help="The DuckDB file.", show_default=False)]
+PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads the database may use; all if not given.")]
 Memory = Annotated[
