@@ -1,15 +1,39 @@
-"""ldiv_db: an in-database anonymizer for l-diversity on DuckDB."""
+"""ldiv_db: an in-database anonymizer for l-diversity on DuckDB.
 
-from ldiv_db.api import attack, check, measure, profile
-from ldiv_db.attacking.attacks import Attacks
-from ldiv_db.audit import Audit
-from ldiv_db.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
-from ldiv_db.measuring.measure import Measurement
-from ldiv_db.policy import Policy, parse_policy, read_policy
-from ldiv_db.profile import Profile
-from ldiv_db.releasing.publish import Released, publish_release
-from ldiv_db.report import Result
-from ldiv_db.run import Listener, plan, run
+The names below are those of `ldiv_db.api`, which is imported when the first of them is asked for: the command line
+answers `--help` without it.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ldiv_db.api import (
+        Attacks,
+        Audit,
+        AuditError,
+        DatabaseError,
+        InfeasibleError,
+        LdivError,
+        Listener,
+        Measurement,
+        Policy,
+        PolicyError,
+        Profile,
+        Released,
+        Result,
+        attack,
+        check,
+        measure,
+        parse_policy,
+        plan,
+        profile,
+        publish_release,
+        read_policy,
+        run,
+    )
 
 __all__ = [
     "Attacks",
@@ -35,3 +59,24 @@ __all__ = [
     "read_policy",
     "run",
 ]
+
+
+class _Package(ModuleType):
+    """The package: `ldiv_db.run` is the function, and stays it when the module of that name is imported."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(import_module("ldiv_db.api"), name)
+        setattr(self, name, found)
+        return found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in __all__ or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *__all__})
+
+
+sys.modules[__name__].__class__ = _Package

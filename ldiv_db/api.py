@@ -1,7 +1,7 @@
-"""Calls for Python programs on a connection of their own; see also `run` and `plan`.
+"""The public face: calls for Python programs on a connection of their own, and all that `ldiv_db` gives out.
 
-None of them ends a transaction: they read what the caller's connection sees, inside its transaction if
-one is open, and leave nothing behind.
+Those that are defined here end no transaction: they read what the caller's connection sees, inside its
+transaction if one is open, and leave nothing behind.
 """
 
 from __future__ import annotations
@@ -17,14 +17,41 @@ from ldiv_db.attacking.attacks import Attackers, Attacks, attack_table, columns_
 from ldiv_db.audit import Audit, Suppressed
 from ldiv_db.check import Question
 from ldiv_db.check import check as check_table
-from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
-from ldiv_db.policy import Policy, parse_policy
+from ldiv_db.policy import Policy, parse_policy, read_policy
 from ldiv_db.policy_parts import Sensitive, read_requirement
 from ldiv_db.profile import Profile, profile_table
+from ldiv_db.releasing.publish import Released, publish_release
+from ldiv_db.report import Result
 from ldiv_db.requirements import RequirementSpec, parse_requirement
-from ldiv_db.run import working_engine
+from ldiv_db.run import Listener, plan, run, working_engine
 from ldiv_db.sources import resolve_source
+
+__all__ = [
+    "Attacks",
+    "Audit",
+    "AuditError",
+    "DatabaseError",
+    "InfeasibleError",
+    "LdivError",
+    "Listener",
+    "Measurement",
+    "Policy",
+    "PolicyError",
+    "Profile",
+    "Released",
+    "Result",
+    "attack",
+    "check",
+    "measure",
+    "parse_policy",
+    "plan",
+    "profile",
+    "publish_release",
+    "read_policy",
+    "run",
+]
 
 
 def check(

@@ -10,9 +10,10 @@ import itertools
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ class Engine:
     """Runs templates on one connection and remembers the steps it took.
 
     `on_step` is called after every named step, `on_statement` before every statement is sent. `catalog` names the
-    attached database that holds our own schema, None the current one.
+    attached database that holds our own schema, None the current one. `templates` are folders
+    of templates besides ours.
     """
 
     def __init__(
@@ -64,12 +66,14 @@ class Engine:
         on_step: Callable[[Step], None] | None = None,
         on_statement: Callable[[Statement], None] | None = None,
         catalog: str | None = None,
+        templates: Iterable[Path] = (),
     ):
         self.connection = connection
         self.catalog = catalog
         self.steps: list[Step] = []
         self._on_step = on_step
         self._on_statement = on_statement
+        self._render = partial(render, folders=tuple(templates))
         self._scratch: list[Relation] = []
         self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
         self._numbers = itertools.count(1)
@@ -79,7 +83,7 @@ class Engine:
     def materialise(self, name: str, template: str, **holes: Any) -> Relation:
         """The TEMP table holding what `template` selects; it lives until dropped or `close_scratch`."""
         target = Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
-        statement = render(template, holes)
+        statement = self._render(template, holes)
         statement.sql = f"CREATE TEMP TABLE {target.sql()} AS\n{statement.sql}"
         self._timed(name, statement)
         self._scratch.append(target)
@@ -87,11 +91,11 @@ class Engine:
 
     def rows(self, template: str, **holes: Any) -> list[tuple[Any, ...]]:
         """All rows that `template` selects: for counts, bounds and plans, never for data."""
-        return self._execute(render(template, holes))[1]
+        return self._execute(self._render(template, holes))[1]
 
     def records(self, template: str, **holes: Any) -> list[dict[str, Any]]:
         """As `rows`, each a dict by column name."""
-        names, rows = self._execute(render(template, holes))
+        names, rows = self._execute(self._render(template, holes))
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def record(self, template: str, **holes: Any) -> dict[str, Any]:
@@ -109,20 +113,20 @@ class Engine:
         if len(target.parts) > 1:
             schema = f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}"
             self._execute(Statement("(built in)", schema, writes=target))
-        statement = render(template, holes)
+        statement = self._render(template, holes)
         verb, statement.writes = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE", target
         statement.sql = f"{verb} {target.sql()} AS\n{statement.sql}"
         self._timed("publish", statement)
 
     def insert(self, target: Relation, template: str, **holes: Any) -> None:
         """Append what `template` selects to the table `target`, by column name."""
-        statement = render(template, holes)
+        statement = self._render(template, holes)
         statement.sql, statement.writes = f"INSERT INTO {target.sql()} BY NAME\n{statement.sql}", target
         self._timed("publish", statement)
 
     def export(self, path: Path, form: str, template: str, **holes: Any) -> None:
         """Write what `template` selects to a file; `form` is one of `EXPORTS`."""
-        statement = render(template, holes)
+        statement = self._render(template, holes)
         statement.sql = f"COPY (\n{statement.sql}\n) TO {literal(str(path))} ({EXPORTS[form]})"
         self._timed("publish", statement)
 

@@ -42,7 +42,7 @@ class QuasiIdentifier(Part):
 TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
 
 
-#: Seeds are hashed by the database as BIGINT.
+#: The seed that draws queries is hashed by the database as BIGINT.
 LARGEST_SEED = 2**63 - 1
 
 

@@ -173,29 +173,28 @@ def resource_folder(name: str) -> Path:
     raise TemplateError(f"the installation is incomplete: no folder {name!r}")
 
 
-def all_templates() -> list[str]:
-    """The names of all templates that are statements, e.g. `loss/sum_losses`."""
-    root = resource_folder("sql")
+def all_templates(root: Path | None = None) -> list[str]:
+    """The names of all templates in a folder that are statements, e.g. `loss/sum_losses`; of ours by default."""
+    root = root or resource_folder("sql")
     files = sorted(root.rglob("*.sql.j2"))
     return [f.relative_to(root).as_posix().removesuffix(".sql.j2") for f in files if f.parent.name != "macros"]
 
 
-def template_text(template: str) -> str:
-    """The source text of a template."""
-    path = resource_folder("sql") / f"{template}.sql.j2"
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise TemplateError(f"no template {template!r}") from None
+def template_text(template: str, folders: Sequence[Path] = ()) -> str:
+    """The source text of a template, ours or in one of the folders besides."""
+    for folder in (resource_folder("sql"), *folders):
+        with suppress(FileNotFoundError):
+            return (folder / f"{template}.sql.j2").read_text(encoding="utf-8")
+    raise TemplateError(f"no template {template!r}")
 
 
 @functools.cache
-def header(template: str) -> dict[str, Any]:
+def header(template: str, folders: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The header of a template: what it returns, the holes it has, the definition it implements.
 
     Raises TemplateError if the text does not begin with a YAML header in a Jinja comment.
     """
-    text = template_text(template)
+    text = template_text(template, folders)
     end = text.find("#}")
     if not text.startswith("{#") or end < 0:
         raise TemplateError(f"{template}: a template begins with its header")
@@ -208,9 +207,9 @@ def header(template: str) -> dict[str, Any]:
     return parsed
 
 
-def declared_holes(template: str) -> frozenset[str]:
+def declared_holes(template: str, folders: tuple[Path, ...] = ()) -> frozenset[str]:
     """The names of all holes that the header declares."""
-    head = header(template)
+    head = header(template, folders)
     return frozenset(name for kind in HOLE_KINDS for name in head.get(kind) or ())
 
 
@@ -227,9 +226,9 @@ class _Compiled(FileSystemBytecodeCache):
 
 
 @functools.cache
-def _environment() -> Environment:
+def _environment(folders: tuple[Path, ...]) -> Environment:
     return Environment(
-        loader=FileSystemLoader(resource_folder("sql")),
+        loader=FileSystemLoader([resource_folder("sql"), *folders]),
         bytecode_cache=_Compiled(),
         undefined=StrictUndefined,
         finalize=_fill,
@@ -240,9 +239,12 @@ def _environment() -> Environment:
     )
 
 
-def render(template: str, holes: Mapping[str, Any]) -> Statement:
-    """The statement that `template` makes of `holes`; raises TemplateError where they do not fit."""
-    declared, given = declared_holes(template), set(holes)
+def render(template: str, holes: Mapping[str, Any], folders: tuple[Path, ...] = ()) -> Statement:
+    """The statement that `template` makes of `holes`; raises TemplateError where they do not fit.
+
+    Templates are ours, and those in `folders`.
+    """
+    declared, given = declared_holes(template, folders), set(holes)
     if declared != given:
         raise TemplateError(
             f"{template}: missing holes {sorted(declared - given)}, undeclared holes {sorted(given - declared)}"
@@ -250,7 +252,7 @@ def render(template: str, holes: Mapping[str, Any]) -> Statement:
     values: dict[str, Any] = {}
     token = _bound.set(values)
     try:
-        sql = _environment().get_template(f"{template}.sql.j2").render(holes)
+        sql = _environment(folders).get_template(f"{template}.sql.j2").render(holes)
     except JinjaError as error:
         raise TemplateError(f"{template}: {error}") from error
     finally:

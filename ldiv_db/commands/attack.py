@@ -37,7 +37,10 @@ from ldiv_db.report import print_rows
 from ldiv_db.requirements.readers import LARGEST
 from ldiv_db.sources import resolve_source
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
+
+@app.command("attack")
 def attack_command(
     database: Database,
     published: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],

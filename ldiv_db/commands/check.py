@@ -32,6 +32,8 @@ from ldiv_db.requirements import RequirementSpec
 from ldiv_db.sources import resolve_source
 from ldiv_db.violations import Violations
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
 #: How suppressed rows are taken.
 _TAKEN: dict[Suppressed, str] = {
     "judge": "judged like any others",
@@ -40,6 +42,7 @@ _TAKEN: dict[Suppressed, str] = {
 }
 
 
+@app.command("check")
 def check_command(
     database: Database,
     table: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],

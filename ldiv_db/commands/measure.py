@@ -27,10 +27,13 @@ from ldiv_db.measuring.measure import MOST_QUERIES, Measurement
 from ldiv_db.policy import LARGEST_SEED, read_policy
 from ldiv_db.requirements.readers import LARGEST
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
 #: The endings of files that hold a taxonomy.
 _TAXONOMY_FILES = (".csv", ".yml", ".yaml", ".json")
 
 
+@app.command("measure")
 def measure_command(
     database: Database,
     published: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],

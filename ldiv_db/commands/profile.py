@@ -19,10 +19,13 @@ from ldiv_db.report import print_rows
 from ldiv_db.skeleton import Skeleton, make_skeleton, policy_source, write_skeleton
 from ldiv_db.sources import resolve_source
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
 #: Values of a sensitive column whose rows are shown.
 _SHOWN = 20
 
 
+@app.command("profile")
 def profile_command(
     database: Database,
     table: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],

@@ -11,7 +11,17 @@ import typer
 from rich.table import Table
 
 from ldiv_db.commands.console import Shown, opened, print_json, printer
-from ldiv_db.commands.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
+from ldiv_db.commands.options import (
+    Catalog,
+    Database,
+    Json,
+    Memory,
+    PolicyFile,
+    TempDir,
+    Threads,
+    catalog_name,
+    settings,
+)
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.policy import read_policy
@@ -21,7 +31,9 @@ from ldiv_db.releasing.places import settle_crashed
 from ldiv_db.releasing.publish import Released, publish_release
 from ldiv_db.report import print_rows
 
-release_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Publish a table again as it changes.")
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Publish a table again as it changes."
+)
 
 Series = Annotated[str, typer.Argument(help="The series: the prefix of its tables, as the policy has it.")]
 #: The figures of a release that are shown to people, and what they are called.
@@ -44,15 +56,15 @@ _SHOWN_OF_PLUS = _SHOWN | {"rows_placed": "  that had waited too long"}
 _IN_PAIRS = "note: groups were compared in pairs; where people change groups, all groups together may tell more"
 
 
-@release_app.callback()
+@app.callback()
 def release_group() -> None:
     """Publish a table again as it changes, with nothing told by comparing releases."""
 
 
-@release_app.command("publish")
+@app.command("publish")
 def publish_command(
     database: Database,
-    policy: Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)],
+    policy: PolicyFile,
     json: Json = False,
     threads: Threads = None,
     memory_limit: Memory = None,
@@ -124,7 +136,7 @@ def print_released(result: Released, json: bool) -> None:
         out.print(f"note: {note}")
 
 
-@release_app.command("list")
+@app.command("list")
 def list_command(
     database: Database,
     series: Annotated[str | None, typer.Argument(help="One series alone.", show_default=False)] = None,
@@ -155,7 +167,7 @@ def list_command(
             out.print(f"note: {entry.warning}")
 
 
-@release_app.command("show")
+@app.command("show")
 def show_command(
     database: Database,
     series: Series,
@@ -180,7 +192,7 @@ def show_command(
     print_released(Released(entry.report, notes=notes), json=False)
 
 
-@release_app.command("diff")
+@app.command("diff")
 def diff_command(
     database: Database,
     series: Series,
@@ -206,7 +218,7 @@ def diff_command(
         typer.echo(f"{name.replace('_', ' ')}: {found[name]:,}")
 
 
-@release_app.command("check")
+@app.command("check")
 def check_command(
     database: Database,
     series: Annotated[str | None, typer.Argument(help="A series of the ledger.", show_default=False)] = None,

@@ -13,18 +13,20 @@ from ldiv_db.engine import Engine
 from ldiv_db.policy import read_policy
 from ldiv_db.recode_sql import find_run, recoding_sql
 
-sql_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="What a run did, as SQL for any database.")
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="What a run did, as SQL for any database."
+)
 Dialect = Literal[
     "bigquery", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
 ]  # fmt: skip
 
 
-@sql_app.callback()
+@app.callback()
 def sql_group() -> None:
     """What a run did, as SQL for any database."""
 
 
-@sql_app.command("recode")
+@app.command("recode")
 def recode_command(
     database: Database,
     run: Annotated[str, typer.Argument(help="The run's id, or how it begins.", show_default=False)],

@@ -19,15 +19,18 @@ from ldiv_db.sources import resolve_source
 from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 
-taxonomy_app = typer.Typer(
-    rich_markup_mode=None, no_args_is_help=True, help="Import, build, show and check the taxonomies of the catalog."
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Import, build, show and check the taxonomies of the catalog.",
 )
 
 Name = Annotated[str, typer.Argument(help="The taxonomy's name in the catalog.", show_default=False)]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace the taxonomy of that name.")]
 
 
-@taxonomy_app.command("import")
+@app.command("import")
 def import_command(
     database: Database,
     name: Name,
@@ -62,7 +65,7 @@ def import_command(
     _say_stored(name, found, json)
 
 
-@taxonomy_app.command("build")
+@app.command("build")
 def build_command(
     database: Database,
     name: Name,
@@ -91,7 +94,7 @@ def build_command(
     _say_stored(name, found, json)
 
 
-@taxonomy_app.command("show")
+@app.command("show")
 def show_command(database: Database, name: Name, json: Json = False, catalog: Catalog = None) -> None:
     """Show a taxonomy of the catalog as a tree.
 
@@ -111,7 +114,7 @@ def show_command(database: Database, name: Name, json: Json = False, catalog: Ca
     printer().print(branches[found.nodes[0].node])
 
 
-@taxonomy_app.command("list")
+@app.command("list")
 def list_command(database: Database, json: Json = False, catalog: Catalog = None) -> None:
     """List the taxonomies of the catalog.
 
@@ -129,7 +132,7 @@ def list_command(database: Database, json: Json = False, catalog: Catalog = None
         report.print_rows(printer(), "taxonomies", columns, [[row[column] for column in columns] for row in found])
 
 
-@taxonomy_app.command("check")
+@app.command("check")
 def check_command(
     database: Database,
     name: Name,

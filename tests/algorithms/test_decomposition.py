@@ -16,12 +16,13 @@ from tables import fill
 import ldiv_db
 from ldiv_db.algorithms.decomposition import DecompositionOptions, Grouping, largest_l_quotas, with_counts
 from ldiv_db.algorithms.noise import add_noise, with_links
-from ldiv_db.benchmarks.decomposition import TABLE_7A, make_people
 from ldiv_db.catalog import columns_of
 from ldiv_db.engine import Engine
 from ldiv_db.policy import parse_policy
 from ldiv_db.releasing.decomposed import encode_source
 from ldiv_db.templates import Relation
+from tests.benchmarks.command import engine_on
+from tests.benchmarks.decomposition import TABLE_7A, make_people
 
 WORKCLASS = [22286, 2499, 2067, 1279, 1074, 943, 14]
 GROUPS_7A = {7: 14, 6: 957, 5: 1655, 4: 2625, 3: 3938, 2: 7876, 1: 30162}
@@ -185,7 +186,7 @@ def test_random_tables(con, seed):
 
 
 def test_adult_with_the_papers_parameters(con, fixtures):
-    engine = Engine(con)
+    engine = engine_on(con)
     make_people(engine, 30_162)
     con.execute("ALTER TABLE people RENAME fnlwgt TO person")
     con.execute("UPDATE people SET person = id")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+import typer
 import typer.testing
 import yaml
 from typer.testing import CliRunner
@@ -54,6 +56,14 @@ class Called:
         return json.loads(self.out)
 
 
+def called(app: typer.Typer, words: Sequence[Any], name: str) -> Called:
+    """What a call of the command line `name` does; a traceback is a failure of the test."""
+    result = CliRunner().invoke(app, [str(word) for word in words], prog_name=name)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Called(result.exit_code, result.stdout, result.stderr)
+
+
 @dataclass
 class Bed:
     """A folder with a database file, a taxonomy and a policy."""
@@ -81,10 +91,7 @@ class Bed:
 
     def call(self, *words: Any) -> Called:
         """Call `ldiv WORDS`; a traceback is a failure of the test."""
-        result = CliRunner().invoke(app, [str(word) for word in words], prog_name="ldiv")
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return Called(result.exit_code, result.stdout, result.stderr)
+        return called(app, words, "ldiv")
 
     def run(self, *words: Any) -> Called:
         return self.call("run", self.database, self.policy, *words)
@@ -126,3 +133,14 @@ def bed(first_bed: Path, tmp_path: Path) -> Bed:
 @pytest.fixture
 def call(bed: Bed) -> Callable[..., Called]:
     return bed.call
+
+
+@pytest.fixture
+def bench() -> Callable[..., Called]:
+    """Calls `python -m tests.benchmarks.NAME WORDS`, in this process."""
+
+    def call(name: str, *words: Any) -> Called:
+        module = f"tests.benchmarks.{name}"
+        return called(import_module(module).app, words, f"python -m {module}")
+
+    return call

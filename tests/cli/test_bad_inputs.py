@@ -405,7 +405,6 @@ BAD = {
     ),
     "demo: l of 1": command("greater than or equal to 2", "demo", "--l", 1),
     "demo: no selection": command("'x' is not one of", "demo", "--select", "x"),
-    "bench: no rows": command("greater than or equal to 1", "bench", "bsgi", "--rows", 0),
 }
 
 

@@ -1,12 +1,12 @@
-"""`ldiv bench cuts`."""
+"""`python -m tests.benchmarks.cuts`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def test_a_search_is_timed(call: Any) -> None:
-    called = call("bench", "cuts", "--only", "CM:none", "--rows", 300, "--memory-limit", "500MB", "--json")
+def test_a_search_is_timed(bench: Any) -> None:
+    called = bench("cuts", "--only", "CM:none", "--rows", 300, "--memory-limit", "500MB", "--json")
     assert called.code == 0, called.err
     (found,) = called.json["results"]
     assert (found["rows"], found["proved"]) == (300, True) and found["cuts"] > 10**7
@@ -14,6 +14,6 @@ def test_a_search_is_timed(call: Any) -> None:
     assert found["best_cost"] == found["cost"] == found["bound"]
 
 
-def test_an_unknown_combination_is_refused(call: Any) -> None:
-    called = call("bench", "cuts", "--only", "DM:vioSA")
+def test_an_unknown_combination_is_refused(bench: Any) -> None:
+    called = bench("cuts", "--only", "DM:vioSA")
     assert called.code == 2 and "DM:vioSA" in called.err

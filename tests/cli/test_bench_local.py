@@ -1,4 +1,4 @@
-"""`ldiv bench utility` and `ldiv bench topdown`."""
+"""`python -m tests.benchmarks.utility` and `python -m tests.benchmarks.topdown`."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from typing import Any
 
 import pytest
 
-from ldiv_db.benchmarks.topdown import Point, measure_topdown, points, topdown_as_table
+from tests.benchmarks.topdown import Point, measure_topdown, points, topdown_as_table
 
 
-def test_utility_beside_that_of_others(call: Any) -> None:
-    called = call("bench", "utility", "--algorithm", "mondrian", "--require", "k:10", "--json")
+def test_utility_beside_that_of_others(bench: Any) -> None:
+    called = bench("utility", "--algorithm", "mondrian", "--require", "k:10", "--json")
     assert called.code == 0, called.err
     (found,) = called.json["results"]
     assert found["require"] == "k:10" and found["tool_lm"] == 0.108
     assert 0.05 < found["runs"]["mondrian"]["lm_mean"] < found["tool_lm"]  # as the README says
 
 
-def test_it_is_shown_as_a_table_with_what_cannot_be(call: Any) -> None:
-    called = call("bench", "utility", "--algorithm", "bsgi", "--require", "k:10")
+def test_it_is_shown_as_a_table_with_what_cannot_be(bench: Any) -> None:
+    called = bench("utility", "--algorithm", "bsgi", "--require", "k:10")
     assert called.code == 0 and "Lighthouse 0.1080" in called.out and "0.11" not in called.out
 
 
-def test_variants_have_no_figure_of_others(call: Any) -> None:
+def test_variants_have_no_figure_of_others(bench: Any) -> None:
     words = ("--rows", 1000, "--algorithm", "mondrian", "--require", "k:10")
-    (found,) = call("bench", "utility", *words, "--json").json["results"]
+    (found,) = bench("utility", *words, "--json").json["results"]
     assert found["tool"] is None and 0 < found["runs"]["mondrian"]["lm_mean"] < 1
     assert found["runs"]["mondrian"]["peak_memory_mb"] > 10
-    assert "│ -" in call("bench", "utility", *words).out
+    assert "│ -" in bench("utility", *words).out
 
 
 @pytest.mark.parametrize("option", ["--algorithm", "--require"])
-def test_an_unknown_name_is_refused(call: Any, option: str) -> None:
-    called = call("bench", "utility", option, "nothing")
+def test_an_unknown_name_is_refused(bench: Any, option: str) -> None:
+    called = bench("utility", option, "nothing")
     assert called.code == 2 and "nothing is none of" in called.err
 
 
@@ -51,6 +51,6 @@ def test_figures_have_a_point_for_every_model() -> None:
     assert len(points(["4a"])) == 20 and len(points(["4c"])) == 24 and points(["5"])[-1].model == "k"
 
 
-def test_an_unknown_figure_is_refused(call: Any) -> None:
-    called = call("bench", "topdown", "--figure", "9")
+def test_an_unknown_figure_is_refused(bench: Any) -> None:
+    called = bench("topdown", "--figure", "9")
     assert called.code == 2 and "9 is none of" in called.err

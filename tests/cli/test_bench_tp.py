@@ -1,15 +1,15 @@
-"""`ldiv bench tp`."""
+"""`python -m tests.benchmarks.tp`."""
 
 from typing import Any
 
-from ldiv_db.benchmarks.tp import FIGURES, Scales, exceptions, figure_as_table, plan_cases, sets_of
+from tests.benchmarks.tp_runs import FIGURES, Scales, exceptions, figure_as_table, plan_cases, sets_of
 
 RUN_KEYS = {"rows", "d", "l", "quasi_identifiers", "algorithm", "stars", "seconds", "kl"}
 
 
-def test_runs_on_adult_and_on_rows_made_from_it(call: Any) -> None:
+def test_runs_on_adult_and_on_rows_made_from_it(bench: Any) -> None:
     asked = ("--figure", 6, "--figure", 7, "--algorithm", "tp", "--algorithm", "nothing", "--l", 2, "--rows", 2000)
-    called = call("bench", "tp", *asked, "--sets", 1, "--json")
+    called = bench("tp", *asked, "--sets", 1, "--json")
     assert called.code == 0, called.err
     assert "no algorithm nothing: left out" in called.err
     assert set(called.json) == {"figures", "exceptions", "runs"}
@@ -22,8 +22,8 @@ def test_runs_on_adult_and_on_rows_made_from_it(call: Any) -> None:
     assert kl["averages"] == [{"l": 2, "tp": adult["kl"]}]
 
 
-def test_people_get_tables(call: Any) -> None:
-    called = call("bench", "tp", "--figure", 6, "--rows", 1000, "--sets", 1, "--algorithm", "tp")
+def test_people_get_tables(bench: Any) -> None:
+    called = bench("tp", "--figure", 6, "--rows", 1000, "--sets", 1, "--algorithm", "tp")
     assert called.code == 0 and "Figure 6: seconds against rows (d = 4, l = 6)" in called.out
     assert "1,000" in called.out
 

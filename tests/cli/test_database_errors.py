@@ -99,7 +99,7 @@ def _adult(folder: Path, select: str) -> tuple[Path, Path]:
 def test_version_and_help_of_every_command(bed: Any) -> None:
     assert bed.call("--version").out.startswith("ldiv ")
     commands = [
-        ("demo",), ("run",), ("plan",), ("check",), ("migrate",), ("bench", "bsgi"), ("taxonomy", "import"),
+        ("demo",), ("run",), ("plan",), ("check",), ("migrate",), ("taxonomy", "import"),
         ("taxonomy", "build"), ("taxonomy", "show"), ("taxonomy", "list"), ("taxonomy", "check"),
     ]  # fmt: skip
     for command in commands:

@@ -1,16 +1,20 @@
-"""`ldiv demo` and `ldiv bench`."""
+"""`ldiv demo`, and the benchmark of BSGI."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pytest
 
-from ldiv_db.benchmarks.bsgi import make_rows
 from ldiv_db.demo import adult_policy
-from ldiv_db.engine import Engine
 from ldiv_db.policy import parse_policy
+from tests.benchmarks.bsgi import make_rows
+from tests.benchmarks.command import engine_on
 
 BENCH_KEYS = {
     "rows", "l", "select", "threads", "seconds", "ns_per_n_log_n", "rows_per_second", "peak_memory_mb", "lm_mean",
@@ -49,8 +53,8 @@ def test_a_demo_that_cannot_be_met_keeps_nothing(bed: Any, tmp_path: Path) -> No
     assert bed.fails(2, "demo", "--l", 1)
 
 
-def test_bench_measures_every_size(call: Any) -> None:
-    called = call("bench", "bsgi", "--rows", 2000, "--rows", 3000, "--json")
+def test_bench_measures_every_size(bench: Any) -> None:
+    called = bench("bsgi", "--rows", 2000, "--rows", 3000, "--json")
     assert called.code == 0, called.err
     assert set(called.json) == {"results"}
     small, large = called.json["results"]
@@ -59,9 +63,27 @@ def test_bench_measures_every_size(call: Any) -> None:
     assert small["seconds"] > 0 and small["peak_memory_mb"] > 10
 
 
-def test_bench_says_what_failed(call: Any) -> None:
-    called = call("bench", "bsgi", "--rows", 100, "--l", 20)
+def test_bench_says_what_failed(bench: Any) -> None:
+    called = bench("bsgi", "--rows", 100, "--l", 20)
     assert called.code == 1 and "benchmark of 100 rows failed" in called.err and "impossible" in called.err
+
+
+def test_no_rows_are_refused(bench: Any) -> None:
+    called = bench("bsgi", "--rows", 0)
+    assert (called.code, called.out) == (2, "") and "greater than or equal to 1" in called.err
+
+
+@pytest.mark.parametrize("name", ["audit", "bsgi", "cuts", "decomposition", "topdown", "tp", "utility"])
+def test_help_of_every_benchmark(bench: Any, name: str) -> None:
+    shown = bench(name, "--help")
+    assert shown.code == 0 and "Example" in shown.out and f"python -m tests.benchmarks.{name}" in shown.out
+
+
+def test_a_benchmark_runs_from_a_checkout() -> None:
+    words = ["cuts", "--only", "LM:none", "--rows", "300", "--json"]
+    call = [sys.executable, "-m", f"tests.benchmarks.{words[0]}", *words[1:]]
+    done = subprocess.run(call, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["results"][0]["rows"] == 300
 
 
 def test_variants_are_seeded_copies_with_redrawn_quasi_identifiers() -> None:
@@ -69,7 +91,7 @@ def test_variants_are_seeded_copies_with_redrawn_quasi_identifiers() -> None:
 
     def variants(seed: int) -> list[Any]:
         with duckdb.connect() as con:
-            table = make_rows(Engine(con), policy, 35_000, seed)
+            table = make_rows(engine_on(con), policy, 35_000, seed)
             same = con.execute(f"SELECT count(*) FROM (SELECT DISTINCT * FROM {table} INTERSECT SELECT * FROM adult)")
             return [same.fetchone(), con.execute(f"FROM {table} ORDER BY ALL").fetchall()]
 

@@ -22,7 +22,6 @@ from ldiv_db import migrate, recode_sql, taxonomy, taxonomy_sources
 from ldiv_db.algorithms import boundaries, cut_boxes, cut_sweep, matching, peel, repair
 from ldiv_db.attacking import attacks
 from ldiv_db.audit import Pair
-from ldiv_db.benchmarks.audit import ARGUMENTS
 from ldiv_db.check import Question, check
 from ldiv_db.engine import Engine
 from ldiv_db.errors import InfeasibleError, TemplateError
@@ -45,10 +44,12 @@ from ldiv_db.templates import (
     template_text,
 )
 from ldiv_db.violations import Violations
+from tests.benchmarks.audit import ARGUMENTS
+from tests.benchmarks.command import SQL
 
 TEMPLATES = all_templates()
 #: Folders of templates that no release is made, judged or attacked by.
-APART = {"bench", "demo", "taxonomy"}
+APART = {"demo", "taxonomy"}
 #: What the names of working tables begin with: other in every run.
 SCRATCH = re.compile(r"ldiv_[0-9a-f]{8}_\d+_")
 
@@ -103,6 +104,24 @@ def test_missing_and_undeclared_holes_are_named():
 def test_an_unknown_template_is_named():
     with pytest.raises(TemplateError, match="no template 'input/nothing'"):
         render("input/nothing", {})
+
+
+@pytest.mark.parametrize("template", all_templates(SQL))
+def test_a_benchmarks_template_says_what_it_returns_and_takes(template):
+    parsed = jinja2.Environment().parse(template_text(template, [SQL]))
+    assert isinstance(header(template, (SQL,))["returns"], str)
+    assert jinja2.meta.find_undeclared_variables(parsed) == declared_holes(template, (SQL,))
+
+
+def test_an_engine_reads_the_folders_that_it_was_given(con, tmp_path):
+    (tmp_path / "count_twice.sql.j2").write_text(
+        "{#\nreturns: a count\nrelations: [rows]\n#}\nSELECT 2 * count(*) FROM {{ rows }}"
+    )
+    con.execute("CREATE TABLE t AS FROM range(3)")
+    more = Engine(con, templates=[tmp_path])
+    assert [more.scalar(name, rows=Relation(("t",))) for name in ("count_twice", "input/count_rows")] == [6, 3]
+    with pytest.raises(TemplateError, match="no template 'count_twice'"):
+        Engine(con).scalar("count_twice", rows=Relation(("t",)))
 
 
 # -- all statements of some runs -------------------------------------------------------------------------

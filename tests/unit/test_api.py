@@ -1,11 +1,14 @@
-"""`check` and `profile` on the caller's connection."""
+"""`check` and `profile` on the caller's connection, and the names that the package gives out."""
 
 import random
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
 
 import ldiv_db
+from ldiv_db import api
 from ldiv_db.errors import DatabaseError, InfeasibleError, PolicyError
 
 COLUMNS = {"id": "INTEGER", "a": "INTEGER", "b": "VARCHAR", "s": "VARCHAR"}
@@ -116,3 +119,27 @@ def test_what_cannot_be_profiled_is_refused(con, table):
         ldiv_db.profile(con, "t")
     with pytest.raises(PolicyError, match="no table"):
         ldiv_db.profile(con, "u")
+
+
+# -- the public names ------------------------------------------------------------------------------------
+
+
+def test_importing_the_package_imports_nothing_else():
+    code = "import sys, ldiv_db; print([m for m in sys.modules if m == 'duckdb' or m.startswith('ldiv_db.')])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_every_public_name_is_that_of_the_api():
+    assert ldiv_db.__all__ == api.__all__ and set(dir(ldiv_db)) >= set(api.__all__)
+    for name in ldiv_db.__all__:
+        assert getattr(ldiv_db, name) is getattr(api, name)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        ldiv_db.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["run", "check", "profile"])
+def test_a_public_function_is_not_hidden_by_the_module_of_its_name(name):
+    for first in (f"import ldiv_db.{name}", f"from ldiv_db.{name} import __doc__", f"from ldiv_db import {name}"):
+        code = f"{first}\nimport ldiv_db\nprint(type(ldiv_db.{name}).__name__)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout == "function\n"

@@ -20,7 +20,7 @@ FLOORS = {
     3: {
         "run", "estimate", "api", "audit", "individuals", "check", "violations", "release", "targets", "collisions",
         "report", "preview", "profile", "skeleton", "similarity", "recode_sql", "demo",
-        "measuring", "attacking", "releasing", "benchmarks",
+        "measuring", "attacking", "releasing",
     },
     4: {"cli", "commands", "__main__", "__init__"},
 }  # fmt: skip

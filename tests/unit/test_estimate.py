@@ -8,12 +8,13 @@ import pytest
 
 import ldiv_db
 from ldiv_db import catalog, estimate
-from ldiv_db.benchmarks import bsgi as bench
 from ldiv_db.demo import adult_policy
 from ldiv_db.engine import Engine
 from ldiv_db.errors import DatabaseError
 from ldiv_db.estimate import Estimate, size
 from ldiv_db.policy import parse_policy
+from tests.benchmarks import bsgi as bench
+from tests.benchmarks.command import engine_on
 
 POLICY = {
     "source": "t", "target": "released", "quasi_identifiers": {"x": {"numeric": True}}, "sensitive": ["s"],
@@ -37,7 +38,7 @@ def test_the_estimate_is_near_what_a_run_takes(con, fixtures):
     small, large = (bench.measure(bench.Case(rows, select="bisect")) for rows in (1_000, 60_000))
     taken = (large["peak_memory_mb"] - small["peak_memory_mb"]) * 2**20
     document = adult_policy(4, "bisect")
-    bench.make_rows(Engine(con), parse_policy(document), 60_000, seed=1)
+    bench.make_rows(engine_on(con), parse_policy(document), 60_000, seed=1)
     ready = ldiv_db.plan(con, document | {"source": "variants"}, fixtures / "adult")
     assert taken / 4 < ready.estimate.memory < taken * 4
 

@@ -1,4 +1,4 @@
-"""`ldiv bench tp`: the figures of TP's paper (Xiao, Yi, Tao, EDBT 2010, Section 6) on rows of Adult, as tables.
+"""The figures of TP's paper (Xiao, Yi, Tao, EDBT 2010, Section 6) on rows of Adult, as tables.
 
 Stars, seconds and KL divergence of algorithms against l, the number d of quasi-identifiers and the rows n, each the
 average over sets of d of Adult's seven quasi-identifiers. All runs on so many rows have one child process.
@@ -16,14 +16,15 @@ from statistics import fmean
 from typing import Any
 
 from ldiv_db.algorithms import ALGORITHMS
-from ldiv_db.benchmarks.bsgi import make_rows
-from ldiv_db.benchmarks.children import measure_in_children, serve, settings_of
 from ldiv_db.demo import PUBLIC_SEED, adult_policy, load_adult
 from ldiv_db.engine import Engine, open_database
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy import parse_policy
 from ldiv_db.run import run
 from ldiv_db.templates import Relation, resource_folder
+from tests.benchmarks.bsgi import make_rows
+from tests.benchmarks.children import measure_in_children, settings_of
+from tests.benchmarks.command import engine_on
 
 #: As many rows are Adult's own; any other number is made from them.
 ADULT_ROWS = 30_162
@@ -114,7 +115,7 @@ def measure_tp(case: TpCase) -> list[dict[str, Any]]:
 
     Raises LdivError if a child fails, with what it said and its exit code.
     """
-    return list(measure_in_children("ldiv_db.benchmarks.tp", case, ("make", "run"))["runs"])
+    return list(measure_in_children("tests.benchmarks.tp_runs", case, ("make", "run"))["runs"])
 
 
 # -- what is shown -----------------------------------------------------------------------------------
@@ -181,7 +182,7 @@ def _make(case: TpCase, folder: Path) -> None:
         if case.rows == ADULT_ROWS:
             load_adult(Engine(connection), policy)
         else:
-            make_rows(Engine(connection), policy, case.rows, seed=1)
+            make_rows(engine_on(connection), policy, case.rows, seed=1)
 
 
 def _run(case: TpCase, folder: Path) -> dict[str, Any]:
@@ -216,5 +217,5 @@ def unknown_algorithms(names: Sequence[str]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name not in ALGORITHMS]
 
 
-if __name__ == "__main__":
-    serve(TpCase, {"make": _make, "run": _run})
+#: What child processes do.
+TASKS = {"make": _make, "run": _run}

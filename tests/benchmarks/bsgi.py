@@ -11,14 +11,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from ldiv_db.benchmarks.children import measure_in_children, peak_memory, serve, settings_of
+import typer
+
+from ldiv_db.commands.options import Memory
 from ldiv_db.demo import adult_policy, load_adult
 from ldiv_db.engine import Engine, open_database
 from ldiv_db.policy import Policy, parse_policy
 from ldiv_db.run import run
 from ldiv_db.templates import Identifier, Relation, Value, resource_folder
+from tests.benchmarks.children import measure_in_children, peak_memory, settings_of
+from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, show
 
 #: The sizes that are timed unless others are asked for.
 SIZES = (10_000, 30_162, 100_000, 300_000, 1_000_000)
@@ -57,7 +61,7 @@ def measure(case: Case) -> dict[str, Any]:
 
     Raises LdivError if a child fails, with what it said and its exit code.
     """
-    return measure_in_children("ldiv_db.benchmarks.bsgi", case, ("make", "run"))
+    return measure_in_children("tests.benchmarks.bsgi", case, ("make", "run"))
 
 
 def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
@@ -81,13 +85,16 @@ def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[st
 
 
 def make_rows(engine: Engine, policy: Policy, count: int, seed: int) -> Relation:
-    """The table `variants` of `count` rows: copies of Adult's, in each a random number of quasi-identifiers redrawn."""
+    """The table `variants` of `count` rows: copies of Adult's, in each a random number of quasi-identifiers redrawn.
+
+    The engine is one of `engine_on`.
+    """
     names = [Identifier(name) for _, name in policy.roles()]
-    originals = engine.materialise("originals", "bench/number_rows", rows=load_adult(engine, policy), columns=names)
+    originals = engine.materialise("originals", "number_rows", rows=load_adult(engine, policy), columns=names)
     variants = Relation(("main", "variants"))
     engine.create(
         variants,
-        "bench/vary_rows",
+        "vary_rows",
         originals=originals,
         redrawn=[_redrawn(number, name) for number, name in enumerate(policy.quasi_identifiers, 1)],
         fixed=[Identifier(name) for name in (*policy.sensitive, *policy.keep)],
@@ -117,8 +124,7 @@ def _redrawn(number: int, name: str) -> Redrawn:
 
 def _make(case: Case, folder: Path) -> None:
     with open_database(folder / "bench.duckdb", create=True, settings=settings_of(case, folder)) as connection:
-        engine = Engine(connection)
-        make_rows(engine, parse_policy(adult_policy()), case.rows, case.seed)
+        make_rows(engine_on(connection), parse_policy(adult_policy()), case.rows, case.seed)
 
 
 def _run(case: Case, folder: Path) -> dict[str, Any]:
@@ -143,5 +149,41 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
     }
 
 
+#: What child processes do.
+TASKS = {"make": _make, "run": _run}
+
+
+# -- the command line ---------------------------------------------------------------------------------
+
+
+def bsgi(
+    rows: Annotated[
+        list[int] | None, typer.Option(min=1, help="How many rows; may be repeated. 10,000 to a million if not given.")
+    ] = None,
+    l: Annotated[int, typer.Option("--l", min=2, help="The l of the policy: the size of its classes.")] = 4,  # noqa: E741
+    select: Annotated[Literal["refine", "bisect", "greedy"], typer.Option(help="How classes are selected.")] = "refine",
+    threads: Threads = 2,
+    memory_limit: Memory = None,
+    json: AsJson = False,
+) -> None:
+    """Time BSGI on rows made from Adult: copies of real rows, in each a random number of QIs redrawn.
+
+    Seconds are those of the run, the next column divides them by n log n.
+
+    \b
+    Examples:
+      python -m tests.benchmarks.bsgi --rows 100000 --rows 1000000
+      python -m tests.benchmarks.bsgi --rows 10000 --select greedy --json
+    """
+    cases = [Case(count, l, select, threads, memory_limit) for count in rows or SIZES]
+    found: list[dict[str, Any]] = []
+    for case in cases:
+        typer.echo(f"{case.rows:,} rows …", err=True)
+        found.append(measure(case))
+    show("bsgi", json, found, as_table)
+
+
+app = command_of(bsgi)
+
 if __name__ == "__main__":
-    serve(Case, {"make": _make, "run": _run})
+    app(prog_name="python -m tests.benchmarks.bsgi")

@@ -5,16 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ldiv_db.benchmarks.bsgi import make_rows
-from ldiv_db.benchmarks.children import measure_in_children, peak_memory, serve, settings_of
+import typer
+
 from ldiv_db.demo import PUBLIC_SEED, load_adult
-from ldiv_db.engine import Engine, open_database
+from ldiv_db.engine import open_database
 from ldiv_db.policy import parse_policy
 from ldiv_db.run import run
 from ldiv_db.templates import resource_folder
+from tests.benchmarks.bsgi import make_rows
+from tests.benchmarks.children import measure_in_children, peak_memory, settings_of
+from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
 
 #: Every metric with the schemes that it has costs for.
 COMBINATIONS = (
@@ -41,7 +45,7 @@ class CutCase:
 
 def measure_cuts(case: CutCase) -> dict[str, Any]:
     """What the search of one case took and found; raises LdivError if a child process fails."""
-    return measure_in_children("ldiv_db.benchmarks.cuts", case, ("make", "run"))
+    return measure_in_children("tests.benchmarks.cuts", case, ("make", "run"))
 
 
 def cuts_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
@@ -106,7 +110,7 @@ def cuts_policy(case: CutCase) -> dict[str, Any]:
 def _make(case: CutCase, folder: Path) -> None:
     """The table `adult` or, of another number of rows, `variants`."""
     with open_database(folder / "bench.duckdb", create=True, settings=settings_of(case, folder)) as connection:
-        engine, policy = Engine(connection), parse_policy(cuts_policy(case))
+        engine, policy = engine_on(connection), parse_policy(cuts_policy(case))
         if case.rows == ROWS:
             load_adult(engine, policy, rows=2**31)  # both halves
         else:
@@ -131,5 +135,51 @@ def _run(case: CutCase, folder: Path) -> dict[str, Any]:
     }
 
 
+#: What child processes do.
+TASKS = {"make": _make, "run": _run}
+
+
+# -- the command line ---------------------------------------------------------------------------------
+
+
+def cuts(
+    l: Annotated[float, typer.Option("--l", min=1, help="Thresholds are 1/l.")] = 4,  # noqa: E741
+    only: Annotated[
+        list[str] | None, typer.Option(help="METRIC:SCHEME, e.g. LM:vioRec; may be repeated.", show_default=False)
+    ] = None,
+    rows: Annotated[
+        list[int] | None,
+        typer.Option(min=100, help="Rows made by the variant method; may be repeated.", show_default="Adult's 45,222"),
+    ] = None,
+    threads: Threads = 2,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds after which a search is stopped; it finds a good cut first.", show_default="none"),
+    ] = None,
+    memory_limit: Annotated[
+        str | None, typer.Option(help="Memory the database may use, e.g. 800MB.", show_default=False)
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Time the search for the best cut on Adult's 45,222 rows without NULL, by every metric and scheme.
+
+    \b
+    Examples:
+      python -m tests.benchmarks.cuts
+      python -m tests.benchmarks.cuts --only LM:vioRec --only DM:allRec --l 6
+      python -m tests.benchmarks.cuts --only LM:vioRec --rows 50000 --rows 1000000
+    """
+    known = [f"{metric}:{scheme}" for metric, scheme in COMBINATIONS]
+    refuse_unknown("--only", only or (), known)
+    found: list[dict[str, Any]] = []
+    for count, (metric, scheme) in product(rows or [ROWS], COMBINATIONS):
+        if not only or f"{metric}:{scheme}" in only:
+            typer.echo(f"{metric} {scheme}, {count:,} rows …", err=True)
+            found.append(measure_cuts(CutCase(metric, scheme, l, threads, time_limit, count, memory_limit)))
+    show("cuts", json, found, cuts_as_table)
+
+
+app = command_of(cuts)
+
 if __name__ == "__main__":
-    serve(CutCase, {"make": _make, "run": _run})
+    app(prog_name="python -m tests.benchmarks.cuts")

@@ -10,13 +10,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ldiv_db.benchmarks.children import measure_in_children, peak_memory, serve, settings_of
+import typer
+
 from ldiv_db.demo import PUBLIC_SEED, TRAINING_ROWS
 from ldiv_db.engine import Engine, open_database
 from ldiv_db.releasing.publish import publish_release
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value, resource_folder
+from tests.benchmarks.children import measure_in_children, peak_memory, settings_of
+from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine_on, show
 
 #: The paper's Table 7(a): rows left over of each value, by l.
 TABLE_7A = {
@@ -28,6 +31,7 @@ TABLE_7A = {
     2: (14410,),
     1: (),
 }
+_ADULT = 30_162
 #: The diversity that the paper asks of the other attributes.
 OTHERS = {"education": 3, "hours_per_week": 2, "relationship": 3}
 _SHOWN = ["age", "fnlwgt", "marital_status", "race", "sex"]
@@ -49,7 +53,7 @@ class DecompositionCase:
 
 def measure_decomposition(case: DecompositionCase) -> dict[str, Any]:
     """What the releases took: rows, l, groups, residual, noise and seconds, of the first and of the second."""
-    return measure_in_children("ldiv_db.benchmarks.decomposition", case, ("make", "run"))
+    return measure_in_children("tests.benchmarks.decomposition", case, ("make", "run"))
 
 
 def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
@@ -108,7 +112,7 @@ def make_people(engine: Engine, rows: int, first: int = 1) -> None:
         columns=columns,
         rows=Value(TRAINING_ROWS),
     )
-    numbered = engine.materialise("originals", "bench/number_rows", rows=adult, columns=columns)
+    numbered = engine.materialise("originals", "number_rows", rows=adult, columns=columns)
     people = Relation(("main", "people"))
     holes: dict[str, Any] = {
         "originals": numbered,
@@ -119,9 +123,9 @@ def make_people(engine: Engine, rows: int, first: int = 1) -> None:
         "rows": Value(engine.scalar("input/count_rows", rows=adult)),
     }
     if first == 1:
-        engine.create(people, "bench/copy_rows", **holes)
+        engine.create(people, "copy_rows", **holes)
     else:
-        engine.insert(people, "bench/copy_rows", **holes)
+        engine.insert(people, "copy_rows", **holes)
     engine.drop(adult, numbered)
 
 
@@ -130,7 +134,7 @@ def make_people(engine: Engine, rows: int, first: int = 1) -> None:
 
 def _make(case: DecompositionCase, folder: Path) -> None:
     with open_database(folder / "bench.duckdb", create=True, settings=settings_of(case, folder)) as connection:
-        engine = Engine(connection)
+        engine = engine_on(connection)
         make_people(engine, case.rows)
         engine.close_scratch()
 
@@ -140,7 +144,7 @@ def _run(case: DecompositionCase, folder: Path) -> dict[str, Any]:
         first, seconds = _publish(connection, case)
         seconds_more = None
         if case.more:
-            engine = Engine(connection)
+            engine = engine_on(connection)
             make_people(engine, max(1, case.rows * case.more // 100), case.rows + 1)
             engine.close_scratch()
             seconds_more = _publish(connection, case)[1]
@@ -166,5 +170,46 @@ def _publish(connection: Any, case: DecompositionCase) -> tuple[dict[str, Any], 
     return result.as_dict(), time.perf_counter() - start
 
 
+#: What child processes do.
+TASKS = {"make": _make, "run": _run}
+
+
+# -- the command line ---------------------------------------------------------------------------------
+
+
+def decomposition(
+    rows: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=100,
+            help="A release of so many rows and one of 1 % more; may be repeated. The paper's table if not given.",
+        ),
+    ] = None,
+    l: Annotated[int, typer.Option("--l", min=2, help="The l of the primary attribute, with --rows.")] = 7,  # noqa: E741
+    threads: Threads = 2,
+    memory_limit: Memory = None,
+    json: AsJson = False,
+) -> None:
+    """Time Decomposition+ on Adult with four sensitive attributes, for every l of the primary one.
+
+    Rows left over are compared with Table 7(a) of the paper.
+
+    \b
+    Examples:
+      python -m tests.benchmarks.decomposition
+      python -m tests.benchmarks.decomposition --rows 300000
+    """
+    cases = [DecompositionCase(_ADULT, least, threads=threads, memory_limit=memory_limit) for least in TABLE_7A]
+    if rows:
+        cases = [DecompositionCase(n, l, "occupation", 1, threads, memory_limit) for n in rows]
+    found: list[dict[str, Any]] = []
+    for case in cases:
+        typer.echo(f"{case.rows:,} rows, l = {case.l} …", err=True)
+        found.append(measure_decomposition(case))
+    show("decomposition", json, found, as_table)
+
+
+app = command_of(decomposition)
+
 if __name__ == "__main__":
-    serve(DecompositionCase, {"make": _make, "run": _run})
+    app(prog_name="python -m tests.benchmarks.decomposition")

@@ -1,4 +1,4 @@
-"""`ldiv bench utility`: what local recoding loses under every requirement, beside what other tools lose.
+"""`python -m tests.benchmarks.utility`: what local recoding loses under each requirement, and what other tools lose.
 
 Adult's 30,162 training rows, 7 quasi-identifiers, occupation sensitive; of each taxonomy only the leaves that occur,
 age as its share of the range, the mean LM of a cell, suppressed rows counting 1. The figures of others are the best
@@ -12,18 +12,22 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ldiv_db.benchmarks.bsgi import make_rows
-from ldiv_db.benchmarks.children import peak_memory
+import typer
+
 from ldiv_db.demo import adult_policy, load_adult
 from ldiv_db.engine import Engine, Settings, open_database
 from ldiv_db.errors import InfeasibleError
 from ldiv_db.policy import Policy, parse_policy
 from ldiv_db.run import run
 from ldiv_db.templates import Identifier, Relation, resource_folder
+from tests.benchmarks.bsgi import make_rows
+from tests.benchmarks.children import peak_memory
+from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
 
 ALGORITHMS = ("topdown", "mondrian", "peel", "bsgi")
+NAMES = (*ALGORITHMS, "auto")
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def measure_utility(
     ):
         folder, document = Path(scratch), adult_policy()
         policy = parse_policy(document)
-        engine = Engine(connection)
+        engine = engine_on(connection)
         source = make_rows(engine, policy, rows, seed=1) if rows else load_adult(engine, policy)
         document["source"] = str(source)
         trim_taxonomies(engine, source, policy, folder)
@@ -133,3 +137,43 @@ def _cell(found: dict[str, Any] | None) -> str:
 def _ratio(found: dict[str, Any]) -> str:
     losses = [done["lm_mean"] for done in found["runs"].values() if done]
     return f"{min(losses) / found['tool_lm']:.2f}" if losses and found["tool_lm"] else "-"
+
+
+# -- the command line ---------------------------------------------------------------------------------
+
+
+def utility(
+    algorithm: Annotated[
+        list[str] | None, typer.Option(help=f"Of {', '.join(NAMES)}; may be repeated. All but auto if not given.")
+    ] = None,
+    require: Annotated[
+        list[str] | None, typer.Option(help=f"Of {', '.join(p.require for p in PEERS)}; may be repeated.")
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(min=100, help="Rows made by the variant method.", show_default="Adult's 30,162"),
+    ] = None,
+    threads: Threads = 2,
+    json: AsJson = False,
+) -> None:
+    """Measure what is lost on Adult under each requirement, beside what other tools lose.
+
+    \b
+    Examples:
+      python -m tests.benchmarks.utility --algorithm topdown --algorithm mondrian
+      python -m tests.benchmarks.utility --require distinct:4 --json
+      python -m tests.benchmarks.utility --rows 1000000 --algorithm topdown --require distinct:4 --json
+    """
+    refuse_unknown("--algorithm", algorithm or (), NAMES)
+    refuse_unknown("--require", require or (), [peer.require for peer in PEERS])
+    found: list[dict[str, Any]] = []
+    for result in measure_utility(algorithm or ALGORITHMS, require or (), threads, rows):
+        typer.echo(f"{result['require']} …", err=True)
+        found.append(result)
+    show("mean LM per cell", json, found, utility_as_table)
+
+
+app = command_of(utility)
+
+if __name__ == "__main__":
+    app(prog_name="python -m tests.benchmarks.utility")

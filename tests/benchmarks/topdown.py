@@ -1,4 +1,4 @@
-"""`ldiv bench topdown`: the experiments of the (l,alpha) paper, Section 5, on its data.
+"""`python -m tests.benchmarks.topdown`: the experiments of the (l,alpha) paper, Section 5, on its data.
 
 All 45,222 rows of Adult without missing values, seven quasi-identifiers, and a made-up Health Condition: 8 values in 4
 categories, drawn by a seed, weighted by sensitivity with beta = 2. Figure 4 is seconds against rows, l and the number
@@ -13,20 +13,24 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from ldiv_db.benchmarks.bsgi import PRIME
+import typer
+
 from ldiv_db.demo import PUBLIC_SEED
 from ldiv_db.engine import Engine, Settings, open_database
 from ldiv_db.errors import InfeasibleError
 from ldiv_db.run import run
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value, resource_folder
+from tests.benchmarks.bsgi import PRIME
+from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
 
 CATEGORIES = [["HIV", "Cancer"], ["Phthisis", "Hepatitis"], ["Obesity", "Asthma"], ["Flu", "Indigestion"]]
 #: In the order of Table 9.
 QUASI_IDENTIFIERS = ("age", "workclass", "education", "native_country", "marital_status", "race", "sex")
 ALL_ROWS, L, ALPHA, C = 45_222, 4, 2, 3
 ROWS, LS = (25_000, 30_000, 35_000, 40_000, ALL_ROWS), (2, 4, 6, 8, 10)
+FIGURES = ("4a", "4b", "4c", "5", "similarity")
 MODELS = ("distinct", "distinct_alpha", "entropy_alpha", "recursive_alpha")
 
 
@@ -72,7 +76,7 @@ def measure_topdown(asked: Sequence[Point], threads: int = 2, seed: int = 1) -> 
     with open_database(":memory:", create=True, settings=Settings(threads)) as connection:
         for point in asked:
             if point.rows != made:
-                make_conditions(Engine(connection), point.rows, seed)
+                make_conditions(engine_on(connection), point.rows, seed)
                 made = point.rows
             yield _measure(connection, point)
 
@@ -83,7 +87,7 @@ def make_conditions(engine: Engine, rows: int, seed: int) -> None:
     conditions = engine.load("conditions", {"number": "INTEGER", "label": "VARCHAR"}, labels)
     engine.create(
         Relation(("main", "conditions")),
-        "bench/draw_conditions",
+        "draw_conditions",
         replace=True,
         source=FileRelation("read_parquet", str(resource_folder("fixtures") / "adult" / "adult.parquet")),
         conditions=conditions,
@@ -137,3 +141,35 @@ def topdown_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list
         for found in results
     ]
     return headings, rows
+
+
+# -- the command line ---------------------------------------------------------------------------------
+
+
+def topdown(
+    figure: Annotated[
+        list[str] | None, typer.Option(help=f"Of {', '.join(FIGURES)}; may be repeated. All if not given.")
+    ] = None,
+    threads: Threads = 2,
+    seed: Annotated[int, typer.Option(help="What the health conditions are drawn by.")] = 1,
+    json: AsJson = False,
+) -> None:
+    """Repeat the (l,alpha) paper's experiments: time, utility, and the similarity attack.
+
+    \b
+    Examples:
+      python -m tests.benchmarks.topdown --figure similarity
+      python -m tests.benchmarks.topdown --json
+    """
+    refuse_unknown("--figure", figure or (), FIGURES)
+    found: list[dict[str, Any]] = []
+    for result in measure_topdown(points(figure or FIGURES), threads, seed):
+        typer.echo(f"{result['figure']}: {result['model']} …", err=True)
+        found.append(result)
+    show("topdown", json, found, topdown_as_table)
+
+
+app = command_of(topdown)
+
+if __name__ == "__main__":
+    app(prog_name="python -m tests.benchmarks.topdown")

@@ -1,6 +1,6 @@
 """Child processes of benchmarks: each task has one of its own, so that a peak of memory is the task's alone.
 
-A benchmark's module is what the child runs: it calls `serve` if it is the main module.
+The child runs this module: its argument names the benchmark's module, which has the tasks by name in `TASKS`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 from ldiv_db.engine import Settings
 from ldiv_db.errors import LdivError
 
+_CHECKOUT = Path(__file__).resolve().parents[2]
 #: What a task leaves in the folder: on stdout the database may draw a bar of its progress.
 _RESULT = "result.json"
 
@@ -43,22 +45,22 @@ def measure_in_children(module: str, case: Any, tasks: Sequence[str]) -> dict[st
 
 
 def _run_child(module: str, task: str, case: Any, folder: str) -> None:
-    order = json.dumps({"task": task, "folder": folder, "case": asdict(case)})
-    done = subprocess.run(  # noqa: S603 - our own module, by the interpreter that runs this
-        [sys.executable, "-m", module, order], capture_output=True, text=True, check=False
-    )
+    order = {"module": module, "type": type(case).__name__, "task": task, "folder": folder, "case": asdict(case)}
+    call = [sys.executable, "-m", "tests.benchmarks.children", json.dumps(order)]
+    done = subprocess.run(call, cwd=_CHECKOUT, capture_output=True, text=True, check=False)
     if done.returncode:
         error = LdivError(f"the benchmark of {case.rows:,} rows failed: {done.stderr.strip()}")
         error.exit_code = done.returncode
         raise error
 
 
-def serve(case_type: type[Any], tasks: Mapping[str, Callable[[Any, Path], Any]]) -> None:
+def serve() -> None:
     """The work of a child, as its argument says: one of the tasks, each of a case and the folder."""
     order = json.loads(sys.argv[1])
     folder = Path(order["folder"])
+    module = import_module(order["module"])
     try:
-        result = tasks[order["task"]](case_type(**order["case"]), folder)
+        result = module.TASKS[order["task"]](getattr(module, order["type"])(**order["case"]), folder)
     except LdivError as error:
         sys.stderr.write(str(error))
         sys.exit(error.exit_code)
@@ -80,3 +82,7 @@ def peak_memory() -> float:
 
     unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes there, KiB elsewhere
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+if __name__ == "__main__":
+    serve()

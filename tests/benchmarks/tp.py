@@ -1,4 +1,4 @@
-"""`ldiv bench tp`: the figures of TP's paper as tables."""
+"""`python -m tests.benchmarks.tp`: the figures of TP's paper as tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.benchmarks.tp import (
+from ldiv_db.commands.console import print_json, printer
+from ldiv_db.report import print_rows
+from tests.benchmarks.command import AsJson, Memory, Threads, command_of
+from tests.benchmarks.tp_runs import (
     FIGURES,
     Figure,
     Scales,
@@ -17,14 +20,11 @@ from ldiv_db.benchmarks.tp import (
     plan_cases,
     unknown_algorithms,
 )
-from ldiv_db.commands.console import print_json, printer
-from ldiv_db.commands.options import MOST_THREADS
-from ldiv_db.report import print_rows
 
 _SHOWN = {"stars": "{:,.0f}", "seconds": "{:.2f}", "kl": "{:.3f}"}
 
 
-def bench_tp_command(
+def tp(
     figure: Annotated[
         list[int] | None, typer.Option(min=2, max=8, help="A figure, 2 to 8; may be repeated. All if not given.")
     ] = None,
@@ -41,9 +41,9 @@ def bench_tp_command(
     sets: Annotated[
         int, typer.Option(min=0, help="The most sets of quasi-identifiers to average over; 0 is all of them.")
     ] = 5,
-    threads: Annotated[int, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use.")] = 2,
-    memory_limit: Annotated[str | None, typer.Option(help="Memory the database may use, e.g. 4GB.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    threads: Threads = 2,
+    memory_limit: Memory = None,
+    json: AsJson = False,
 ) -> None:
     """Stars, seconds and KL divergence against l, d and n, averages over sets of Adult's quasi-identifiers.
 
@@ -51,8 +51,8 @@ def bench_tp_command(
 
     \b
     Examples:
-      ldiv bench tp --figure 2 --sets 0
-      ldiv bench tp --figure 2 --algorithm tp_plus --algorithm bsgi --l 4
+      python -m tests.benchmarks.tp --figure 2 --sets 0
+      python -m tests.benchmarks.tp --figure 2 --algorithm tp_plus --algorithm bsgi --l 4
     """
     default = Scales()
     scales = Scales(l or default.l, d or default.d, rows or default.rows, sets or None)
@@ -104,3 +104,9 @@ def _print_exceptions(found: list[dict[str, Any]]) -> None:
             f"no fewer stars than hilbert: {names}, l = {one['l']}, {one['rows']:,} rows:"
             f" tp_plus {one['tp_plus']:,}, hilbert {one['hilbert']:,}"
         )
+
+
+app = command_of(tp)
+
+if __name__ == "__main__":
+    app(prog_name="python -m tests.benchmarks.tp")

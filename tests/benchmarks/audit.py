@@ -1,4 +1,4 @@
-"""`ldiv bench audit`: all requirements on a published table of many rows.
+"""`python -m tests.benchmarks.audit`: all requirements on a published table of many rows.
 
 The table is a release of at most a million rows made from Adult, repeated with other labels up to the size asked
 for. It is made in one child process and audited in another, so that the peak of memory is the audit's alone.
@@ -10,10 +10,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ldiv_db.benchmarks.bsgi import make_rows
-from ldiv_db.benchmarks.children import measure_in_children, peak_memory, serve, settings_of
+import typer
+
 from ldiv_db.check import Question, check
 from ldiv_db.demo import adult_policy
 from ldiv_db.engine import Engine, Step, open_database
@@ -22,6 +22,9 @@ from ldiv_db.policy_parts import Sensitive
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.run import run, versions
 from ldiv_db.templates import Identifier, Relation, Value, resource_folder
+from tests.benchmarks.bsgi import make_rows
+from tests.benchmarks.children import measure_in_children, peak_memory, settings_of
+from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine_on, show
 
 #: The most rows that are anonymized; more are copies.
 _RELEASED = 1_000_000
@@ -61,7 +64,7 @@ def measure_audit(case: AuditCase) -> dict[str, Any]:
 
     Raises LdivError if a child fails, with what it said and its exit code.
     """
-    return measure_in_children("ldiv_db.benchmarks.audit", case, ("make", "audit"))
+    return measure_in_children("tests.benchmarks.audit", case, ("make", "audit"))
 
 
 def audit_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
@@ -98,14 +101,14 @@ def _make(case: AuditCase, folder: Path) -> None:
     policy = adult_policy(case.l, "bisect")
     copies = -(-case.rows // _RELEASED)
     with open_database(folder / "bench.duckdb", create=True, settings=settings_of(case, folder)) as connection:
-        engine = Engine(connection)
+        engine = engine_on(connection)
         make_rows(engine, parse_policy(policy), case.rows // copies, seed=1)
         document = {**policy, "source": "main.variants", "target": "released"}
         run(connection, document, resource_folder("fixtures") / "adult")
         keys = [Identifier(name) for name in policy["quasi_identifiers"]]
         engine.create(
             Relation(("published",)),
-            "bench/copy_release",
+            "copy_release",
             published=Relation(("released",)),
             varied=keys[0],
             columns=[*keys[1:], Identifier(SENSITIVE)],
@@ -137,5 +140,36 @@ def _audit(case: AuditCase, folder: Path) -> dict[str, Any]:
     }
 
 
+#: What child processes do.
+TASKS = {"make": _make, "audit": _audit}
+
+
+# -- the command line ---------------------------------------------------------------------------------
+
+
+def audit(
+    rows: Annotated[
+        list[int], typer.Option(min=100, help="How many published rows; may be repeated.", show_default=False)
+    ],
+    l: Annotated[int, typer.Option("--l", min=2, help="The size of the classes.")] = 4,  # noqa: E741
+    threads: Threads = 2,
+    memory_limit: Memory = None,
+    json: AsJson = False,
+) -> None:
+    """Time the audit of every requirement on a release with 7 quasi-identifiers, made from Adult.
+
+    \b
+    Examples:
+      python -m tests.benchmarks.audit --rows 100000 --rows 1000000
+    """
+    found: list[dict[str, Any]] = []
+    for count in rows:
+        typer.echo(f"{count:,} rows …", err=True)
+        found.append(measure_audit(AuditCase(count, l, threads, memory_limit)))
+    show("audit", json, found, audit_as_table)
+
+
+app = command_of(audit)
+
 if __name__ == "__main__":
-    serve(AuditCase, {"make": _make, "audit": _audit})
+    app(prog_name="python -m tests.benchmarks.audit")

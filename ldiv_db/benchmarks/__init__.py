@@ -1,1 +1,0 @@
-"""What `ldiv bench` measures, a module a benchmark, each case in a process of its own."""

@@ -1,0 +1,43 @@
+"""`ldiv demo`: a real data set, anonymized and audited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ldiv_db.commands.console import Shown, print_json, printer
+from ldiv_db.commands.options import Json
+from ldiv_db.demo import demonstrate, print_demo
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command("demo")
+def demo_command(
+    json: Json = False,
+    l: Annotated[  # noqa: E741 - the field's name for it
+        int | None, typer.Option("--l", min=2, help="The l of the policy: the size of its classes.")
+    ] = None,
+    select: Annotated[
+        Literal["refine", "bisect", "greedy"] | None, typer.Option(help="How classes are selected.")
+    ] = None,
+    directory: Annotated[
+        Path | None, typer.Option(help="Keep the database and the policy in this folder.", show_default=False)
+    ] = None,
+) -> None:
+    """Anonymize a real data set and audit the release.
+
+    \b
+    Examples:
+      ldiv demo
+      ldiv demo --l 6 --select greedy
+      ldiv demo --directory adult
+    """
+    with Shown() as listener:
+        shown = demonstrate(l, select, directory, listener)
+    if json:
+        print_json(shown.result.as_dict())
+    else:
+        print_demo(printer(), shown)

@@ -1,0 +1,94 @@
+"""How a command ends that fails: one plain message on stderr, and the exit code of its kind.
+
+The command line starts with this module, so it imports nothing that takes time.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import typer
+
+from ldiv_db import interrupts
+from ldiv_db.errors import DatabaseError, LdivError, PolicyError
+
+#: What the database says where its memory and its temp directory are full.
+_NO_ROOM = ("duckdb_temp", "max_temp_directory_size", "Out of Memory")
+#: So many problems are told, and so many characters of each: a name may be as long as its file.
+_PROBLEMS, _LONGEST = 100, 2_000
+_USAGE, _INTERRUPTED, _UNHEARD = 2, 130, 141
+
+
+def guarded(work: Callable[[], Any]) -> Any:
+    """What `work` returns; a failure of it ends in `error: ...` on stderr and typer.Exit with its kind's code."""
+    try:
+        with interrupts.heard():
+            return work()
+    except (LdivError, OSError, UnicodeError, KeyboardInterrupt, RuntimeError) as error:
+        code = _report(error)
+        if code is None:
+            raise
+        raise typer.Exit(code) from error
+
+
+def _report(error: BaseException) -> int | None:
+    """Print what went wrong and return the exit code of its kind; None for what is no failure of a command."""
+    if _interrupted(error):
+        typer.echo("interrupted", err=True)
+        return _INTERRUPTED
+    if isinstance(error, RecursionError):
+        typer.echo("error: the file is nested too deeply", err=True)
+        return _USAGE
+    if isinstance(error, BrokenPipeError):
+        _discard_output()
+        return _UNHEARD
+    if isinstance(error, RuntimeError):  # how click and typer end, or a defect
+        return None
+    lines = list(map(str, error.problems)) if isinstance(error, PolicyError) else [_said(error)]
+    for line in lines[:_PROBLEMS]:
+        typer.echo(f"error: {_shortened(line)}", err=True)
+    if len(lines) > _PROBLEMS:
+        typer.echo(f"error: and {len(lines) - _PROBLEMS:,} more of this kind", err=True)
+    if _is_full(error):
+        _discard_output()
+        return DatabaseError.exit_code
+    return error.exit_code if isinstance(error, LdivError) else _USAGE
+
+
+def _is_full(error: BaseException) -> bool:
+    """Whether there is no room where output or a file goes."""
+    return isinstance(error, OSError) and error.errno == errno.ENOSPC
+
+
+def _said(error: BaseException) -> str:
+    """The failure's message, with the way out where memory and disk are full."""
+    if isinstance(error, DatabaseError) and any(word in str(error) for word in _NO_ROOM):
+        return f"{error}; what does not fit into memory found no room: give another --temp-dir or --memory-limit"
+    if _is_full(error):
+        return "the output cannot be written, as there is no room where it goes; what was done is done"
+    return str(error)
+
+
+def _shortened(line: str) -> str:
+    """The line, cut where it is too long to be read; a report with SQL stays whole."""
+    return line if len(line) <= _LONGEST or "\n" in line else f"{line[:_LONGEST]} …"
+
+
+def _discard_output() -> None:
+    """Have what is left to print go nowhere, lest it fail again at the end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether it is Ctrl-C, as Python raises it or as the database does in the middle of a statement."""
+    if error is None or isinstance(error, KeyboardInterrupt):
+        return error is not None
+    if isinstance(error, RuntimeError) and str(error) == "Query interrupted":
+        return True
+    return type(error).__name__ == "InterruptException" or _interrupted(error.__cause__)

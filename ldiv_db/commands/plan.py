@@ -1,0 +1,61 @@
+"""`ldiv plan`: what a run would do."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ldiv_db.commands.console import opened, print_json, printer
+from ldiv_db.commands.options import (
+    Catalog,
+    Database,
+    Json,
+    Memory,
+    PolicyFile,
+    ShowValues,
+    TempDir,
+    Threads,
+    catalog_name,
+    settings,
+)
+from ldiv_db.policy import read_policy
+from ldiv_db.preview import describe_plan, print_plan
+from ldiv_db.run import Listener, plan
+from ldiv_db.templates import Statement
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command("plan")
+def plan_command(
+    database: Database,
+    policy: PolicyFile,
+    json: Json = False,
+    sql: Annotated[bool, typer.Option("--sql", help="Show the SQL of every step: the run is rehearsed.")] = False,
+    threads: Threads = None,
+    memory_limit: Memory = None,
+    temp_dir: TempDir = None,
+    catalog: Catalog = None,
+    show_values: ShowValues = False,
+) -> None:
+    """Show what a run would do, by counts alone; writes nothing.
+
+    With --sql all steps are carried out on temporary tables, which takes as long as a run.
+
+    \b
+    Examples:
+      ldiv plan warehouse.duckdb policy.yml
+      ldiv plan warehouse.duckdb policy.yml --sql
+    """
+    wanted = read_policy(policy)
+    statements: list[Statement] = []
+    limits = settings(threads, memory_limit, temp_dir)
+    with opened(database, read_only=True, settings=limits, catalog=catalog) as connection:
+        listener = Listener(on_statement=statements.append)
+        ready = plan(connection, wanted, policy.parent, listener, catalog_name(catalog), show_values, rehearse=sql)
+    document = describe_plan(ready, statements if sql else None)
+    if json:
+        print_json(document)
+    else:
+        print_plan(printer(), document)

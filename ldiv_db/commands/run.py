@@ -1,0 +1,60 @@
+"""`ldiv run`: anonymize, audit, publish."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ldiv_db import report
+from ldiv_db.commands.console import Shown, opened, print_json, printer
+from ldiv_db.commands.options import (
+    Catalog,
+    Database,
+    Json,
+    Memory,
+    PolicyFile,
+    ShowValues,
+    TempDir,
+    Threads,
+    catalog_name,
+    settings,
+)
+from ldiv_db.commands.release import publish_command
+from ldiv_db.policy import read_policy
+from ldiv_db.run import run
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command("run")
+def run_command(
+    database: Database,
+    policy: PolicyFile,
+    json: Json = False,
+    threads: Threads = None,
+    memory_limit: Memory = None,
+    temp_dir: TempDir = None,
+    catalog: Catalog = None,
+    kl: Annotated[bool, typer.Option("--kl", help="Work out the KL divergence as well, which takes longer.")] = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Anonymize, audit and publish under a policy: all or nothing.
+
+    \b
+    Examples:
+      ldiv run warehouse.duckdb policy.yml
+      ldiv run warehouse.duckdb policy.yml --threads 2 --memory-limit 4GB --json
+      ldiv run warehouse.duckdb policy.yml --catalog ours.duckdb
+    """
+    wanted = read_policy(policy)
+    if wanted.is_series:
+        publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog)
+        return
+    limits = settings(threads, memory_limit, temp_dir)
+    with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:
+        result = run(connection, wanted, policy.parent, listener, catalog_name(catalog), kl, show_values)
+    if json:
+        print_json(result.as_dict())
+    else:
+        report.print_result(printer(), result)

@@ -1,0 +1,66 @@
+"""The commands by name: what `ldiv` says of them, and that their code is imported when they are called."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import ldiv_db
+from ldiv_db.cli import COMMANDS
+
+FOLDER = Path(ldiv_db.__file__).parent / "commands"
+#: What takes long to import, and is not needed to say what there is.
+HEAVY = ("duckdb", "sqlglot", "pydantic", "jinja2", "rich", "yaml", "ldiv_db.api", "ldiv_db.engine")
+
+
+def imported(code: str) -> set[str]:
+    """The modules of `HEAVY` that a process of its own has imported when the code has run."""
+    script = f"import sys\n{code}\nprint(*[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+def call_main(*words: str) -> str:
+    return f"""
+from ldiv_db.cli import main
+sys.argv = {["ldiv", *words]!r}
+try:
+    main()
+except SystemExit as end:
+    assert end.code in (0, 2)
+"""
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",)])
+def test_help_and_version_import_nothing_that_takes_long(words: tuple[str, ...]) -> None:
+    assert imported(call_main(*words)) == set()
+
+
+def test_a_command_is_imported_when_it_is_called() -> None:
+    assert "duckdb" in imported(call_main("run", "--help"))
+
+
+def test_every_command_has_a_module_and_every_module_of_one_is_named() -> None:
+    modules = {path.stem for path in FOLDER.glob("*.py") if "\napp = typer.Typer(" in path.read_text(encoding="utf-8")}
+    assert modules == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_lists_a_command_with_what_it_says_of_itself(call: Any, name: str) -> None:
+    command = typer.main.get_command(import_module(f"ldiv_db.commands.{name}").app)
+    first = str(command.help).splitlines()[0]
+    (line,) = (line for line in call("--help").out.splitlines() if line.startswith(f"  {name} "))
+    shown = line.split(maxsplit=1)[1]
+    assert shown and first.startswith(shown.removesuffix("..."))
+    assert first == COMMANDS[name]
+
+
+def test_a_command_that_there_is_not(call: Any) -> None:
+    called = call("chek")
+    assert called.code == 2 and "Did you mean 'check'?" in called.err
