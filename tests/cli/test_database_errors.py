@@ -79,7 +79,7 @@ def test_too_little_memory_leaves_the_database_as_it_was(tmp_path: Path) -> None
     (tmp_path / "spill").write_text("a file where a folder is needed")
     done = outside("run", database, policy, "--memory-limit", "8MB", "--temp-dir", tmp_path / "spill")
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr
+    assert "\nerror: " in "\n" + done.stderr and "Traceback" not in done.stderr
     assert database.read_bytes() == before
 
 
