@@ -95,11 +95,12 @@ def tell_pairings(
     )
     pairs = engine.materialise("pairs", "release/list_pairs", combinations=counted, attributes=limits)
     sets = engine.materialise("sets", "release/list_sets", cells=cells)
-    weighed = engine.materialise("weighed", "release/weigh_pairs", cells=cells, sets=sets, pairs=pairs)
+    alike = engine.materialise("alike", "release/match_sets", sets=sets)
+    weighed = engine.materialise("weighed", "release/weigh_pairs", cells=cells, alike=alike, pairs=pairs)
     columns = {"attribute_no": "INTEGER", "l": "BIGINT"}
     loaded = engine.load("limits", columns, [(limit.number.value, limit.l) for limit in limits])
     rows = engine.records("release/summarise_pairs", weighed=weighed, limits=loaded)
-    engine.drop(counted, pairs, sets, weighed, loaded)
+    engine.drop(counted, pairs, sets, alike, weighed, loaded)
     names = {limit.number.value: limit.column.name for limit in limits}
     return [
         Channel(names[row["attribute_no"]], releases, row["rows"], row["best"], names[row["known_no"]]) for row in rows
