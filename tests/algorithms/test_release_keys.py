@@ -62,6 +62,8 @@ def test_a_series_of_an_older_version_has_its_key_noted_by_the_next_release(con,
     assert con.execute(NOTED).fetchall() == [("id", "integer")]
     con.execute("ALTER TABLE ldiv.series DROP COLUMN key_name")
     con.execute("ALTER TABLE ldiv.series DROP COLUMN key_kind")
+    for table in ("run", "release"):
+        con.execute(f"ALTER TABLE ldiv.{table} DROP COLUMN seed")
     con.execute("DELETE FROM ldiv.migration WHERE number >= 5")
     con.execute(f"ALTER TABLE people ALTER id TYPE {kind}")
     if kind == "DOUBLE":
