@@ -24,6 +24,7 @@ def policy(l, **changes):  # noqa: E741
         | {name: {"taxonomy": {"file": f"{name}.csv"}} for name in TREES},
         "sensitive": ["occupation"],
         "require": [{"unique_distinct": l}],
+        "seed": 0,
     }
     return base | changes
 

@@ -36,6 +36,7 @@ def policy(l, rounds, tree, **changes):  # noqa: E741
         "require": [{"unique_distinct": l}],
         "algorithm": {"name": "bsgi", "select": "refine", "exchange": rounds, "residue": "suppress"},
         "output": {"class_id": True},
+        "seed": 0,
     }
     return base | changes
 

@@ -30,7 +30,7 @@ def policy(**changes):
     base = {
         "source": "source", "target": "released", "sensitive": ["secret"], "keep": ["rid"], "recode": "set",
         "quasi_identifiers": {"town": {"taxonomy": {"file": "town.json"}}}, "require": [{"unique_distinct": 2}],
-        "algorithm": {"name": "bsgi", "select": "bisect"},
+        "algorithm": {"name": "bsgi", "select": "bisect"}, "seed": 0,
     }  # fmt: skip
     return base | changes
 

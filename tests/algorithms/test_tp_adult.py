@@ -31,6 +31,7 @@ def run(con, fixtures, name, l):  # noqa: E741
         "sensitive": ["occupation"],
         "require": [{"frequency": l}],
         "algorithm": {"name": name},
+        "seed": 0,
     }
     result = ldiv_db.run(con, policy, folder=fixtures / "adult" / "taxonomies")
     return result, con.execute("SELECT * FROM released").fetchall()

@@ -19,7 +19,7 @@ def policy(name="matching", l=2):  # noqa: E741 - the field's name for it
     return {
         "source": "source", "target": {"table": "released", "if_exists": "replace"}, "keep": ["rid"],
         "quasi_identifiers": {name: {"numeric": True} for name in "abc"}, "sensitive": ["secret"],
-        "require": [{"frequency": l}], "algorithm": name, "output": {"class_id": True},
+        "require": [{"frequency": l}], "algorithm": name, "output": {"class_id": True}, "seed": 0,
     }  # fmt: skip
 
 

@@ -277,7 +277,9 @@ def test_rows_follow_what_is_published(secrets: Any) -> None:
 
 
 @pytest.mark.parametrize("name", [None, *FILES])
-def test_the_seed_and_raw_values_are_in_no_table_ledger_or_log(secrets: Any, name: str | None) -> None:
+def test_raw_values_are_in_no_table_ledger_or_log_and_the_seed_in_the_ledger_alone(
+    secrets: Any, name: str | None
+) -> None:
     if name:
         aim(secrets, name)
     called = secrets.run("--verbose") if "--verbose" in secrets.call("run", "--help").out else secrets.run()
@@ -291,13 +293,13 @@ def test_the_seed_and_raw_values_are_in_no_table_ledger_or_log(secrets: Any, nam
         )
         for row in secrets.sql(f'SELECT CAST(COLUMNS(*) AS VARCHAR) FROM "{schema}"."{table}"')
         for cell in row
-        if cell is not None
+        if cell is not None and (table, cell) != ("run", "918273645546372819")
     ]
     assert held and not [cell for cell in held if DROPPED.search(cell.encode())]
     ledger = repr(
         [secrets.sql(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM ldiv.{t}") for t in ("run", "run_requirement")]
     )
-    assert "Towntown" not in ledger and "918273645546372819" not in ledger
+    assert "Towntown" not in ledger and ledger.count("918273645546372819") == 1
 
 
 def test_published_sets_and_bounds_cover_the_originals(secrets: Any) -> None:

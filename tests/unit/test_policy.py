@@ -25,7 +25,7 @@ def problems(document, check=parse_policy, *rest):
 
 def test_defaults():
     policy = parse_policy(GOOD)
-    assert (policy.algorithm.name, policy.nulls, policy.nulls_sensitive, policy.seed) == ("bsgi", "value", "reject", 0)
+    assert (policy.algorithm.name, policy.nulls, policy.nulls_sensitive) == ("bsgi", "value", "reject")
     assert policy.target.if_exists == "fail" and not policy.publishes_class_id
     assert parse_policy(policy) is policy
 
