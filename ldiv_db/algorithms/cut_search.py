@@ -24,7 +24,7 @@ from ldiv_db.algorithms.cut_trees import CutTree, CutValue
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the search ended: `bound` is the least that a cut it has not seen can cost, at most the best cost."""
+    """How the search ended: `bound` is the least that a cut it has not seen can cost, FORBIDDEN if it has seen all."""
 
     visited: int
     proved: bool

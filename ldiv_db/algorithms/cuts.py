@@ -113,7 +113,8 @@ class Cuts(Algorithm):
             "proved": outcome.proved,
             "cost": cost / problem.scale,
             "best_cost": best.ranked()[0][1] / problem.scale,
-            "bound": outcome.bound / problem.scale,
+            # Where `top` asks for more cuts than are allowed, the search has seen them all.
+            "bound": None if outcome.bound >= FORBIDDEN else outcome.bound / problem.scale,
             "gap": _gap(best, outcome),
             "top": len(best.costs),
             "cut": labels_of(problem.trees, chosen),

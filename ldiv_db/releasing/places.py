@@ -152,19 +152,24 @@ class Filed(Place):
             yield within(database, self.prefix)
 
     def publish(self, work: Work) -> None:
-        run_id, release = uuid.uuid4().hex, work.series.next
+        run_id = uuid.uuid4().hex
+        self._start(work, run_id)  # before there is a folder: nobody would find one that no ledger knows
         try:
-            with work_folder(self.path.parent, self.path.name, run_id) as folder:
-                self._start(work, run_id)
-                try:
-                    self._make(work, folder / self.path.name, run_id)
-                except BaseException:
-                    with suppress(DatabaseError):  # the first error is the one to report
-                        self._settle(release)
-                    raise
-                self._settle(release)
+            with self._settling(work, run_id), work_folder(self.path.parent, self.path.name, run_id) as folder:
+                self._make(work, folder / self.path.name, run_id)
         except OSError as error:
             raise DatabaseError(f"cannot write {self.policy.target.file}: {error.strerror}") from error
+
+    @contextmanager
+    def _settling(self, work: Work, run_id: str) -> Iterator[None]:
+        """Within, the next release is made; at the end the ledger says what became of it."""
+        try:
+            yield
+        except BaseException:
+            with suppress(DatabaseError):  # the first error is the one to report
+                self._settle(work, run_id)
+            raise
+        self._settle(work, run_id)
 
     def _start(self, work: Work, run_id: str) -> None:
         """Have the ledger say that there is work going on, and where."""
@@ -176,6 +181,8 @@ class Filed(Place):
     def _make(self, work: Work, part: Path, run_id: str) -> None:
         """Write the file beside its place, check it as it lies there, and move it into place."""
         engine = self.engine
+        if not self._is_ours(work, run_id):  # taken for a dead one, as it had no folder yet
+            raise refused("another release of the series is under way", "wait")
         if work.series.releases:
             shutil.copyfile(self.path, part)
         with engine.attached(part) as database, engine.transaction():
@@ -189,9 +196,15 @@ class Filed(Place):
             raise _file_refused(f"{self.policy.target.file} was made by someone else meanwhile", "name another file")
         move(part, self.path)
 
-    def _settle(self, release: int) -> None:
-        in_place = _holds(self.engine, self.path, self.prefix, self.policy.algorithm.name, release)
-        ledger.settle(self.engine, self.name, release, in_place)
+    def _settle(self, work: Work, run_id: str) -> None:
+        if self._is_ours(work, run_id):
+            in_place = _holds(self.engine, self.path, self.prefix, self.policy.algorithm.name, work.series.next)
+            ledger.settle(self.engine, self.name, work.series.next, in_place)
+
+    def _is_ours(self, work: Work, run_id: str) -> bool:
+        """Whether the ledger's next release is this one."""
+        found = ledger.releases(self.engine, work.series.name)
+        return any(e.release == work.series.next and e.report.get("run_id") == run_id for e in found)
 
 
 def within(database: str, prefix: Relation) -> Relation:

@@ -294,6 +294,18 @@ def test_a_search_that_is_stopped_publishes_only_if_the_policy_says_so(con, tmp_
     assert result.notes
 
 
+def test_no_bound_is_told_where_no_other_cut_is_left(con, tmp_path):
+    """`top` beyond the number of cuts; with one cut less there is another one, whose cost is the bound."""
+    case = Case(3)
+    case.place(con, tmp_path)
+    found = ldiv_db.run(con, case.policy(top=1000), folder=tmp_path).search
+    assert found["top"] == found["cuts"] and found["proved"]
+    assert (found["bound"], found["gap"]) == (None, 0)
+    con.execute("DROP TABLE out.released")
+    search = ldiv_db.run(con, case.policy(top=found["cuts"] - 1), folder=tmp_path).search
+    assert search["best_cost"] == found["best_cost"] <= search["bound"] < 10**6
+
+
 def test_a_search_that_is_stopped_at_once_has_a_good_cut(con, tmp_path, monkeypatch):
     def late(*arguments):
         raise cut_sweep._Late

@@ -1,8 +1,8 @@
 """Releases to a file that are killed: `killed_releases.py FOLDER:MOMENT ...` dies at its moment of a release.
 
-A moment is the step that comes next: `write` (the ledger says started), `record` (the new file is whole), `move` (the
-ledger says written), or `settle` (the file is in place). Every release is a fork of this process, which itself
-opens no database.
+A moment is the step that comes next: `start` (the ledger says nothing), `folder` or `write` (it says started), `record`
+(the new file is whole), `move` (the ledger says written), or `settle` (the file is in place). Every release is a fork of
+this process, which itself opens no database.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from ldiv_db.releasing import places, publish
 def run(folder: Path, moment: str) -> None:
     if moment in ("write", "record"):
         setattr(publish._Work, moment, die)
-    elif moment == "settle":
-        places.Filed._settle = die
+    elif moment in ("start", "settle"):
+        setattr(places.Filed, f"_{moment}", die)
+    elif moment == "folder":
+        places.work_folder = die
     else:
         setattr(places, moment, die)
     with engine.open_database(folder / "hospital.duckdb") as connection:
