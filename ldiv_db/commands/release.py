@@ -11,7 +11,17 @@ import typer
 from rich.table import Table
 
 from ldiv_db.commands.console import Shown, opened, print_json, printer
-from ldiv_db.commands.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
+from ldiv_db.commands.options import (
+    Catalog,
+    Database,
+    Json,
+    Memory,
+    ShowValues,
+    TempDir,
+    Threads,
+    catalog_name,
+    settings,
+)
 from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, numbered
 from ldiv_db.policy import read_policy
@@ -58,6 +68,7 @@ def publish_command(
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
     catalog: Catalog = None,
+    show_values: ShowValues = False,
 ) -> None:
     """Publish the next release under a policy with a key, compared with all earlier ones: all or nothing.
 
@@ -69,7 +80,7 @@ def publish_command(
     wanted = read_policy(policy)
     limits = settings(threads, memory_limit, temp_dir)
     with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:
-        result = publish_release(connection, wanted, policy.parent, listener, catalog_name(catalog))
+        result = publish_release(connection, wanted, policy.parent, listener, catalog_name(catalog), show_values)
     print_released(result, json)
 
 
