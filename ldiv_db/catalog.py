@@ -137,8 +137,9 @@ def refuse_settings(engine: Engine) -> None:
 
     They state whatever they can state themselves; a collation would have to stand beside every text.
     """
-    ((collation, case),) = engine.execute(
-        "SELECT current_setting('default_collation'), current_setting('preserve_identifier_case')"
+    ((collation, case, disabled),) = engine.execute(
+        "SELECT current_setting('default_collation'), current_setting('preserve_identifier_case'),"
+        " current_setting('disable_timestamptz_casts')"
     )
     problems = []
     if collation and collation.lower() not in ("binary", "c", "posix"):
@@ -147,6 +148,9 @@ def refuse_settings(engine: Engine) -> None:
     if str(case).lower() == "uppercase":
         what = "is uppercase on this connection, by which columns of a release would have other names"
         problems.append(Problem("preserve_identifier_case", what, "SET preserve_identifier_case = 'preserve_case'"))
+    if disabled:
+        what = "is on for this connection; our statements ask of any value whether it is an instant"
+        problems.append(Problem("disable_timestamptz_casts", what, "SET disable_timestamptz_casts = false"))
     if problems:
         raise PolicyError(problems)
 

@@ -29,6 +29,7 @@ from ldiv_db.engine import Settings, Step, open_database
 from ldiv_db.errors import DatabaseError, LdivError, PolicyError
 from ldiv_db.files import spill_folder
 from ldiv_db.run import Listener
+from ldiv_db.startup import INTERRUPTED
 
 #: Columns of output that is no terminal, unless COLUMNS says otherwise.
 _WIDTH = 140
@@ -36,7 +37,7 @@ _WIDTH = 140
 _PAUSE = 5.0
 #: What the database says where its memory and its temp directory are full.
 _NO_ROOM = ("duckdb_temp", "max_temp_directory_size", "Out of Memory")
-_USAGE, _INTERRUPTED, _UNHEARD = 2, 130, 141
+_USAGE, _UNHEARD = 2, 141
 
 
 class _Output(Console):
@@ -84,7 +85,7 @@ def _report(error: BaseException) -> int | None:
     """Print what went wrong and return the exit code of its kind; None for what is no failure of a command."""
     if _interrupted(error):
         typer.echo("interrupted", err=True)
-        return _INTERRUPTED
+        return INTERRUPTED
     if isinstance(error, RecursionError):
         typer.echo("error: the file is nested too deeply", err=True)
         return _USAGE

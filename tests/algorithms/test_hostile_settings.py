@@ -35,7 +35,6 @@ HOSTILE = {
     "old_implicit_casting": "true",
     "order_by_non_integer_literal": "true",
     "ordered_aggregate_threshold": "2",
-    "prefer_range_joins": "true",
     "preserve_identifier_case": "'lowercase'",
     "preserve_insertion_order": "false",
     "python_enable_replacements": "false",
@@ -229,6 +228,7 @@ def test_settings_of_the_caller_change_nothing(usual, tmp_path):
 
 REFUSED = {
     "default_collation": ("'NOCASE'", "default_collation: is NOCASE .*SET default_collation = 'binary'"),
+    "disable_timestamptz_casts": ("true", "disable_timestamptz_casts: is on"),
     "preserve_identifier_case": ("'uppercase'", "preserve_identifier_case: is uppercase"),
 }
 
