@@ -1,15 +1,20 @@
 """ldiv_db: an in-database anonymizer for l-diversity on DuckDB.
 
 The names below are those of `ldiv_db.api`, which is imported when the first of them is asked for: the command line
-answers `--help` without it.
+answers `--help` without it, and can hear Ctrl-C before that.
 """
+
+from __future__ import annotations
 
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
+#: As `typing` has it, which takes longer to import than all else here.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ldiv_db.api import (
         Attacks,
         Audit,

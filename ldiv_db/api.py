@@ -163,22 +163,23 @@ def measure(
     seed: int = 0,
     kl: bool = True,
     catalog: str | None = None,
+    show_values: bool = False,
 ) -> Measurement:
     """The information lost by a published table, view or data file, whoever made it, against its source.
 
     The columns are those of `policy`, or `qi` (column to settings, as in a policy) and `sensitive`; `source` is the
     policy's by default, relative files lie in `folder`. `l` is for CAVG (the policy's by default), `class_label`
     a published column for CM, `class_column` one of class ids; `queries` random COUNT queries are drawn by `seed`.
-    `catalog` is the attached database that holds taxonomies, if it is not the current one.
-    Raises PolicyError for what does not exist, does not fit, or cannot be read, InfeasibleError for an empty source.
+    `catalog` is the attached database that holds taxonomies, if it is not the current one; with `show_values` errors
+    name values that a taxonomy lacks. Raises PolicyError for what does not exist, does not fit, or cannot be read,
+    InfeasibleError for an empty source.
     """
     described = parse_policy(policy) if policy is not None else _described(source, qi, sensitive)
     wanted = Wanted(l, class_column, class_label, queries, seed, kl)
     with working_engine(con, catalog=catalog) as engine:
         original = resolve_source(engine, source or described.source, Path("." if source else folder))
-        return measure_table(
-            engine, resolve_source(engine, published, Path(), "published"), original, described, Path(folder), wanted
-        )
+        relation = resolve_source(engine, published, Path(), "published")
+        return measure_table(engine, relation, original, described, Path(folder), wanted, show_values)
 
 
 def _described(source: str | None, qi: Mapping[str, Any] | None, sensitive: str | Sequence[str]) -> Policy:

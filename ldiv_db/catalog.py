@@ -135,6 +135,29 @@ def resources(engine: Engine) -> Resources:
     return Resources(_bytes(memory) or 0, folder or "", _bytes(limit))
 
 
+def refuse_settings(engine: Engine) -> None:
+    """Raise PolicyError for a setting of the connection that changes what texts or names of our statements mean.
+
+    They state whatever they can state themselves; a collation would have to stand beside every text.
+    """
+    ((collation, case, disabled),) = engine.execute(
+        "SELECT current_setting('default_collation'), current_setting('preserve_identifier_case'),"
+        " current_setting('disable_timestamptz_casts')"
+    )
+    problems = []
+    if collation and collation.lower() not in ("binary", "c", "posix"):
+        what = f"is {collation} on this connection, by which texts that differ may count as equal"
+        problems.append(Problem("default_collation", what, "SET default_collation = 'binary'"))
+    if str(case).lower() == "uppercase":
+        what = "is uppercase on this connection, by which columns of a release would have other names"
+        problems.append(Problem("preserve_identifier_case", what, "SET preserve_identifier_case = 'preserve_case'"))
+    if disabled:
+        what = "is on for this connection; our statements ask of any value whether it is an instant"
+        problems.append(Problem("disable_timestamptz_casts", what, "SET disable_timestamptz_casts = false"))
+    if problems:
+        raise PolicyError(problems)
+
+
 def _bytes(text: str) -> int | None:
     """The number of bytes in a setting such as `18.8 GiB`; None for a share of what is free."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?) (bytes?|[KMGTPE]iB)", text)

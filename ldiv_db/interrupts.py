@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from ldiv_db.startup import leave
+
 #: Seconds between two attempts to stop a statement.
 _PAUSE = 0.05
 #: What stops statements.
@@ -46,8 +48,8 @@ def stopping(stop: Callable[[], None]) -> Iterator[None]:
 @contextmanager
 def heard() -> Iterator[None]:
     """Within, Ctrl-C stops statements and is not lost; does nothing where it is not Python's own to handle."""
-    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not ours or threading.current_thread() is not threading.main_thread():
+    before = signal.getsignal(signal.SIGINT)
+    if before not in (signal.default_int_handler, leave) or threading.current_thread() is not threading.main_thread():
         yield
         return
     with _woken():
@@ -56,7 +58,7 @@ def heard() -> Iterator[None]:
             yield
         finally:
             work.statement = None
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGINT, before)
             _pending.clear()
 
 

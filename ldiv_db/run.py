@@ -14,7 +14,7 @@ from typing import Any
 from ldiv_db.algorithms import ALGORITHMS, Algorithm, Plan, Task
 from ldiv_db.algorithms.base import Feasibility, Progress, Report
 from ldiv_db.audit import Audit, refuse_unlisted
-from ldiv_db.catalog import Column, columns_of
+from ldiv_db.catalog import Column, columns_of, refuse_settings
 from ldiv_db.collisions import refuse_read_target
 from ldiv_db.engine import Engine, Step, database_version
 from ldiv_db.errors import PolicyError, Problem, nearest
@@ -88,12 +88,11 @@ def run(
     """Anonymize, audit and publish under `policy` on an open DuckDB connection; returns what was done.
 
     `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
-    taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well, and
-    `show_values` the error of a policy that cannot be met name the sensitive values that are too frequent.
-    Release, audit and ledger row are one transaction, and nothing is written if PolicyError, InfeasibleError,
-    AuditError or DatabaseError is raised. Inside a transaction of the caller's they join that one: the caller
-    commits, or rolls back after an error. A release to a file of its own is written beside, audited there and
-    moved into place; it joins no transaction.
+    taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well, with
+    `show_values` errors name values that are too frequent or not in a taxonomy. Release, audit and ledger row are one
+    transaction, and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside
+    a transaction of the caller's they join that one: the caller commits, or rolls back after an error. A release to a
+    file of its own is written beside, audited there and moved into place; it joins no transaction.
     """
     start = time.perf_counter()
     with (
@@ -216,9 +215,10 @@ def versions() -> dict[str, str]:
 
 @contextmanager
 def working_engine(connection: Any, listener: Listener | None = None, catalog: str | None = None) -> Iterator[Engine]:
-    """An engine on the caller's connection, of which nothing is left at the end."""
+    """An engine on the caller's connection, of which nothing is left; refuses settings that would mislead it."""
     listener = listener or Listener()
     engine = Engine(connection, listener.on_step, listener.on_statement, catalog)
+    refuse_settings(engine)
     try:
         yield engine
     finally:
@@ -240,7 +240,7 @@ def _prepared(
     place.check(source, columns)
     refuse_read_target(engine, policy, Path(folder), source)
     attributes = read_attributes(engine, policy.sensitive, columns, Path(folder))
-    encoded = Encoder(engine, policy, columns, Path(folder)).encode(source)
+    encoded = Encoder(engine, policy, columns, Path(folder), show_values=show_values).encode(source)
     requirements = resolve_requirements(engine, policy, encoded, attributes)
     hear = listener or Listener()
     every = [requirement for own in requirements.values() for requirement in own]

@@ -109,7 +109,7 @@ def _covered(engine: Engine, table: Relation | FileRelation, column: Column) -> 
         levels=[],
         null_code=Value(-1),  # NULL needs no leaf
     )
-    missing = engine.rows("input/list_missing_values", dictionary=dictionary)
+    missing = engine.rows("input/list_missing_values", dictionary=dictionary, show_values=False)
     engine.drop(dictionary, nodes)
     return not missing
 

@@ -1,4 +1,4 @@
-"""What a statement leaves to the settings of the connection that runs it: orders, divisions, the pick of an aggregate."""
+"""What a statement leaves to the settings of its connection: orders, divisions, the pick of an aggregate."""
 
 import re
 

@@ -16,12 +16,13 @@ import typer
 
 from ldiv_db import interrupts
 from ldiv_db.errors import DatabaseError, LdivError, PolicyError
+from ldiv_db.startup import INTERRUPTED
 
 #: What the database says where its memory and its temp directory are full.
 _NO_ROOM = ("duckdb_temp", "max_temp_directory_size", "Out of Memory")
 #: So many problems are told, and so many characters of each: a name may be as long as its file.
 _PROBLEMS, _LONGEST = 100, 2_000
-_USAGE, _INTERRUPTED, _UNHEARD = 2, 130, 141
+_USAGE, _UNHEARD = 2, 141
 
 
 def guarded(work: Callable[[], Any]) -> Any:
@@ -40,7 +41,7 @@ def _report(error: BaseException) -> int | None:
     """Print what went wrong and return the exit code of its kind; None for what is no failure of a command."""
     if _interrupted(error):
         typer.echo("interrupted", err=True)
-        return _INTERRUPTED
+        return INTERRUPTED
     if isinstance(error, RecursionError):
         typer.echo("error: the file is nested too deeply", err=True)
         return _USAGE

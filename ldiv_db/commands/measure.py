@@ -17,6 +17,7 @@ from ldiv_db.commands.options import (
     Database,
     Json,
     Memory,
+    ShowValues,
     TempDir,
     Threads,
     catalog_name,
@@ -67,6 +68,7 @@ def measure_command(
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
     catalog: Catalog = None,
+    show_values: ShowValues = False,
     json: Json = False,
 ) -> None:
     """Measure what any published table lost against its source; writes nothing.
@@ -102,6 +104,7 @@ def measure_command(
             seed=seed,
             kl=kl,
             catalog=catalog_name(catalog),
+            show_values=show_values,
         )
     if json:
         print_json(found.as_dict())

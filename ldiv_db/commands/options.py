@@ -55,7 +55,10 @@ Catalog = Annotated[
 ]
 ShowValues = Annotated[
     bool,
-    typer.Option("--show-values", help="Name the sensitive values that are too frequent for a policy that is refused."),
+    typer.Option(
+        "--show-values",
+        help="Name values that a policy is refused for: too frequent ones, or not in a taxonomy.",
+    ),
 ]
 ClassColumn = Annotated[
     str | None, typer.Option("--class", help="A column of class ids that tells classes apart as well.")

@@ -17,6 +17,7 @@ from ldiv_db.commands.options import (
     Json,
     Memory,
     PolicyFile,
+    ShowValues,
     TempDir,
     Threads,
     catalog_name,
@@ -70,6 +71,7 @@ def publish_command(
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
     catalog: Catalog = None,
+    show_values: ShowValues = False,
 ) -> None:
     """Publish the next release under a policy with a key, compared with all earlier ones: all or nothing.
 
@@ -81,7 +83,7 @@ def publish_command(
     wanted = read_policy(policy)
     limits = settings(threads, memory_limit, temp_dir)
     with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:
-        result = publish_release(connection, wanted, policy.parent, listener, catalog_name(catalog))
+        result = publish_release(connection, wanted, policy.parent, listener, catalog_name(catalog), show_values)
     print_released(result, json)
 
 

@@ -49,7 +49,7 @@ def run_command(
     """
     wanted = read_policy(policy)
     if wanted.is_series:
-        publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog)
+        publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog, show_values)
         return
     limits = settings(threads, memory_limit, temp_dir)
     with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:

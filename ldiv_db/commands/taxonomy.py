@@ -14,7 +14,7 @@ from ldiv_db import taxonomy as taxonomies
 from ldiv_db.commands.console import opened, print_json, printer
 from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
 from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem, nearest
+from ldiv_db.errors import PolicyError, Problem, nearest, numbered
 from ldiv_db.sources import resolve_source
 from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
@@ -138,25 +138,30 @@ def check_command(
     name: Name,
     table: Annotated[str, typer.Option(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
     column: Annotated[str, typer.Option(help="Its column that the taxonomy is for.", show_default=False)],
+    show_values: Annotated[bool, typer.Option("--show-values", help="List them.")] = False,
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
-    """Name every value of a column that has no leaf; the exit code is 1 if there is one. NULL needs none.
+    """Count the values of a column that have no leaf; the exit code is 1 if there is one. NULL needs none.
 
     \b
-    Example:
+    Examples:
       ldiv taxonomy check warehouse.duckdb country --table patients --column country
+      ldiv taxonomy check warehouse.duckdb country --table patients --column country --show-values
     """
     with opened(database, read_only=True, catalog=catalog) as connection:
         engine = Engine(connection, catalog=catalog_name(catalog))
         taxonomy = taxonomies.require(engine, name)
-        missing = _missing(engine, taxonomy, resolve_source(engine, table, Path(), "table"), column)
+        source = resolve_source(engine, table, Path(), "table")
+        missing, values = _missing(engine, taxonomy, source, column, show_values)
     if json:
-        print_json({"taxonomy": name, "table": table, "column": column, "missing": missing})
+        listed = {"missing": values} if show_values else {}
+        print_json({"taxonomy": name, "table": table, "column": column, "missing_values": missing, **listed})
     elif missing:
-        for value in missing:
+        for value in values:
             typer.echo(value)
-        typer.echo(f"{len(missing):,} values of {column} have no leaf in taxonomy {name}", err=True)
+        have = numbered(missing, f"value of {column} has", f"values of {column} have")
+        typer.echo(f"{have} no leaf in taxonomy {name}", err=True)
     else:
         typer.echo(f"every value of {column} has a leaf in taxonomy {name}")
     raise typer.Exit(1 if missing else 0)
@@ -194,8 +199,10 @@ def _check_columns(engine: Engine, relation: Relation | FileRelation, wanted: di
         raise PolicyError(problems)
 
 
-def _missing(engine: Engine, taxonomy: Taxonomy, relation: Relation | FileRelation, column: str) -> list[str]:
-    """Every value of the column that has no leaf, as text."""
+def _missing(
+    engine: Engine, taxonomy: Taxonomy, relation: Relation | FileRelation, column: str, show_values: bool
+) -> tuple[int, list[str]]:
+    """How many values of the column have no leaf, and, if they are to be shown, every one of them as text."""
     _check_columns(engine, relation, {"column": column})
     kinds = {found.name.lower(): found for found in catalog.columns_of(engine, relation)}
     if taxonomy.by_range and not kinds[column.lower()].is_number:
@@ -211,7 +218,9 @@ def _missing(engine: Engine, taxonomy: Taxonomy, relation: Relation | FileRelati
         levels=[],
         null_code=Value(-1),  # NULL is a value of its own wherever it occurs: never missing
     )
-    return [value for (value,) in engine.rows("taxonomy/list_unknown_values", dictionary=dictionary)]
+    missing = engine.rows("input/list_missing_values", dictionary=dictionary, show_values=False)
+    values = engine.rows("taxonomy/list_unknown_values", dictionary=dictionary) if show_values else []
+    return missing[0][1] if missing else 0, [value for (value,) in values]
 
 
 def _store(engine: Engine, name: str, taxonomy: Taxonomy, replace: bool) -> None:

@@ -110,17 +110,19 @@ def measure_table(
     policy: Policy,
     folder: Path,
     wanted: Wanted,
+    show_values: bool = False,
 ) -> Measurement:
     """The loss of `published` against `source`, whose columns `policy` describes; its files lie in `folder`.
 
-    Raises PolicyError for columns that either table lacks and for published values that nothing knows.
+    Raises PolicyError for columns that either table lacks and for published values that nothing knows, and for values
+    of the source that a taxonomy lacks, which `show_values` has it name.
     """
     if problems := wanted.problems():
         raise PolicyError(problems)
     columns = columns_of(engine, source)
     policy = _widened(policy, columns)
     check_columns(policy, columns)
-    return _Measuring(engine, policy, columns, published, wanted).against(source, folder)
+    return _Measuring(engine, policy, columns, published, wanted).against(source, folder, show_values)
 
 
 def _widened(policy: Policy, columns: Sequence[Column]) -> Policy:
@@ -153,9 +155,10 @@ class _Measuring:
         self._wanted = wanted
         self._cited = cite(policy, names, {"class": wanted.class_column, "class_label": wanted.class_label})
 
-    def against(self, source: Relation | FileRelation, folder: Path) -> Measurement:
+    def against(self, source: Relation | FileRelation, folder: Path, show_values: bool) -> Measurement:
         engine, wanted = self._engine, self._wanted
-        snapshot, axes, rows_in, left_out = Encoder(engine, self._policy, self._columns, folder).scan(source)
+        encoder = Encoder(engine, self._policy, self._columns, folder, show_values=show_values)
+        snapshot, axes, rows_in, left_out = encoder.scan(source)
         counted = engine.materialise(
             "counted", "measure/count_published", published=self._published, columns=self._cited, others=self._others
         )

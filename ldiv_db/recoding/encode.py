@@ -12,7 +12,7 @@ from ldiv_db import taxonomy as taxonomies
 from ldiv_db import taxonomy_sources
 from ldiv_db.catalog import Column
 from ldiv_db.engine import Engine
-from ldiv_db.errors import AuditError, InfeasibleError, PolicyError, Problem
+from ldiv_db.errors import AuditError, InfeasibleError, PolicyError, Problem, numbered
 from ldiv_db.policy import Policy, QuasiIdentifier
 from ldiv_db.policy_parts import TaxonomySpec
 from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
@@ -22,19 +22,32 @@ from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.taxonomy_sources import Level
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 
+#: How to have values named that an error only counts.
+NAMED = "--show-values (in Python show_values=True) names up to ten"
+
 
 class Encoder:
     """Encodes one source under one policy; `folder` is where relative files of the policy lie.
 
     With a `secret`, rows have key_hash and values_hash: of the policy's key, and of it with their sensitive values.
+    Errors count the values that a taxonomy lacks, and with `show_values` name up to ten of them.
     """
 
-    def __init__(self, engine: Engine, policy: Policy, columns: list[Column], folder: Path, secret: str | None = None):
+    def __init__(
+        self,
+        engine: Engine,
+        policy: Policy,
+        columns: list[Column],
+        folder: Path,
+        secret: str | None = None,
+        show_values: bool = False,
+    ):
         self._engine = engine
         self._policy = policy
         self._types = {column.name.lower(): column for column in columns}
         self._folder = folder
         self._secret = secret
+        self._show_values = show_values
         self._key = self._renamed("h", [policy.key]) if policy.key and secret else []
 
     def encode(self, source: Relation | FileRelation) -> Encoded:
@@ -195,13 +208,17 @@ class Encoder:
         return Axis.numbered(number, name, dictionary, last, last if nullable else None, weight, nodes, taxonomy)
 
     def _refuse_missing(self, name: str, taxonomy: Taxonomy, dictionary: Relation) -> None:
-        missing = self._engine.rows("input/list_missing_values", dictionary=dictionary)
-        if missing:
-            some = ", ".join(repr(value) for value, _ in missing)
-            more = f" and {missing[0][1] - len(missing):,} more" if missing[0][1] > len(missing) else ""
-            raise PolicyError(
-                [Problem(f"quasi_identifiers.{name}", f"taxonomy {taxonomy.origin} has no leaf for {some}{more}")]
-            )
+        shown = self._show_values
+        missing = self._engine.rows("input/list_missing_values", dictionary=dictionary, show_values=shown)
+        if not missing:
+            return
+        count = missing[0][1]
+        found = numbered(count, "value of the source", "values of the source")
+        if shown:
+            found = ", ".join(repr(value) for value, _ in missing)
+            found += f" and {count - len(missing):,} more" if count > len(missing) else ""
+        what = f"taxonomy {taxonomy.origin} has no leaf for {found}"
+        raise PolicyError([Problem(f"quasi_identifiers.{name}", what, "" if shown else NAMED)])
 
     def _levels(self, name: str) -> list[Level]:
         """The levels of a taxonomy that is made of the values themselves; none for any other."""

@@ -106,7 +106,7 @@ def plan_classes(start: Start) -> ClassesDraft:
     engine, policy, series = start.engine, start.policy, start.series
     algorithm = Waiting(policy.algorithm.options)
     attributes = read_attributes(engine, policy.sensitive, start.columns, start.folder)
-    encoder = Encoder(engine, policy, list(start.columns), start.folder, series.secret)
+    encoder = Encoder(engine, policy, list(start.columns), start.folder, series.secret, start.show_values)
     encoded = encoder.encode(start.source)
     require_keys(engine, policy, encoded.rows, Identifier("key_hash"))
     requirements = resolve_requirements(engine, policy, encoded, attributes)

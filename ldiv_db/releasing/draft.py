@@ -29,7 +29,7 @@ from ldiv_db.templates import FileRelation, Identifier, Relation, Value
 
 @dataclass(frozen=True)
 class Start:
-    """What a release starts from: a policy, the source that it fits, and the series so far."""
+    """What a release starts from: a policy, the source that it fits, the series so far, and what errors may name."""
 
     engine: Engine
     policy: Policy
@@ -38,6 +38,7 @@ class Start:
     folder: Path
     series: Series
     listener: Listener
+    show_values: bool = False
 
 
 @dataclass(frozen=True)

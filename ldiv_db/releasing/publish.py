@@ -61,12 +61,14 @@ def publish_release(
     folder: str | Path = ".",
     listener: Listener | None = None,
     catalog: str | None = None,
+    show_values: bool = False,
 ) -> Released:
     """Publish the next release under `policy` on an open DuckDB connection; returns what was done.
 
-    `catalog` is the attached database that holds taxonomies and the ledger, if it is not the current one. Nothing is
-    written if PolicyError, InfeasibleError, AuditError (also where comparing releases would tell too much) or
-    DatabaseError is raised. Inside a transaction of the caller's it joins that one, unless it goes to a file.
+    `catalog` is the attached database that holds taxonomies and the ledger, if it is not the current one; with
+    `show_values` errors name values that a taxonomy lacks. Nothing is written if PolicyError, InfeasibleError,
+    AuditError (also where comparing releases would tell too much) or DatabaseError is raised. Inside a transaction of
+    the caller's it joins that one, unless it goes to a file.
     """
     start = time.perf_counter()
     policy = parse_policy(policy)
@@ -76,7 +78,7 @@ def publish_release(
         place.check()
         migrate.pending(engine)  # raises if the ledger could not be written
         settle_crashed(engine, place.name)
-        work = _Work(place, _plan(place, Path(folder), listener or Listener()), start)
+        work = _Work(place, _plan(place, Path(folder), listener or Listener(), show_values), start)
         place.publish(work)
         return work.released[0]
 
@@ -94,7 +96,7 @@ def _require_series(policy: Policy) -> None:
         read_options(policy)
 
 
-def _plan(place: Place, folder: Path, listener: Listener) -> Draft:
+def _plan(place: Place, folder: Path, listener: Listener, show_values: bool) -> Draft:
     """The release as it will be; raises before any work if it cannot be made."""
     engine, policy, name = place.engine, place.policy, place.policy.algorithm.name
     source = resolve_source(engine, policy.source, folder)
@@ -106,7 +108,7 @@ def _plan(place: Place, folder: Path, listener: Listener) -> Draft:
         numbers = range(1, series.next + 1)
         refuse_read_tables(engine, source, [table for number in numbers for table in place.tables(number).all])
     place.check_next(series.next)
-    start = Start(engine, policy, source, columns, folder, series, listener)
+    start = Start(engine, policy, source, columns, folder, series, listener, show_values)
     if series.releases:
         with place.opened() as prefix:
             require_earlier(engine, prefix, name, series.releases)

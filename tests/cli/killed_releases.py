@@ -1,8 +1,8 @@
 """Releases to a file that are killed: `killed_releases.py FOLDER:MOMENT ...` dies at its moment of a release.
 
 A moment is the step that comes next: `start` (the ledger says nothing), `folder` or `write` (it says started), `record`
-(the new file is whole), `move` (the ledger says written), or `settle` (the file is in place). Every release is a fork of
-this process, which itself opens no database.
+(the new file is whole), `move` (the ledger says written), or `settle` (the file is in place). Every release is a fork
+of this process, which itself opens no database.
 """
 
 from __future__ import annotations

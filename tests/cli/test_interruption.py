@@ -46,6 +46,36 @@ def interrupted(bed: Any, moment: str, *words: Any) -> None:
     assert bed.files() == before
 
 
+@pytest.mark.parametrize(
+    "moment", ["ldiv_db.cli", "typer", "duckdb", "duckdb!", "rich.console", "ldiv_db.run", "jinja2!"]
+)
+def test_while_the_program_starts(moment: str, tmp_path: Path) -> None:
+    script = Path(__file__).with_name("starting.py")
+    command = [sys.executable, str(script), moment, "demo", "--directory", str(tmp_path / "demo")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_that_starts_in_the_background_goes_on(tmp_path: Path) -> None:
+    """There a shell has Ctrl-C, which is meant for others, ignored."""
+    code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); import ldiv_db.__main__ as m; m.main()"
+    words = ["-c", code, "--version"]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0 and done.stdout.startswith("ldiv "), done.stderr
+
+
+def test_the_package_offers_functions_and_no_modules_of_their_names() -> None:
+    """It imports them when they are asked for: a module of the same name, imported before, does not stand for one."""
+    code = (
+        "import sys, ldiv_db\nassert 'duckdb' not in sys.modules\nimport ldiv_db.run, ldiv_db.check, ldiv_db.profile\n"
+        "assert set(ldiv_db.__all__) <= set(dir(ldiv_db))\n"
+        "assert not [n for n in ldiv_db.__all__ if not callable(getattr(ldiv_db, n))]\n"
+        "from ldiv_db import check, run\nassert run is sys.modules['ldiv_db.run'].run"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
 def test_in_the_middle_of_a_statement(slow: Any) -> None:
     slow.write_policy(source="endless")
     interrupted(slow, "input/snapshot_source")

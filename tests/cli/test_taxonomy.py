@@ -37,7 +37,7 @@ def test_json_has_the_documented_keys(bed: Any) -> None:
     found = taxonomy(bed, "list", "--json").json
     assert set(found) == {"taxonomies"} and set(found["taxonomies"][0]) == SUMMARY_KEYS
     found = taxonomy(bed, "check", "country", "--table", "patients", "--column", "country", "--json").json
-    assert found == {"taxonomy": "country", "table": "patients", "column": "country", "missing": []}
+    assert found == {"taxonomy": "country", "table": "patients", "column": "country", "missing_values": 0}
 
 
 def test_one_tree_of_a_nested_file(bed: Any) -> None:
@@ -118,18 +118,23 @@ def test_a_taxonomy_that_exists_needs_replace(bed: Any) -> None:
     assert taxonomy(bed, "show", "country", "--json").json["leaves"] == 2
 
 
-def test_check_names_every_value_without_a_leaf(bed: Any) -> None:
+def test_check_counts_values_without_a_leaf_and_lists_them_if_asked_to(bed: Any) -> None:
     taxonomy(bed, "import", "country", bed.folder / "country.csv")
     bed.sql("CREATE TABLE lands AS SELECT 'Land ' || i AS land FROM range(15) t(i) UNION ALL SELECT NULL")
-    called = taxonomy(bed, "check", "country", "--table", "lands", "--column", "land")
-    assert called.code == 1
-    assert sorted(called.out.splitlines()) == sorted(f"Land {i}" for i in range(15))
+    words = ("check", "country", "--table", "lands", "--column", "land")
+    called, counted = taxonomy(bed, *words), taxonomy(bed, *words, "--json")
+    assert (called.code, called.out, counted.code) == (1, "", 1)
+    assert called.err == "15 values of land have no leaf in taxonomy country\n"
+    assert counted.json == {"taxonomy": "country", "table": "lands", "column": "land", "missing_values": 15}
+    called, listed = taxonomy(bed, *words, "--show-values"), taxonomy(bed, *words, "--show-values", "--json")
+    assert (called.code, listed.code, listed.json["missing_values"]) == (1, 1, 15)
+    assert sorted(called.out.splitlines()) == sorted(listed.json["missing"]) == sorted(f"Land {i}" for i in range(15))
     assert taxonomy(bed, "check", "country", "--table", "patients", "--column", "country").code == 0
 
 
 def test_check_of_ranges_takes_numbers(bed: Any) -> None:
     taxonomy(bed, "build", "age", "--ranges", "10", "--from", "20", "--to", "39")
-    called = taxonomy(bed, "check", "age", "--table", "patients", "--column", "age")
+    called = taxonomy(bed, "check", "age", "--table", "patients", "--column", "age", "--show-values")
     assert called.code == 1 and all(int(line) >= 40 for line in called.out.splitlines())
     assert "VARCHAR" in fails(bed, "check", "age", "--table", "patients", "--column", "ward")
 
