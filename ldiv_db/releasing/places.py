@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from ldiv_db import catalog
+from ldiv_db import catalog, migrate
 from ldiv_db.catalog import new_table, qualify
 from ldiv_db.engine import Engine
 from ldiv_db.errors import DatabaseError, PolicyError, Problem
@@ -153,7 +153,8 @@ class Filed(Place):
     def publish(self, work: Work) -> None:
         run_id, release = uuid.uuid4().hex, work.series.next
         try:
-            with work_folder(self.path.parent, self.path.name, run_id) as folder:
+            name = self.path.name
+            with migrate.unmade_on_error(self.engine), work_folder(self.path.parent, name, run_id) as folder:
                 self._start(work, run_id)
                 try:
                     self._make(work, folder / self.path.name, run_id)
