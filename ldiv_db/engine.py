@@ -22,7 +22,7 @@ import duckdb
 from ldiv_db import interrupts
 from ldiv_db.errors import DatabaseError
 from ldiv_db.failures import failure_of, first_sentence, refuse_half_characters
-from ldiv_db.templates import Identifier, Relation, Statement, literal, render
+from ldiv_db.templates import BUILT_IN, FileRelation, Identifier, Relation, Statement, literal, render
 
 #: The file formats of `Engine.export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
 EXPORTS = {
@@ -112,7 +112,7 @@ class Engine:
         """Make `target`, a table that stays, of what `template` selects; its schema is made if need be."""
         if len(target.parts) > 1:
             schema = f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}"
-            self._execute(Statement("(built in)", schema, writes=target))
+            self._execute(Statement(BUILT_IN, schema, writes=target))
         statement = self._render(template, holes)
         verb, statement.writes = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE", target
         statement.sql = f"{verb} {target.sql()} AS\n{statement.sql}"
@@ -163,9 +163,14 @@ class Engine:
 
     # -- statements of floor 0 ---------------------------------------------------------------------
 
-    def execute(self, sql: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """Run a statement written in floor 0 (DDL, catalog look-ups) and return its rows."""
-        return self._execute(Statement("(built in)", sql, dict(values or {})))[1]
+    def execute(
+        self, sql: str, values: Mapping[str, Any] | None = None, reads: Sequence[Relation | FileRelation] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Run a statement written in floor 0 (DDL, catalog look-ups) and return its rows.
+
+        `reads` are tables, views and files of others: where they cannot be read they are to blame.
+        """
+        return self._execute(Statement(BUILT_IN, sql, dict(values or {}), reads))[1]
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
         """A TEMP table of metadata made in Python (a taxonomy's nodes): `columns` is name to SQL type."""

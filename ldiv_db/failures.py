@@ -6,7 +6,7 @@ Exceptions of the database's client are told by the names of their types, so tha
 from __future__ import annotations
 
 from ldiv_db.errors import DatabaseError, PolicyError, Problem, place_in_file
-from ldiv_db.templates import Statement
+from ldiv_db.templates import BUILT_IN, Statement
 
 #: Errors whose text is about names and resources. The text of any other may quote a row's value, so it is withheld.
 _PLAIN = frozenset(
@@ -54,9 +54,9 @@ def failure_of(error: Exception, statement: Statement) -> DatabaseError:
         return DatabaseError(f"{hint}, while running {statement.template}")
     if statement.writes is not None and kind in _PLAIN:
         return DatabaseError(f"cannot write {statement.writes}: {hint}")
-    if statement.reads and kind in _OF_ROWS:
+    if statement.reads and (kind in _OF_ROWS or statement.template == BUILT_IN):
         names = " and ".join(dict.fromkeys(map(str, statement.reads)))
-        where = place_in_file(text) or f", in template {statement.template}"
+        where = place_in_file(text) or f", while running {statement.template}" * (statement.template != BUILT_IN)
         return DatabaseError(f"{names} cannot be read: {hint}{where}")
     hint = text if kind in _PLAIN else f"{hint}{place_in_file(text)}"
     return DatabaseError(f"{hint}\nin template {statement.template}:\n{statement.numbered()}")

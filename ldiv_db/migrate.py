@@ -169,6 +169,41 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
 
 
 @contextmanager
+def unmade_on_error(engine: Engine) -> Iterator[None]:
+    """Where the catalog came to be within, and an error ends it with nothing entered, the catalog goes again."""
+    before = _has_schema(engine)
+    try:
+        yield
+    except BaseException:
+        if not before:
+            with suppress(DatabaseError):  # the first error is the one to report
+                _drop_if_empty(engine)
+        raise
+
+
+def _has_schema(engine: Engine) -> bool:
+    home = catalog.catalog_of(engine, catalog.catalog_table(engine, LEDGER))
+    found = engine.execute(
+        "SELECT 1 FROM duckdb_schemas() WHERE lower(schema_name) = $schema AND lower(database_name) = lower($home)",
+        {"schema": catalog.SCHEMA, "home": home},
+    )
+    return bool(found)
+
+
+def _drop_if_empty(engine: Engine) -> None:
+    """Drop the catalog's schema if there is nothing in it but our own tables, without a row, and their ledger."""
+    schema = catalog.catalog_table(engine, LEDGER).parts[:-1]
+    found = _tables(engine)
+    filled = [
+        name
+        for name in found
+        if name != LEDGER and engine.execute(f"SELECT 1 FROM {Relation((*schema, name)).sql()} LIMIT 1")
+    ]
+    if found and not filled and set(found) <= set(_made_by(tuple(available()))):
+        engine.execute(f"DROP SCHEMA {Relation(schema).sql()} CASCADE")
+
+
+@contextmanager
 def _in_the_catalog(engine: Engine) -> Iterator[None]:
     """Names in a migration are looked up in the catalog's database."""
     if engine.catalog is None:

@@ -160,7 +160,7 @@ class FilePlace(Place):
 
     def publish(self, draft: Draft, run_id: str, describe: Describe) -> Result:
         try:
-            with work_folder(self.path.parent, self.path.name, run_id) as folder:
+            with migrate.unmade_on_error(self.engine), work_folder(self.path.parent, self.path.name, run_id) as folder:
                 part = folder / self.path.name
                 self._write(draft, part)
                 result = describe(self._audit(draft, part))

@@ -101,6 +101,16 @@ def _construct_text(loader: _PairLoader, node: yaml.ScalarNode) -> str | None:
     return None if nothing else str(loader.construct_scalar(node))
 
 
+def _construct_any(loader: _PairLoader, node: yaml.Node) -> Any:
+    """What a tag of any kind stands before: tags say nothing of labels."""
+    if isinstance(node, yaml.SequenceNode):
+        return [loader.construct_object(item, True) for item in node.value]
+    if isinstance(node, yaml.MappingNode):
+        return _construct_pairs(loader, node)
+    return _construct_text(loader, node) if isinstance(node, yaml.ScalarNode) else None
+
+
+_PairLoader.add_constructor(None, _construct_any)
 _PairLoader.add_constructor("tag:yaml.org,2002:map", _construct_pairs)
 _PairLoader.add_constructor("tag:yaml.org,2002:str", _construct_text)
 

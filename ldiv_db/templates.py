@@ -106,6 +106,10 @@ class Value:
     value: Any
 
 
+#: What a statement that no template wrote is called.
+BUILT_IN = "(built in)"
+
+
 @dataclass
 class Statement:
     """A rendered template: its SQL, its bound values by parameter name, and where it came from."""

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from ldiv_db import catalog
+from ldiv_db import catalog, migrate
 from ldiv_db.catalog import new_table, qualify
 from ldiv_db.engine import Engine
 from ldiv_db.errors import DatabaseError, PolicyError, Problem
@@ -152,11 +152,12 @@ class Filed(Place):
             yield within(database, self.prefix)
 
     def publish(self, work: Work) -> None:
-        run_id = uuid.uuid4().hex
-        self._start(work, run_id)  # before there is a folder: nobody would find one that no ledger knows
+        run_id, path = uuid.uuid4().hex, self.path
         try:
-            with self._settling(work, run_id), work_folder(self.path.parent, self.path.name, run_id) as folder:
-                self._make(work, folder / self.path.name, run_id)
+            with migrate.unmade_on_error(self.engine):
+                self._start(work, run_id)  # before there is a folder: nobody would find one that no ledger knows
+                with self._settling(work, run_id), work_folder(path.parent, path.name, run_id) as folder:
+                    self._make(work, folder / path.name, run_id)
         except OSError as error:
             raise DatabaseError(f"cannot write {self.policy.target.file}: {error.strerror}") from error
 

@@ -30,6 +30,17 @@ def command(says: str, *words: Any, code: int = 2, files: dict[str, str] | None 
     return Bad(says, {}, words, code, files or {}, sql)
 
 
+def policy_text(says: str, text: str) -> Bad:
+    """A policy by its very text."""
+    return command(says, "run", "{database}", "{folder}/p.yml", files={"p.yml": text})
+
+
+def foreign(table: str, *words: Any, view: bool = False) -> Bad:
+    """A table or view in the catalog's schema that is not ours, and what comes upon it, by default a run."""
+    sql = f"CREATE SCHEMA ldiv; CREATE {'VIEW' if view else 'TABLE'} ldiv.{table} AS SELECT 1 AS x"
+    return Bad(f"ldiv.{table} is somebody else's", {} if words else {"seed": 0}, words, 3, {}, sql)
+
+
 def age(**settings: Any) -> dict[str, Any]:
     return {"quasi_identifiers": {"age": settings, "country": COUNTRY}}
 
@@ -41,21 +52,45 @@ def country(text: str | None = None, name: str = "t.csv", **spec: Any) -> dict[s
 
 
 DB, POLICY = "{database}", "{policy}"
+#: YAML of a few lines that would be written out in ten million.
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{b}: &{b} [{', '.join(['*' + a] * 9)}]\n" for a, b in zip("abcdefg", "bcdefgh", strict=True)
+)
 CHECK = ("check", DB, "patients", "--qi", "age", "--sensitive", "disease", "--require")
 
 BAD = {
     # -- the policy's file
     "policy: no file": command("cannot read", "run", DB, "{folder}/none.yml"),
     "policy: a folder": command("cannot read", "run", DB, "{folder}"),
-    "policy: no YAML": command("is no YAML", "run", DB, "{folder}/p.yml", files={"p.yml": "a: [1"}),
-    "policy: empty": command("policy: is empty", "run", DB, "{folder}/p.yml", files={"p.yml": ""}),
-    "policy: a list": command("is not a mapping", "run", DB, "{folder}/p.yml", files={"p.yml": "- a"}),
-    "policy: a text": command("is not a mapping", "plan", DB, "{folder}/p.yml", files={"p.yml": "source"}),
-    "policy: a key twice": command("twice", "run", DB, "{folder}/p.yml", files={"p.yml": "source: a\nsource: b"}),
-    "policy: nested too deeply": command("nested too deeply", "run", DB, "{folder}/p.yml", files={"p.yml": "[" * 5000}),
-    "policy: two documents": command("is no YAML", "run", DB, "{folder}/p.yml", files={"p.yml": "a: 1\n---\nb: 2"}),
-    "policy: an object": command("is no YAML", "run", DB, "{folder}/p.yml", files={"p.yml": "!!python/object:x {}"}),
-    "policy: binary": command("is no YAML", "run", DB, "{folder}/p.yml", files={"p.yml": "\x00\x01"}),
+    "policy: no YAML": policy_text("is no YAML", "a: [1"),
+    "policy: empty": policy_text("policy: is empty", ""),
+    "policy: a list": policy_text("is not a mapping", "- a"),
+    "policy: a text": policy_text("is not a mapping", "source"),
+    "policy: a key twice": policy_text("twice", "source: a\nsource: b"),
+    "policy: nested too deeply": policy_text("nested too deeply", "[" * 5000),
+    "policy: half a character": command(
+        "half a character", "run", DB, "{folder}/p.yml", files={"p.yml": 'a: "\\ud800"'}
+    ),
+    "policy: a key that is a list": command(
+        "a key is no text", "run", DB, "{folder}/p.yml", files={"p.yml": "? [a, b]\n: 1"}
+    ),
+    "policy: a number of 5,000 digits": command(
+        "is no YAML", "run", DB, "{folder}/p.yml", files={"p.yml": "a: " + "1" * 5000}
+    ),
+    "policy: a date that is none": policy_text("is no YAML", "a: 2024-13-45"),
+    "policy: aliases without end": command(
+        "its aliases stand for", "plan", DB, "{folder}/p.yml", files={"p.yml": BOMB}
+    ),
+    "policy: an alias of itself": command(
+        "its aliases stand for", "plan", DB, "{folder}/p.yml", files={"p.yml": "a: &a [*a]"}
+    ),
+    "policy: larger than any": command(
+        "larger than 1 MB", "run", DB, "{folder}/p.yml", files={"p.yml": "#" * 2**20 + "##"}
+    ),
+    "policy: a device": command("is no regular file", "run", DB, "/dev/zero"),
+    "policy: two documents": policy_text("is no YAML", "a: 1\n---\nb: 2"),
+    "policy: an object": policy_text("is no YAML", "!!python/object:x {}"),
+    "policy: binary": policy_text("is no YAML", "\x00\x01"),
     # -- keys
     "key: unknown": policy("sorce: unknown key (did you mean 'source'?)", sorce="x"),
     "key: source missing": policy("source: is required", source=None),
@@ -70,6 +105,7 @@ BAD = {
     "source: empty": policy("source: '' is not the name of a table", source=""),
     "seed: a text": policy("seed: takes a whole number", seed="x"),
     "seed: negative": policy("seed: ", seed=-1),
+    "seed: beyond BIGINT": policy("seed: takes a number up to", seed=2**63),
     "seed: a fraction": policy("seed: takes a whole number", seed=1.5),
     "nulls: unknown": policy("nulls: takes 'value', 'suppress' or 'reject'", nulls="drop"),
     "nulls_sensitive: unknown": policy("nulls_sensitive: takes 'reject', 'suppress' or 'value'", nulls_sensitive=True),
@@ -118,6 +154,12 @@ BAD = {
     "qi: widths that do not nest": policy("10.0 is no multiple of 4.0", **age(taxonomy={"ranges": [4, 10]})),
     "qi: a negative width": policy("takes rising widths above 0", **age(taxonomy={"ranges": [-5]})),
     "qi: a broken width": policy("whole numbers take whole widths", **age(taxonomy={"ranges": [0.5]})),
+    "qi: the widest width": policy(
+        "takes rising widths above 0, from 1e-18 to 1e+38", **age(taxonomy={"ranges": [1e300]})
+    ),
+    "qi: a width among wide ones": policy("to 1e+38", **age(taxonomy={"ranges": [5, 1e300]})),
+    "qi: an origin far away": policy("an origin up to that", **age(taxonomy={"ranges": [5], "origin": 1e300})),
+    "qi: a prefix beyond any text": policy("prefix.0: takes a number up to", **age(taxonomy={"prefix": [10**30]})),
     "qi: no number width": policy("takes a number", **age(taxonomy={"ranges": ["x"]})),
     "qi: an endless width": policy("takes finite numbers", **age(taxonomy={"ranges": [float("inf")]})),
     "qi: too narrow widths": policy(
@@ -151,6 +193,13 @@ BAD = {
         "'Europe' stands for more than one node", **country("Norway;Europe;*\nEurope;Asia;*\n")
     ),
     "taxonomy: not UTF-8": policy("taxonomy t.csv: is no UTF-8", **country("Norw\udce6y;*\n")),
+    "taxonomy: a field beyond any": policy("line 1 is no line of levels", **country(f"Norway;{'x' * 140_000};*\n")),
+    "taxonomy: too many levels": policy("has more than 100 levels", **country(";".join(map(str, range(200))) + "\n")),
+    "taxonomy: nested too deeply": policy("is nested too deeply", **country("[" * 5000, name="t.json")),
+    "taxonomy: aliases without end": policy("its aliases stand for", **country(BOMB, name="t.yml")),
+    "taxonomy: a key that is a list": policy("a label is no text", **country("? [a, b]\n: [c]\n", name="t.yml")),
+    "taxonomy: half a character": policy("half a character", **country('{"\\ud800": ["Norway"]}', name="t.json")),
+    "taxonomy: larger than any": policy("is larger than 8 MB", **country("#" * 2**23 + "##", name="t.yml")),
     "taxonomy: no JSON": policy("is no YAML or JSON", **country("{", name="t.json")),
     "taxonomy: holds nothing": policy("holds no value", **country("[]", name="t.json")),
     "taxonomy: no such tree": policy("has no tree 'x'", **country("a: [b]", name="t.yml", tree="x")),
@@ -175,6 +224,14 @@ BAD = {
     "require: class ids are needed": policy(
         "unique_distinct can only be audited with class ids", output={"class_id": False}
     ),
+    "require: a k beyond any class": policy("takes a whole number up to 1,000,000,000", require=[{"k": 10**30}]),
+    "require: a weight without end": policy(
+        "weights are numbers",
+        sensitive={"disease": {"categories": [["Flu"], ["Cancer"]], "weights": [0, "1e-999999999"]}},
+    ),
+    "require: too many categories": policy(
+        "takes up to 1,000 categories", sensitive={"disease": {"categories": [[f"c{i}"] for i in range(1_001)]}}
+    ),
     # -- algorithms
     "algorithm: unknown": policy("no algorithm 'bsg' (did you mean 'bsgi'?)", algorithm="bsg"),
     "algorithm: unknown option": policy(
@@ -186,6 +243,17 @@ BAD = {
     "algorithm: too many exchanges": policy("algorithm.exchange: ", algorithm={"name": "bsgi", "exchange": 101}),
     "algorithm: an exchange of text": policy(
         "algorithm.exchange: takes a whole number", algorithm={"name": "bsgi", "exchange": "x"}
+    ),
+    "algorithm: too long a time": policy("algorithm.time_limit: ", algorithm={"name": "cuts", "time_limit": 1e300}),
+    "algorithm: too many steps": policy("algorithm.steps: ", algorithm={"name": "annealing", "steps": 10**9}),
+    "algorithm: waiting for ever": policy(
+        "algorithm.starvation: takes a number up to",
+        target={"prefix": "x"},
+        key="name",
+        identifiers=[],
+        require=None,
+        algorithm={"name": "decomposition_plus", "starvation": 10**30},
+        sensitive={"disease": {"l": 2}},
     ),
     # -- sources
     "source: unknown": policy("no table or view main.patient (did you mean 'main.patients'?)", source="main.patient"),
@@ -206,6 +274,18 @@ BAD = {
         code=3,
         source="broken",
         sql="CREATE VIEW broken AS SELECT name, age, disease FROM patients; ALTER TABLE patients DROP disease",
+    ),
+    "source: a view that fails on a row": policy(
+        "failing cannot be read: ConversionException (its text may quote data and is withheld)",
+        code=3,
+        source="failing",
+        sql="CREATE VIEW failing AS SELECT * REPLACE (name::INTEGER AS age) FROM patients",
+    ),
+    "source: a view of what is gone": policy(
+        "gone cannot be read: Catalog Error",
+        code=3,
+        source="gone",
+        sql="CREATE TABLE old AS FROM patients; CREATE VIEW gone AS FROM old; DROP TABLE old",
     ),
     "source: NULLs": policy(
         "NULLs: disease in 1 rows", code=1, sql="UPDATE patients SET disease = NULL WHERE name = 'P1'"
@@ -248,11 +328,31 @@ BAD = {
         target={"table": "taken", "if_exists": "append"},
         sql="CREATE TABLE taken (x INTEGER)",
     ),
+    **{
+        f"target: {place}": policy("lies where the database keeps what is its own", target=place)
+        for place in ("temp.x", "temp.main.x", "system.x", "system.main.x", "information_schema.x", "pg_catalog.x")
+    },
+    "target: a database as schema": policy("is the name of a database, and no schema", target="hospital.x"),
+    "target: a device": policy("'/dev/full' looks like a path", target="/dev/full"),
+    "target: a path": policy("looks like a path", target="out/release"),
+    "target: a prefix in temp": policy(
+        "target.prefix: temp.x lies where", target={"prefix": "temp.x"}, key="name", identifiers=[]
+    ),
+    # -- the catalog
+    "catalog: another ledger": foreign("migration"),
+    "catalog: a view for a ledger": foreign("migration", view=True),
+    "catalog: another table": foreign("run"),
+    "catalog: other taxonomies": foreign("taxonomy", "taxonomy", "list", DB),
+    "catalog: other releases": foreign("release_member", "release", "list", DB),
+    "catalog: other runs": foreign("run", "sql", "recode", DB, "a", "--dialect", "spark", view=True),
     # -- commands
     "command: none of the name": command("No such command", "runn"),
     "command: no database": command("Missing argument", "run"),
     "command: unknown option": command("No such option", "run", DB, POLICY, "--thread", 1),
     "command: no threads": command("greater than or equal to 1", "run", DB, POLICY, "--threads", 0),
+    "command: threads beyond any": command("less than or equal to 1024", "run", DB, POLICY, "--threads", 99999999999),
+    "command: no memory to speak of": command("Out of Memory", "run", DB, POLICY, "--memory-limit", "1KB", code=3),
+    "command: less memory than it takes": command("Out of Memory", "run", DB, POLICY, "--memory-limit", "1MB", code=3),
     "command: no number of threads": command("should be a valid integer", "plan", DB, POLICY, "--threads", "two"),
     "command: no memory": command("'lots' is no size", "run", DB, POLICY, "--memory-limit", "lots"),
     "command: no database file": command("no database file", "run", "{folder}/none.duckdb", POLICY, code=3),
@@ -346,6 +446,16 @@ BAD = {
     "check: a threshold of text": command("takes a number", *CHECK, "threshold:x"),
     "check: no column name": command(
         "the table has no column ''", "check", DB, "patients", "--qi", ",", "--sensitive", "disease", "--require", "k:1"
+    ),
+    "check: into the catalog": command("schema 'ldiv' is the catalog's own", *CHECK, "k:9", "--into", "ldiv.x"),
+    "check: into temp": command("keeps what is its own", *CHECK, "k:9", "--into", "temp.main.x"),
+    "check: into a system schema": command("keeps what is its own", *CHECK, "k:9", "--into", "pg_catalog.x"),
+    "check: more than is listed": command("less than or equal to 1000000", *CHECK, "k:9", "--most", 10**30),
+    "measure: queries beyond any": command(
+        "less than or equal to 1000000", "measure", DB, "patients", "--policy", POLICY, "--queries", 999999999999
+    ),
+    "attack: more values than any": command(
+        "less than or equal to 1000000000", "attack", DB, "patients", "--policy", POLICY, "--m", 10**30
     ),
     "profile: no table": command("no table or view x", "profile", DB, "x"),
     "profile: no column": command(

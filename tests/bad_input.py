@@ -1,0 +1,633 @@
+"""Bad policies, taxonomies, sources, targets, catalogs and options, drawn at random; and what may become of them.
+
+A draw begins with a policy that holds and spoils one to three things. It may end in a result that a reading of the
+published table confirms, in plain Python, or in one clear line for each problem: nothing else, and nothing written.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import oracle
+import yaml
+from bad_pools import (
+    ALGORITHMS,
+    CATALOGS,
+    EXPRESSIONS,
+    NAMES,
+    OPTIONS,
+    REQUIREMENTS,
+    SOURCE_FILES,
+    SOURCES,
+    TARGETS,
+    TAXONOMIES,
+    VALUES,
+)
+
+Draw = random.Random
+#: Exit codes of a call that did what it was asked for, or says why not.
+CODES = (0, 1, 2, 3)
+#: What no message may have in it: a traceback, or a statement of ours.
+FORBIDDEN = re.compile(
+    r"Traceback|in template [\w/()]+( in)?:\n|^ +\d+  |\bSELECT\b"
+    r"|\bCREATE (OR REPLACE )?(TEMP )?TABLE\b|\bINSERT INTO\b",
+    re.MULTILINE,
+)
+#: Commands whose verdict, on stdout, is told by the exit code 1.
+VERDICTS = ("check", "attack", "taxonomy", "release")
+
+
+@dataclass
+class Drawn:
+    """A call: what is made in the folder first, the policy's text, and the words of the command."""
+
+    document: dict[str, Any]
+    sql: list[str] = field(default_factory=list)
+    files: dict[str, bytes | str] = field(default_factory=dict)
+    text: str | None = None
+    words: list[str] = field(default_factory=lambda: ["run", "{database}", "{policy}", "--threads", "1", "--json"])
+
+    @property
+    def policy(self) -> str:
+        return yaml.safe_dump(self.document, sort_keys=False) if self.text is None else self.text
+
+
+def valid(draw: Draw) -> Drawn:
+    """A call that may well do what it says."""
+    algorithm, requirement = draw.choice(ALGORITHMS), draw.choice(REQUIREMENTS)
+    quasi = {"age": {"numeric": True}, "country": {"taxonomy": {"file": "country.csv"}}}
+    if (algorithm["name"] if isinstance(algorithm, dict) else algorithm) in ("cuts", "incognito", "tds", "annealing"):
+        quasi["age"] = {"taxonomy": {"ranges": [10, 20]}}
+        requirement = {"frequency": 2}
+    document = {
+        "source": "main.patients",
+        "target": "published.patients",
+        "identifiers": ["name"],
+        "quasi_identifiers": quasi,
+        "sensitive": ["disease"],
+        "keep": ["ward"],
+        "require": [requirement],
+        "algorithm": algorithm,
+        "seed": 1,
+    }
+    if draw.random() < 0.1:
+        document |= {"target": {"prefix": "published.patients"}, "key": "name", "identifiers": []}
+        document |= {"algorithm": {"name": "bsgi"}, "require": [{"unique_distinct": 2}]}
+    return Drawn(copy.deepcopy(document))
+
+
+# -- what is spoilt ----------------------------------------------------------------------------------
+
+
+def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The ways to every value within a document."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [found for key, part in inner for found in [(*way, key), *places(part, (*way, key))]]
+
+
+def spoil_value(draw: Draw, drawn: Drawn) -> None:
+    """Another value somewhere in the policy, or a key that goes, comes, or has another name."""
+    *way, last = draw.choice(places(drawn.document))
+    owner: Any = drawn.document
+    for key in way:
+        owner = owner[key]
+    how = draw.choice(["value", "value", "value", "gone", "more", "renamed"])
+    if how == "value":
+        owner[last] = copy.deepcopy(draw.choice(VALUES))
+    elif how == "gone":
+        owner.pop(last)
+    elif isinstance(owner, list):
+        owner += [copy.deepcopy(owner[last])] if how == "more" else [draw.choice(VALUES)]
+    else:
+        owner[draw.choice(NAMES)] = copy.deepcopy(draw.choice(VALUES)) if how == "more" else owner.pop(last)
+
+
+def spoil_settings(draw: Draw, drawn: Drawn) -> None:
+    """A setting at its limits, or beyond."""
+    key = draw.choice(
+        ["seed", "nulls", "nulls_sensitive", "suppressed", "recode", "output", "individual", "key", "weight"]
+    )
+    sensible = {
+        "seed": [0, 2**63 - 1, 2**63, 2**64, 10**30],
+        "nulls": ["suppress", "reject"],
+        "nulls_sensitive": ["value", "suppress"],
+        "suppressed": ["ignore", "unknown"],
+        "recode": ["set"],
+        "output": [{"class_id": True}, {"bounds": True}, {"class_id": False}],
+        "individual": ["name", "ward", "age", "none"],
+        "key": ["name", "ward"],
+    }
+    if key == "weight":
+        drawn.document["quasi_identifiers"] = {
+            name: {**setting, "weight": draw.choice([0, 1e6, 1e7, 1e-9, math.nan])}
+            if isinstance(setting, dict)
+            else setting
+            for name, setting in as_dict(drawn.document.get("quasi_identifiers")).items()
+        }
+        return
+    drawn.document[key] = draw.choice([*sensible[key], draw.choice(VALUES)])
+
+
+def spoil_algorithm(draw: Draw, drawn: Drawn) -> None:
+    """An option of an algorithm, right or wrong."""
+    options: dict[str, list[Any]] = {
+        "exchange": [0, 100, 101],
+        "top": [1, 2, 1000, 1001, 10**20],
+        "time_limit": [1e-9, 1e308, 0],
+        "steps": [1, 10**9],
+        "starvation": [0, 10**30],
+        "residue": ["suppress", "incorporate"],
+        "split": ["relaxed"],
+        "form": ["ranges"],
+        "coarsen": ["auto", {"age": 1}, {"age": 10**30}],
+        "metric": ["LM", "DM", "CM"],
+        "class": ["ward", "none"],
+        "scheme": ["none", "allRec", "vioSA"],
+        "select": ["refine"],
+        "primary": ["disease"],
+    }
+    key = draw.choice(list(options))
+    taking = {
+        "exchange": ["bsgi"],
+        "select": ["bsgi"],
+        "residue": ["bsgi", "peel"],
+        "split": ["mondrian"],
+        "form": ["tp", "tp_plus", "hilbert"],
+        "coarsen": ["tp", "tp_plus"],
+        "steps": ["annealing"],
+        "top": ["cuts", "annealing"],
+        "time_limit": ["cuts", "annealing"],
+        "metric": ["cuts", "incognito"],
+        "class": ["tds", "cuts"],
+        "scheme": ["cuts", "annealing"],
+    }
+    name = draw.choice(taking.get(key, ["decomposition_plus", "decomposition", "anatomy"]))
+    if name in ("cuts", "annealing", "incognito", "tds"):
+        drawn.document["quasi_identifiers"] = {
+            "age": {"taxonomy": {"ranges": [10, 20]}},
+            "country": {"taxonomy": {"file": "country.csv"}},
+        }
+        drawn.document["require"] = [{"frequency": 2}]
+    drawn.document["algorithm"] = {"name": name, key: draw.choice([*options[key], draw.choice(VALUES)])}
+    if name.startswith(("dec", "ana")) and draw.random() < 0.8:
+        drawn.document |= {
+            "target": {"prefix": "published.x"},
+            "key": "name",
+            "identifiers": [],
+            "sensitive": {"disease": {"l": 2}},
+        }
+        drawn.document |= {"quasi_identifiers": ["age", "country"]}
+        drawn.document.pop("require", None)
+
+
+def spoil_requirement(draw: Draw, drawn: Drawn) -> None:
+    """Another requirement with a parameter that may be wrong."""
+    spec = copy.deepcopy(
+        draw.choice([*REQUIREMENTS, {"distinct_alpha": {"l": 2, "alpha": 1}}, {"threshold": {"base": 0.3}}])
+    )
+    ((name, argument),) = spec.items()
+    limits = [0, 1, 1.0000000001, 2, 24, 25, 10**9, 10**10, 10**30, 1e-9, 1e308, "auto", "3", draw.choice(VALUES)]
+    if isinstance(argument, dict):
+        argument[draw.choice(list(argument))] = draw.choice(limits)
+    else:
+        spec[name] = draw.choice(limits)
+    drawn.document["require"] = [spec, *([draw.choice(REQUIREMENTS)] if draw.random() < 0.3 else [])]
+    if draw.random() < 0.4:
+        weights = draw.choice(
+            [
+                None,
+                "uniform",
+                {"sensitivity": 2},
+                {"sensitivity": 1e9},
+                [0, 1],
+                [0, "1e-999999999"],
+                ["1/0", 1],
+                draw.choice(VALUES),
+            ]
+        )
+        groups = draw.choice(
+            [
+                [["Flu"], ["Cancer", "Hepatitis", "Asthma"]],
+                [[], []],
+                [["Flu"], ["Flu"]],
+                [[f"c{i}"] for i in range(1_200)],
+            ]
+        )
+        drawn.document["sensitive"] = {"disease": {"categories": groups, "weights": weights}}
+
+
+def spoil_taxonomy(draw: Draw, drawn: Drawn) -> None:
+    """A taxonomy that is none, or another kind of one."""
+    spec: Any
+    if draw.random() < 0.6:
+        name = draw.choice(list(TAXONOMIES))
+        drawn.files[name], spec = TAXONOMIES[name], {"file": name}
+    else:
+        kind, limits = (
+            draw.choice(["ranges", "prefix", "dates", "file", "name"]),
+            [draw.choice(VALUES), draw.choice(VALUES)],
+        )
+        spec = {
+            "ranges": {
+                "ranges": draw.choice([[1e300], [5, 1e300], [5, 10], [1e-300], [0.1, 0.3], [1, 3, 7], limits]),
+                "origin": draw.choice([0, 1e300, -1e30, math.nan]),
+            },
+            "prefix": {"prefix": draw.choice([[1], [2, 1], [10**6], [10**30], list(range(2_000, 0, -1)), limits])},
+            "dates": {"dates": draw.choice([["day", "year"], ["year", "day"], ["decade"], limits])},
+            "file": {
+                "file": draw.choice(
+                    ["/dev/zero", "pipe", "folder.csv", ".", "", "\ud800", "x" * 300 + ".csv", "hospital.duckdb"]
+                )
+            },
+            "name": {"name": draw.choice(NAMES)},
+        }[kind]
+    column = draw.choice(["country", "country", "age", "disease"])
+    if column == "disease":
+        drawn.document["sensitive"] = {"disease": {"taxonomy": spec}}
+        drawn.document["require"] = [
+            {"t_closeness": {"t": 0.9, "distance": draw.choice(["hierarchical", "ordered", "equal"])}}
+        ]
+    else:
+        drawn.document["quasi_identifiers"] = {
+            **as_dict(drawn.document.get("quasi_identifiers")),
+            column: {"taxonomy": spec},
+        }
+
+
+def spoil_source(draw: Draw, drawn: Drawn) -> None:
+    """A source of another kind, or a column of one."""
+    how = draw.random()
+    if how < 0.5:
+        column = draw.choice(["name", "age", "country", "disease", "ward"])
+        replaced = f"SELECT * EXCLUDE (i) REPLACE ({draw.choice(EXPRESSIONS)} AS {column})"
+        drawn.sql.append(
+            f"CREATE OR REPLACE TABLE w AS {replaced} FROM (SELECT *, row_number() OVER () AS i FROM patients)"
+        )
+        drawn.document["source"] = "w"
+        kinds = [{"dates": ["day", "year"]}, {"prefix": [3, 1]}, {"prefix": [3, 1]}, {"ranges": [5, 10]}]
+        if column in ("age", "country") and draw.random() < 0.6:
+            quasi = as_dict(drawn.document.get("quasi_identifiers"))
+            drawn.document["quasi_identifiers"] = {**quasi, column: {"taxonomy": draw.choice(kinds)}}
+        if draw.random() < 0.3:
+            drawn.document["nulls_sensitive"] = "value"
+        if draw.random() < 0.3:
+            drawn.words = ["run", "{database}", "{policy}", "--kl", "--json"]
+    elif how < 0.8:
+        name, sql = draw.choice(list(SOURCES.values()))
+        drawn.sql.append(sql)
+        drawn.document["source"] = name
+    else:
+        name = draw.choice(
+            [*SOURCE_FILES, *SOURCE_FILES, "folder.csv", "pipe.csv", "/dev/null", "/dev/zero.csv", "no.csv", "*.csv"]
+        )
+        drawn.document["source"] = name
+        if name in SOURCE_FILES:
+            drawn.files[name] = SOURCE_FILES[name]
+
+
+def spoil_target(draw: Draw, drawn: Drawn) -> None:
+    drawn.document["target"] = draw.choice(TARGETS)
+    drawn.files["text.duckdb"] = "no database"
+
+
+def spoil_catalog(draw: Draw, drawn: Drawn) -> None:
+    drawn.sql.append(draw.choice(CATALOGS))
+
+
+def spoil_text(draw: Draw, drawn: Drawn) -> None:
+    """Something in the policy's text itself."""
+    text = drawn.policy
+    line = draw.randrange(text.count("\n") + 1)
+    lines = text.split("\n")
+    how = draw.choice(["twice", "cut", "line", "indent", "anchor"])
+    if how == "twice":
+        lines.insert(line, lines[line])
+    elif how == "cut":
+        lines = [text[: draw.randrange(len(text))]]
+    elif how == "indent":
+        lines[line] = " " * draw.randrange(1, 5) + lines[line]
+    elif how == "anchor":
+        lines.insert(0, "x: &x {a: [1, 2]}\ny: [*x, *x]")
+    else:
+        odd = [
+            "? [a, b]\n: 1",
+            "\t- x",
+            "<<: *none",
+            "seed: 2024-13-45",
+            "seed: " + "1" * 5_000,
+            "a: &a [*a]",
+            "%YAML 9.9",
+            "---",
+            "\x00",
+            "!!int x: 1",
+            "seed: !!int ''",
+            "1: 2",
+            "2020-01-01: 1",
+            "~: 1",
+            "keep: !!binary 'x'",
+            "{" * 300,
+            "- " * 300 + "x",
+            "seed: .nan",
+            "? ",
+            "&a",
+            "*a",
+            "!!set {a}",
+            "seed: 1:60",
+            'source: "\\ud800"',
+            "😀: 1",
+        ]
+        lines.insert(line, draw.choice(odd))
+    drawn.text = "\n".join(lines)
+
+
+def spoil_command(draw: Draw, drawn: Drawn) -> None:
+    """Another command, with options that may be wrong."""
+    table = draw.choice(
+        [
+            "patients",
+            "main.patients",
+            "empty",
+            "nobody",
+            "temp.x",
+            "\ud800",
+            "",
+            "v",
+            "information_schema.tables",
+            "ok.csv",
+        ]
+    )
+    drawn.sql.append("CREATE OR REPLACE VIEW v AS SELECT * REPLACE (name::INTEGER AS age) FROM patients")
+    drawn.files["ok.csv"] = SOURCE_FILES["ok.csv"]
+    odd = str(draw.choice([*NAMES, 0, -1, 10**30, "nan", "1e308"])).replace("\0", "")
+    column = draw.choice(["age", "age,country", "disease", odd])
+    require = draw.choice(
+        [
+            "k:1",
+            "distinct:3",
+            "k:99",
+            "entropy:2",
+            "t_closeness:0.1",
+            f"k:{odd}",
+            "threshold:0.5,Flu=0.1",
+            "recursive:c=2,l=3",
+            odd,
+        ]
+    )
+    checked = [table, "--qi", column, "--sensitive", draw.choice(["disease", "disease", "age", odd])]
+    into = draw.choice(
+        [
+            "x",
+            "bad.x",
+            "ldiv.x",
+            "temp.x",
+            "temp.main.x",
+            "information_schema.x",
+            "/dev/full",
+            "hospital.x",
+            "patients",
+            odd,
+        ]
+    )
+    categories = draw.choice(
+        ["[[Flu, Cancer], [Hepatitis, Asthma]]", "[[x]", "pipe", "/dev/zero", "a: &a [*a]", "[[[a]], [b]]", odd]
+    )
+    ways: list[list[str]] = [
+        ["plan", "{database}", "{policy}"],
+        ["plan", "{database}", "{policy}", "--sql"],
+        ["run", "{database}", "{policy}", "--kl", "--json"],
+        ["check", "{database}", *checked, "--require", require],
+        ["check", "{database}", *checked, "--require", require, "--into", into],
+        ["check", "{database}", *checked, "--require", "distinct_alpha:l=2,alpha=1", "--categories", categories],
+        ["check", "{database}", *checked, "--require", require, "--violations", "--most", odd],
+        ["attack", "{database}", *checked, "--require", require, "--m", draw.choice(["1", "0", odd])],
+        [
+            "attack",
+            "{database}",
+            table,
+            "--policy",
+            "{policy}",
+            "--known",
+            draw.choice(["patients", "pipe.csv", "v", odd]),
+        ],
+        ["measure", "{database}", table, "--policy", "{policy}", "--queries", draw.choice(["10", "999999999999", odd])],
+        [
+            "measure",
+            "{database}",
+            table,
+            "--source",
+            "patients",
+            "--qi",
+            "age",
+            "--sensitive",
+            "disease",
+            "--l",
+            draw.choice(["2", odd]),
+        ],
+        ["profile", "{database}", table, "--sensitive", draw.choice(["disease", odd])],
+        [
+            "profile",
+            "{database}",
+            table,
+            "--sensitive",
+            "disease",
+            "--policy",
+            draw.choice(["new.yml", "/dev/full", "no/x.yml", "folder.csv"]),
+        ],
+        ["taxonomy", "import", "{database}", odd, "country.csv"],
+        [
+            "taxonomy",
+            "import",
+            "{database}",
+            "x",
+            "--table",
+            table,
+            "--child",
+            "country",
+            "--parent",
+            draw.choice(["ward", "country", odd]),
+        ],
+        [
+            "taxonomy",
+            "build",
+            "{database}",
+            "x",
+            "--ranges",
+            draw.choice(["5", "1e300", "nan", odd]),
+            "--from",
+            "0",
+            "--to",
+            draw.choice(["9", "1e308"]),
+        ],
+        ["taxonomy", "show", "{database}", odd],
+        ["taxonomy", "list", "{database}"],
+        ["release", "list", "{database}"],
+        ["release", "show", "{database}", odd],
+        [
+            "release",
+            "check",
+            "{database}",
+            "--table",
+            table,
+            "--key",
+            "name",
+            "--group",
+            column,
+            "--sensitive",
+            draw.choice(["disease:2", "disease:" + odd]),
+        ],
+        ["release", "publish", "{database}", "{policy}"],
+        ["sql", "recode", "{database}", odd, "--dialect", draw.choice(["duckdb", odd])],
+        ["migrate", "{database}"],
+        ["run", draw.choice(["folder.csv", "/dev/null", "text.duckdb", "none.duckdb", "", "pipe", odd]), "{policy}"],
+        ["run", "{database}", draw.choice(["pipe", "/dev/null", "/dev/zero", "folder.csv", "hospital.duckdb", odd])],
+    ]
+    drawn.words = draw.choice(ways)
+
+
+def spoil_option(draw: Draw, drawn: Drawn) -> None:
+    drawn.words = [*drawn.words, *draw.choice(OPTIONS)]
+    drawn.files["text.duckdb"] = "no database"
+
+
+SPOILS: list[Callable[[Draw, Drawn], None]] = [
+    spoil_value,
+    spoil_value,
+    spoil_settings,
+    spoil_algorithm,
+    spoil_requirement,
+    spoil_taxonomy,
+    spoil_taxonomy,
+    spoil_source,
+    spoil_source,
+    spoil_target,
+    spoil_catalog,
+    spoil_command,
+    spoil_command,
+    spoil_option,
+]
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def draw_call(seed: int) -> Drawn:
+    """A call with one to three things spoilt."""
+    draw = random.Random(seed)
+    drawn = valid(draw)
+    for spoil in draw.sample(SPOILS, draw.choice([1, 1, 1, 2, 3])):
+        spoil(draw, drawn)
+    if draw.random() < 0.1:
+        spoil_text(draw, drawn)
+    return drawn
+
+
+def place(drawn: Drawn, folder: Path) -> list[str]:
+    """Make the files and tables of a draw, beside what the folder has; returns the words of its command."""
+    for name, content in drawn.files.items():
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    (folder / "folder.csv").mkdir()
+    for name in ("pipe", "pipe.csv"):
+        os.mkfifo(folder / name)
+    os.symlink("/dev/full", folder / "full.csv")
+    with duckdb.connect(str(folder / "hospital.duckdb")) as con:
+        for sql in filter(None, drawn.sql):
+            con.execute(sql)
+        con.execute("CHECKPOINT")
+    (folder / "policy.yml").write_bytes(drawn.policy.encode("utf-8", "surrogatepass"))
+    known = {"{database}": str(folder / "hospital.duckdb"), "{policy}": str(folder / "policy.yml")}
+    return [known.get(word, word) for word in drawn.words]
+
+
+# -- what may become of it -----------------------------------------------------------------------------
+
+
+def refuse_message(words: list[str], code: int, out: str, err: str) -> None:
+    """Assert that a failure says in clear lines what is wrong, and says it on stderr."""
+    assert code in CODES, (code, err)
+    assert not FORBIDDEN.search(err), err
+    if code == 0 or (code == 1 and words[0] in VERDICTS and out):
+        return
+    assert out == "" or "--json" in words, out
+    if err.startswith("Usage: ldiv"):
+        lines = [line for line in err.splitlines() if line and not line.startswith(("Usage: ", "Try '"))]
+        assert code == 2 and lines and all(re.match(r"Error: |  |\w", line) for line in lines), err
+        return
+    told = [line for line in err.splitlines() if not re.fullmatch(r"[\w ]+: [\d,]+ rows.*", line)]
+    assert told, "a failure without a word"
+    problems = [line for line in told if line.startswith("error: ")]
+    assert len(err) < 100_000 and problems, err
+    # A name may break a line of its own; nothing else does.
+    broken = [line for line in told if not line.startswith("error: ")]
+    assert len(broken) <= 2 * len(problems) and not any(
+        "LINE 1:" in line or "Possible solutions" in line for line in told
+    ), err
+
+
+def confirm_run(con: Any, document: dict[str, Any], result: dict[str, Any], release: str) -> None:
+    """Assert that a table is what the result says of it, by reading it: rows conserved, requirements met."""
+    assert result["rows_in"] == result["rows_published"] + result["rows_suppressed"]
+    cursor = con.execute(f"SELECT * FROM {release}")
+    names = [column[0] for column in cursor.description]
+    rows = [dict(zip(names, map(repr, row), strict=True)) for row in cursor.fetchall()]
+    assert len(rows) == result["rows_published"]
+    sensitive = list(document["sensitive"])
+    shown = {name.lower(): name for name in names}
+    for column in [*sensitive, *(document.get("keep") or [])]:
+        conserve(con, document, column, [row[shown[column.lower()]] for row in rows], result)
+    if document.get("suppressed", "judge") == "judge":
+        beside = [name.lower() for name in [*sensitive, *(document.get("keep") or [])]]
+        classes = [name for name in names if name.lower() not in beside]
+        for spec in document["require"]:
+            meet(spec, sensitive, classes, rows, shown)
+
+
+def conserve(con: Any, document: dict[str, Any], column: str, values: list[str], result: dict[str, Any]) -> None:
+    """Assert that a column's values are the source's, less those that were suppressed."""
+    if "random()" in json.dumps(con.execute("SELECT sql FROM duckdb_views()").fetchall(), default=str):
+        return
+    quoted = '"' + column.replace('"', '""') + '"'
+    there = Counter(repr(row[0]) for row in con.execute(f"SELECT {quoted} FROM {document['source']}").fetchall())
+    missing = Counter(values) - there
+    missing.pop("None", None)
+    assert not missing or "nan" in missing, (column, missing)
+    lost = sum((there - Counter(values)).values())
+    assert lost <= result["rows_suppressed"] + result["cells_suppressed"], column
+
+
+def meet(
+    spec: dict[str, Any], sensitive: list[str], classes: list[str], rows: list[dict[str, str]], shown: dict[str, str]
+) -> None:
+    """Assert that every class meets a requirement of which plain Python has a definition."""
+    name, argument = next((n, a) for n, a in spec.items() if n not in ("sensitive", "others_known"))
+    if (
+        name in ("t_closeness", "distinct_alpha", "entropy_alpha", "recursive_alpha")
+        or "auto" in str(argument)
+        or spec.get("others_known")
+    ):
+        return
+    if isinstance(argument, dict) and "base" in argument:
+        return
+    asked = spec.get("sensitive") or sensitive
+    for column in [asked] if isinstance(asked, str) else asked:
+        pairs = [(tuple(row[c] for c in classes), row[shown[column.lower()]]) for row in rows]
+        if name == "threshold":
+            pairs = [(key, value.strip("'")) for key, value in pairs]
+        numbers = (
+            {k: float(v) if k in ("c", "alpha") else int(v) for k, v in argument.items()}
+            if name in ("recursive", "alpha_k", "p_sensitive")
+            else argument
+        )
+        number = int(numbers) if name in ("k", "distinct", "unique_distinct") else numbers
+        assert not oracle.violations(pairs, name, number), (name, argument)
