@@ -11,6 +11,9 @@ from ldiv_db.errors import Problem, nearest
 from ldiv_db.requirements import RequirementSpec, make_categories
 from ldiv_db.taxonomy_sources import UNITS
 
+#: Where a policy names values of the data other than by keys.
+VALUES = ("sensitive", "*", "categories")
+
 
 class Part(BaseModel):
     """A part of a policy: no unknown keys, never changed."""

@@ -12,6 +12,7 @@ import yaml
 
 from ldiv_db.api import read_sensitive
 from ldiv_db.attach import CATALOG
+from ldiv_db.documents import parse_document
 from ldiv_db.engine import Settings
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.policy_parts import Sensitive
@@ -89,7 +90,7 @@ def sensitive_settings(
     documents: dict[str, dict[str, Any]] = {name: {} for name in sensitive}
     for text in categories:
         name, rest = _addressed(text, sensitive, "categories")
-        documents[name]["categories"] = _yaml(rest, "categories")
+        documents[name]["categories"] = _yaml(rest, "categories", [()])  # all its scalars are texts
     for text in weights:
         name, rest = _addressed(text, sensitive, "weights")
         documents[name]["weights"] = _yaml(rest, "weights")
@@ -109,10 +110,10 @@ def _addressed(text: str, sensitive: Sequence[str], option: str) -> tuple[str, s
     return sensitive[0], text
 
 
-def _yaml(text: str, option: str) -> Any:
+def _yaml(text: str, option: str, texts: Sequence[Sequence[str]] = ()) -> Any:
     """The YAML in a file of that name, or in the text itself."""
     try:
         is_file = Path(text).is_file()
-        return yaml.safe_load(Path(text).read_text(encoding="utf-8") if is_file else text)
+        return parse_document(Path(text).read_text(encoding="utf-8") if is_file else text, texts)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise PolicyError([Problem(option, "is no YAML, and no file of YAML")]) from error
