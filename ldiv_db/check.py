@@ -12,7 +12,7 @@ from ldiv_db.engine import Engine
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.policy_parts import Sensitive
 from ldiv_db.requirements import RequirementSpec, Threshold
-from ldiv_db.sensitive import read_attributes, resolve_all
+from ldiv_db.sensitive import absent_values, read_attributes, resolve_all
 from ldiv_db.templates import FileRelation, Relation
 
 
@@ -44,7 +44,8 @@ def check(
     _refuse(engine, table, question)
     home = question.pair.table if question.pair else table
     attributes = read_attributes(engine, question.sensitive, columns_of(engine, home), question.folder)
-    requirements = resolve_all(question.require, attributes)
+    requirements = resolve_all(engine, question.require, attributes)
+    absent_values(engine, requirements, {name: (home, name) for name in attributes})
     ids = [question.class_column] if question.class_column else []
     subject = Subject(table, question.quasi_identifiers, ids, suppressed=question.suppressed, pair=question.pair)
     return [

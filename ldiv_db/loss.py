@@ -18,11 +18,11 @@ from ldiv_db.templates import Value
 class Loss:
     """What a release lost against the `rows_in` rows of its source; suppressed rows lose every cell.
 
-    `lm` and `ncp` are totals over all cells, their means are per cell (ncp's per unit of weight) and
-    lie in 0..1. `classes` and all that follows from them (`dm`, `cavg`, sizes) are those that can be told apart in what is
-    published, `classes_made` those that an algorithm made, None for a table of which that is not known. `stars` counts
-    the published cells that are fully generalised, `kl` is in nats and None if it was not asked for. Sources: LM Iyengar 2002, NCP Xu et al. 2006, DM Bayardo & Agrawal 2005, CAVG
-    LeFevre et al. 2006.
+    `lm` and `ncp` are totals over all cells, their means are per cell (ncp's per unit of weight) and lie in 0..1.
+    `classes` and what follows from them (`dm`, `cavg`, sizes) are those that can be told apart in what is published,
+    `classes_made` those that an algorithm made, None for a table of which that is not known. `stars` counts the
+    published cells that are fully generalised, `kl` is in nats and None if it was not asked for. Sources: LM Iyengar
+    2002, NCP Xu et al. 2006, DM Bayardo & Agrawal 2005, CAVG LeFevre et al. 2006.
     """
 
     classes: int

@@ -17,7 +17,7 @@ from ldiv_db.catalog import Column
 from ldiv_db.documents import read_document
 from ldiv_db.errors import PolicyError, Problem, nearest, what_is_wrong
 from ldiv_db.policy_decomposition import DECOMPOSITIONS, as_decomposition, series_problems
-from ldiv_db.policy_parts import Document, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
+from ldiv_db.policy_parts import VALUES, Document, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.recoding.published import name_clashes
 from ldiv_db.requirements import RequirementSpec
 
@@ -185,7 +185,7 @@ class Policy(Document):
 
 def read_policy(path: str | Path) -> Policy:
     """The policy in a YAML file; raises PolicyError with everything that is wrong with it."""
-    return parse_policy(read_document(Path(path), "policy")).read_from(Path(path))
+    return parse_policy(read_document(Path(path), "policy", [VALUES])).read_from(Path(path))
 
 
 def parse_policy(document: Any) -> Policy:

@@ -15,6 +15,8 @@ from ldiv_db.taxonomy_sources import UNITS
 
 #: The most characters of a text that a prefix may have.
 LONGEST_PREFIX = 1_000_000
+#: Where a policy names values of the data other than by keys.
+VALUES = ("sensitive", "*", "categories")
 
 
 class Part(BaseModel):

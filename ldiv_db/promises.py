@@ -33,6 +33,7 @@ from ldiv_db.requirements import (
 )
 from ldiv_db.requirements.closeness import EQUAL
 from ldiv_db.requirements.counts import TOLERANCE
+from ldiv_db.requirements.named import Named, in_order
 
 ONE = Fraction(1)
 
@@ -51,18 +52,18 @@ class Promise:
     values: int = 1
     categories: int = 1
     share: Fraction = ONE
-    shares: tuple[tuple[str, Fraction], ...] = ()
+    shares: tuple[tuple[Named, Fraction], ...] = ()
     difference: Fraction = ONE
     excluded: tuple[tuple[int, Fraction], ...] = ()
     mixed: frozenset[int] = frozenset()
 
-    def share_of(self, value: str) -> Fraction:
+    def share_of(self, value: Named) -> Fraction:
         """The largest share of a value."""
         return dict(self.shares).get(value, self.share)
 
     def __and__(self, other: Promise) -> Promise:
         """What classes that keep both promises keep to."""
-        listed = sorted({value for promise in (self, other) for value, _ in promise.shares})
+        listed = sorted({value for promise in (self, other) for value, _ in promise.shares}, key=in_order)
         return Promise(
             max(self.size, other.size),
             max(self.values, other.values),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -26,7 +26,9 @@ from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.policy import Policy
 from ldiv_db.recoding.recodings import KEEP, QUASI_IDENTIFIER, SENSITIVE, GlobalRecoding, RecodedColumn, fetch_recoding
 from ldiv_db.recoding.rules import Rule
-from ldiv_db.requirements import Threshold
+from ldiv_db.requirements import Attribute, Threshold
+from ldiv_db.requirements.named import Named, in_order
+from ldiv_db.sensitive import resolve_all
 from ldiv_db.templates import FileRelation, Identifier, Relation, Value, render
 
 #: The template of the recoding.
@@ -82,6 +84,11 @@ class Weight:
     value: Value = Value(None)  # noqa: RUF009 - frozen
     own: tuple[Weight, ...] = ()
 
+    @property
+    def is_null(self) -> bool:
+        """Whether it is that of NULL."""
+        return self.value.value is None
+
 
 @dataclass(frozen=True)
 class Run:
@@ -122,7 +129,7 @@ def recoding_sql(
 def recoding_holes(engine: Engine, run: Run, source: str | None = None, policy: Policy | None = None) -> dict[str, Any]:
     """What fills the template of the recoding; arguments and errors as of `recoding_sql`."""
     recoding = _fetch(engine, run)
-    thresholds = _thresholds(engine, run, policy)
+    thresholds = _thresholds(engine, run, policy, recoding)
     weights, common = _weights(thresholds) if thresholds else (None, 1)
     rows, values = (_least(engine, run, names) for names in (_LEAST_ROWS, _LEAST_VALUES))
     return {
@@ -227,24 +234,40 @@ def _least(engine: Engine, run: Run, names: Mapping[str, str]) -> Value | None:
     return Value(max(found)) if found else None
 
 
-def _thresholds(engine: Engine, run: Run, policy: Policy | None) -> dict[str | None, Fraction]:
-    """The thresholds of the run: of values by their text, and under None that of all others; empty if it has none."""
-    found: list[dict[str | None, Fraction]] = []
+@dataclass(frozen=True)
+class Shares:
+    """The threshold of all values, and of those that have their own."""
+
+    rest: Fraction
+    own: Mapping[Named, Fraction] = field(default_factory=dict)
+
+    def of(self, value: Named) -> Fraction:
+        return self.own.get(value, self.rest)
+
+
+def _thresholds(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecoding) -> Shares | None:
+    """The thresholds of the run, the least of what its requirements say; None if none of them says any."""
+    found: list[Shares] = []
     for name, parameters in _met(engine, run):
         if name == "frequency":
-            found.append({None: 1 / Fraction(str(parameters["l"]))})
+            found.append(Shares(1 / Fraction(str(parameters["l"]))))
         elif name == "alpha_k":
-            found.append({None: Fraction(str(parameters["alpha"]))})
+            found.append(Shares(Fraction(str(parameters["alpha"]))))
         elif "base" in parameters:
             raise _from_base("RUN")
         elif name == Threshold.name and not parameters.get("own_thresholds"):
-            found.append({None: Fraction(str(parameters["default"]))})
-    found += [{None: Fraction(t.default), **{v: Fraction(x) for v, x in t.thetas}} for t in _own(engine, run, policy)]
-    values = {value for thresholds in found for value in thresholds}
-    return {value: min(thresholds.get(value, thresholds[None]) for thresholds in found) for value in values}
+            found.append(Shares(Fraction(str(parameters["default"]))))
+    for threshold in _own(engine, run, policy, recoding):
+        found.append(Shares(Fraction(threshold.default), {v: Fraction(x) for v, x in threshold.thetas}))
+    if not found:
+        return None
+    values = {value for shares in found for value in shares.own}
+    return Shares(
+        min(shares.rest for shares in found), {value: min(shares.of(value) for shares in found) for value in values}
+    )
 
 
-def _own(engine: Engine, run: Run, policy: Policy | None) -> list[Threshold]:
+def _own(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecoding) -> list[Threshold]:
     """The requirements that give values thresholds of their own, out of the policy, which must be that of the run."""
     met = _met(engine, run)
     wanted = [found for name, found in met if name == Threshold.name and found.get("own_thresholds")]
@@ -253,7 +276,9 @@ def _own(engine: Engine, run: Run, policy: Policy | None) -> list[Threshold]:
     if policy is None:
         what = "values have thresholds of their own, which the ledger does not tell"
         raise PolicyError([Problem("--policy", what, "name the file of the run's policy")])
-    specs = [spec.resolve(None) for spec in policy.require if spec.name == Threshold.name]
+    (column,) = [column for column in recoding.columns if column.role == SENSITIVE]
+    wanted_specs = [spec for spec in policy.require if spec.name == Threshold.name]
+    specs = resolve_all(engine, wanted_specs, {column.name: Attribute(column.name, type=column.type)})[column.name]
     found = [spec for spec in specs if isinstance(spec, Threshold) and spec.thetas]
     if any(isinstance(spec, Threshold) and spec.from_base for spec in specs):
         raise _from_base("--policy")
@@ -275,16 +300,17 @@ def _sorted(parameters: Mapping[str, Any]) -> str:
     return json.dumps({name: float(value) for name, value in parameters.items()}, sort_keys=True)
 
 
-def _weights(thresholds: Mapping[str | None, Fraction]) -> tuple[Weight, int]:
+def _weights(thresholds: Shares) -> tuple[Weight, int]:
     """The thresholds over their common denominator, and that; raises PolicyError if products would overflow."""
-    common = lcm(*(theta.denominator for theta in thresholds.values()))
-    weights = {value: int(theta * common) for value, theta in thresholds.items()}
-    multiple = lcm(*weights.values())
+    every = [thresholds.rest, *thresholds.own.values()]
+    common = lcm(*(theta.denominator for theta in every))
+    multiple = lcm(*(int(theta * common) for theta in every))
     if max(common, multiple) > _FINEST:
         raise PolicyError([Problem("RUN", "has thresholds of so many digits that their products would overflow")])
 
-    def weight(value: str | None) -> Weight:
-        return Weight(Value(weights[value]), Value(multiple // weights[value]), Value(value))
+    def weight(theta: Fraction, value: Named = None) -> Weight:
+        number = int(theta * common)
+        return Weight(Value(number), Value(multiple // number), Value(value))
 
-    own = tuple(weight(value) for value in sorted(value for value in weights if value is not None))
-    return replace(weight(None), own=own), common
+    own = tuple(weight(thresholds.own[value], value) for value in sorted(thresholds.own, key=in_order))
+    return replace(weight(thresholds.rest), own=own), common

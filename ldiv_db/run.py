@@ -13,14 +13,14 @@ from typing import Any
 
 from ldiv_db.algorithms import ALGORITHMS, Algorithm, Plan, Task
 from ldiv_db.algorithms.base import Feasibility, Progress, Report
-from ldiv_db.audit import Audit, refuse_unlisted
+from ldiv_db.audit import Audit, require_listed
 from ldiv_db.catalog import Column, columns_of, refuse_settings
 from ldiv_db.collisions import refuse_read_target
 from ldiv_db.engine import Engine, Step, database_version
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.estimate import Estimate, estimate_run
 from ldiv_db.feasibility import explained
-from ldiv_db.loss import measure_recoding
+from ldiv_db.loss import Loss, measure_recoding
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy import Policy, check_columns, parse_policy
 from ldiv_db.recoding.encode import Encoder
@@ -31,8 +31,9 @@ from ldiv_db.recoding.recodings import GlobalRecoding, recoding_of
 from ldiv_db.release import Draft
 from ldiv_db.report import Result
 from ldiv_db.requirements import Attribute, Requirement, Threshold
-from ldiv_db.sensitive import read_attributes, resolve_all, smallest_class
-from ldiv_db.similarity import measure_similarity
+from ldiv_db.requirements.named import Named, listing
+from ldiv_db.sensitive import absent_values, columns_in, read_attributes, resolve_all, smallest_class
+from ldiv_db.similarity import Similarity, measure_similarity
 from ldiv_db.sources import resolve_source
 from ldiv_db.targets import Place, place_of
 from ldiv_db.templates import Statement
@@ -63,7 +64,7 @@ class Preparation:
     columns: Sequence[Column]
     reason: str = ""
     #: Values that have a threshold in the policy, but do not occur.
-    absent: Sequence[str] = ()
+    absent: Sequence[Named] = ()
 
     @property
     def encoded(self) -> Encoded:
@@ -72,7 +73,7 @@ class Preparation:
     @property
     def reasons(self) -> list[str]:
         """Why this algorithm runs, if the policy left that open, and what of the policy bears on nothing."""
-        absent = [f"no row has the value {value!r}, which has a threshold of its own" for value in self.absent]
+        absent = [f"no row has the value {listing([v])}, which has a threshold of its own" for v in self.absent]
         return [*([self.reason] if self.reason else []), *absent]
 
 
@@ -102,8 +103,7 @@ def run(
         ready.estimate.require_room()
 
         plan, recoding = _work_out(ready, Path(folder), listener, catalog)
-        loss = measure_recoding(engine, ready.encoded, recoding, ready.policy.publishes_class_id)
-        similarity = measure_similarity(engine, ready.encoded, plan.assigned, ready.attributes)
+        loss, similarity = _measured(ready, recoding)
         if kl:
             loss = replace(loss, kl=_divergence(ready, recoding, Path(folder), listener, catalog))
         rules = _global_recoding(ready, recoding, plan)
@@ -145,6 +145,13 @@ def _work_out(
 
     plan = ready.algorithm.run(replace(ready.task, divergence=divergence))
     return plan, _recode(ready, plan)
+
+
+def _measured(ready: Preparation, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:
+    """What is lost, and how many rows are open to the similarity attack, of what is to be published."""
+    engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.policy.publishes_class_id
+    similarity = measure_similarity(engine, encoded, recoding, ready.attributes, has_ids)
+    return measure_recoding(engine, encoded, recoding, has_ids), similarity
 
 
 def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:
@@ -198,9 +205,8 @@ def plan(
         _prepared(engine, policy, folder, listener, show_values) as ready,
     ):
         if rehearse:
-            planned, recoding = _work_out(ready, Path(folder), listener, catalog)
-            measure_recoding(engine, ready.encoded, recoding, ready.policy.publishes_class_id)
-            measure_similarity(engine, ready.encoded, planned.assigned, ready.attributes)
+            _, recoding = _work_out(ready, Path(folder), listener, catalog)
+            _measured(ready, recoding)
             draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
             with draft.rows() as holes:
                 release = engine.materialise("release", PUBLISHED, **holes)
@@ -249,24 +255,10 @@ def _prepared(
     with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, place.folder)
-    absent = _absent(engine, encoded, requirements)
+    absent = absent_values(engine, requirements, columns_in(encoded.sensitive))
     yield Preparation(
         policy, algorithm, task, feasible, place, requirements, estimate, attributes, columns, reason, absent
     )
-
-
-def _absent(engine: Engine, encoded: Encoded, requirements: Mapping[str, Sequence[Requirement]]) -> list[str]:
-    """The values that the policy gives a threshold, misspelt perhaps, and the source does not have."""
-    found: list[str] = []
-    for axis in encoded.sensitive:
-        own = requirements[axis.column.name]
-        named = sorted({value for r in own if isinstance(r, Threshold) for value in r.named})
-        if named:
-            members = engine.load("members", {"value": "VARCHAR"}, [(value,) for value in named])
-            rows = engine.rows("requirements/list_absent", totals=axis.dictionary, members=members)
-            found += [value for (value,) in rows]
-            engine.drop(members)
-    return found
 
 
 def resolve_requirements(
@@ -274,13 +266,16 @@ def resolve_requirements(
 ) -> dict[str, list[Requirement]]:
     """What the policy requires of each sensitive attribute, with what the source's values make of it."""
     hardest = min((key.judged_distribution for key in encoded.keys), key=lambda found: found.largest_l)
-    requirements = resolve_all(policy.require, attributes, dict.fromkeys(attributes, hardest))
+    requirements = resolve_all(engine, policy.require, attributes, dict.fromkeys(attributes, hardest))
+    absent_values(engine, requirements, columns_in(encoded.sensitive))
     for axis in encoded.sensitive:
-        requirements[axis.column.name] = [
-            found.spread(engine, axis.dictionary) if isinstance(found, Threshold) else found
-            for found in requirements[axis.column.name]
+        name, categories = axis.column.name, attributes[axis.column.name].categories
+        requirements[name] = [
+            found.spread(engine, axis.reference) if isinstance(found, Threshold) else found
+            for found in requirements[name]
         ]
-        refuse_unlisted(engine, axis.column.name, requirements[axis.column.name], axis.dictionary)
+        if categories is not None:
+            require_listed(engine, name, categories, axis.dictionary)
     return requirements
 
 

@@ -2,7 +2,7 @@
 
 A class whose values all are of one category tells it for certain, however many different values there are
 ((l,alpha) paper, Section 2). Counted on the source, where rows that agree on all quasi-identifiers are a class, and
-on the classes of the release.
+on the classes that can be told apart in the release.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from ldiv_db.engine import Engine
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
+from ldiv_db.recoding.recode import Recoding
 from ldiv_db.requirements import Attribute, Categories, Classes
 from ldiv_db.templates import Relation, Value
 
@@ -30,9 +31,9 @@ class Similarity:
 
 
 def measure_similarity(
-    engine: Engine, encoded: Encoded, assigned: Relation, attributes: Mapping[str, Attribute]
+    engine: Engine, encoded: Encoded, recoding: Recoding, attributes: Mapping[str, Attribute], class_id: bool
 ) -> tuple[Similarity, ...]:
-    """The attack on every sensitive attribute that has categories."""
+    """The attack on every sensitive attribute that has categories; `class_id` says whether classes have one."""
     asked = [
         (axis, categories)
         for axis in encoded.sensitive
@@ -41,7 +42,7 @@ def measure_similarity(
     if not asked:
         return ()
     before = engine.materialise("cells", "local/number_cells", rows=encoded.rows, axes=encoded.axes)
-    after = engine.materialise("seats", "local/name_classes", assigned=assigned)
+    after = _published(engine, recoding, class_id)
     found = tuple(
         Similarity(
             axis.column.name,
@@ -51,6 +52,17 @@ def measure_similarity(
         for axis, categories in asked
     )
     engine.drop(before, after)
+    return found
+
+
+def _published(engine: Engine, recoding: Recoding, class_id: bool) -> Relation:
+    """(row_id, class_no) of the published rows."""
+    holes = {"classes": recoding.classes, "spans": recoding.spans}
+    labels = engine.materialise("labels", "publish/label_classes", seed=Value(0), **holes)
+    found = engine.materialise(
+        "seats", "publish/name_classes", assigned=recoding.assigned, labels=labels, class_id=class_id
+    )
+    engine.drop(labels)
     return found
 
 

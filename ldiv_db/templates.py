@@ -1,12 +1,13 @@
 """Jinja templates of SQL, with two kinds of hole that never mix: names and values.
 
-A name is an `Identifier` or a `Relation`, quoted by sqlglot; a value is a `Value`, always sent as a
+A name is an `Identifier` or a `Relation`, quoted by sqlglot, or a `SqlType`; a value is a `Value`, always sent as a
 bound parameter. Anything else in a hole is an error, so no text of the user's ever becomes SQL.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -76,6 +77,27 @@ class Relation:
 
     def __str__(self) -> str:
         return ".".join(self.parts)
+
+
+@dataclass(frozen=True)
+class SqlType:
+    """The type of a column as the database says it, one without names in it: `INTEGER`, `DECIMAL(4,2)`."""
+
+    name: str
+
+    @property
+    def is_date(self) -> bool:
+        return self.name == "DATE"
+
+    @property
+    def kind(self) -> str:
+        """`instant` of a point in time, which is written with its zone; `other` of any other type."""
+        return "instant" if self.name == "TIMESTAMP WITH TIME ZONE" else "other"
+
+    def sql(self) -> str:
+        if not re.fullmatch(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?", self.name):
+            raise TemplateError(f"{self.name!r} is not the name of a type")
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -153,7 +175,7 @@ def _call(file: FileRelation) -> Markup:
 
 def _fill(hole: Any) -> Markup:
     """What Jinja puts out for one hole; raises TemplateError for anything but a name or a value."""
-    if isinstance(hole, Identifier | Relation):
+    if isinstance(hole, Identifier | Relation | SqlType):
         return Markup(hole.sql())
     if isinstance(hole, FileRelation):
         return _call(hole)
@@ -165,7 +187,7 @@ def _fill(hole: Any) -> Markup:
         return Markup(hole)
     if isinstance(hole, StrictUndefined):
         str(hole)  # raises, naming the variable
-    raise TemplateError(f"a hole takes an Identifier, a Relation or a Value, not {type(hole).__name__}")
+    raise TemplateError(f"a hole takes an Identifier, a Relation, a SqlType or a Value, not {type(hole).__name__}")
 
 
 def resource_folder(name: str) -> Path:

@@ -7,7 +7,7 @@ import io
 import itertools
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,7 @@ def _whole(node: Any, text: Any) -> Any:
         raise yaml.constructor.ConstructorError(problem=problem, problem_mark=node.start_mark) from None
 
 
-def load_yaml(text: str, loader: type[Any], form: str = "YAML") -> Any:
+def load_yaml(text: str, loader: Callable[[str], Any], form: str = "YAML") -> Any:
     """The document in a text, by a `loader` that is Bounded; raises ValueError that says what is wrong, and where."""
     try:
         return yaml.load(text, Loader=loader)  # noqa: S506 - the loaders of this program are safe ones

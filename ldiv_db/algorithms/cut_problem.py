@@ -28,6 +28,8 @@ from ldiv_db.algorithms.cut_trees import (
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import FrequencyL, Requirement, Threshold
+from ldiv_db.requirements.base import UNIT, units
+from ldiv_db.requirements.named import Named
 from ldiv_db.templates import Identifier, Relation, Value
 
 #: More columns of counts than this are refused.
@@ -265,10 +267,12 @@ def thresholds_of(task: Task) -> dict[int, Fraction]:
         for code in found:
             theta = own[codes[code]][1] if code in codes else default
             found[code] = min(found[code], theta)
+    if lcm(*(theta.denominator for theta in found.values())) > _FINEST:  # those of a base: a little less is safe
+        return {code: Fraction(units(theta), UNIT) for code, theta in found.items()}
     return found
 
 
-def codes_of(task: Task, values: Sequence[str]) -> dict[int, int]:
+def codes_of(task: Task, values: Sequence[Named]) -> dict[int, int]:
     """By the code of each sensitive value that is listed its place in the list."""
     (axis,) = task.encoded.sensitive
     columns = {"value": "VARCHAR", "place": "INTEGER"}
@@ -278,7 +282,7 @@ def codes_of(task: Task, values: Sequence[str]) -> dict[int, int]:
     return codes
 
 
-def _thetas(requirement: Requirement) -> tuple[Fraction, list[tuple[str, Fraction]]]:
+def _thetas(requirement: Requirement) -> tuple[Fraction, list[tuple[Named, Fraction]]]:
     """The threshold of all values, and those of some."""
     if isinstance(requirement, FrequencyL):
         return 1 / Fraction(requirement.l), []

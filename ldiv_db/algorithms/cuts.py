@@ -30,6 +30,7 @@ from ldiv_db.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import FrequencyL, Threshold
 from ldiv_db.requirements.counts import rounded
+from ldiv_db.requirements.named import in_order, shown_value
 
 _BY_CELLS = ("vioSA", "allSA")
 
@@ -196,8 +197,9 @@ def _nearest_thresholds(over: dict[int, int], thetas: dict[int, Any], rows: int,
 
 def _named_codes(task: Task) -> dict[int, str]:
     """The values that the policy names, by code; others are data, which an error may not show."""
-    named = sorted({value for found in task.requirements if isinstance(found, Threshold) for value in found.named})
-    return {code: named[place] for code, place in codes_of(task, named).items()}
+    values = {value for found in task.requirements if isinstance(found, Threshold) for value in found.named}
+    named = sorted(values, key=in_order)
+    return {code: shown_value(named[place]) for code, place in codes_of(task, named).items()}
 
 
 def _rounded_up(count: int, rows: int) -> str:

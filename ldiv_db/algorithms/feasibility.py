@@ -49,7 +49,8 @@ def quotas(counts: Sequence[int], l: int, classes: int | None = None) -> list[in
 def class_size(task: Task) -> int:
     """The l of a task: the smallest class of different sensitive values that meets every requirement, at least 2.
 
-    One more where NULL is not judged: a class may have one row of it. Raises PolicyError for requirements that no size promises.
+    One more where NULL is not judged, of which a class may have a row. Raises PolicyError for requirements that no size
+    promises.
     """
     sizes = {requirement: requirement.unique_class_size() for requirement in task.requirements}
     problems = [

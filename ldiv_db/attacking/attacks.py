@@ -132,7 +132,7 @@ def attack_table(
     """
     _refuse(columns, require, attackers)
     attributes = read_attributes(engine, columns.sensitive, columns_of(engine, table), columns.folder)
-    wanted = resolve_all(require, attributes)
+    wanted = resolve_all(engine, require, attributes)
     subject = Subject(table, columns.labels, columns.ids)
     with ExitStack() as stack:
         counts = {name: stack.enter_context(counted(engine, subject, name)) for name in attributes}

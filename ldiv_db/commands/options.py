@@ -98,7 +98,7 @@ def sensitive_settings(
     documents: dict[str, dict[str, Any]] = {name: {} for name in sensitive}
     for text in categories:
         name, rest = _addressed(text, sensitive, "categories")
-        documents[name]["categories"] = _yaml(rest, "categories")
+        documents[name]["categories"] = _yaml(rest, "categories", [()])  # all its scalars are texts
     for text in weights:
         name, rest = _addressed(text, sensitive, "weights")
         documents[name]["weights"] = _yaml(rest, "weights")
@@ -118,10 +118,10 @@ def _addressed(text: str, sensitive: Sequence[str], option: str) -> tuple[str, s
     return sensitive[0], text
 
 
-def _yaml(text: str, option: str) -> Any:
+def _yaml(text: str, option: str, texts: Sequence[Sequence[str]] = ()) -> Any:
     """The YAML in a file of that name, or in the text itself."""
     try:
-        return parse_document(read_text(Path(text), POLICY_BYTES) if _is_path(text) else text)
+        return parse_document(read_text(Path(text), POLICY_BYTES) if _is_path(text) else text, texts)
     except (OSError, ValueError) as error:
         raise PolicyError([Problem(option, f"is no YAML, and no file of YAML: it {error}")]) from error
 

@@ -293,5 +293,5 @@ class _Measuring:
         counts = [[row[0] for row in self._engine.rows("input/list_counts", dictionary=each)] for each in dictionaries]
         hardest = min(map(Distribution, counts), key=lambda found: found.largest_l)
         attributes = read_attributes(self._engine, self._policy.sensitive, self._columns, folder)
-        wanted = resolve_all(self._policy.require, attributes, dict.fromkeys(attributes, hardest))
+        wanted = resolve_all(self._engine, self._policy.require, attributes, dict.fromkeys(attributes, hardest))
         return smallest_class(requirement for some in wanted.values() for requirement in some)

@@ -17,10 +17,10 @@ from ldiv_db.requirements.counts import (
     KAnonymity,
     PSensitiveK,
     RecursiveCL,
-    Threshold,
     UniqueDistinctL,
 )
 from ldiv_db.requirements.spec import REQUIREMENTS, RequirementSpec, parse_requirement
+from ldiv_db.requirements.threshold import Threshold
 from ldiv_db.requirements.verdict import Verdict, judge
 from ldiv_db.requirements.weighted import DistinctAlpha, EntropyAlpha, RecursiveAlpha
 

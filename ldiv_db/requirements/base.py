@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from ldiv_db.engine import Engine
@@ -54,6 +55,8 @@ class Attribute:
     taxonomy: Taxonomy | None = None
     is_number: bool = False
     is_time: bool = False
+    #: The SQL type of its column.
+    type: str = "VARCHAR"
 
 
 @dataclass(frozen=True)
@@ -154,11 +157,11 @@ class Requirement:
 
 def plain(value: Any) -> Any:
     """A parameter as JSON has it."""
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, Decimal | Fraction):
+        return int(value) if value == int(value) else float(value)
     return value
 
 
-def units(value: Decimal) -> int:
-    """The decimal in units of its last digit."""
+def units(value: Decimal | Fraction) -> int:
+    """The decimal in units of its last digit; what is finer is cut off."""
     return int(value * UNIT)

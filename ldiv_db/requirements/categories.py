@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
+
+from ldiv_db.requirements.named import Named, named_value
 
 UNIFORM = "uniform"
 #: Weights are integers over a common denominator that leaves room for sums over all rows.
@@ -30,7 +32,7 @@ class Categories:
     NULL, unless it is listed, is of the most sensitive category.
     """
 
-    groups: tuple[tuple[str | None, ...], ...]
+    groups: tuple[tuple[Named, ...], ...]
     weights: tuple[Fraction, ...]
 
     @property
@@ -42,6 +44,15 @@ class Categories:
     def denominator(self) -> int:
         """All weights are whole multiples of one over this."""
         return math.lcm(*(weight.denominator for weight in self.weights))
+
+    @property
+    def values(self) -> list[Named]:
+        """All values that are listed."""
+        return [value for group in self.groups for value in group]
+
+    def written_as(self, texts: Mapping[Named, Named]) -> Categories:
+        """The same categories with every value as `texts` has it."""
+        return replace(self, groups=tuple(tuple(texts[value] for value in group) for group in self.groups))
 
     def members(self) -> list[tuple[str, int]]:
         """(value, category number from 1) of every value but NULL."""
@@ -79,16 +90,11 @@ def make_categories(groups: Any, weights: Any = UNIFORM) -> Categories:
     parts = [[group] if isinstance(group, str) else group for group in groups]
     if not all(isinstance(group, Sequence) and group for group in parts):
         raise ValueError("takes lists of values, none of them empty")
-    named = tuple(tuple(None if value is None else _text(value) for value in group) for group in parts)
+    named = tuple(tuple(named_value(value) for value in group) for group in parts)
     every = [value for group in named for value in group]
     if len(set(every)) < len(every):
         raise ValueError("has a value twice")
     return Categories(named, tuple(_weights(len(named), UNIFORM if weights is None else weights)))
-
-
-def _text(value: Any) -> str:
-    """A value as the database writes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _weights(count: int, scheme: Any) -> list[Fraction]:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ldiv_db.requirements.base import Distribution, Requirement
-from ldiv_db.requirements.counts import TOLERANCE, AlphaK, EntropyL, FrequencyL, RecursiveCL, Threshold
+from ldiv_db.requirements.counts import TOLERANCE, AlphaK, EntropyL, FrequencyL, RecursiveCL
+from ldiv_db.requirements.named import Named
+from ldiv_db.requirements.threshold import Threshold
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Ceiling:
     """The most rows that a value may have; values with thresholds of their `own` have others."""
 
     rows: int
-    own: tuple[tuple[str, int], ...] = ()
+    own: tuple[tuple[Named, int], ...] = ()
     by_threshold: bool = False
 
 

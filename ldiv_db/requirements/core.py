@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from ldiv_db.engine import Engine
 from ldiv_db.requirements.classes import Classes
+from ldiv_db.requirements.named import Named
 from ldiv_db.templates import Relation, Value
 
 
@@ -20,7 +21,7 @@ def mend_by_core(
     measures: Relation,
     numerator: int,
     denominator: int,
-    own: Sequence[tuple[str, int]] = (),
+    own: Sequence[tuple[Named, int]] = (),
     least: int = 0,
 ) -> Relation:
     """(class_no, suppress) of each violating class; `theta = numerator / denominator`, `own` has other numerators.

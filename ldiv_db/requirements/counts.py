@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 from ldiv_db.engine import Engine
-from ldiv_db.requirements.base import UNIT, Attribute, Distribution, Requirement, units
+from ldiv_db.requirements.base import UNIT, Distribution, Requirement, units
 from ldiv_db.requirements.classes import Classes
 from ldiv_db.requirements.core import mend_by_core
 from ldiv_db.requirements.readers import at_least_one, positive, share, whole
@@ -217,80 +216,3 @@ class AlphaK(Requirement):
     def nearest_at(self, size: int) -> str:
         alpha = max(self.alpha, Decimal(rounded(1 / size, 9, up=True)))
         return f"alpha: {plain_decimal(alpha)}, k: {min(self.k, size)}"
-
-
-@dataclass(frozen=True)
-class Threshold(Requirement):
-    """Per-value thresholds: `conf(s|G) <= theta_s` for every sensitive value s (l+-diversity).
-
-    `thetas` maps values, as text, to their threshold; `default` is for the rest. With `base` instead, values that are
-    more frequent than the average value have `base * fr / fr_avg`, the others `base` (Liu & Wang, VIII-A); `spread`
-    works them out. These follow from the data: in a report stands the base alone, with the values that are `named`.
-    """
-
-    name = "threshold"
-    reaches = "share / threshold"
-    most_is_worst = True
-    fields = {}  # noqa: RUF012 - its parameters are named by values
-    relations = ("histogram",)
-    default: Decimal
-    thetas: tuple[tuple[str, Decimal], ...] = ()
-    from_base: bool = False
-    #: The values that the policy itself names.
-    named: tuple[str, ...] = ()
-
-    @classmethod
-    def build(cls, values: Mapping[str, Any], attribute: Attribute, others_known: bool) -> Requirement:
-        if not values:
-            raise ValueError("names no threshold")
-        thetas = {str(value): share(theta) for value, theta in values.items()}
-        if {"base", "default"} <= set(thetas):
-            raise ValueError("takes base or default, not both")
-        base = thetas.pop("base", None)
-        default = base or thetas.pop("default", Decimal(1))
-        own = tuple(sorted(thetas.items()))
-        return cls(default, own, from_base=base is not None, named=tuple(sorted(thetas)), others_known=others_known)
-
-    def spread(self, engine: Engine, dictionary: Relation) -> Threshold:
-        """With the thresholds that follow from a base, rounded down to nine digits; itself if there is no base."""
-        if not self.from_base:
-            return self
-        frequent = engine.rows(
-            "requirements/spread_thresholds", dictionary=dictionary, base=Value(units(self.default)), one=Value(UNIT)
-        )
-        found = {value: Decimal(theta) / UNIT for value, theta in frequent} | dict(self.thetas)
-        return replace(self, thetas=tuple(sorted(found.items())))
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        return self._rest | {value: theta for value, theta in self.thetas if value in self.named} | self._known
-
-    @property
-    def shown(self) -> dict[str, Any]:
-        return self._rest | ({"own_thresholds": len(self.named)} if self.named else {}) | self._known
-
-    @property
-    def _rest(self) -> dict[str, Any]:
-        """What the policy says of the values that it does not name."""
-        return {"base" if self.from_base else "default": self.default}
-
-    @property
-    def _known(self) -> dict[str, Any]:
-        return {"others_known": True} if self.others_known else {}
-
-    def holes(self, engine: Engine) -> dict[str, Any]:
-        columns = {"value": "VARCHAR", "theta": "DECIMAL(18, 9)"}
-        return {"thetas": engine.load("thetas", columns, self.thetas), "default_theta": Value(self.default)}
-
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        own = [(value, units(theta)) for value, theta in self.thetas]
-        return mend_by_core(engine, classes, measures, units(self.default), UNIT, own)
-
-    def unique_class_size(self) -> int:
-        return math.ceil(1 / min([self.default, *(theta for _, theta in self.thetas)]))
-
-    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
-        return f"thresholds {rounded(reached or 1, 3, up=True)} times as high"
-
-    def nearest_at(self, size: int) -> str:
-        return f"no threshold below {rounded(1 / size, 9, up=True)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +18,15 @@ from ldiv_db.requirements.counts import (
     KAnonymity,
     PSensitiveK,
     RecursiveCL,
-    Threshold,
     UniqueDistinctL,
 )
+from ldiv_db.requirements.named import Named, read_named
+from ldiv_db.requirements.threshold import ABSENT, BASE, DEFAULT, VALUES, Threshold
 from ldiv_db.requirements.weighted import DistinctAlpha, EntropyAlpha, RecursiveAlpha
 
 AUTO = "auto"
+#: A part of thresholds on the command line: commas within double quotes are the value's own.
+_THRESHOLD = re.compile(r'\s*"(?:[^"]|"")*"\s*=[^,]*|[^,]+')
 #: The parameters that `auto` may stand for.
 _AUTOMATIC = ("k", "l", "p")
 REQUIREMENTS: dict[str, type[Requirement]] = {
@@ -61,7 +65,7 @@ class RequirementSpec:
     def is_auto(self) -> bool:
         """Whether a parameter waits for the distribution of the source."""
         if self.name == Threshold.name:
-            return isinstance(self.argument, Mapping) and "base" in self.argument
+            return isinstance(self.argument, Mapping) and BASE in self.argument
         return AUTO in [str(v) for k, v in self._written().items() if k in _AUTOMATIC]
 
     def concerns(self, attribute: str) -> bool:
@@ -90,7 +94,7 @@ class RequirementSpec:
         """The parameters by name, as they are written; raises ValueError if one is missing or unknown."""
         kind = REQUIREMENTS[self.name]
         if kind is Threshold:
-            return dict(self.argument) if isinstance(self.argument, Mapping) else {"default": self.argument}
+            return dict(self.argument) if isinstance(self.argument, Mapping) else {DEFAULT: self.argument}
         needed = [name for name in kind.fields if name not in kind.optional]
         if not isinstance(self.argument, Mapping):
             if len(needed) > 1:
@@ -116,23 +120,44 @@ class RequirementSpec:
 
 
 def parse_requirement(text: str) -> RequirementSpec:
-    """A requirement from the command line: `distinct:3`, `recursive:c=2,l=3`, `threshold:0.5,HIV=0.1`.
+    """A requirement from the command line: `distinct:3`, `recursive:c=2,l=3`, `threshold:0.5,HIV=0.1,null=0.2`.
 
-    With `column=` before its name it is for that sensitive attribute alone: `disease=distinct:3`. Raises
-    ValueError if it has no `name:argument` form.
+    A value in double quotes is a text, whatever it means without: `threshold:0.5,"null"=0.1,"a, b"=0.2`. With `column=`
+    before its name it is for that sensitive attribute alone: `disease=distinct:3`. Raises ValueError if it has no
+    `name:argument` form.
     """
     name, colon, argument = text.partition(":")
     if not colon or not argument:
         raise ValueError(f"{text!r}: a requirement is written name:value, e.g. distinct:3")
     column, _, name = name.rpartition("=")
     sensitive = (column,) if column else ()
-    if name != Threshold.name and "=" not in argument:
+    if name == Threshold.name:
+        return RequirementSpec(name, _thresholds(argument), sensitive)
+    if "=" not in argument:
         return RequirementSpec(name, argument, sensitive)
     parameters: dict[str, str] = {}
     for part in argument.split(","):
         key, equals, value = part.rpartition("=")
         parameters[key.strip() if equals else _unnamed(name)] = value
     return RequirementSpec(name, parameters, sensitive)
+
+
+def _thresholds(text: str) -> dict[str, Any]:
+    """The words and values of thresholds; what is given twice is an error."""
+    words: dict[str, str] = {}
+    values: dict[Named, str] = {}
+    for part in _THRESHOLD.findall(text):
+        name, equals, theta = part.rpartition("=")
+        word = name.strip() if equals else DEFAULT
+        value = read_named(name)
+        is_word = word in (DEFAULT, BASE, ABSENT)
+        if word in words or (value in values and not is_word):
+            raise ValueError(f"threshold: {part!r} is given twice")
+        if is_word:
+            words[word] = theta
+        else:
+            values[value] = theta
+    return {**words, VALUES: values} if values else {**words}
 
 
 def _unnamed(name: str) -> str:

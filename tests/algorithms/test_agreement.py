@@ -186,6 +186,67 @@ def len_source(con):
     return con.execute("SELECT count(*) FROM source").fetchone()[0]
 
 
+UNJUDGED = ("bsgi", "topdown", "mondrian", "peel", "incognito", "tds", "tp", "tp_plus", "hilbert")
+
+
+@pytest.mark.parametrize("name", UNJUDGED)
+def test_rows_that_are_not_judged_make_no_class_good(name, con):
+    """A value beside NULL is one value where NULL is not judged: such rows need a third."""
+    values = ["x", None, "y", None, "z", "x", None, "y", "z", "x", "y", "z"]
+    tables.fill(con, "source", {"q": "INTEGER", "s": "VARCHAR"}, [(i // 2, s) for i, s in enumerate(values)])
+    policy = {
+        "source": "source", "target": "released", "quasi_identifiers": {"q": {"taxonomy": {"ranges": [1, 2, 6]}}},
+        "sensitive": ["s"], "require": [{"frequency": 2}], "nulls_sensitive": "value", "suppressed": "ignore",
+        "algorithm": name,
+    }  # fmt: skip
+    result = ldiv_db.run(con, policy)
+    assert result.loss.rows_published == 12 and result.loss.classes >= 1
+    (audit,) = result.audits
+    assert audit.holds and (audit.rows, audit.ignored_rows) == (9, 3)
+    (again,) = ldiv_db.check(con, "released", ["q"], "s", [{"frequency": 2}], suppressed="ignore")
+    assert again.holds and again.rows == 9
+
+
+def test_cuts_says_before_any_work_that_it_judges_all_rows(con):
+    tables.fill(
+        con, "source", {"q": "INTEGER", "s": "VARCHAR"}, [(i // 2, "xyz"[i % 3]) for i in range(8)] + [(1, None)]
+    )
+    policy = {"source": "source", "target": "released", "quasi_identifiers": {"q": {"taxonomy": {"ranges": [1, 8]}}},
+              "sensitive": ["s"], "require": [{"frequency": 2}], "nulls_sensitive": "value", "suppressed": "ignore",
+              "algorithm": "cuts"}  # fmt: skip
+    with pytest.raises(ldiv_db.PolicyError, match="suppressed: ignore leaves rows with NULL unjudged"):
+        ldiv_db.plan(con, policy)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 10, 44, 47])
+def test_shares_are_compared_with_those_of_the_table_as_it_is_published(seed, con):
+    """Rows left out of a release by `peel` are not in the table that t-closeness compares classes with."""
+    draw = random.Random(seed)
+    n = draw.choice([24, 30, 40])
+    rows = [(draw.randint(0, 40), draw.choice("abcde"), draw.choice("xxxyyz")) for _ in range(n)]
+    tables.fill(con, "source", {"age": "INTEGER", "town": "VARCHAR", "s": "VARCHAR"}, rows)
+    require = [{"t_closeness": {"t": draw.choice([0.1, 0.2, 0.15]), "distance": "equal"}}, {"k": 2}]
+    policy = {
+        "source": "source", "target": "released", "sensitive": ["s"], "require": require,
+        "quasi_identifiers": {"age": {"numeric": True}, "town": {"taxonomy": {"prefix": [1]}}},
+        "algorithm": {"name": "peel", "residue": "suppress"},
+    }  # fmt: skip
+    result = ldiv_db.run(con, policy)
+    assert result.loss.rows_suppressed and result.search["resettled"]
+    assert ldiv_db.check(con, "released", ["age", "town"], "s", require)[0].holds
+
+
+def test_tds_compares_shares_with_those_of_the_whole_table(con):
+    """Also where what may be specialised next has other shares."""
+    rows = [(0, "xy"[i % 2]) for i in range(8)] + [(9, "x") for _ in range(8)]
+    tables.fill(con, "source", {"q": "INTEGER", "s": "VARCHAR"}, rows)
+    policy = {
+        "source": "source", "target": "released", "quasi_identifiers": {"q": {"taxonomy": {"ranges": [1, 5]}}},
+        "sensitive": ["s"], "require": [{"t_closeness": {"t": 0.25, "distance": "equal"}}], "algorithm": "tds",
+    }  # fmt: skip
+    assert ldiv_db.run(con, policy).loss.classes == 2
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_what_is_planned_passes_its_audit_and_all_say_the_same_of_it(name, tmp_path):
     draw, accepted = random.Random(name), 0

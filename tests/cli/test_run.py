@@ -11,8 +11,8 @@ import pytest
 
 RUN_KEYS = {
     "run_id", "algorithm", "source", "target", "rows_in", "rows_published", "rows_suppressed", "cells_suppressed",
-    "classes", "avg_class_size", "loss", "requirements", "similarity", "search", "seconds", "seed", "versions",
-    "notes",
+    "classes", "classes_made", "avg_class_size", "loss", "requirements", "similarity", "search", "seconds", "seed",
+    "versions", "notes",
 }  # fmt: skip
 LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "kl", "stars", "lm_by_column"}
 REQUIREMENT_KEYS = {
@@ -105,8 +105,13 @@ def test_a_run_whose_reader_goes_away_is_no_failure_of_the_policy(bed: Any) -> N
     assert bed.sql("SELECT status FROM ldiv.run") == [("published",)]
 
 
-def test_a_threshold_of_no_value_is_noted(bed: Any) -> None:
-    bed.write_policy(require=[{"threshold": {"default": "0.5", "Cancr": "0.4", "Cancer": "0.4"}}])
+def test_a_threshold_of_no_value_is_an_error_or_noted(bed: Any) -> None:
+    thresholds = {"default": "0.5", "Cancr": "0.4", "Cancer": "0.4"}
+    bed.write_policy(require=[{"threshold": thresholds}])
+    for command in ("plan", "run"):
+        called = bed.call(command, bed.database, bed.policy)
+        assert called.code == 2 and "require.0.threshold: 1 of the values named are in no row: 'Cancr'" in called.err
+    bed.write_policy(require=[{"threshold": {**thresholds, "absent": "allow"}}])
     for command in ("plan", "run"):
         called = bed.call(command, bed.database, bed.policy, "--json")
         assert called.code == 0, called.err

@@ -168,8 +168,9 @@ def statements():
             several(con, select, listener)
     with duckdb.connect(config={"threads": 1}) as con:
         measure_everything(Engine(con, on_statement=listen))
-    with duckdb.connect(config={"threads": 1}) as con:
-        decompose(con, listener)
+    for more in (decompose, leave_out_everything):
+        with duckdb.connect(config={"threads": 1}) as con:
+            more(con, listener)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect(config={"threads": 1}) as con:
         patch.setattr(repair, "ROUNDS", 0)  # classes in conflict are given up, and others made of their rows
         several(con, "bisect", listener)
@@ -409,6 +410,24 @@ def run_all_requirements(con, listener):
         ldiv_db.run(con, policy | {"target": "other"}, listener=listener)
 
 
+def leave_out_everything(con, listener):
+    """Rows that are not judged, and rows that are not published where shares are compared with the table's."""
+    draw = random.Random(0)
+    n = draw.choice([24, 30, 40])
+    rows = [(draw.randint(0, 40), draw.choice("abcde"), draw.choice("xxxyyz")) for _ in range(n)]
+    fill(con, "source", {"age": "INTEGER", "town": "VARCHAR", "s": "VARCHAR"}, rows)
+    policy = {
+        "source": "source", "target": "released", "sensitive": ["s"], "suppressed": "ignore",
+        "quasi_identifiers": {"age": {"numeric": True}, "town": {"taxonomy": {"prefix": [1]}}},
+        "require": [{"t_closeness": {"t": 0.15, "distance": "equal"}}, {"k": 2}], "nulls_sensitive": "value",
+        "algorithm": {"name": "peel", "residue": "suppress"},
+    }  # fmt: skip
+    assert ldiv_db.run(con, policy, listener=listener).search["resettled"]
+    con.execute("UPDATE source SET s = NULL WHERE age < 10")
+    unjudged = {"target": "again", "algorithm": "topdown", "require": [{"k": 2}]}
+    ldiv_db.run(con, policy | unjudged, listener=listener)
+
+
 def check_everything(engine):
     """Checks of a table that fails every requirement, of a table with suppressed rows, and of anatomised pairs."""
     con = engine.connection
@@ -420,7 +439,9 @@ def check_everything(engine):
     )
     fill(con, "groups", {"town": "VARCHAR", "g": "INTEGER"}, [("a", 1), ("b", 1)])
     fill(con, "values_of", {"g": "INTEGER", "secret": "VARCHAR", "n": "INTEGER"}, [(1, "x", 1), (1, "y", 1)])
-    require = [RequirementSpec(name, argument) for name, argument in ARGUMENTS.items() if name in REQUIREMENTS]
+    absent = {"threshold": {**ARGUMENTS["threshold"], "absent": "allow"}}
+    arguments = {name: argument for name, argument in (ARGUMENTS | absent).items() if name in REQUIREMENTS}
+    require = [RequirementSpec(name, argument) for name, argument in arguments.items()]
     require += [
         RequirementSpec("t_closeness", {"t": 0, "distance": distance}) for distance in ("ordered", "hierarchical")
     ]
@@ -431,7 +452,8 @@ def check_everything(engine):
             shown = Violations(engine, labels, values)
             question = Question(["town"], {"secret": settings}, require, folder=Path(folder))
             check(engine, Relation.parse("poor"), question, shown.see)
-    numbers = Question(["town"], {"other": Sensitive()}, [RequirementSpec("t_closeness", 0)], suppressed="ignore")
+    of_numbers = [RequirementSpec("t_closeness", 0), RequirementSpec("threshold", {"3.0": 0.5})]
+    numbers = Question(["town"], {"other": Sensitive()}, of_numbers, suppressed="ignore")
     check(engine, Relation.parse("poor"), numbers)
     for count in (None, "n"):
         pair = Pair(Relation.parse("values_of"), "g", count)

@@ -1,0 +1,130 @@
+"""Thresholds of single sensitive values, and those that follow from how frequent values are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from ldiv_db.engine import Engine
+from ldiv_db.requirements.base import UNIT, Attribute, Distribution, Requirement, units
+from ldiv_db.requirements.classes import Classes
+from ldiv_db.requirements.core import mend_by_core
+from ldiv_db.requirements.counts import rounded
+from ldiv_db.requirements.named import Named, in_order, listing, named_value, shown_value
+from ldiv_db.requirements.readers import share
+from ldiv_db.templates import Relation, Value
+
+#: The words beside the values that have thresholds; a value of such a name stands under `values`.
+DEFAULT, BASE, ABSENT, VALUES = WORDS = ("default", "base", "absent", "values")
+
+
+@dataclass(frozen=True)
+class Threshold(Requirement):
+    """Per-value thresholds: `conf(s|G) <= theta_s` for every sensitive value s (l+-diversity).
+
+    `thetas` maps values, as their column writes them, to their threshold; `default` is for the rest. With `base`
+    instead, values that are more frequent than the average value have `base * fr / fr_avg`, the others `base` (Liu &
+    Wang, VIII-A); `spread` works them out, exactly. These follow from the data: in a report stands the base alone, with
+    the values that are `named`.
+    """
+
+    name = "threshold"
+    reaches = "share / threshold"
+    most_is_worst = True
+    fields = {}  # noqa: RUF012 - its parameters are named by values
+    relations = ("histogram",)
+    default: Decimal
+    thetas: tuple[tuple[Named, Decimal | Fraction], ...] = ()
+    from_base: bool = False
+    #: The values that the policy itself names, and whether they need not occur.
+    named: tuple[Named, ...] = ()
+    absent: bool = False
+    #: The same values as they were named, and which of the requirements this is, from 0.
+    written: tuple[Named, ...] = field(default=(), compare=False)
+    place: int = field(default=0, compare=False)
+
+    @classmethod
+    def build(cls, values: Mapping[Any, Any], attribute: Attribute, others_known: bool) -> Requirement:
+        if not values:
+            raise ValueError("names no threshold")
+        thetas = _own_thresholds(values)
+        if {BASE, DEFAULT} <= set(values):
+            raise ValueError("takes base or default, not both")
+        if values.get(ABSENT, "error") not in ("allow", "error"):
+            raise ValueError("absent takes allow or error; the threshold of a value of that name stands under `values`")
+        default = share(values.get(BASE, values.get(DEFAULT, 1)))
+        named = tuple(sorted(thetas, key=in_order))
+        own = tuple((value, thetas[value]) for value in named)
+        allowed = values.get(ABSENT) == "allow"
+        return cls(default, own, from_base=BASE in values, named=named, absent=allowed, others_known=others_known)
+
+    def written_as(self, texts: Mapping[Named, Named], place: int) -> Threshold:
+        """The same thresholds, of the requirement of that place, with every value as `texts` has it."""
+        thetas = tuple((texts[value], theta) for value, theta in self.thetas)
+        named = tuple(texts[value] for value in self.named)
+        return replace(self, thetas=thetas, named=named, written=self.named, place=place)
+
+    def spread(self, engine: Engine, dictionary: Relation) -> Threshold:
+        """With the thresholds that follow from a base; itself if there is no base."""
+        if not self.from_base:
+            return self
+        frequent = engine.rows(
+            "requirements/spread_thresholds", dictionary=dictionary, base=Value(units(self.default)), one=Value(UNIT)
+        )
+        found = {value: Fraction(int(over), int(under)) for value, over, under in frequent} | dict(self.thetas)
+        thetas = tuple((value, found[value]) for value in sorted(found, key=in_order))
+        return replace(self, thetas=thetas)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        own = {value: theta for value, theta in self.thetas if value in self.named}
+        return self._rest | {shown_value(value, (*WORDS, "others_known")): own[value] for value in own} | self._known
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        return self._rest | ({"own_thresholds": len(self.named)} if self.named else {}) | self._known
+
+    @property
+    def _rest(self) -> dict[str, Any]:
+        """What the policy says of the values that it does not name."""
+        return {BASE if self.from_base else DEFAULT: self.default}
+
+    @property
+    def _known(self) -> dict[str, Any]:
+        return {"others_known": True} if self.others_known else {}
+
+    def holes(self, engine: Engine) -> dict[str, Any]:
+        columns = {"value": "VARCHAR", "numerator": "HUGEINT", "denominator": "HUGEINT"}
+        rows = [(value, *Fraction(theta).as_integer_ratio()) for value, theta in self.thetas]
+        over, under = Fraction(self.default).as_integer_ratio()
+        return {"thetas": engine.load("thetas", columns, rows), "numerator": Value(over), "denominator": Value(under)}
+
+    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        own = [(value, units(theta)) for value, theta in self.thetas]
+        return mend_by_core(engine, classes, measures, units(self.default), UNIT, own)
+
+    def unique_class_size(self) -> int:
+        return math.ceil(1 / min(Fraction(theta) for theta in [self.default, *dict(self.thetas).values()]))
+
+    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
+        return f"thresholds {rounded(reached or 1, 3, up=True)} times as high"
+
+    def nearest_at(self, size: int) -> str:
+        return f"no threshold below {rounded(1 / size, 9, up=True)}"
+
+
+def _own_thresholds(written: Mapping[Any, Any]) -> dict[Named, Decimal]:
+    """The thresholds of the values that are named, among the words or under `values`."""
+    within = written[VALUES] if isinstance(written.get(VALUES), Mapping) else {}
+    words = (DEFAULT, BASE, ABSENT, *([VALUES] if VALUES in written and within is written[VALUES] else []))
+    found: dict[Named, Decimal] = {}
+    for name, theta in [*((k, v) for k, v in written.items() if k not in words), *within.items()]:
+        value = named_value(name)
+        if value in found:
+            raise ValueError(f"names {listing([value])} twice")
+        found[value] = share(theta)
+    return found
