@@ -16,7 +16,7 @@ from ldiv_db.catalog import Column
 from ldiv_db.documents import read_document
 from ldiv_db.errors import PolicyError, Problem, nearest, what_is_wrong
 from ldiv_db.policy_decomposition import DECOMPOSITIONS, as_decomposition, series_problems
-from ldiv_db.policy_parts import Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
+from ldiv_db.policy_parts import LARGEST_SEED, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.recoding.published import name_clashes
 from ldiv_db.requirements import RequirementSpec
 
@@ -41,10 +41,6 @@ class QuasiIdentifier(Part):
 TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
 
 
-#: Seeds are hashed by the database as BIGINT.
-LARGEST_SEED = 2**63 - 1
-
-
 class Target(Part):
     """Where the release goes: a table of the source's database, or a file of its own."""
 
@@ -62,6 +58,8 @@ class Target(Part):
         return TARGET_FILES.get(Path(self.file or "").suffix.lower())
 
     def problems(self) -> list[Problem]:
+        if "\0" in (self.file or ""):
+            return [Problem("target.file", "holds a character that no file's name has")]
         if self.prefix is not None:
             return []
         if self.file is None:
