@@ -42,10 +42,6 @@ class QuasiIdentifier(Part):
 TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
 
 
-#: The seed that draws queries is hashed by the database as BIGINT.
-LARGEST_SEED = 2**63 - 1
-
-
 class Target(Part):
     """Where the release goes: a table of the source's database, or a file of its own."""
 
@@ -63,6 +59,8 @@ class Target(Part):
         return TARGET_FILES.get(Path(self.file or "").suffix.lower())
 
     def problems(self) -> list[Problem]:
+        if "\0" in (self.file or ""):
+            return [Problem("target.file", "holds a character that no file's name has")]
         if self.prefix is not None:
             return []
         if self.file is None:

@@ -13,8 +13,8 @@ from ldiv_db.requirements import RequirementSpec, make_categories
 from ldiv_db.requirements.readers import LARGEST
 from ldiv_db.taxonomy_sources import UNITS
 
-#: The most characters of a text that a prefix may have.
-LONGEST_PREFIX = 1_000_000
+#: The most characters of a text that a prefix may have; the seed that draws queries is hashed as a BIGINT.
+LONGEST_PREFIX, LARGEST_SEED = 1_000_000, 2**63 - 1
 #: Where a policy names values of the data other than by keys.
 VALUES = ("sensitive", "*", "categories")
 

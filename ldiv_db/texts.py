@@ -103,7 +103,7 @@ def _whole(node: Any, text: Any) -> Any:
 def load_yaml(text: str, loader: Callable[[str], Any], form: str = "YAML") -> Any:
     """The document in a text, by a `loader` that is Bounded; raises ValueError that says what is wrong, and where."""
     try:
-        return yaml.load(text, Loader=loader)  # noqa: S506 - the loaders of this program are safe ones
+        return yaml.load(text, Loader=loader)  # type: ignore[arg-type]  # noqa: S506 - a safe one, perhaps with settings
     except yaml.MarkedYAMLError as error:
         said = ", ".join(part for part in (error.context, error.problem) if part)
         mark = error.problem_mark or error.context_mark

@@ -25,7 +25,8 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.measuring.measure import MOST_QUERIES, Measurement
-from ldiv_db.policy import LARGEST_SEED, read_policy
+from ldiv_db.policy import read_policy
+from ldiv_db.policy_parts import LARGEST_SEED
 from ldiv_db.requirements.readers import LARGEST
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

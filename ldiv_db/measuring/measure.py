@@ -19,7 +19,8 @@ from ldiv_db.measuring.divergence import Divergence, measure_divergence
 from ldiv_db.measuring.queries import QueryErrors, measure_queries
 from ldiv_db.measuring.resolve import Resolved, Resolver, cite
 from ldiv_db.measuring.tries import grow_tries
-from ldiv_db.policy import LARGEST_SEED, Policy, check_columns
+from ldiv_db.policy import Policy, check_columns
+from ldiv_db.policy_parts import LARGEST_SEED
 from ldiv_db.recoding.encode import Encoder
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
 from ldiv_db.recoding.published import class_ids_among, forms

@@ -63,10 +63,13 @@ class RequirementSpec:
 
     @property
     def is_auto(self) -> bool:
-        """Whether a parameter waits for the distribution of the source."""
+        """Whether a parameter waits for the distribution of the source; not, where it is written wrongly."""
         if self.name == Threshold.name:
             return isinstance(self.argument, Mapping) and BASE in self.argument
-        return AUTO in [str(v) for k, v in self._written().items() if k in _AUTOMATIC]
+        try:
+            return AUTO in [str(v) for k, v in self._written().items() if k in _AUTOMATIC]
+        except (KeyError, ValueError):
+            return False
 
     def concerns(self, attribute: str) -> bool:
         """Whether it is for the sensitive attribute."""

@@ -225,6 +225,13 @@ BAD = {
         "unique_distinct can only be audited with class ids", output={"class_id": False}
     ),
     "require: a k beyond any class": policy("takes a whole number up to 1,000,000,000", require=[{"k": 10**30}]),
+    "require: a requirement of a series that lacks a parameter": policy(
+        "require.0.recursive: lacks l",
+        require=[{"recursive": {"c": 2}}],
+        target={"prefix": "x"},
+        key="name",
+        identifiers=[],
+    ),
     "require: a weight without end": policy(
         "weights are numbers",
         sensitive={"disease": {"categories": [["Flu"], ["Cancer"]], "weights": [0, "1e-999999999"]}},
@@ -318,6 +325,7 @@ BAD = {
     "target: append to a file": policy(
         "append goes with a table", target={"file": "release.csv", "if_exists": "append"}
     ),
+    "target: a name of no file": policy("target.file: holds a character", target={"file": "a\0b.csv"}),
     "target: no folder": policy("no folder for", target="deep/release.csv"),
     "target: the file exists": policy("release.csv exists", target="release.csv", files={"release.csv": "x"}),
     "target: the open database": policy(
