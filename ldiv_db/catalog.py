@@ -136,18 +136,11 @@ def resources(engine: Engine) -> Resources:
 
 
 def refuse_settings(engine: Engine) -> None:
-    """Raise PolicyError for a setting of the connection that changes what texts or names of our statements mean.
-
-    They state whatever they can state themselves; a collation would have to stand beside every text.
-    """
-    ((collation, case, disabled),) = engine.execute(
-        "SELECT current_setting('default_collation'), current_setting('preserve_identifier_case'),"
-        " current_setting('disable_timestamptz_casts')"
+    """Raise PolicyError for a setting of the connection that our statements, whatever they state, cannot answer."""
+    ((case, disabled),) = engine.execute(
+        "SELECT current_setting('preserve_identifier_case'), current_setting('disable_timestamptz_casts')"
     )
     problems = []
-    if collation and collation.lower() not in ("binary", "c", "posix"):
-        what = f"is {collation} on this connection, by which texts that differ may count as equal"
-        problems.append(Problem("default_collation", what, "SET default_collation = 'binary'"))
     if str(case).lower() == "uppercase":
         what = "is uppercase on this connection, by which columns of a release would have other names"
         problems.append(Problem("preserve_identifier_case", what, "SET preserve_identifier_case = 'preserve_case'"))

@@ -42,7 +42,7 @@ HOSTILE = {
     "scalar_subquery_error_on_multiple_rows": "false",
     "scheduler_process_partial": "true",
     "table_function_identifier_conversion": "'DISABLE_IMPLICIT_STRING'",
-    "threads": "3",
+    "threads": "2",
 }
 KEYS = {
     "age": {"numeric": True},
@@ -61,13 +61,13 @@ def place(con):
     """A table with NULL, ties, and instants about midnight, when days differ from zone to zone."""
     draw = random.Random(7)
     rows = []
-    for i in range(120):
+    for i in range(40):
         instants = [
             f"20{draw.randrange(10, 13)}-0{draw.randrange(1, 4)}-0{draw.randrange(1, 4)} 23:30:00+00" for _ in "ab"
         ]
-        town = draw.choice([None, "a" + str(draw.randrange(100, 105)), "B" + str(draw.randrange(100, 103))])
-        secret = "xyzvw"[i % 5] if i % 40 else None
-        rows.append((i, draw.choice([None, *range(30)]), town, *instants, secret, f"2020-01-0{1 + i % 3} 23:59:59+00",
+        town = draw.choice([None, "a" + str(draw.randrange(100, 103)), "B" + str(draw.randrange(100, 102))])
+        secret = "xyzvw"[i % 5] if i % 13 else None
+        rows.append((i, draw.choice([None, *range(12)]), town, *instants, secret, f"2020-01-0{1 + i % 3} 23:59:59+00",
                      draw.choice(["yes", "no", None])))  # fmt: skip
     fill(con, "source", COLUMNS, rows)
 
@@ -85,7 +85,7 @@ def trees(names):
 
 
 RUNS = {
-    "refine": ({"name": "bsgi"}, [{"distinct": 3}], {"kl": True}),
+    "refine": ({"name": "bsgi"}, [{"distinct": 3}], {}),
     "bisect": ({"name": "bsgi", "select": "bisect", "residue": "suppress"}, [{"unique_distinct": 3}], {}),
     "greedy": ({"name": "bsgi", "select": "greedy"}, [{"k": 3}], {"recode": "set", "output": {"class_id": True}}),
     "several": ({"name": "bsgi"}, [{"distinct": 2}], {"sensitive": ["s", "u"], "keep": ["label"]}),
@@ -99,7 +99,7 @@ RUNS = {
     "hilbert": ({"name": "hilbert"}, [{"frequency": 2}], {}),
     "incognito": ({"name": "incognito"}, [{"distinct": 3}], {"trees": ["town", "born"]}),
     "tds": ({"name": "tds"}, [{"distinct": 3}], {"trees": ["town", "born"]}),
-    "annealing": ({"name": "annealing", "steps": 40}, [{"frequency": 2}], {"trees": ["town", "born"]}),
+    "annealing": ({"name": "annealing", "steps": 10}, [{"frequency": 2}], {"trees": ["town", "born"]}),
     "vioRec": ({"name": "cuts"}, [{"threshold": {"base": 0.5}}], {"trees": ["town", "born"]}),
     "vioSA": ({"name": "cuts", "scheme": "vioSA"}, [{"frequency": 2}], {"trees": ["town", "born"]}),
     "majority": ({"name": "cuts", "metric": "CM", "class": "label"}, [{"frequency": 2}], {"trees": ["town", "born"]}),
@@ -125,8 +125,8 @@ def run(con, name, policy, more):
     policy |= more
     result = ldiv_db.run(con, policy, kl=kl)
     found = {name: figures(result.as_dict()), f"{name}: rows": rows(con, policy["target"])}
-    if name in ("refine", "topdown", "greedy", "tp", "vioSA"):
-        wanted = {"queries": 20, "class_label": "label"}
+    if name in ("refine", "topdown", "vioSA"):
+        wanted = {"queries": 5, "class_label": "label"}
         found[f"{name}: measured"] = figures(ldiv_db.measure(con, policy["target"], policy, **wanted).as_dict())
     if names and name not in ("majority", "vioRec"):
         engine = Engine(con)
@@ -148,13 +148,13 @@ def judge(con):
     keys = ["age", "town", "seen", "born"]
     found = {
         f"check of {table}": [audit.as_dict() for audit in ldiv_db.check(con, table, keys, "s", require)]
-        for table in ("out.refine", "out.tp", "source")
+        for table in ("out.refine", "source")
     }
     found["check of instants"] = [a.as_dict() for a in ldiv_db.check(con, "source", keys, "u", [{"distinct": 2}])]
     threshold = [{"threshold": {"default": 0.5, "2020-01-01 23:59:59+00": 0.1}}]
     found["threshold of an instant"] = [a.as_dict() for a in ldiv_db.check(con, "source", ["label"], "u", threshold)]
     policy = policy_of("out.none", "auto", [{"distinct": 2}])
-    for table in ("out.refine", "out.tp", "out.greedy"):
+    for table in ("out.refine", "out.greedy"):
         attacked = ldiv_db.attack(con, table, policy=policy, known="source", population="source", show_values=True)
         found[f"attack on {table}"] = figures(attacked.as_dict())
     return found
@@ -210,7 +210,7 @@ def set_all(con, settings):
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory):
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         con.execute("SET TimeZone = 'UTC'")
         place(con)
         return work(con, tmp_path_factory.mktemp("usual"))
@@ -227,7 +227,6 @@ def test_settings_of_the_caller_change_nothing(usual, tmp_path):
 
 
 REFUSED = {
-    "default_collation": ("'NOCASE'", "default_collation: is NOCASE .*SET default_collation = 'binary'"),
     "disable_timestamptz_casts": ("true", "disable_timestamptz_casts: is on"),
     "preserve_identifier_case": ("'uppercase'", "preserve_identifier_case: is uppercase"),
 }
@@ -235,7 +234,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("setting", REFUSED)
 def test_settings_that_no_statement_can_answer_are_refused_by_name(setting, con, snapshot):
-    """By a collation `a` and `A` would be one value, which one by chance."""
+    """With `uppercase` a release would have the column `CLASS_ID`."""
     place(con)
     value, message = REFUSED[setting]
     before = snapshot(con)
@@ -258,7 +257,6 @@ def test_settings_that_no_statement_can_answer_are_refused_by_name(setting, con,
             ask()
     con.execute(f"RESET {setting}")
     assert snapshot(con) == before
-    con.execute("SET default_collation = 'C'")
     assert ldiv_db.check(con, "source", ["age"], "s", ["k:1"])[0].holds
 
 
