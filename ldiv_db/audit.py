@@ -6,7 +6,7 @@ any other. No template is shared with the algorithms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -122,7 +122,7 @@ def audit_table(
     Requirements share one aggregation of the table; those with `others_known` another, in which the others
     refine the classes. Raises PolicyError if a requirement cannot be judged on this table.
     """
-    _refuse_unknown(subject, requirements)
+    refuse_unknown(subject.suppressed, requirements)
     known = [requirement for requirement in requirements if requirement.others_known]
     if subject.pair and known:
         what = "others_known: a pair does not tell which other sensitive values a row has"
@@ -137,9 +137,9 @@ def audit_table(
     return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))
 
 
-def _refuse_unknown(subject: Subject, requirements: Sequence[Requirement]) -> None:
+def refuse_unknown(suppressed: Suppressed, requirements: Iterable[Requirement]) -> None:
     """Raise PolicyError for requirements that say nothing where sensitive values are unknown."""
-    if subject.suppressed == "unknown":
+    if suppressed == "unknown":
         problems = [
             Problem("suppressed", f"unknown values leave open whether {requirement.label} holds")
             for requirement in requirements

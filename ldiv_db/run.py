@@ -13,7 +13,7 @@ from typing import Any
 
 from ldiv_db.algorithms import ALGORITHMS, Algorithm, Plan, Task
 from ldiv_db.algorithms.base import Feasibility, Progress, Report
-from ldiv_db.audit import Audit, require_listed
+from ldiv_db.audit import Audit, refuse_unknown, require_listed
 from ldiv_db.catalog import Column, columns_of, refuse_settings
 from ldiv_db.collisions import refuse_read_target
 from ldiv_db.engine import Engine, Step, database_version
@@ -250,6 +250,7 @@ def _prepared(
     requirements = resolve_requirements(engine, policy, encoded, attributes)
     hear = listener or Listener()
     every = [requirement for own in requirements.values() for requirement in own]
+    refuse_unknown(policy.suppressed, every)
     task = Task(engine, encoded, every, policy.seed, hear.on_progress, hear.on_search, requirements)
     algorithm, reason = algorithm.chosen(task)
     with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):

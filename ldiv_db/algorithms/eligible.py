@@ -9,6 +9,7 @@ are left without the l' - 1 most frequent values, which bounds recursive (c,l') 
 from __future__ import annotations
 
 from ldiv_db.algorithms.base import Feasibility, Task
+from ldiv_db.algorithms.feasibility import one_more
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem
 
 #: The requirements that l-eligible classes meet from some l on: the one that classes of l different values do.
@@ -45,7 +46,7 @@ def check_eligible(task: Task, name: str) -> Feasibility:
         feasible = f"The largest feasible l is {largest}" if largest > 1 else "No whole l above 1 is feasible"
         raise InfeasibleError(
             f"l = {l} is infeasible: the most frequent sensitive value holds {most:,} of {distribution.rows:,} rows,"
-            f" more than 1/{l}. {feasible}",
+            f" more than 1/{l}{one_more(task.encoded)}. {feasible}",
             l,
         )
     return Feasibility(l, distribution.rows // l, task.encoded.left_out, ("the number of classes is at most that",))

@@ -106,6 +106,11 @@ def _what(encoded: Encoded, key: SensitiveAxis, plain: str, individual: str) -> 
     return f"{plain} of {key.column.name}" if len(encoded.keys) > 1 else plain
 
 
+def one_more(encoded: Encoded) -> str:
+    """Why l is more than the policy asks for; empty if it is not."""
+    return ": l is one more than asked for, as rows with NULL are not judged" if encoded.leaves_unjudged else ""
+
+
 def _too_few_values(encoded: Encoded, key: SensitiveAxis, l: int) -> str:  # noqa: E741
     distribution = key.distribution
     if key is encoded.individual:
@@ -115,15 +120,16 @@ def _too_few_values(encoded: Encoded, key: SensitiveAxis, l: int) -> str:  # noq
         most = "a single value" if distribution.distinct == 1 else f"{distribution.distinct} different values"
         which = f" {key.column.name}" if len(encoded.keys) > 1 else ""
         what = f"classes of {l} different sensitive values are impossible: the sensitive attribute{which} has {most}"
-    return f"{what} in {distribution.rows:,} rows. {_largest(encoded)}{_with_suppression(encoded)}"
+    return f"{what} in {distribution.rows:,} rows{one_more(encoded)}. {_largest(encoded)}{_with_suppression(encoded)}"
 
 
 def _too_frequent(encoded: Encoded, key: SensitiveAxis, l: int) -> str:  # noqa: E741
     what = _what(encoded, key, "the most frequent sensitive value", "the individual with the most rows")
     return (
         f"l = {l} is infeasible without suppression: {what} holds {key.distribution.counts[0]:,}"
-        f" of {key.distribution.rows:,} rows, more than 1/{l}. {_largest(encoded)}, or set algorithm.residue:"
-        f" suppress, which leaves out {_suppressed(encoded, l)} at l = {l}{_with_suppression(encoded, l)}"
+        f" of {key.distribution.rows:,} rows, more than 1/{l}{one_more(encoded)}. {_largest(encoded)}, or set"
+        f" algorithm.residue: suppress, which leaves out {_suppressed(encoded, l)} at l = {l}"
+        f"{_with_suppression(encoded, l)}"
     )
 
 

@@ -197,7 +197,7 @@ def test_rows_that_are_not_judged_make_no_class_good(name, con):
     policy = {
         "source": "source", "target": "released", "quasi_identifiers": {"q": {"taxonomy": {"ranges": [1, 2, 6]}}},
         "sensitive": ["s"], "require": [{"frequency": 2}], "nulls_sensitive": "value", "suppressed": "ignore",
-        "algorithm": name,
+        "algorithm": {"name": name, "form": "ranges"} if name in ("tp", "tp_plus", "hilbert") else name,
     }  # fmt: skip
     result = ldiv_db.run(con, policy)
     assert result.loss.rows_published == 12 and result.loss.classes >= 1
@@ -215,6 +215,14 @@ def test_cuts_says_before_any_work_that_it_judges_all_rows(con):
               "sensitive": ["s"], "require": [{"frequency": 2}], "nulls_sensitive": "value", "suppressed": "ignore",
               "algorithm": "cuts"}  # fmt: skip
     with pytest.raises(ldiv_db.PolicyError, match="suppressed: ignore leaves rows with NULL unjudged"):
+        ldiv_db.plan(con, policy)
+
+
+def test_what_cannot_be_judged_where_values_are_unknown_is_refused_before_any_work(con):
+    tables.fill(con, "source", {"q": "INTEGER", "s": "VARCHAR"}, [(i, "xyz"[i % 3]) for i in range(9)])
+    policy = {"source": "source", "target": "released", "quasi_identifiers": {"q": {"numeric": True}},
+              "sensitive": ["s"], "require": [{"distinct": 2}], "suppressed": "unknown"}  # fmt: skip
+    with pytest.raises(ldiv_db.PolicyError, match="unknown values leave open"):
         ldiv_db.plan(con, policy)
 
 
@@ -237,14 +245,16 @@ def test_shares_are_compared_with_those_of_the_table_as_it_is_published(seed, co
 
 
 def test_tds_compares_shares_with_those_of_the_whole_table(con):
-    """Also where what may be specialised next has other shares."""
-    rows = [(0, "xy"[i % 2]) for i in range(8)] + [(9, "x") for _ in range(8)]
+    """Also where what may be specialised yet has other shares: of 8 to 15 nothing may be, and half of the rest is x."""
+    values = {0: "xxxyyyyy", 2: "xxxxxyyy", 4: "xxxxyyyy", 8: "xxxxxxxx", 12: "xxxxyyyy"}
+    rows = [(q, value) for q, some in values.items() for value in some]
     tables.fill(con, "source", {"q": "INTEGER", "s": "VARCHAR"}, rows)
     policy = {
-        "source": "source", "target": "released", "quasi_identifiers": {"q": {"taxonomy": {"ranges": [1, 5]}}},
-        "sensitive": ["s"], "require": [{"t_closeness": {"t": 0.25, "distance": "equal"}}], "algorithm": "tds",
+        "source": "source", "target": "released", "sensitive": ["s"], "algorithm": "tds",
+        "quasi_identifiers": {"q": {"taxonomy": {"ranges": [2, 4, 8, 16]}}},
+        "require": [{"t_closeness": {"t": 0.16, "distance": "equal"}}],
     }  # fmt: skip
-    assert ldiv_db.run(con, policy).loss.classes == 2
+    assert ldiv_db.run(con, policy).loss.classes == 3
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
