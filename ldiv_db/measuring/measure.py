@@ -288,11 +288,16 @@ class _Measuring:
             queries=queries,
         )
 
+    def _judged(self, dictionary: Relation) -> Distribution:
+        """The values that the policy has judged."""
+        engine, values = self._engine, dictionary
+        if self._policy.suppressed == "ignore":
+            values = engine.materialise("judged", "input/list_judged", dictionary=dictionary)
+        return Distribution([row[0] for row in engine.rows("input/list_counts", dictionary=values)])
+
     def _promised(self, folder: Path, sensitive: Sequence[Resolved]) -> int | None:
         """The l of the policy's requirements, as a run takes it; None if they ask for nothing."""
-        dictionaries = [column.dictionary for column in sensitive]
-        counts = [[row[0] for row in self._engine.rows("input/list_counts", dictionary=each)] for each in dictionaries]
-        hardest = min(map(Distribution, counts), key=lambda found: found.largest_l)
+        hardest = min((self._judged(column.dictionary) for column in sensitive), key=lambda found: found.largest_l)
         attributes = read_attributes(self._engine, self._policy.sensitive, self._columns, folder)
         wanted = resolve_all(self._engine, self._policy.require, attributes, dict.fromkeys(attributes, hardest))
         return smallest_class(requirement for some in wanted.values() for requirement in some)

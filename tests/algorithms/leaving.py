@@ -18,8 +18,10 @@ def table_content(con: Any, *tables: Relation) -> list[Any]:
     """Columns, types and rows of tables, in the order in which they lie there."""
     found = []
     for table in tables:
-        shown = con.execute(f"SELECT rowid, CAST(COLUMNS(*) AS VARCHAR) FROM {table.sql()} ORDER BY rowid")
-        found.append((con.execute(f"DESCRIBE {table.sql()}").fetchall(), shown.fetchall()))
+        shown = f"SELECT rowid, CAST(COLUMNS(*) AS VARCHAR) FROM {table.sql()} ORDER BY rowid"
+        rows = con.execute(shown).fetchall()
+        assert rows, "what is compared is there"
+        found.append((con.execute(f"DESCRIBE {table.sql()}").fetchall(), rows))
     return found
 
 

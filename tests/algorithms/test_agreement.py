@@ -72,7 +72,7 @@ def requirements(draw, name, values, is_text):
             t = {"t_closeness": {"t": draw.choice([0.1, 0.2, 0.3]), "distance": distance}}
             found += [t] * (12 if name == "peel" else 4)
     if name in OF_DIFFERENT_VALUES:
-        found.append({"unique_distinct": draw.choice([2, 3])})
+        found += [{"unique_distinct": draw.choice([2, 3])}, {"distinct": "auto"}]
     chosen = draw.sample(found, draw.choice([1, 1, 2]))
     if name in SEVERAL and draw.random() < 0.15:
         chosen = [{**one, "others_known": True} for one in chosen]
