@@ -247,7 +247,7 @@ class Engine:
             raise KeyboardInterrupt from None
         except duckdb.Error as error:
             raise failure_of(error, statement) from None  # a cause in a traceback would quote data
-        except RuntimeError as error:
+        except (RuntimeError, UnicodeError) as error:
             refuse_half_characters(statement)
             if "interrupted" in str(error):  # the client's word for Ctrl-C during a statement
                 raise KeyboardInterrupt from None

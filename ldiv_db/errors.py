@@ -78,6 +78,7 @@ _KINDS = {
     "dict": "takes a mapping of keys",
     "model": "takes a mapping of keys",
     "too_short": "names nothing",
+    "too_long": "has too many entries",
 }
 _BOUNDS = {
     "greater_than_equal": ("ge", "a number from"),

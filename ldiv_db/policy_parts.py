@@ -12,6 +12,7 @@ from ldiv_db.errors import Problem, nearest
 from ldiv_db.requirements import RequirementSpec, make_categories
 from ldiv_db.requirements.readers import LARGEST
 from ldiv_db.taxonomy_sources import UNITS
+from ldiv_db.texts import MAX_DEPTH
 
 #: The most characters of a text that a prefix may have; the seed that draws queries is hashed as a BIGINT.
 LONGEST_PREFIX, LARGEST_SEED = 1_000_000, 2**63 - 1
@@ -47,9 +48,11 @@ class TaxonomySpec(Part):
     name: str | None = None
     file: str | None = None
     tree: str | None = None
-    ranges: list[float] | None = Field(default=None, min_length=1)
+    ranges: list[float] | None = Field(default=None, min_length=1, max_length=MAX_DEPTH)
     origin: float = 0
-    prefix: list[Annotated[int, Field(ge=1, le=LONGEST_PREFIX)]] | None = Field(default=None, min_length=1)
+    prefix: list[Annotated[int, Field(ge=1, le=LONGEST_PREFIX)]] | None = Field(
+        default=None, min_length=1, max_length=MAX_DEPTH
+    )
     dates: list[str] | None = Field(default=None, min_length=1)
 
     def problems(self, key: str) -> list[Problem]:

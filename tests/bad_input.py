@@ -14,6 +14,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -543,7 +544,8 @@ def place(drawn: Drawn, folder: Path) -> list[str]:
     os.symlink("/dev/full", folder / "full.csv")
     with duckdb.connect(str(folder / "hospital.duckdb")) as con:
         for sql in filter(None, drawn.sql):
-            con.execute(sql)
+            with suppress(duckdb.CatalogException):  # two things spoilt may want one name
+                con.execute(sql)
         con.execute("CHECKPOINT")
     (folder / "policy.yml").write_bytes(drawn.policy.encode("utf-8", "surrogatepass"))
     known = {"{database}": str(folder / "hospital.duckdb"), "{policy}": str(folder / "policy.yml")}

@@ -159,6 +159,7 @@ BAD = {
     ),
     "qi: a width among wide ones": policy("to 1e+38", **age(taxonomy={"ranges": [5, 1e300]})),
     "qi: an origin far away": policy("an origin up to that", **age(taxonomy={"ranges": [5], "origin": 1e300})),
+    "qi: more prefixes than levels": policy("has too many entries", **age(taxonomy={"prefix": [*range(200, 0, -1)]})),
     "qi: a prefix beyond any text": policy("prefix.0: takes a number up to", **age(taxonomy={"prefix": [10**30]})),
     "qi: no number width": policy("takes a number", **age(taxonomy={"ranges": ["x"]})),
     "qi: an endless width": policy("takes finite numbers", **age(taxonomy={"ranges": [float("inf")]})),
