@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ldiv_db.equality import Looseness
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.templates import Identifier, Relation, Value
@@ -20,6 +21,8 @@ class Renamed:
 
     column: Identifier
     alias: Identifier
+    #: How equal values may be written differently, if they may.
+    loose: Looseness | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ class SensitiveAxis:
     """One sensitive attribute: codes from 1 in an order given by the seed; `dictionary` is (value, rows, code).
 
     The individual is encoded alike, in the order of its values; NULL, somebody of whom nothing is known, has
-    no code there, so that it equals nobody.
+    no code there, so that it equals nobody. `own` is the column of the rows with what is published of each, where
+    equal values are written differently: they have one code.
     """
 
     column: Identifier
@@ -92,6 +96,12 @@ class SensitiveAxis:
     table: Identifier
     dictionary: Relation
     distribution: Distribution
+    own: Identifier | None = field(default=None, kw_only=True)
+
+    @property
+    def loose(self) -> Looseness | None:
+        """How what is published of equal values may be written differently."""
+        return "signs" if self.own else None
 
 
 @dataclass(frozen=True)
