@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ldiv_db.engine import Engine
+from ldiv_db.equality import read_exactly
 from ldiv_db.errors import AuditError, PolicyError, Problem
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Categories, Classes, DistinctAlpha, Requirement, Verdict, judge
@@ -194,11 +195,12 @@ def require_listed(engine: Engine, sensitive: str, categories: Categories, value
 def counted(engine: Engine, subject: Subject, sensitive: str) -> Iterator[Counted]:
     """The table's classes: one aggregation that all requirements share."""
     columns = [Renamed(Identifier(name), Identifier(f"c{i}")) for i, name in enumerate(subject.class_columns, 1)]
-    counts = _counts(engine, subject, sensitive, columns)
-    sums = engine.record("audit/sum_counts", counts=counts)
-    if sums["least"] < 0:
-        raise AuditError("the sensitive table has a negative count")
-    unmatched = _unmatched(engine, subject, counts, columns)
+    with _exact(engine, subject) as read:
+        counts = _counts(engine, read, sensitive, columns)
+        sums = engine.record("audit/sum_counts", counts=counts)
+        if sums["least"] < 0:
+            raise AuditError("the sensitive table has a negative count")
+        unmatched = _unmatched(engine, read, counts, columns)
     holes: dict[str, Any] = {"counts": counts, "class_columns": columns, "ignore": subject.suppressed == "ignore"}
     listed = engine.materialise("classes", "audit/list_classes", **holes)
     unknown = subject.suppressed == "unknown"
@@ -211,6 +213,18 @@ def counted(engine: Engine, subject: Subject, sensitive: str) -> Iterator[Counte
     yield Counted(subject, classes, listed, columns, sums["rows"], sums["suppressed_rows"], unmatched)
     classes.drop()
     engine.drop(histogram, listed, *([whole] if whole else []))
+
+
+@contextmanager
+def _exact(engine: Engine, subject: Subject) -> Iterator[Subject]:
+    """The subject with its tables as they are to be read; raises PolicyError if classes cannot be told apart so."""
+    pair = subject.pair
+    if pair is None:
+        with read_exactly(engine, subject.table, subject.class_columns) as table:
+            yield replace(subject, table=table)
+        return
+    with read_exactly(engine, subject.table, [pair.group]) as table, read_exactly(engine, pair.table) as other:
+        yield replace(subject, table=table, pair=replace(pair, table=other))
 
 
 def _counts(engine: Engine, subject: Subject, sensitive: str, columns: Sequence[Renamed]) -> Relation:

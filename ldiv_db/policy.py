@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from ldiv_db.catalog import Column
 from ldiv_db.documents import read_document
+from ldiv_db.equality import equal_problems
 from ldiv_db.errors import PolicyError, Problem, nearest, what_is_wrong
 from ldiv_db.policy_decomposition import DECOMPOSITIONS, as_decomposition, series_problems
 from ldiv_db.policy_parts import VALUES, Document, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
@@ -285,19 +286,13 @@ def check_columns(policy: Policy, columns: list[Column]) -> None:
             )
     for key, name in policy.roles():
         if key in ("quasi_identifiers", "sensitive") and name.lower() in known:
-            problems += _equal_problems(f"{key}.{name}", known[name.lower()])
+            problems += equal_problems(f"{key}.{name}", known[name.lower()])
     for name, qi in policy.quasi_identifiers.items() if not policy.decomposes else ():
         if found := known.get(name.lower()):
             problems += _type_problems(f"quasi_identifiers.{name}", qi, found)
     problems += [] if policy.decomposes else name_clashes(policy)
     if problems:
         raise PolicyError(problems)
-
-
-def _equal_problems(key: str, column: Column) -> list[Problem]:
-    """A type whose values are equal though written differently, so that one would be published as the other."""
-    what = "holds intervals, of which 1 day and 24 hours are equal"
-    return [Problem(key, what, "give a number or a text in a view")] if "INTERVAL" in column.type else []
 
 
 def _type_problems(key: str, qi: QuasiIdentifier, column: Column) -> list[Problem]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ldiv_db.catalog import Column, columns_of
 from ldiv_db.engine import Engine
+from ldiv_db.equality import read_exactly
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem, nearest
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Distribution
@@ -155,14 +156,15 @@ def profile_table(
     rows = engine.scalar("input/count_rows", rows=table)
     if rows == 0:
         raise InfeasibleError(f"{table} is empty: there is nothing to profile")
-    found = tuple(_columns(engine, table, columns, rows, asked, guess=quasi_identifiers is None))
-    return Profile(
-        table=str(table),
-        rows=rows,
-        columns=found,
-        uniqueness=_uniqueness(engine, table, [c.column.name for c in found if c.role == QUASI_IDENTIFIER]),
-        sensitive=tuple(_sensitive(engine, table, column) for column in found if column.role == SENSITIVE),
-    )
+    with read_exactly(engine, table) as read:
+        found = tuple(_columns(engine, read, columns, rows, asked, guess=quasi_identifiers is None))
+        return Profile(
+            table=str(table),
+            rows=rows,
+            columns=found,
+            uniqueness=_uniqueness(engine, read, [c.column.name for c in found if c.role == QUASI_IDENTIFIER]),
+            sensitive=tuple(_sensitive(engine, read, column) for column in found if column.role == SENSITIVE),
+        )
 
 
 def _resolve(columns: Sequence[Column], quasi_identifiers: Sequence[str], sensitive: Sequence[str]) -> dict[str, str]:

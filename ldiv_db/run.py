@@ -17,6 +17,7 @@ from ldiv_db.audit import Audit, refuse_unknown, require_listed
 from ldiv_db.catalog import Column, columns_of, refuse_settings
 from ldiv_db.collisions import refuse_read_target
 from ldiv_db.engine import Engine, Step, database_version
+from ldiv_db.equality import compared_by_bytes
 from ldiv_db.errors import PolicyError, Problem, nearest
 from ldiv_db.estimate import Estimate, estimate_run
 from ldiv_db.feasibility import explained
@@ -101,7 +102,6 @@ def run(
         _prepared(engine, policy, folder, listener, show_values) as ready,
     ):
         ready.estimate.require_room()
-
         plan, recoding = _work_out(ready, Path(folder), listener, catalog)
         loss, similarity = _measured(ready, recoding)
         if kl:
@@ -226,7 +226,8 @@ def working_engine(connection: Any, listener: Listener | None = None, catalog: s
     engine = Engine(connection, listener.on_step, listener.on_statement, catalog)
     refuse_settings(engine)
     try:
-        yield engine
+        with compared_by_bytes(engine):
+            yield engine
     finally:
         engine.close_scratch()
 

@@ -18,6 +18,7 @@ from ldiv_db import catalog
 from ldiv_db import taxonomy as taxonomies
 from ldiv_db.catalog import Column
 from ldiv_db.engine import Engine
+from ldiv_db.equality import read_exactly
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.profile import QUASI_IDENTIFIER, SENSITIVE, ColumnProfile, Profile
 from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
@@ -126,7 +127,8 @@ def _place_on_a_line(engine: Engine, table: Relation | FileRelation, column: Col
 
 def _levels(engine: Engine, table: Relation | FileRelation, name: str) -> str | None:
     """The flat level file of a column's values; None if a value cannot stand in one."""
-    values = [value for (value,) in engine.rows("profile/list_values", source=table, column=Identifier(name))]
+    with read_exactly(engine, table) as read:
+        values = [value for (value,) in engine.rows("profile/list_values", source=read, column=Identifier(name))]
     if not all(value and value == value.strip() for value in values) or ROOT_LABEL in values:
         return None
     out = io.StringIO()

@@ -14,6 +14,7 @@ from ldiv_db import taxonomy as taxonomies
 from ldiv_db.commands.console import opened, print_json, printer
 from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
 from ldiv_db.engine import Engine
+from ldiv_db.equality import read_exactly
 from ldiv_db.errors import PolicyError, Problem, nearest, numbered
 from ldiv_db.sources import resolve_source
 from ldiv_db.taxonomy import Taxonomy
@@ -208,16 +209,17 @@ def _missing(
     if taxonomy.by_range and not kinds[column.lower()].is_number:
         raise PolicyError([Problem("column", f"the taxonomy is of numbers, {column} is {kinds[column.lower()].shown}")])
     nodes = taxonomies.load(engine, taxonomy, "checked")
-    dictionary = engine.materialise(
-        "dictionary",
-        "input/map_leaves",
-        rows=relation,
-        nodes=nodes,
-        column=Identifier(column),
-        by_range=taxonomy.by_range,
-        levels=[],
-        null_code=Value(-1),  # NULL is a value of its own wherever it occurs: never missing
-    )
+    with read_exactly(engine, relation) as read:
+        dictionary = engine.materialise(
+            "dictionary",
+            "input/map_leaves",
+            rows=read,
+            nodes=nodes,
+            column=Identifier(column),
+            by_range=taxonomy.by_range,
+            levels=[],
+            null_code=Value(-1),  # NULL is a value of its own wherever it occurs: never missing
+        )
     missing = engine.rows("input/list_missing_values", dictionary=dictionary, show_values=False)
     values = engine.rows("taxonomy/list_unknown_values", dictionary=dictionary) if show_values else []
     return missing[0][1] if missing else 0, [value for (value,) in values]

@@ -13,6 +13,7 @@ from typing import Any
 
 from ldiv_db.catalog import Column, columns_of
 from ldiv_db.engine import Engine
+from ldiv_db.equality import read_exactly
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.loss import Loss
 from ldiv_db.measuring.divergence import Divergence, measure_divergence
@@ -160,9 +161,10 @@ class _Measuring:
         engine, wanted = self._engine, self._wanted
         encoder = Encoder(engine, self._policy, self._columns, folder, show_values=show_values)
         snapshot, axes, rows_in, left_out = encoder.scan(source)
-        counted = engine.materialise(
-            "counted", "measure/count_published", published=self._published, columns=self._cited, others=self._others
-        )
+        with read_exactly(engine, self._published) as table:
+            counted = engine.materialise(
+                "counted", "measure/count_published", published=table, columns=self._cited, others=self._others
+            )
         resolver = Resolver(engine, counted)
         kinds = [self._kind(axis.name) for axis in axes]
         sets = [forms(self._policy)[axis.name] == "set" for axis in axes]

@@ -6,17 +6,21 @@ the leaf's number, for numbers the place between the column's bounds. NULL has t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ldiv_db import taxonomy as taxonomies
 from ldiv_db import taxonomy_sources
 from ldiv_db.catalog import Column
 from ldiv_db.engine import Engine
-from ldiv_db.errors import AuditError, InfeasibleError, PolicyError, Problem, numbered
+from ldiv_db.equality import looseness
+from ldiv_db.errors import AuditError, PolicyError, Problem, numbered
 from ldiv_db.policy import Policy, QuasiIdentifier
 from ldiv_db.policy_parts import TaxonomySpec
 from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
 from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
+from ldiv_db.recoding.snapshot import Snapshot, renamed, signed_columns
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.taxonomy_sources import Level
@@ -48,7 +52,7 @@ class Encoder:
         self._folder = folder
         self._secret = secret
         self._show_values = show_values
-        self._key = self._renamed("h", [policy.key]) if policy.key and secret else []
+        self._key = renamed("h", [policy.key]) if policy.key and secret else []
 
     def encode(self, source: Relation | FileRelation) -> Encoded:
         """The encoded source.
@@ -56,11 +60,14 @@ class Encoder:
         Raises InfeasibleError for an empty source and for NULLs that the policy rejects, PolicyError
         for taxonomies that are missing or do not cover the values.
         """
-        snapshot, axes, rows_in, left_out = self.scan(source)
-        sensitive = tuple(self._sensitive(snapshot, i, name) for i, name in enumerate(self._policy.sensitive, 1))
+        own = signed_columns(self._engine, self._policy, self._types, source)
+        snapshot, axes, rows_in, left_out = self.scan(source, own)
+        sensitive = tuple(self._sensitive(snapshot, i, name, own) for i, name in enumerate(self._policy.sensitive, 1))
         individual = self._individual(snapshot)
         coded = [*sensitive, *([individual] if individual else [])]
-        kept = self._renamed("k", self._policy.keep)
+        kept = [
+            replace(c, loose=looseness(self._types[c.column.name.lower()])) for c in renamed("k", self._policy.keep)
+        ]
         ordered = sorted(axes, key=self._most_frequent, reverse=True)
         engine = self._engine
         rows = engine.materialise(
@@ -70,6 +77,7 @@ class Encoder:
             axes=ordered,
             sensitive=coded,
             kept=kept,
+            own=own,
             key=self._key[0] if self._key else None,
             hashed=sensitive,
             secret=Value(self._secret),
@@ -82,11 +90,13 @@ class Encoder:
             )
         return Encoded(rows, tuple(axes), sensitive, tuple(kept), rows_in, left_out, individual)
 
-    def scan(self, source: Relation | FileRelation) -> tuple[Relation, list[Axis], int, int]:
+    def scan(
+        self, source: Relation | FileRelation, own: Sequence[Renamed] = ()
+    ) -> tuple[Relation, list[Axis], int, int]:
         """A TEMP copy of the columns under working names, the axes, the source's rows, and how many a NULL left out."""
         known = self._known_taxonomies()
-        snapshot, rows_in, left_out = self._snapshot(source)
-        self._reject_nulls(snapshot)
+        taking = Snapshot(self._engine, self._policy, self._types, [*own, *self._key])
+        snapshot, rows_in, left_out = taking.take(source)
         return snapshot, self._axes(snapshot, known), rows_in, left_out
 
     def _most_frequent(self, axis: Axis) -> int:
@@ -96,48 +106,6 @@ class Encoder:
         neighbours: mixing them with the rest is what costs most.
         """
         return int(self._engine.rows("input/list_counts", dictionary=axis.dictionary)[0][0])
-
-    # -- the source ----------------------------------------------------------------------------------
-
-    def _renamed(self, letter: str, names: list[str]) -> list[Renamed]:
-        return [Renamed(Identifier(name), Identifier(f"{letter}{i}")) for i, name in enumerate(names, 1)]
-
-    def _snapshot(self, source: Relation | FileRelation) -> tuple[Relation, int, int]:
-        """A TEMP copy of what the policy needs, the source's row count, and how many rows a NULL left out."""
-        policy, engine = self._policy, self._engine
-        identifying = self._renamed("q", list(policy.quasi_identifiers))
-        sensitive = self._renamed("s", list(policy.sensitive))
-        required = identifying if policy.nulls == "suppress" else []
-        required = required + (sensitive if policy.nulls_sensitive == "suppress" else [])
-        individual = self._renamed("p", [policy.individual] if policy.individual else [])
-        columns = identifying + sensitive + individual + self._renamed("k", policy.keep) + self._key
-        rows_in = engine.scalar("input/count_rows", rows=source)
-        # Which of two equal zeros would stand for both, and so be published, would depend on the order of the rows.
-        floats = [column for column in columns if self._types[column.column.name.lower()].is_float]
-        snapshot = engine.materialise(
-            "snapshot", "input/snapshot_source", source=source, columns=columns, floats=floats, required=required
-        )
-        kept = engine.scalar("input/count_rows", rows=snapshot)
-        if rows_in == 0:
-            raise InfeasibleError(f"{source} is empty: there is nothing to publish")
-        if kept == 0:
-            raise InfeasibleError(f"every one of the {rows_in:,} rows has a NULL that the policy suppresses")
-        return snapshot, rows_in, rows_in - kept
-
-    def _reject_nulls(self, snapshot: Relation) -> None:
-        policy = self._policy
-        rejected = self._renamed("q", list(policy.quasi_identifiers)) if policy.nulls == "reject" else []
-        if policy.nulls_sensitive == "reject":
-            rejected = rejected + self._renamed("s", list(policy.sensitive))
-        if not rejected:
-            return
-        counts = self._engine.record("input/count_nulls", rows=snapshot, columns=rejected)
-        found = {column.column.name: counts[column.alias.name] for column in rejected if counts[column.alias.name]}
-        if found:
-            text = ", ".join(f"{name} in {count:,} rows" for name, count in found.items())
-            raise InfeasibleError(
-                f"NULLs: {text}. Set nulls (quasi-identifiers) or nulls_sensitive to suppress or value to go on"
-            )
 
     # -- quasi-identifiers -----------------------------------------------------------------------------
 
@@ -167,7 +135,7 @@ class Encoder:
     def _axes(self, snapshot: Relation, known: dict[str, Taxonomy]) -> list[Axis]:
         """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""
         names = list(self._policy.quasi_identifiers)
-        nulls = self._engine.record("input/count_nulls", rows=snapshot, columns=self._renamed("q", names))
+        nulls = self._engine.record("input/count_nulls", rows=snapshot, columns=renamed("q", names))
         axes: list[Axis] = []
         problems: list[Problem] = []
         for number, (name, qi) in enumerate(self._policy.quasi_identifiers.items(), 1):
@@ -270,8 +238,9 @@ class Encoder:
 
     # -- sensitive attributes --------------------------------------------------------------------------
 
-    def _sensitive(self, snapshot: Relation, number: int, name: str) -> SensitiveAxis:
+    def _sensitive(self, snapshot: Relation, number: int, name: str, own: Sequence[Renamed]) -> SensitiveAxis:
         code = Identifier(f"s{number}")
+        shown = next((column.alias for column in own if column.column.name == name), None)
         dictionary = self._engine.materialise(
             f"dictionary_{code.name}",
             "input/map_sensitive",
@@ -282,7 +251,7 @@ class Encoder:
         distribution = self._distribution(dictionary)
         judged = self._judged(dictionary, distribution) if self._policy.suppressed == "ignore" else None
         table = Identifier(f"t_{code.name}")
-        return SensitiveAxis(Identifier(name), code, table, dictionary, distribution, judged=judged)
+        return SensitiveAxis(Identifier(name), code, table, dictionary, distribution, judged=judged, own=shown)
 
     def _judged(self, dictionary: Relation, distribution: Distribution) -> tuple[Relation, Distribution] | None:
         """The dictionary without NULL, with its distribution; None if there is no NULL."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ldiv_db.equality import Looseness
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomy import Taxonomy
 from ldiv_db.templates import Identifier, Relation, Value
@@ -20,6 +21,8 @@ class Renamed:
 
     column: Identifier
     alias: Identifier
+    #: How equal values may be written differently, if they may.
+    loose: Looseness | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,8 @@ class SensitiveAxis:
 
     The individual is encoded alike, in the order of its values; NULL, somebody of whom nothing is known, has
     no code there, so that it equals nobody. `judged` is the dictionary without NULL, and its distribution, if there is
-    NULL and rows that have it are not judged.
+    NULL and rows that have it are not judged. `own` is the column of the rows with what is published of each, where
+    equal values are written differently: they have one code.
     """
 
     column: Identifier
@@ -94,6 +98,7 @@ class SensitiveAxis:
     dictionary: Relation
     distribution: Distribution
     judged: tuple[Relation, Distribution] | None = field(default=None, kw_only=True)
+    own: Identifier | None = field(default=None, kw_only=True)
 
     @property
     def reference(self) -> Relation:
@@ -103,6 +108,11 @@ class SensitiveAxis:
     @property
     def judged_distribution(self) -> Distribution:
         return self.judged[1] if self.judged else self.distribution
+
+    @property
+    def loose(self) -> Looseness | None:
+        """How what is published of equal values may be written differently."""
+        return "signs" if self.own else None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from ldiv_db import taxonomy as taxonomies
 from ldiv_db import taxonomy_sources
 from ldiv_db.catalog import Column
 from ldiv_db.engine import Engine
+from ldiv_db.equality import read_exactly
 from ldiv_db.errors import PolicyError, Problem
 from ldiv_db.policy import QuasiIdentifier
 from ldiv_db.taxonomy import Taxonomy
@@ -172,7 +173,8 @@ def matched(
 
     Raises PolicyError for labels that are no range, or that a taxonomy does not have.
     """
-    cells = engine.materialise("cells", "labels/list_cells", people=people, axes=axes)
+    with read_exactly(engine, people) as read:
+        cells = engine.materialise("cells", "labels/list_cells", people=read, axes=axes)
     ready = _in_order(_covered(engine, classes, cells, axes))
     holes = {
         "boxes": engine.materialise("boxes", "labels/number_boxes", classes=classes, axes=ready),

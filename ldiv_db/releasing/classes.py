@@ -16,11 +16,13 @@ from ldiv_db.algorithms.bsgi import Bsgi, class_size
 from ldiv_db.algorithms.feasibility import check_counts
 from ldiv_db.algorithms.pool import Pool, pool_of
 from ldiv_db.audit import Audit, Subject, audit_table, require_good
+from ldiv_db.catalog import columns_of
+from ldiv_db.equality import looseness
 from ldiv_db.errors import AuditError, InfeasibleError
 from ldiv_db.individuals import audit_individuals
 from ldiv_db.loss import Loss, measure_recoding
 from ldiv_db.recoding.encode import Encoder
-from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.published import class_id_columns, forms, identifying_columns, release_columns
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.releasing.draft import Draft, Start, match_rows, require_keys
@@ -62,8 +64,10 @@ class ClassesDraft(Draft):
 
     def write(self, tables: Tables, before: Tables | None) -> None:
         engine, last = self.start.engine, self.start.series.last_group
-        columns = [Identifier(name) for name in release_columns(self.start.policy)]
         if before:
+            types = {column.name.lower(): column for column in columns_of(engine, before.people)}
+            names = [(Identifier(name), types[name.lower()]) for name in release_columns(self.start.policy)]
+            columns = [Renamed(name, name, looseness(column)) for name, column in names]
             engine.create(tables.people, "release/list_published", published=before.people, columns=columns)
         with published_rows(engine, self.encoded, self.recoding, True, last) as holes:
             if before:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ldiv_db.algorithms.decomposition import Secret
 from ldiv_db.catalog import Column
 from ldiv_db.engine import Engine
+from ldiv_db.equality import is_nested, looseness, refuse_respelt, text_with_collation
 from ldiv_db.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.policy import Policy
 from ldiv_db.policy_decomposition import primary_of
 from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.recoding.snapshot import signed_columns
 from ldiv_db.releasing.draft import require_keys
 from ldiv_db.requirements import Attribute, Distribution
 from ldiv_db.sensitive import read_attributes
@@ -85,27 +87,42 @@ def _snapshot(
 ) -> tuple[Relation, int, list[Renamed]]:
     """A TEMP copy under working names, the source's rows, and the columns that are published as they are."""
     identifying, sensitive = _renamed("q", list(policy.quasi_identifiers)), _renamed("s", list(policy.sensitive))
-    shown = [*identifying, *_renamed("k", policy.keep)]
+    types = {column.name.lower(): column for column in columns}
+    _refuse_signed(signed_columns(engine, policy, types, source))
+    shown = [
+        replace(column, loose=looseness(types[column.column.name.lower()]))
+        for column in [*identifying, *_renamed("k", policy.keep)]
+    ]
     key = Renamed(Identifier(policy.key or ""), _KEY.alias)
     required = (identifying if policy.nulls == "suppress" else []) + (
         sensitive if policy.nulls_sensitive == "suppress" else []
     )
-    floats = {column.name.lower() for column in columns if column.is_float}
+    collated = {column.name.lower() for column in text_with_collation(engine, source)}
     copied = [*shown, *sensitive, key]
     snapshot = engine.materialise(
         "snapshot",
         "input/snapshot_source",
         source=source,
         columns=copied,
-        floats=[column for column in copied if column.column.name.lower() in floats],
+        texts=[column for column in copied if column.column.name.lower() in collated],
+        floats=[key] if types[key.column.name.lower()].is_float else [],
         required=required,
     )
+    nested = [column for column in sensitive if is_nested(types[column.column.name.lower()])]
+    refuse_respelt(engine, snapshot, [(f"sensitive.{column.column.name}", column.alias) for column in nested])
     rejected = (identifying if policy.nulls == "reject" else []) + (
         sensitive if policy.nulls_sensitive == "reject" else []
     )
     require_keys(engine, policy, snapshot, _KEY.alias)
     _reject_nulls(engine, snapshot, rejected)
     return snapshot, engine.scalar("input/count_rows", rows=source), shown
+
+
+def _refuse_signed(columns: Sequence[Renamed]) -> None:
+    """Raise PolicyError for numbers of which one would be published as another that is equal."""
+    if columns:
+        what = "has -0.0, which is equal to 0.0, or NaN with a sign"
+        raise PolicyError(Problem(f"sensitive.{c.column.name}", what, "take it off in a view") for c in columns)
 
 
 def _reject_nulls(engine: Engine, snapshot: Relation, rejected: Sequence[Renamed]) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.engine import Engine
+from ldiv_db.equality import read_exactly
 from ldiv_db.errors import AuditError, numbered
 from ldiv_db.releasing.channels import Channel, Limited
 from ldiv_db.releasing.pairings import tell_pairings
@@ -181,18 +182,20 @@ def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited]
     cells = engine.load("cells", columns | {"n": "BIGINT"}, [])
     for number, release in enumerate(releases, 1):
         group = [Identifier(name) for name in release.group]
-        engine.insert(
-            cells,
-            "release/list_cells",
-            published=release.values,
-            attributes=limits,
-            group=group,
-            count=Identifier(release.count) if release.count else None,
-            release=Value(number),
-        )
+        with read_exactly(engine, release.values) as values:
+            engine.insert(
+                cells,
+                "release/list_cells",
+                published=values,
+                attributes=limits,
+                group=group,
+                count=Identifier(release.count) if release.count else None,
+                release=Value(number),
+            )
         if release.people is not None:
-            holes = {"published": release.people, "key": Identifier(release.key or ""), "group": group}
-            engine.insert(members, "release/list_members", release=Value(number), **holes)
+            with read_exactly(engine, release.people) as people:
+                holes = {"published": people, "key": Identifier(release.key or ""), "group": group}
+                engine.insert(members, "release/list_members", release=Value(number), **holes)
         else:
             ledger: dict[str, Any] = {"members": release.members, "series": Value(release.series)}
             engine.insert(members, "release/list_ledger_members", release=Value(release.number), **ledger)

@@ -11,7 +11,7 @@ import ldiv_db
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
     0: {"errors", "files", "templates", "engine", "catalog", "migrate", "attach", "interrupts", "dialects",
-        "documents", "lineage", "failures", "texts", "startup"},
+        "documents", "lineage", "equality", "failures", "texts", "startup"},
     1: {
         "taxonomy", "taxonomy_sources", "requirements", "policy", "policy_parts", "policy_decomposition", "sensitive",
         "feasibility", "promises", "loss", "recoding", "sources",
