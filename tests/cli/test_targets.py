@@ -162,6 +162,9 @@ def test_a_move_that_fails_leaves_no_row_in_the_ledger(bed: Any, monkeypatch: py
     called = bed.run()
     assert called.code == 3 and "No space left" in called.err
     assert names(bed.folder) == before
+    assert bed.sql("SELECT 1 FROM duckdb_schemas() WHERE schema_name = 'ldiv'") == []
+    assert bed.call("migrate", bed.database).code == 0
+    assert bed.run().code == 3
     assert bed.sql(LEDGER) == [] and bed.sql("FROM ldiv.run_requirement") == []
 
 
