@@ -58,7 +58,7 @@ def measure_similarity(
 def _published(engine: Engine, recoding: Recoding, class_id: bool) -> Relation:
     """(row_id, class_no) of the published rows."""
     holes = {"classes": recoding.classes, "spans": recoding.spans}
-    labels = engine.materialise("labels", "publish/label_classes", seed=Value(0), **holes)
+    labels = engine.materialise("labels", "publish/label_classes", **holes)
     found = engine.materialise(
         "seats", "publish/name_classes", assigned=recoding.assigned, labels=labels, class_id=class_id
     )
