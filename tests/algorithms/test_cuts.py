@@ -71,7 +71,7 @@ class Case:
         else:
             own = {value: draw.choice(["0.1", "0.3", "0.5", "0.7", "1"]) for value in values if draw.random() < 0.6}
             default = draw.choice(["0.4", "0.6", "0.9"])
-            self.require = [{"threshold": {"default": default, **own}}]
+            self.require = [{"threshold": {"default": default, "absent": "allow", **own}}]
             self.thetas = {value: Fraction(own.get(value, default)) for value in values}
 
     def policy(self, **algorithm):
@@ -94,7 +94,7 @@ class Case:
         columns = columns_of(engine, source)
         encoded = Encoder(engine, policy, columns, folder).encode(source)
         attributes = read_attributes(engine, policy.sensitive, columns, folder)
-        return Task(engine, encoded, resolve_all(policy.require, attributes)["s"])
+        return Task(engine, encoded, resolve_all(engine, policy.require, attributes)["s"])
 
 
 def evaluator_of(task, metric, scheme):

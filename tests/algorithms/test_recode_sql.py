@@ -73,7 +73,7 @@ def make(con, folder, seed, algorithm, rows=40, keep=True):
     return {
         "source": '"my source"', "target": "out.released", "sensitive": ["group"], "seed": seed,
         "quasi_identifiers": {key: KEYS[key] for key in keys}, "nulls": draw.choice(["value", "suppress"]),
-        "require": [{"threshold": {"default": "0.5", **own}}] + [{"frequency": "1.9"}] * (seed % 2),
+        "require": [{"threshold": {"default": "0.5", "absent": "allow", **own}}] + [{"frequency": "1.9"}] * (seed % 2),
         "algorithm": algorithm | {"time_limit": 0.2, "unproved": "publish"},
         **({"keep": ["o'k"]} if keep else {"identifiers": ["o'k"]}),
     }  # fmt: skip

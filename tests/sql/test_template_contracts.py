@@ -403,8 +403,8 @@ def run_all_requirements(con, listener):
     }
     typed = policy | {"source": "typed", "target": "times", "quasi_identifiers": keys}
     ldiv_db.run(con, typed, listener=listener)
-    con.execute("CREATE TABLE signed AS SELECT CAST(['-0.0', '1', '0'][1 + i % 3] AS DOUBLE) AS secret,"
-                " 'a' COLLATE NOCASE AS town, [i] AS k FROM range(9) AS r(i)")  # fmt: skip
+    con.execute("CREATE TABLE signed AS SELECT CAST(['-0.0', '1', '0', '1'][1 + i % 4] AS DOUBLE) AS secret,"
+                " 'a' COLLATE NOCASE AS town, [i] AS k FROM range(8) AS r(i)")  # fmt: skip
     ldiv_db.run(con, policy | {"source": "signed", "target": "kept", "keep": ["k"]}, listener=listener)
     forms = {"target": "bounded", "recode": "set", "output": {"bounds": True}}
     ldiv_db.run(con, typed | forms, listener=listener)
