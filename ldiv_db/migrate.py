@@ -93,8 +93,9 @@ def _tables(engine: Engine) -> _Tables:
     home = catalog.catalog_of(engine, catalog.catalog_table(engine, LEDGER))
     rows = engine.execute(
         "SELECT t.table_name, c.column_name, c.data_type, c.column_index FROM duckdb_tables() AS t"
-        " LEFT JOIN duckdb_columns() AS c ON c.table_oid = t.table_oid AND c.database_oid = t.database_oid WHERE lower(t.database_name) = lower($home)"
-        " AND lower(t.schema_name) = $schema UNION ALL SELECT view_name, NULL, 'VIEW', 0 FROM duckdb_views()"
+        " LEFT JOIN duckdb_columns() AS c ON c.table_oid = t.table_oid AND c.database_oid = t.database_oid"
+        " WHERE lower(t.database_name) = lower($home) AND lower(t.schema_name) = $schema"
+        " UNION ALL SELECT view_name, NULL, 'VIEW', 0 FROM duckdb_views()"
         " WHERE lower(database_name) = lower($home) AND lower(schema_name) = $schema"
         " ORDER BY table_name ASC NULLS LAST, column_index ASC NULLS LAST",
         {"home": home, "schema": catalog.SCHEMA},
