@@ -29,7 +29,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -237,19 +237,14 @@ def _settled(task: Grouping, members: Relation, crowded: Relation, jumps: Sequen
     """The exchanges of one round, those of groups that have no better one."""
     engine = task.engine
     loaded = engine.load("jumps", {"jump": "BIGINT"}, [(jump,) for jump in jumps])
-    ranked = engine.materialise(
-        "ranked",
-        "decomposition/rank_exchanges",
-        crowded=crowded,
-        members=members,
-        jumps=loaded,
-        primary=task.primary,
-        attributes=task.others,
-        ranked=Value(RANKED),
-        prime=Value(PRIME),
-    )
+    holes: dict[str, Any] = {"members": members, "crowded": crowded, "jumps": loaded, "secrets": task.secrets}
+    wanted = engine.materialise("wanted", "decomposition/list_wanted", **holes)
+    holes = {"wanted": wanted, "members": members, "primary": task.primary, "attributes": task.others}
+    partners = engine.materialise("partners", "decomposition/list_partners", **holes)
+    holes = {"partners": partners, "attributes": task.others, "ranked": Value(RANKED), "prime": Value(PRIME)}
+    ranked = engine.materialise("ranked", "decomposition/rank_exchanges", **holes)
     settled = engine.materialise("settled", "repair/settle_exchanges", ranked=ranked)
-    engine.drop(loaded, ranked)
+    engine.drop(loaded, wanted, partners, ranked)
     return settled
 
 
