@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ldiv_db import startup
+from ldiv_db.database import startup
 
 
 def main() -> None:

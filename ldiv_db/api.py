@@ -14,19 +14,19 @@ from typing import Any
 from pydantic import ValidationError
 
 from ldiv_db.attacking.attacks import Attackers, Attacks, attack_table, columns_asked, columns_by_policy
-from ldiv_db.audit import Audit, Suppressed
-from ldiv_db.check import Question
-from ldiv_db.check import check as check_table
-from ldiv_db.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
+from ldiv_db.auditing.audit import Audit, Suppressed
+from ldiv_db.auditing.check import Question
+from ldiv_db.auditing.check import check as check_table
+from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
+from ldiv_db.database.sources import resolve_source
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
-from ldiv_db.policy import Policy, parse_policy, read_policy
-from ldiv_db.policy_parts import Sensitive, read_requirement
-from ldiv_db.profile import Profile, profile_table
-from ldiv_db.releasing.publish import Released, publish_release
-from ldiv_db.report import Result
+from ldiv_db.policy.parts import Sensitive, read_requirement
+from ldiv_db.policy.policy import Policy, parse_policy, read_policy
+from ldiv_db.profiling.profile import Profile, profile_table
+from ldiv_db.publishing.result import Result
 from ldiv_db.requirements import RequirementSpec, parse_requirement
-from ldiv_db.run import Listener, plan, run, working_engine
-from ldiv_db.sources import resolve_source
+from ldiv_db.running.release import Released, publish_release
+from ldiv_db.running.run import Listener, plan, run, working_engine
 
 __all__ = [
     "Attacks",

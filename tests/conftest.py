@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from ldiv_db.engine import Engine
+from ldiv_db.database.engine import Engine
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 #: What tests in parallel are told of the terminal is no business of the output that they compare.

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.bsgi import Bsgi, class_size
-from ldiv_db.algorithms.mondrian import Mondrian
-from ldiv_db.algorithms.peel import Peel
-from ldiv_db.algorithms.topdown import TopDown
-from ldiv_db.errors import InfeasibleError, PolicyError
+from ldiv_db.algorithms.bsgi.bsgi import Bsgi, class_size
+from ldiv_db.algorithms.local.mondrian import Mondrian
+from ldiv_db.algorithms.local.peel import Peel
+from ldiv_db.algorithms.local.topdown import TopDown
+from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.requirements import AlphaK, FrequencyL, KAnonymity, Requirement, Threshold
 
 #: From so many rows on Mondrian is chosen.

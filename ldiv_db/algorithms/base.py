@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem, nearest, what_is_wrong
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem, nearest, what_is_wrong
+from ldiv_db.database.templates import Relation
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
-from ldiv_db.templates import Relation
 
 #: Called with (done, total) units of work while an algorithm runs.
 Progress = Callable[[int, int], None]

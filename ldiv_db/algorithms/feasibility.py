@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Feasibility, Task
-from ldiv_db.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements import Distribution
 

@@ -12,21 +12,21 @@ from typing import Any
 
 from ldiv_db.attacking.disclosure import Attack, disclosures, make_target
 from ldiv_db.attacking.linking import Exposure, linking, marketer, population_attacks, prosecutor
-from ldiv_db.audit import Counted, Subject, counted
-from ldiv_db.catalog import columns_of
-from ldiv_db.check import missing_columns, question_problems
-from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.auditing.audit import Counted, Subject, counted
+from ldiv_db.auditing.check import missing_columns, question_problems
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.measuring.resolve import cite
-from ldiv_db.policy import Policy
-from ldiv_db.policy_parts import Sensitive
-from ldiv_db.promises import promise_of_all
+from ldiv_db.policy.attributes import read_attributes, resolve_all
+from ldiv_db.policy.parts import Sensitive
+from ldiv_db.policy.policy import Policy
+from ldiv_db.policy.release_columns import class_ids_among
 from ldiv_db.recoding.labels import LabelAxis, Matches, known_axes, matched, read_ladders
-from ldiv_db.recoding.published import class_ids_among
 from ldiv_db.requirements import Attribute, Requirement, RequirementSpec
-from ldiv_db.requirements.readers import LARGEST
-from ldiv_db.sensitive import read_attributes, resolve_all
-from ldiv_db.templates import FileRelation, Relation
+from ldiv_db.requirements.parameters import LARGEST
+from ldiv_db.requirements.promises import promise_of_all
 
 Source = Relation | FileRelation
 
@@ -161,7 +161,7 @@ def _attack_counted(
             engine.drop(target.priors)
     exposure = Exposure(engine, first.listed, attackers.threshold, min(bounds, default=None))
     found += _recognised(exposure, axes, attackers)
-    return Attacks(first.rows, engine.scalar("input/count_rows", rows=first.listed), tuple(found))
+    return Attacks(first.rows, engine.count(first.listed), tuple(found))
 
 
 def _within(found: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:

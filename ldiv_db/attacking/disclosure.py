@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.audit import require_listed
-from ldiv_db.engine import Engine
-from ldiv_db.promises import Bounds, Prior, Promise
+from ldiv_db.auditing.audit import require_listed
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements import Attribute, Categories, Classes
-from ldiv_db.templates import Relation, Value
+from ldiv_db.requirements.promises import Bounds, Prior, Promise
 
 #: Means are sums of whole units, so that they do not depend on the order of rows.
 UNIT = 10**9
@@ -101,7 +101,7 @@ def make_target(engine: Engine, attribute: Attribute, classes: Classes, promise:
     if attribute.categories:
         require_listed(engine, attribute.name, attribute.categories, classes.totals)
     priors = _place(engine, classes.totals, promise, attribute.categories)
-    kinds = engine.records("attack/count_priors", priors=priors)
+    kinds = engine.records("attacking/count_priors", priors=priors)
     bounds = Bounds(promise, [_prior(kind) for kind in kinds])
     return Target(engine, attribute.name, classes, attribute.categories, priors, bounds)
 
@@ -120,7 +120,7 @@ def _place(engine: Engine, totals: Relation, promise: Promise, categories: Categ
     shares = engine.load("shares", columns, limits)
     priors = engine.materialise(
         "priors",
-        "attack/place_values",
+        "attacking/place_values",
         totals=totals,
         members=members,
         shares=shares,
@@ -141,7 +141,7 @@ def disclosures(target: Target, excluded: int) -> list[Attack]:
 
 def _few_values(target: Target, classes: Classes, most: int) -> dict[str, Any]:
     """(classes, rows) of those with at most so many values."""
-    return target.engine.record("attack/count_few_values", summary=classes.summary, most=Value(most))
+    return target.engine.record("attacking/count_few_values", summary=classes.summary, most=Value(most))
 
 
 def _homogeneity(target: Target) -> Attack:
@@ -161,8 +161,8 @@ def _similarity(target: Target, categories: Categories) -> Attack:
 def _skewness(target: Target) -> Attack:
     """The value whose share of a class is furthest from its share of the table, as a ratio and as a difference."""
     holes = {"histogram": target.histogram, "priors": target.priors}
-    ratios = target.engine.records("attack/find_largest_ratio", **holes)
-    differences = target.engine.records("attack/find_largest_difference", total=Value(target.rows), **holes)
+    ratios = target.engine.records("attacking/find_largest_ratio", **holes)
+    differences = target.engine.records("attacking/find_largest_difference", total=Value(target.rows), **holes)
     ratio = next((posterior / prior for posterior, prior in map(_odds(target), ratios)), None)
     difference = next((posterior - prior for posterior, prior in map(_odds(target), differences)), None)
     gains = (
@@ -182,9 +182,9 @@ def _background(target: Target, excluded: int) -> Attack:
     engine, bounds = target.engine, target.bounds
     few = _few_values(target, target.classes, excluded + 1)
     measures = engine.materialise(
-        "measures", "attack/measure_classes", histogram=target.histogram, most=Value(excluded)
+        "measures", "attacking/measure_classes", histogram=target.histogram, most=Value(excluded)
     )
-    posterior = _largest(engine.records("attack/find_surest_class", measures=measures))
+    posterior = _largest(engine.records("attacking/find_surest_class", measures=measures))
     engine.drop(measures)
     gains = (
         gain_of("posterior", posterior, bounds.excluded(excluded)),
@@ -196,11 +196,11 @@ def _background(target: Target, excluded: int) -> Attack:
 def _posterior(target: Target) -> Attack:
     """The posterior of every row's true value, given its class."""
     engine = target.engine
-    shares = engine.materialise("shares", "attack/list_shares", histogram=target.histogram)
-    summary = engine.records("attack/summarise_shares", shares=shares, unit=Value(UNIT))
+    shares = engine.materialise("shares", "attacking/list_shares", histogram=target.histogram)
+    summary = engine.records("attacking/summarise_shares", shares=shares, unit=Value(UNIT))
     deciles = engine.load("deciles", {"decile": "INTEGER"}, [(i,) for i in range(1, 11)])
-    found = engine.rows("attack/list_deciles", shares=shares, deciles=deciles, total=Value(target.rows))
-    over = engine.record("attack/count_excesses", histogram=target.histogram, priors=target.priors)
+    found = engine.rows("attacking/list_deciles", shares=shares, deciles=deciles, total=Value(target.rows))
+    over = engine.record("attacking/count_excesses", histogram=target.histogram, priors=target.priors)
     engine.drop(shares, deciles)
     gain = gain_of("posterior", _largest(summary), target.bounds.posterior, kept=not over["rows"])
     figures = {

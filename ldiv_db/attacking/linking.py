@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.attacking.disclosure import UNIT, Attack, Gain, Target, gain_of, mean_of
-from ldiv_db.engine import Engine
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.labels import Matches
-from ldiv_db.templates import Relation, Value
 
 #: So many of the people that are told most surely are listed on request.
 SHOWN = 20
@@ -32,7 +32,7 @@ class Exposure:
 
 def prosecutor(exposure: Exposure) -> list[Attack]:
     """Who knows that somebody is in the table guesses their row among those of the class: `1 / |G|`."""
-    sizes = exposure.engine.record("attack/summarise_sizes", classes=exposure.classes, threshold=exposure.limit)
+    sizes = exposure.engine.record("attacking/summarise_sizes", classes=exposure.classes, threshold=exposure.limit)
     rows = sizes["rows"]
     figures = {
         "mean": sizes["classes"] / rows if rows else None,
@@ -44,7 +44,7 @@ def prosecutor(exposure: Exposure) -> list[Attack]:
 
 def marketer(exposure: Exposure) -> Attack:
     """Who matches all rows at once, to people who are all in the table, is right about one row a class."""
-    sizes = exposure.engine.record("attack/summarise_sizes", classes=exposure.classes, threshold=exposure.limit)
+    sizes = exposure.engine.record("attacking/summarise_sizes", classes=exposure.classes, threshold=exposure.limit)
     mean = Fraction(sizes["classes"], sizes["rows"]) if sizes["rows"] else None
     return Attack("marketer", None, (gain_of("share of rows recognised", mean, exposure.bound),))
 
@@ -53,10 +53,14 @@ def population_attacks(exposure: Exposure, matches: Matches) -> list[Attack]:
     """Journalist and marketer risk, by how many people of a population each class covers."""
     engine = exposure.engine
     populations = engine.materialise(
-        "populations", "attack/count_population", classes=exposure.classes, cells=matches.cells, matches=matches.pairs
+        "populations",
+        "attacking/count_population",
+        classes=exposure.classes,
+        cells=matches.cells,
+        matches=matches.pairs,
     )
     found = engine.record(
-        "attack/summarise_population", populations=populations, threshold=exposure.limit, unit=Value(UNIT)
+        "attacking/summarise_population", populations=populations, threshold=exposure.limit, unit=Value(UNIT)
     )
     engine.drop(populations)
     mean = Fraction(int(found["mean_units"]), UNIT * found["rows"]) if found["rows"] else None
@@ -77,12 +81,14 @@ def linking(target: Target, matches: Matches, show_values: bool) -> Attack:
     """What the table tells of known people: the values in all classes that their quasi-identifiers fit."""
     engine = target.engine
     holes: dict[str, Any] = {"cells": matches.cells, "matches": matches.pairs, "histogram": target.histogram}
-    measures = engine.materialise("measures", "attack/measure_people", **holes)
-    found = engine.record("attack/summarise_people", measures=measures, unit=Value(UNIT))
-    surest = engine.rows("attack/find_surest_people", measures=measures)
+    measures = engine.materialise("measures", "attacking/measure_people", **holes)
+    found = engine.record("attacking/summarise_people", measures=measures, unit=Value(UNIT))
+    surest = engine.rows("attacking/find_surest_people", measures=measures)
     shown = None
     if show_values:
-        shown = engine.records("attack/list_people", measures=measures, axes=matches.axes, most=Value(SHOWN), **holes)
+        shown = engine.records(
+            "attacking/list_people", measures=measures, axes=matches.axes, most=Value(SHOWN), **holes
+        )
         shown = [{name: _plain(value) for name, value in row.items()} for row in shown]
     engine.drop(measures)
     people, units = found["people"], found.pop("mean_units")

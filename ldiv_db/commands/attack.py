@@ -12,7 +12,6 @@ from rich.console import Console
 from ldiv_db.api import attack
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.disclosure import Attack
-from ldiv_db.catalog import columns_of
 from ldiv_db.commands.console import opened, print_json, printer, split_names
 from ldiv_db.commands.options import (
     Catalog,
@@ -29,13 +28,14 @@ from ldiv_db.commands.options import (
     sensitive_settings,
     settings,
 )
-from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem
-from ldiv_db.policy import Policy, read_policy
-from ldiv_db.policy_parts import Sensitive
-from ldiv_db.report import print_rows
-from ldiv_db.requirements.readers import LARGEST
-from ldiv_db.sources import resolve_source
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.sources import resolve_source
+from ldiv_db.policy.parts import Sensitive
+from ldiv_db.policy.policy import Policy, read_policy
+from ldiv_db.publishing.result import print_rows
+from ldiv_db.requirements.parameters import LARGEST
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from ldiv_db import catalog, report
 from ldiv_db.api import read_requirements
-from ldiv_db.audit import Audit, Pair, Suppressed
-from ldiv_db.check import Question, check
+from ldiv_db.auditing.audit import Audit, Pair, Suppressed
+from ldiv_db.auditing.check import Question, check
+from ldiv_db.auditing.violations import Violations
 from ldiv_db.commands import options
 from ldiv_db.commands.console import opened, print_json, printer, split_names
 from ldiv_db.commands.options import (
@@ -26,11 +26,12 @@ from ldiv_db.commands.options import (
     Threads,
     WeightsOf,
 )
-from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.database import catalog
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.sources import resolve_source
+from ldiv_db.publishing import result as report
 from ldiv_db.requirements import RequirementSpec
-from ldiv_db.sources import resolve_source
-from ldiv_db.violations import Violations
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -22,11 +22,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from ldiv_db.attach import open_with_catalog
-from ldiv_db.engine import Settings, Step, open_database
-from ldiv_db.errors import DatabaseError
-from ldiv_db.files import spill_folder
-from ldiv_db.run import Listener
+from ldiv_db.database.attach import open_with_catalog
+from ldiv_db.database.engine import Settings, Step, open_database
+from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.files import spill_folder
+from ldiv_db.running.run import Listener
 
 #: Columns of output that is no terminal, unless COLUMNS says otherwise.
 _WIDTH = 140

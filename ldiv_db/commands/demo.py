@@ -9,7 +9,7 @@ import typer
 
 from ldiv_db.commands.console import Shown, print_json, printer
 from ldiv_db.commands.options import Json
-from ldiv_db.demo import demonstrate, print_demo
+from ldiv_db.running.demo import demonstrate, print_demo
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

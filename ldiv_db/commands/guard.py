@@ -14,9 +14,9 @@ from typing import Any
 
 import typer
 
-from ldiv_db import interrupts
-from ldiv_db.errors import DatabaseError, LdivError, PolicyError
-from ldiv_db.startup import INTERRUPTED
+from ldiv_db.database import interrupts
+from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError
+from ldiv_db.database.startup import INTERRUPTED
 
 #: What the database says where its memory and its temp directory are full.
 _NO_ROOM = ("duckdb_temp", "max_temp_directory_size", "Out of Memory")

@@ -23,11 +23,11 @@ from ldiv_db.commands.options import (
     catalog_name,
     settings,
 )
-from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.measuring.measure import MOST_QUERIES, Measurement
-from ldiv_db.policy import read_policy
-from ldiv_db.policy_parts import LARGEST_SEED
-from ldiv_db.requirements.readers import LARGEST
+from ldiv_db.policy.parts import LARGEST_SEED
+from ldiv_db.policy.policy import read_policy
+from ldiv_db.requirements.parameters import LARGEST
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from ldiv_db import migrate
 from ldiv_db.commands.console import opened, print_json
 from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
-from ldiv_db.engine import Engine
+from ldiv_db.database import migrate
+from ldiv_db.database.engine import Engine
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -19,10 +19,10 @@ from ldiv_db.commands.options import (
     catalog_name,
     settings,
 )
-from ldiv_db.policy import read_policy
-from ldiv_db.preview import describe_plan, print_plan
-from ldiv_db.run import Listener, plan
-from ldiv_db.templates import Statement
+from ldiv_db.database.templates import Statement
+from ldiv_db.policy.policy import read_policy
+from ldiv_db.running.preview import describe_plan, print_plan
+from ldiv_db.running.run import Listener, plan
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -9,15 +9,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ldiv_db.catalog import columns_of
 from ldiv_db.commands.console import opened, print_json, printer, split_names
 from ldiv_db.commands.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
-from ldiv_db.engine import Engine
-from ldiv_db.errors import InfeasibleError
-from ldiv_db.profile import RARE, Profile, profile_table
-from ldiv_db.report import print_rows
-from ldiv_db.skeleton import Skeleton, make_skeleton, policy_source, write_skeleton
-from ldiv_db.sources import resolve_source
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import InfeasibleError
+from ldiv_db.database.sources import resolve_source
+from ldiv_db.profiling.profile import RARE, Profile, profile_table
+from ldiv_db.profiling.starter_policy import Skeleton, make_skeleton, policy_source, write_skeleton
+from ldiv_db.publishing.result import print_rows
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -23,14 +23,15 @@ from ldiv_db.commands.options import (
     catalog_name,
     settings,
 )
-from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem
-from ldiv_db.policy import read_policy
-from ldiv_db.releasing import ledger, releases
-from ldiv_db.releasing.inference import Inference
-from ldiv_db.releasing.places import settle_crashed
-from ldiv_db.releasing.publish import Released, publish_release
-from ldiv_db.report import print_rows
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.policy.policy import read_policy
+from ldiv_db.publishing import earlier_releases as releases
+from ldiv_db.publishing import series_ledger as ledger
+from ldiv_db.publishing.inference import Inference
+from ldiv_db.publishing.result import print_rows
+from ldiv_db.publishing.series_destinations import settle_crashed
+from ldiv_db.running.release import Released, publish_release
 
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Publish a table again as it changes."

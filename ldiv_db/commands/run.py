@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from ldiv_db import report
 from ldiv_db.commands.console import Shown, opened, print_json, printer
 from ldiv_db.commands.options import (
     Catalog,
@@ -21,8 +20,9 @@ from ldiv_db.commands.options import (
     settings,
 )
 from ldiv_db.commands.release import publish_command
-from ldiv_db.policy import read_policy
-from ldiv_db.run import run
+from ldiv_db.policy.policy import read_policy
+from ldiv_db.publishing import result as report
+from ldiv_db.running.run import run
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

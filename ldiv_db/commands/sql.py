@@ -9,9 +9,9 @@ import typer
 
 from ldiv_db.commands.console import opened, print_json
 from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
-from ldiv_db.engine import Engine
-from ldiv_db.policy import read_policy
-from ldiv_db.recode_sql import find_run, recoding_sql
+from ldiv_db.database.engine import Engine
+from ldiv_db.policy.policy import read_policy
+from ldiv_db.recoding.statement import find_run, recoding_sql
 
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="What a run did, as SQL for any database."

@@ -9,16 +9,18 @@ from typing import Annotated, Any
 import typer
 from rich.tree import Tree
 
-from ldiv_db import catalog, migrate, report, taxonomy_sources
-from ldiv_db import taxonomy as taxonomies
 from ldiv_db.commands.console import opened, print_json, printer
 from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
-from ldiv_db.engine import Engine
-from ldiv_db.equality import read_exactly
-from ldiv_db.errors import PolicyError, Problem, nearest, numbered
-from ldiv_db.sources import resolve_source
-from ldiv_db.taxonomy import Taxonomy
-from ldiv_db.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database import catalog, migrate
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.errors import PolicyError, Problem, nearest, numbered
+from ldiv_db.database.sources import resolve_source
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.publishing import result as report
+from ldiv_db.taxonomies import readers as taxonomy_sources
+from ldiv_db.taxonomies import taxonomy as taxonomies
+from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 app = typer.Typer(
     add_completion=False,
@@ -212,7 +214,7 @@ def _missing(
     with read_exactly(engine, relation) as read:
         dictionary = engine.materialise(
             "dictionary",
-            "input/map_leaves",
+            "recoding/input/map_leaves",
             rows=read,
             nodes=nodes,
             column=Identifier(column),
@@ -220,8 +222,8 @@ def _missing(
             levels=[],
             null_code=Value(-1),  # NULL is a value of its own wherever it occurs: never missing
         )
-    missing = engine.rows("input/list_missing_values", dictionary=dictionary, show_values=False)
-    values = engine.rows("taxonomy/list_unknown_values", dictionary=dictionary) if show_values else []
+    missing = engine.rows("recoding/input/list_missing_values", dictionary=dictionary, show_values=False)
+    values = engine.rows("taxonomies/list_unknown_values", dictionary=dictionary) if show_values else []
     return missing[0][1] if missing else 0, [value for (value,) in values]
 
 

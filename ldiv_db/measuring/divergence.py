@@ -12,9 +12,9 @@ import itertools
 import math
 from dataclasses import dataclass
 
-from ldiv_db.engine import Engine
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation, Value
 from ldiv_db.measuring.tries import Tries
-from ldiv_db.templates import Relation, Value
 
 #: Divergence is summed in this many parts of one, as whole numbers.
 _UNIT = 10**12
@@ -36,15 +36,15 @@ def measure_divergence(engine: Engine, tries: Tries, rows: int, published: int) 
     everywhere = max(1, suppressed * tries.grain // domain) if suppressed else 0
     pairs = _pairs(engine, tries)
     holes = {"pairs": pairs, "boxes": tries.boxes, "prefix": tries.steps[-1].prefix}
-    masses = engine.materialise("masses", "measure/sum_masses", cells=tries.cells, **holes)
+    masses = engine.materialise("masses", "measuring/sum_masses", cells=tries.cells, **holes)
     found = engine.record(
-        "measure/sum_divergence",
+        "measuring/sum_divergence",
         masses=masses,
         everywhere=Value(everywhere),
         scale=Value(float(tries.grain) * total / rows),
         unit=Value(float(_UNIT)),
     )
-    unmatched = engine.scalar("measure/count_unmatched", **holes)
+    unmatched = engine.scalar("measuring/count_unmatched", **holes)
     engine.drop(pairs, masses)
     kl = None if found["divergence"] is None else found["divergence"] / (_UNIT * rows)
     return Divergence(kl, int(found["uncovered"]), int(unmatched))
@@ -56,7 +56,7 @@ def _pairs(engine: Engine, tries: Tries) -> Relation:
     holes = {"cells": tries.cells, "boxes": tries.boxes}
     pairs = engine.materialise(
         "pairs_1",
-        "measure/start_pairs",
+        "measuring/start_pairs",
         spans=first.column.spans,
         code=first.column.code,
         prefix=first.prefix,
@@ -65,7 +65,7 @@ def _pairs(engine: Engine, tries: Tries) -> Relation:
     for parent, step in itertools.pairwise(tries.steps):
         longer = engine.materialise(
             f"pairs_{step.number}",
-            "measure/extend_pairs",
+            "measuring/extend_pairs",
             pairs=pairs,
             spans=step.column.spans,
             code=step.column.code,

@@ -11,24 +11,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.catalog import Column, columns_of
-from ldiv_db.engine import Engine
-from ldiv_db.equality import read_exactly
-from ldiv_db.errors import PolicyError, Problem
-from ldiv_db.loss import Loss
+from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.measuring.divergence import Divergence, measure_divergence
 from ldiv_db.measuring.queries import QueryErrors, measure_queries
 from ldiv_db.measuring.resolve import Resolved, Resolver, cite
 from ldiv_db.measuring.tries import grow_tries
-from ldiv_db.policy import Policy, check_columns
-from ldiv_db.policy_parts import LARGEST_SEED
+from ldiv_db.policy.attributes import read_attributes, resolve_all, smallest_class
+from ldiv_db.policy.parts import LARGEST_SEED
+from ldiv_db.policy.policy import Policy, check_columns
+from ldiv_db.policy.release_columns import class_ids_among, forms
 from ldiv_db.recoding.encode import Encoder
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
-from ldiv_db.recoding.published import class_ids_among, forms
+from ldiv_db.recoding.loss import Loss
 from ldiv_db.requirements import Distribution
-from ldiv_db.requirements.readers import LARGEST
-from ldiv_db.sensitive import read_attributes, resolve_all, smallest_class
-from ldiv_db.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.requirements.parameters import LARGEST
 
 _CLASS, _LABEL = Identifier("class_id"), Identifier("class_label")
 
@@ -163,7 +163,7 @@ class _Measuring:
         snapshot, axes, rows_in, left_out = encoder.scan(source)
         with read_exactly(engine, self._published) as table:
             counted = engine.materialise(
-                "counted", "measure/count_published", published=table, columns=self._cited, others=self._others
+                "counted", "measuring/count_published", published=table, columns=self._cited, others=self._others
             )
         resolver = Resolver(engine, counted)
         kinds = [self._kind(axis.name) for axis in axes]
@@ -172,12 +172,12 @@ class _Measuring:
         sensitive = [self._sensitive(resolver, snapshot, i, s) for i, s in enumerate(self._policy.sensitive, 1)]
         both = [*found, *sensitive]
         numbered = engine.materialise(
-            "numbered", "measure/number_published", counted=counted, columns=both, others=self._others
+            "numbered", "measuring/number_published", counted=counted, columns=both, others=self._others
         )
         loss = self._loss(numbered, found, sensitive, axes, rows_in)
         divergence, queries = None, None
         if wanted.kl or wanted.queries:
-            cells = engine.materialise("cells", "measure/count_cells", snapshot=snapshot, columns=both)
+            cells = engine.materialise("cells", "measuring/count_cells", snapshot=snapshot, columns=both)
             kept, shown = rows_in - left_out, loss.rows_published
             tries = grow_tries(engine, both, cells, numbered, kept, shown)
             if wanted.kl:
@@ -208,12 +208,12 @@ class _Measuring:
         code = Identifier(f"s{number}")
         dictionary = self._engine.materialise(
             f"dictionary_{code.name}",
-            "input/map_sensitive",
+            "recoding/input/map_sensitive",
             rows=snapshot,
             column=code,
             seed=Value(self._wanted.seed),
         )
-        leaves = self._engine.scalar("input/count_rows", rows=dictionary)
+        leaves = self._engine.count(dictionary)
         return resolver.sensitive(name, number, dictionary, leaves)
 
     # -- losses --------------------------------------------------------------------------------------
@@ -228,11 +228,11 @@ class _Measuring:
     ) -> Loss:
         engine = self._engine
         classes = engine.materialise(
-            "classes", "measure/list_classes", numbered=numbered, columns=found, others=self._classes
+            "classes", "measuring/list_classes", numbered=numbered, columns=found, others=self._classes
         )
-        sums = engine.record("measure/sum_classes", classes=classes)
+        sums = engine.record("measuring/sum_classes", classes=classes)
         blanks = sum(
-            int(engine.scalar("measure/sum_blanks", values_of=column.values, weights=column.weights))
+            int(engine.scalar("measuring/sum_blanks", values_of=column.values, weights=column.weights))
             for column in sensitive
         )
         published = int(sums["rows"])
@@ -240,7 +240,7 @@ class _Measuring:
         lm, ncp, stars = {}, 0.0, 0
         for column, axis in zip(found, axes, strict=True):
             of = engine.record(
-                "measure/sum_losses", values_of=column.values, weights=column.weights, unit=Value(LOSS_UNIT)
+                "measuring/sum_losses", values_of=column.values, weights=column.weights, unit=Value(LOSS_UNIT)
             )
             lm[column.name] = int(of["lm"]) / LOSS_UNIT + suppressed
             ncp += axis.weight * (int(of["ncp"]) / LOSS_UNIT + suppressed)
@@ -276,7 +276,7 @@ class _Measuring:
         cm = None
         if self._wanted.class_label:
             holes = {"numbered": numbered, "columns": found, "others": self._classes, "label": _LABEL}
-            cm = loss.rows_suppressed + int(self._engine.scalar("measure/sum_minorities", **holes))
+            cm = loss.rows_suppressed + int(self._engine.scalar("measuring/sum_minorities", **holes))
         return Measurement(
             published=str(self._published),
             source=source,
@@ -294,8 +294,8 @@ class _Measuring:
         """The values that the policy has judged."""
         engine, values = self._engine, dictionary
         if self._policy.suppressed == "ignore":
-            values = engine.materialise("judged", "input/list_judged", dictionary=dictionary)
-        return Distribution([row[0] for row in engine.rows("input/list_counts", dictionary=values)])
+            values = engine.materialise("judged", "recoding/input/list_judged", dictionary=dictionary)
+        return Distribution([row[0] for row in engine.rows("recoding/input/list_counts", dictionary=values)])
 
     def _promised(self, folder: Path, sensitive: Sequence[Resolved]) -> int | None:
         """The l of the policy's requirements, as a run takes it; None if they ask for nothing."""

@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.engine import Engine
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.measuring.resolve import Resolved
 from ldiv_db.measuring.tries import Step, Tries
-from ldiv_db.templates import Identifier, Relation, Value
 
 #: The part of all rows that a query would count if columns were uniform and independent.
 SELECTIVITY = 0.05
@@ -69,7 +69,7 @@ def measure_queries(
 ) -> QueryErrors:
     """The errors of `queries` random queries over the quasi-identifiers `keys` and the sensitive attributes."""
     draws = _draws(keys, sensitive, rows, queries, seed)
-    batch = max(1, _MOST_PAIRS // max(1, engine.scalar("input/count_rows", rows=tries.boxes)))
+    batch = max(1, _MOST_PAIRS // max(1, engine.count(tries.boxes)))
     found: list[tuple[int, float]] = []
     for start in range(0, queries, batch):
         found += _answer(engine, [*keys, *sensitive], tries, draws[start : start + batch])
@@ -85,10 +85,10 @@ def _answer(
     """What every query counts in the source, and what the published table says that it counts."""
     names = ["query", "anchor", *(f"{column.code.name}_{what}" for column in columns for what in ("width", "shift"))]
     loaded = engine.load("draws", dict.fromkeys(names, "BIGINT"), draws)
-    anchors = engine.materialise("anchors", "measure/draw_anchors", draws=loaded, cells=tries.cells, columns=columns)
+    anchors = engine.materialise("anchors", "measuring/draw_anchors", draws=loaded, cells=tries.cells, columns=columns)
     asked = {column.name: _ask(engine, anchors, column) for column in columns}
     answers, estimates = _answers(engine, tries, asked), _estimates(engine, tries, asked)
-    found = engine.rows("measure/list_answers", answers=answers, estimates=estimates)
+    found = engine.rows("measuring/list_answers", answers=answers, estimates=estimates)
     engine.drop(loaded, anchors, answers, estimates, *asked.values())
     return [(int(answer), int(estimate) / _UNIT) for answer, estimate in found]
 
@@ -127,10 +127,10 @@ def _ask(engine: Engine, anchors: Relation, column: Resolved) -> Relation:
     code = column.code.name
     holes: dict[str, Any] = {"anchors": anchors, "column": column.code, "width": Identifier(f"{code}_width")}
     if column.nodes:
-        return engine.materialise(f"asked_{code}", "measure/ask_nodes", nodes=column.nodes, **holes)
+        return engine.materialise(f"asked_{code}", "measuring/ask_nodes", nodes=column.nodes, **holes)
     first, last = Value(column.first), Value(column.first + column.leaves - 1)
     holes |= {"shift": Identifier(f"{code}_shift"), "first": first, "last": last, "null_code": Value(column.null_code)}
-    return engine.materialise(f"asked_{code}", "measure/ask_spans", **holes)
+    return engine.materialise(f"asked_{code}", "measuring/ask_spans", **holes)
 
 
 def _answers(engine: Engine, tries: Tries, asked: dict[str, Relation]) -> Relation:
@@ -139,14 +139,16 @@ def _answers(engine: Engine, tries: Tries, asked: dict[str, Relation]) -> Relati
     def holes(step: Step) -> dict[str, Any]:
         return {"cells": tries.cells, "asked": asked[step.column.name], "code": step.column.code, "prefix": step.prefix}
 
-    found = engine.materialise("answered_1", "measure/start_answers", **holes(tries.steps[0]))
+    found = engine.materialise("answered_1", "measuring/start_answers", **holes(tries.steps[0]))
     for parent, step in itertools.pairwise(tries.steps):
         name = f"answered_{step.number}"
-        longer = engine.materialise(name, "measure/extend_answers", started=found, parent=parent.prefix, **holes(step))
+        longer = engine.materialise(
+            name, "measuring/extend_answers", started=found, parent=parent.prefix, **holes(step)
+        )
         engine.drop(found)
         found = longer
     last = tries.steps[-1].prefix
-    answers = engine.materialise("answers", "measure/sum_answers", answered=found, cells=tries.cells, prefix=last)
+    answers = engine.materialise("answers", "measuring/sum_answers", answered=found, cells=tries.cells, prefix=last)
     engine.drop(found)
     return answers
 
@@ -157,14 +159,14 @@ def _estimates(engine: Engine, tries: Tries, asked: dict[str, Relation]) -> Rela
     shares = _shares(engine, first, asked)
     code, boxes = first.column.code, tries.boxes
     found = engine.materialise(
-        "shared_1", "measure/start_shares", boxes=boxes, shares=shares, code=code, prefix=first.prefix
+        "shared_1", "measuring/start_shares", boxes=boxes, shares=shares, code=code, prefix=first.prefix
     )
     engine.drop(shares)
     for parent, step in itertools.pairwise(tries.steps):
         shares = _shares(engine, step, asked)
         longer = engine.materialise(
             f"shared_{step.number}",
-            "measure/extend_shares",
+            "measuring/extend_shares",
             started=found,
             boxes=boxes,
             shares=shares,
@@ -176,7 +178,7 @@ def _estimates(engine: Engine, tries: Tries, asked: dict[str, Relation]) -> Rela
         found = longer
     last = tries.steps[-1].prefix
     estimates = engine.materialise(
-        "estimates", "measure/sum_estimates", shares=found, boxes=boxes, prefix=last, unit=Value(float(_UNIT))
+        "estimates", "measuring/sum_estimates", shares=found, boxes=boxes, prefix=last, unit=Value(float(_UNIT))
     )
     engine.drop(found)
     return estimates
@@ -187,7 +189,7 @@ def _shares(engine: Engine, step: Step, asked: dict[str, Relation]) -> Relation:
     column = step.column
     return engine.materialise(
         f"shares_{step.number}",
-        "measure/share_values",
+        "measuring/share_values",
         asked=asked[column.name],
         spans=column.spans,
         weights=column.weights,

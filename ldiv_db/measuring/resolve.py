@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem, nearest
-from ldiv_db.policy import Policy
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.policy.policy import Policy
+from ldiv_db.policy.release_columns import columns_as, forms
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
-from ldiv_db.recoding.published import columns_as, forms
-from ldiv_db.templates import Identifier, Relation, Value
 
 #: From this width on, times the unit of losses, numbers leave what doubles hold; shrunk, by a power of two, they stay.
 _WIDE, _SHRINK = 1e290, 2.0**-64
@@ -73,7 +73,9 @@ class Resolver:
         for axis, kind, written in zip(axes, kinds, sets, strict=True):
             resolved = self._tree(axis, kind, written) if axis.nodes else self._numbers(axis, kind)
             found.append(resolved)
-            unknown = self._engine.record("measure/count_unknown", values_of=resolved.values, weights=resolved.weights)
+            unknown = self._engine.record(
+                "measuring/count_unknown", values_of=resolved.values, weights=resolved.weights
+            )
             if unknown["count"]:
                 problems.append(_unknown(axis, unknown))
         if problems:
@@ -85,9 +87,9 @@ class Resolver:
         code = f"s{number}"
         values = self._values(Identifier(code))
         spans = self._engine.materialise(
-            f"spans_{code}", "measure/find_sensitive", values_of=values, dictionary=dictionary, leaves=Value(leaves)
+            f"spans_{code}", "measuring/find_sensitive", values_of=values, dictionary=dictionary, leaves=Value(leaves)
         )
-        weights = self._engine.materialise(f"weights_{code}", "measure/weigh_sensitive", spans=spans)
+        weights = self._engine.materialise(f"weights_{code}", "measuring/weigh_sensitive", spans=spans)
         table = Identifier(f"t_{code}")
         return Resolved(name, Identifier(code), table, dictionary, values, spans, weights, leaves, first=1)
 
@@ -95,22 +97,22 @@ class Resolver:
 
     def _values(self, code: Identifier) -> Relation:
         return self._engine.materialise(
-            f"values_{code.name}", "measure/list_values", counted=self._counted, column=code
+            f"values_{code.name}", "measuring/list_values", counted=self._counted, column=code
         )
 
     def _parts(self, code: Identifier, values: Relation) -> Relation:
         """Every value, and the members of those that may be sets."""
-        sets = self._engine.materialise(f"sets_{code.name}", "measure/split_sets", values_of=values)
-        parts = self._engine.materialise(f"parts_{code.name}", "measure/list_parts", values_of=values, sets=sets)
+        sets = self._engine.materialise(f"sets_{code.name}", "measuring/split_sets", values_of=values)
+        parts = self._engine.materialise(f"parts_{code.name}", "measuring/list_parts", values_of=values, sets=sets)
         self._engine.drop(sets)
         return parts
 
     def _chosen(self, code: Identifier, found: Relation, sets_first: bool) -> tuple[Relation, Relation]:
         """What was found for the reading that holds, and the spans of codes that it covers."""
         chosen = self._engine.materialise(
-            f"chosen_{code.name}", "measure/choose_parts", found=found, sets_first=sets_first
+            f"chosen_{code.name}", "measuring/choose_parts", found=found, sets_first=sets_first
         )
-        spans = self._engine.materialise(f"spans_{code.name}", "measure/merge_spans", chosen=chosen)
+        spans = self._engine.materialise(f"spans_{code.name}", "measuring/merge_spans", chosen=chosen)
         self._engine.drop(found)
         return chosen, spans
 
@@ -121,7 +123,7 @@ class Resolver:
         parts = self._parts(code, values)
         found = engine.materialise(
             f"found_{code.name}",
-            "measure/find_nodes",
+            "measuring/find_nodes",
             parts=parts,
             nodes=nodes,
             dictionary=axis.dictionary,
@@ -129,10 +131,10 @@ class Resolver:
             last=Value(axis.scale),
         )
         if kind in ("integer", "real"):
-            placed = engine.materialise(f"placed_{code.name}", "measure/place_numbers", parts=parts, kind="real")
+            placed = engine.materialise(f"placed_{code.name}", "measuring/place_numbers", parts=parts, kind="real")
             ranges = engine.materialise(
                 f"ranges_{code.name}",
-                "measure/find_ranges",
+                "measuring/find_ranges",
                 found=found,
                 placed=placed,
                 nodes=nodes,
@@ -143,7 +145,7 @@ class Resolver:
         chosen, spans = self._chosen(code, found, sets_first)
         weights = engine.materialise(
             f"weights_{code.name}",
-            "measure/weigh_nodes",
+            "measuring/weigh_nodes",
             spans=spans,
             leaves=Value(axis.leaves),
             unit=Value(LOSS_UNIT),
@@ -156,13 +158,15 @@ class Resolver:
         engine, code = self._engine, axis.code
         values = self._values(code)
         parts = self._parts(code, values)
-        ranks = engine.materialise(f"ranks_{code.name}", "measure/rank_numbers", dictionary=axis.dictionary, kind=kind)
-        bounds = engine.record("measure/bound_ranks", ranks=ranks)
+        ranks = engine.materialise(
+            f"ranks_{code.name}", "measuring/rank_numbers", dictionary=axis.dictionary, kind=kind
+        )
+        bounds = engine.record("measuring/bound_ranks", ranks=ranks)
         null_code = None if axis.null_code is None else bounds["leaves"] - 1
-        placed = engine.materialise(f"placed_{code.name}", "measure/place_numbers", parts=parts, kind=kind)
+        placed = engine.materialise(f"placed_{code.name}", "measuring/place_numbers", parts=parts, kind=kind)
         found = engine.materialise(
             f"found_{code.name}",
-            "measure/find_ranks",
+            "measuring/find_ranks",
             placed=placed,
             ranks=ranks,
             null_code=Value(null_code),
@@ -174,7 +178,7 @@ class Resolver:
         shrink = _SHRINK if width > _WIDE else 1.0
         weights = engine.materialise(
             f"weights_{code.name}",
-            "measure/weigh_numbers",
+            "measuring/weigh_numbers",
             chosen=chosen,
             spans=spans,
             null_code=Value(null_code),

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ldiv_db.engine import Engine
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.measuring.resolve import Resolved
-from ldiv_db.templates import Identifier, Relation, Value
 
 #: Masses are whole numbers below two to this power.
 _MASS_BITS = 126
@@ -61,11 +61,11 @@ def grow_tries(
     """The tries of the source's `cells` (`rows` rows) and of `numbered` (`published` rows, values by number)."""
     grain = 2 ** (_MASS_BITS - max(rows, published).bit_length())
     boxes = engine.materialise(
-        "boxes", "measure/list_boxes", numbered=numbered, columns=columns, grain=Value(float(grain))
+        "boxes", "measuring/list_boxes", numbered=numbered, columns=columns, grain=Value(float(grain))
     )
     steps = _steps(engine, columns, rows)
-    cell_trie = engine.materialise("cell_trie", "measure/number_prefixes", rows=cells, steps=steps)
-    box_trie = engine.materialise("box_trie", "measure/number_prefixes", rows=boxes, steps=steps)
+    cell_trie = engine.materialise("cell_trie", "measuring/number_prefixes", rows=cells, steps=steps)
+    box_trie = engine.materialise("box_trie", "measuring/number_prefixes", rows=boxes, steps=steps)
     engine.drop(boxes)
     return Tries(steps, cell_trie, box_trie, grain)
 
@@ -75,7 +75,7 @@ def _steps(engine: Engine, columns: Sequence[Resolved], rows: int) -> tuple[Step
 
     def share(column: Resolved) -> float:
         covered = engine.scalar(
-            "measure/estimate_share",
+            "measuring/estimate_share",
             values_of=column.values,
             spans=column.spans,
             dictionary=column.dictionary,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ldiv_db.catalog import Column
-from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem
-from ldiv_db.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 
 #: Differences from here on are beyond doubles, or of integers beyond the widest type.
 _WIDEST, _WIDEST_INTEGER = 1.7e308, 2**127
@@ -18,7 +18,7 @@ def bounds_of(engine: Engine, rows: Relation | FileRelation, code: Identifier, c
 
     Raises PolicyError for infinities and NaN, and for numbers so far apart that no type holds the distance.
     """
-    found = engine.record("input/bound_numbers", rows=rows, column=code, kind=column.kind)
+    found = engine.record("recoding/input/bound_numbers", rows=rows, column=code, kind=column.kind)
     smallest, largest = found["smallest"] or 0, found["largest"] or 0
     if found["unplaced"] or not (abs(smallest) < float("inf") and abs(largest) < float("inf")):
         raise _refused(column, "holds NaN or infinity, which no range covers")

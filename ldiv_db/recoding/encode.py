@@ -10,21 +10,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ldiv_db import taxonomy as taxonomies
-from ldiv_db import taxonomy_sources
-from ldiv_db.catalog import Column
-from ldiv_db.engine import Engine
-from ldiv_db.equality import looseness
-from ldiv_db.errors import AuditError, PolicyError, Problem, numbered
-from ldiv_db.policy import Policy, QuasiIdentifier
-from ldiv_db.policy_parts import TaxonomySpec
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import looseness
+from ldiv_db.database.errors import AuditError, PolicyError, Problem, numbered
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.policy.parts import TaxonomySpec
+from ldiv_db.policy.policy import Policy, QuasiIdentifier
 from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
 from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import Snapshot, renamed, signed_columns
 from ldiv_db.requirements import Distribution
-from ldiv_db.taxonomy import Taxonomy
-from ldiv_db.taxonomy_sources import Level
-from ldiv_db.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.taxonomies import readers as taxonomy_sources
+from ldiv_db.taxonomies import taxonomy as taxonomies
+from ldiv_db.taxonomies.readers import Level
+from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: How to have values named that an error only counts.
 NAMED = "--show-values (in Python show_values=True) names up to ten"
@@ -72,7 +72,7 @@ class Encoder:
         engine = self._engine
         rows = engine.materialise(
             "rows",
-            "input/encode_rows",
+            "recoding/input/encode_rows",
             rows=snapshot,
             axes=ordered,
             sensitive=coded,
@@ -83,7 +83,7 @@ class Encoder:
             secret=Value(self._secret),
         )
         engine.drop(snapshot)
-        found = engine.scalar("input/count_rows", rows=rows)
+        found = engine.count(rows)
         if found != rows_in - left_out:
             raise AuditError(
                 f"encoding made {found:,} rows of {rows_in - left_out:,}: a value has several codes or none"
@@ -105,7 +105,7 @@ class Encoder:
         Rows are numbered with the most uniform quasi-identifier first, so that those of a rare value are
         neighbours: mixing them with the rest is what costs most.
         """
-        return int(self._engine.rows("input/list_counts", dictionary=axis.dictionary)[0][0])
+        return int(self._engine.rows("recoding/input/list_counts", dictionary=axis.dictionary)[0][0])
 
     # -- quasi-identifiers -----------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ class Encoder:
     def _axes(self, snapshot: Relation, known: dict[str, Taxonomy]) -> list[Axis]:
         """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""
         names = list(self._policy.quasi_identifiers)
-        nulls = self._engine.record("input/count_nulls", rows=snapshot, columns=renamed("q", names))
+        nulls = self._engine.record("recoding/input/count_nulls", rows=snapshot, columns=renamed("q", names))
         axes: list[Axis] = []
         problems: list[Problem] = []
         for number, (name, qi) in enumerate(self._policy.quasi_identifiers.items(), 1):
@@ -164,7 +164,7 @@ class Encoder:
         nodes = taxonomies.load(self._engine, taxonomy, code.name)
         dictionary = self._engine.materialise(
             f"dictionary_{code.name}",
-            "input/map_leaves",
+            "recoding/input/map_leaves",
             rows=snapshot,
             nodes=nodes,
             column=code,
@@ -177,7 +177,7 @@ class Encoder:
 
     def _refuse_missing(self, name: str, taxonomy: Taxonomy, dictionary: Relation) -> None:
         shown = self._show_values
-        missing = self._engine.rows("input/list_missing_values", dictionary=dictionary, show_values=shown)
+        missing = self._engine.rows("recoding/input/list_missing_values", dictionary=dictionary, show_values=shown)
         if not missing:
             return
         count = missing[0][1]
@@ -224,7 +224,7 @@ class Encoder:
         scale = int(width) if shifted else NUMBER_SCALE
         dictionary = self._engine.materialise(
             f"dictionary_{code.name}",
-            "input/map_numbers",
+            "recoding/input/map_numbers",
             rows=snapshot,
             column=code,
             kind=kind,
@@ -243,7 +243,7 @@ class Encoder:
         shown = next((column.alias for column in own if column.column.name == name), None)
         dictionary = self._engine.materialise(
             f"dictionary_{code.name}",
-            "input/map_sensitive",
+            "recoding/input/map_sensitive",
             rows=snapshot,
             column=code,
             seed=Value(self._policy.seed),
@@ -255,7 +255,7 @@ class Encoder:
 
     def _judged(self, dictionary: Relation, distribution: Distribution) -> tuple[Relation, Distribution] | None:
         """The dictionary without NULL, with its distribution; None if there is no NULL."""
-        values = self._engine.materialise("judged", "input/list_judged", dictionary=dictionary)
+        values = self._engine.materialise("judged", "recoding/input/list_judged", dictionary=dictionary)
         found = self._distribution(values)
         if found.distinct < distribution.distinct:
             return values, found
@@ -263,16 +263,16 @@ class Encoder:
         return None
 
     def _distribution(self, dictionary: Relation) -> Distribution:
-        return Distribution([row[0] for row in self._engine.rows("input/list_counts", dictionary=dictionary)])
+        return Distribution([row[0] for row in self._engine.rows("recoding/input/list_counts", dictionary=dictionary)])
 
     def _individual(self, snapshot: Relation) -> SensitiveAxis | None:
         """Whose row it is, encoded; None if the policy does not say. Each row of nobody known is somebody else's."""
         if self._policy.individual is None:
             return None
         code, engine = Identifier("p1"), self._engine
-        dictionary = engine.materialise("dictionary_p1", "input/map_individuals", rows=snapshot, column=code)
+        dictionary = engine.materialise("dictionary_p1", "recoding/input/map_individuals", rows=snapshot, column=code)
         counts: list[int] = []
-        for rows, individuals in engine.rows("input/count_individuals", dictionary=dictionary):
+        for rows, individuals in engine.rows("recoding/input/count_individuals", dictionary=dictionary):
             counts += [rows] * individuals
         return SensitiveAxis(
             Identifier(self._policy.individual), code, Identifier("t_p1"), dictionary, Distribution(counts)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ldiv_db.equality import Looseness
+from ldiv_db.database.equality import Looseness
+from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.requirements import Distribution
-from ldiv_db.taxonomy import Taxonomy
-from ldiv_db.templates import Identifier, Relation, Value
+from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: Codes of numbers that are not whole, or too far apart, run from 0 to this.
 NUMBER_SCALE = 2**30

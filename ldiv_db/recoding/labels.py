@@ -16,16 +16,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ldiv_db import taxonomy as taxonomies
-from ldiv_db import taxonomy_sources
-from ldiv_db.catalog import Column
-from ldiv_db.engine import Engine
-from ldiv_db.equality import read_exactly
-from ldiv_db.errors import PolicyError, Problem
-from ldiv_db.policy import QuasiIdentifier
-from ldiv_db.taxonomy import Taxonomy
-from ldiv_db.taxonomy_sources import Level
-from ldiv_db.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.policy.policy import QuasiIdentifier
+from ldiv_db.taxonomies import readers as taxonomy_sources
+from ldiv_db.taxonomies import taxonomy as taxonomies
+from ldiv_db.taxonomies.readers import Level
+from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: The kind of values that are compared as text, by a taxonomy.
 TEXT = "text"
@@ -174,18 +174,18 @@ def matched(
     Raises PolicyError for labels that are no range, or that a taxonomy does not have.
     """
     with read_exactly(engine, people) as read:
-        cells = engine.materialise("cells", "labels/list_cells", people=read, axes=axes)
+        cells = engine.materialise("cells", "recoding/labels/list_cells", people=read, axes=axes)
     ready = _in_order(_covered(engine, classes, cells, axes))
     holes = {
-        "boxes": engine.materialise("boxes", "labels/number_boxes", classes=classes, axes=ready),
-        "cells": engine.materialise("numbered_cells", "labels/number_cells", cells=cells, axes=ready),
+        "boxes": engine.materialise("boxes", "recoding/labels/number_boxes", classes=classes, axes=ready),
+        "cells": engine.materialise("numbered_cells", "recoding/labels/number_cells", cells=cells, axes=ready),
     }
     pairs = engine.load("pairs", {"cell": "BIGINT", "box": "BIGINT"}, [(1, 1)])
     for axis in ready:
-        longer = engine.materialise("pairs", "labels/extend_pairs", pairs=pairs, axis=axis, **holes)
+        longer = engine.materialise("pairs", "recoding/labels/extend_pairs", pairs=pairs, axis=axis, **holes)
         engine.drop(pairs)
         pairs = longer
-    found = engine.materialise("matches", "labels/list_pairs", pairs=pairs, axis=ready[-1], **holes)
+    found = engine.materialise("matches", "recoding/labels/list_pairs", pairs=pairs, axis=ready[-1], **holes)
     engine.drop(pairs, *holes.values(), *(r for axis in ready for r in (axis.dictionary, axis.labels, axis.spans)))
     yield Matches(tuple(axes), cells, found)
     engine.drop(cells, found)
@@ -201,9 +201,9 @@ def _covered(engine: Engine, classes: Relation, cells: Relation, axes: Sequence[
     """The axes with their known values, their labels and what these cover; all problems at once."""
     found, problems = [], []
     for axis in axes:
-        labels = engine.materialise("labels", "labels/number_labels", classes=classes, axis=axis)
-        dictionary = engine.materialise("dictionary", "labels/number_values", cells=cells, axis=axis)
-        different = engine.scalar("input/count_rows", rows=labels)
+        labels = engine.materialise("labels", "recoding/labels/number_labels", classes=classes, axis=axis)
+        dictionary = engine.materialise("dictionary", "recoding/labels/number_values", cells=cells, axis=axis)
+        different = engine.count(labels)
         ready = replace(axis, labels=labels, dictionary=dictionary, different=different)
         try:
             found.append(
@@ -219,32 +219,34 @@ def _covered(engine: Engine, classes: Relation, cells: Relation, axes: Sequence[
 def _ranges(engine: Engine, axis: KnownAxis) -> Relation:
     """The spans of labels that are ranges; raises PolicyError for those that are none."""
     if len(axis.columns) == 2:
-        ranges = engine.materialise("ranges", "labels/read_bounds", labels=axis.labels, axis=axis)
+        ranges = engine.materialise("ranges", "recoding/labels/read_bounds", labels=axis.labels, axis=axis)
     else:
-        parts = engine.materialise("parts", "labels/split_labels", labels=axis.labels, axis=axis)
-        ranges = engine.materialise("ranges", "labels/read_ranges", parts=parts, kind=axis.kind)
+        parts = engine.materialise("parts", "recoding/labels/split_labels", labels=axis.labels, axis=axis)
+        ranges = engine.materialise("ranges", "recoding/labels/read_ranges", parts=parts, kind=axis.kind)
         engine.drop(parts)
-    unreadable = engine.scalar("labels/count_unreadable", ranges=ranges)
+    unreadable = engine.scalar("recoding/labels/count_unreadable", ranges=ranges)
     if unreadable:
         values = "number" if axis.kind == "real" else axis.kind
         what = f"{unreadable:,} of its labels are neither a range of {values}s nor NULL nor *"
         raise PolicyError([Problem(axis.axis.name, what)])
     holes = {"ranges": ranges, "dictionary": axis.dictionary}
-    places = engine.materialise("places", "labels/place_bounds", **holes)
-    spans = engine.materialise("spans", "labels/span_ranges", places=places, **holes)
+    places = engine.materialise("places", "recoding/labels/place_bounds", **holes)
+    spans = engine.materialise("spans", "recoding/labels/span_ranges", places=places, **holes)
     engine.drop(ranges, places)
     return spans
 
 
 def _values(engine: Engine, axis: KnownAxis) -> Relation:
     """The spans of labels of a taxonomy."""
-    parts = engine.materialise("parts", "labels/split_labels", labels=axis.labels, axis=axis)
+    parts = engine.materialise("parts", "recoding/labels/split_labels", labels=axis.labels, axis=axis)
     if axis.ladder.taxonomy is None:
-        labelled = engine.materialise("labelled", "labels/list_level_labels", dictionary=axis.dictionary, axis=axis)
+        labelled = engine.materialise(
+            "labelled", "recoding/labels/list_level_labels", dictionary=axis.dictionary, axis=axis
+        )
     else:
         labelled = _node_labels(engine, axis, axis.ladder.taxonomy, parts)
     spans = engine.materialise(
-        "spans", "labels/span_values", parts=parts, labelled=labelled, dictionary=axis.dictionary
+        "spans", "recoding/labels/span_values", parts=parts, labelled=labelled, dictionary=axis.dictionary
     )
     engine.drop(parts, labelled)
     return spans
@@ -253,10 +255,12 @@ def _values(engine: Engine, axis: KnownAxis) -> Relation:
 def _node_labels(engine: Engine, axis: KnownAxis, taxonomy: Taxonomy, parts: Relation) -> Relation:
     """(value, label) of the nodes above each value; raises PolicyError for labels that no node has."""
     nodes = taxonomies.load(engine, taxonomy, axis.value.name)
-    unknown = engine.scalar("labels/count_unknown", parts=parts, nodes=nodes)
+    unknown = engine.scalar("recoding/labels/count_unknown", parts=parts, nodes=nodes)
     if unknown:
         what = f"{unknown:,} of its labels are not in the taxonomy {taxonomy.origin}"
         raise PolicyError([Problem(axis.axis.name, what)])
-    labelled = engine.materialise("labelled", "labels/list_node_labels", dictionary=axis.dictionary, nodes=nodes)
+    labelled = engine.materialise(
+        "labelled", "recoding/labels/list_node_labels", dictionary=axis.dictionary, nodes=nodes
+    )
     engine.drop(nodes)
     return labelled

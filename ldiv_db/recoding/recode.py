@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.engine import Engine
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.policy.release_columns import Form, columns_as
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Encoded
-from ldiv_db.recoding.published import Form, columns_as
 from ldiv_db.recoding.sets import find_sets, place_sets
-from ldiv_db.templates import Identifier, Relation, Value
 
 #: The template of the release.
-PUBLISHED = "publish/recode_rows"
+PUBLISHED = "recoding/publish/recode_rows"
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def plan_recoding(
     """
     forms = forms or {}
     classes = classes or engine.materialise(
-        "classes", "publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
+        "classes", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
     )
     spans = [_spans(engine, axis, classes, forms.get(axis.name, "label")) for axis in encoded.axes]
     if stars:
@@ -105,7 +105,7 @@ def _spans(engine: Engine, axis: Axis, classes: Relation, form: Form) -> Spans:
     if axis.nodes is None:
         relation = engine.materialise(
             name,
-            "publish/bound_number_spans" if form == "bounds" else "publish/label_number_spans",
+            "recoding/publish/bound_number_spans" if form == "bounds" else "recoding/publish/label_number_spans",
             classes=classes,
             dictionary=axis.dictionary,
             axis=axis,
@@ -116,7 +116,7 @@ def _spans(engine: Engine, axis: Axis, classes: Relation, form: Form) -> Spans:
     else:
         relation = engine.materialise(
             name,
-            "publish/label_tree_spans",
+            "recoding/publish/label_tree_spans",
             classes=classes,
             nodes=axis.nodes,
             axis=axis,
@@ -131,7 +131,7 @@ def _starred(engine: Engine, span: Spans) -> Spans:
     """The spans with stars in place of the whole domain; the spans as they were are dropped."""
     relation = engine.materialise(
         f"starred_{span.axis.code.name}",
-        "publish/star_spans",
+        "recoding/publish/star_spans",
         spans=span.relation,
         shown=[shown.value for shown in span.shown],
         unit=Value(LOSS_UNIT),
@@ -174,7 +174,9 @@ def published_rows(
     Class ids, if they are shown, follow `last_class`, and say no more than the classes themselves; as `texts` all
     columns are text, for a file that has no types.
     """
-    labels = engine.materialise("labels", "publish/label_classes", classes=recoding.classes, spans=recoding.spans)
+    labels = engine.materialise(
+        "labels", "recoding/publish/label_classes", classes=recoding.classes, spans=recoding.spans
+    )
     holes: dict[str, Any] = {
         "rows": encoded.rows,
         "assigned": recoding.assigned,
@@ -184,7 +186,7 @@ def published_rows(
     }
     if class_id:
         unnumbered = labels
-        labels = engine.materialise("numbered", "publish/number_classes", labels=unnumbered, **holes)
+        labels = engine.materialise("numbered", "recoding/publish/number_classes", labels=unnumbered, **holes)
         engine.drop(unnumbered)
     shown = [shown for span in recoding.spans for shown in span.shown]
     yield {

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from ldiv_db.engine import Engine
-from ldiv_db.policy_parts import TaxonomySpec
+from ldiv_db.database.engine import Engine
+from ldiv_db.policy.parts import TaxonomySpec
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.recoding.recode import Recoding
-from ldiv_db.taxonomy import ROOT_LABEL, Node
+from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Node
 
 _DATE = re.compile(r"(\d{4})(?:(s)|-Q([1-4])|-(\d\d)(?:-(\d\d))?)?")
 
@@ -47,7 +47,7 @@ def rules_of(engine: Engine, recoding: Recoding, specs: dict[str, TaxonomySpec |
     """
     found = {}
     for spans in recoding.spans:
-        listed = [Span(*row) for row in engine.rows("publish/list_spans", spans=spans.relation)]
+        listed = [Span(*row) for row in engine.rows("recoding/publish/list_spans", spans=spans.relation)]
         try:
             found[spans.axis.name] = list(_axis_rules(spans.axis, listed, specs[spans.axis.name] or TaxonomySpec()))
         except ValueError:  # a year that dates are not written with

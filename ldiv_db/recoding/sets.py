@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ldiv_db.engine import Engine
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Encoded
-from ldiv_db.templates import Identifier, Relation, Value
 
 
 @dataclass(frozen=True)
@@ -43,20 +43,20 @@ def find_sets(
     code = axis.code.name
     members = engine.materialise(
         f"members_{code}",
-        "publish/list_set_members",
+        "recoding/publish/list_set_members",
         classes=classes,
         spans=spans,
         assigned=assigned,
         rows=encoded.rows,
         axis=axis,
     )
-    sets = engine.materialise(f"sets_{code}", "publish/list_sets", members=members, spans=spans)
-    numbered = engine.materialise(f"numbered_{code}", "publish/number_sets", sets=sets)
-    placed = engine.materialise(f"placed_{code}", "publish/assign_sets", sets=sets, numbered=numbered)
+    sets = engine.materialise(f"sets_{code}", "recoding/publish/list_sets", members=members, spans=spans)
+    numbered = engine.materialise(f"numbered_{code}", "recoding/publish/number_sets", sets=sets)
+    placed = engine.materialise(f"placed_{code}", "recoding/publish/assign_sets", sets=sets, numbered=numbered)
     engine.drop(sets)
     labelled = engine.materialise(
         f"labelled_{code}",
-        "publish/label_sets",
+        "recoding/publish/label_sets",
         spans=spans,
         numbered=numbered,
         members=members,
@@ -71,6 +71,6 @@ def find_sets(
 
 def place_sets(engine: Engine, classes: Relation, sets: Sequence[Sets]) -> Relation:
     """The classes with the number of the set of each quasi-identifier that may have one; `classes` is dropped."""
-    placed = engine.materialise("classes_with_sets", "publish/place_sets", classes=classes, sets=sets)
+    placed = engine.materialise("classes_with_sets", "recoding/publish/place_sets", classes=classes, sets=sets)
     engine.drop(classes, *(found.assigned for found in sets))
     return placed

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ldiv_db.catalog import Column
-from ldiv_db.engine import Engine
-from ldiv_db.equality import is_nested, refuse_respelt, text_with_collation
-from ldiv_db.errors import InfeasibleError
-from ldiv_db.policy import Policy
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import is_nested, refuse_respelt, text_with_collation
+from ldiv_db.database.errors import InfeasibleError
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.policy.policy import Policy
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.templates import FileRelation, Identifier, Relation
 
 
 def renamed(letter: str, names: Iterable[str]) -> list[Renamed]:
@@ -24,7 +24,7 @@ def signed_columns(
 ) -> list[Renamed]:
     """The sensitive columns, under names of their own, in which a zero or NaN has a sign: it is published so."""
     floats = [column for column in renamed("w", policy.sensitive) if types[column.column.name.lower()].is_float]
-    signed = engine.record("input/count_signed", source=source, columns=floats) if floats else {}
+    signed = engine.record("recoding/input/count_signed", source=source, columns=floats) if floats else {}
     return [column for column in floats if signed[column.alias.name]]
 
 
@@ -44,9 +44,9 @@ class Snapshot:
         are equal and written differently, so that one would stand for another.
         """
         engine = self.engine
-        rows_in = engine.scalar("input/count_rows", rows=source)
+        rows_in = engine.count(source)
         snapshot = self._copy(source)
-        kept = engine.scalar("input/count_rows", rows=snapshot)
+        kept = engine.count(snapshot)
         if rows_in == 0:
             raise InfeasibleError(f"{source} is empty: there is nothing to publish")
         if kept == 0:
@@ -74,7 +74,7 @@ class Snapshot:
         collated = {column.name.lower() for column in text_with_collation(self.engine, source)}
         return self.engine.materialise(
             "snapshot",
-            "input/snapshot_source",
+            "recoding/input/snapshot_source",
             source=source,
             columns=columns,
             texts=[column for column in columns if column.column.name.lower() in collated],
@@ -92,7 +92,7 @@ class Snapshot:
         rejected = rejected + (self._sensitive if policy.nulls_sensitive == "reject" else [])
         if not rejected:
             return
-        counts = self.engine.record("input/count_nulls", rows=snapshot, columns=rejected)
+        counts = self.engine.record("recoding/input/count_nulls", rows=snapshot, columns=rejected)
         found = {column.column.name: counts[column.alias.name] for column in rejected if counts[column.alias.name]}
         if found:
             text = ", ".join(f"{name} in {count:,} rows" for name, count in found.items())

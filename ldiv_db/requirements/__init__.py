@@ -7,7 +7,6 @@ definition allows. Definitions: see each class's docstring.
 
 from ldiv_db.requirements.base import Attribute, Distribution, Requirement, plain
 from ldiv_db.requirements.categories import Categories, make_categories
-from ldiv_db.requirements.classes import Classes
 from ldiv_db.requirements.closeness import TCloseness
 from ldiv_db.requirements.counts import (
     AlphaK,
@@ -19,6 +18,7 @@ from ldiv_db.requirements.counts import (
     RecursiveCL,
     UniqueDistinctL,
 )
+from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.spec import REQUIREMENTS, RequirementSpec, parse_requirement
 from ldiv_db.requirements.threshold import Threshold
 from ldiv_db.requirements.verdict import Verdict, judge

@@ -8,12 +8,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from ldiv_db.engine import Engine
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.categories import Categories
-from ldiv_db.requirements.classes import Classes
-from ldiv_db.requirements.readers import DIGITS
-from ldiv_db.taxonomy import Taxonomy
-from ldiv_db.templates import Relation, Value
+from ldiv_db.requirements.histogram import Classes
+from ldiv_db.requirements.parameters import DIGITS
+from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: A decimal times this is a whole number.
 UNIT = 10**DIGITS

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from ldiv_db.engine import Engine
-from ldiv_db.errors import PolicyError, Problem
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import UNIT, Attribute, Distribution, Requirement, units
-from ldiv_db.requirements.classes import Classes
 from ldiv_db.requirements.core import mend_if_few
-from ldiv_db.requirements.readers import distance
-from ldiv_db.taxonomy import Node, Taxonomy
-from ldiv_db.templates import Relation, Value
+from ldiv_db.requirements.histogram import Classes
+from ldiv_db.requirements.parameters import distance
+from ldiv_db.taxonomies.taxonomy import Node, Taxonomy
 
 AUTO, EQUAL, ORDERED, HIERARCHICAL = "auto", "equal", "ordered", "hierarchical"
 _NODE_COLUMNS = {

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ldiv_db.engine import Engine
-from ldiv_db.requirements.classes import Classes
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation, Value
+from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.named import Named
-from ldiv_db.templates import Relation, Value
 
 
 def mend_by_core(

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
-from ldiv_db.engine import Engine
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import UNIT, Distribution, Requirement, units
-from ldiv_db.requirements.classes import Classes
 from ldiv_db.requirements.core import mend_by_core
-from ldiv_db.requirements.readers import at_least_one, positive, share, whole
-from ldiv_db.templates import Relation, Value
+from ldiv_db.requirements.histogram import Classes
+from ldiv_db.requirements.parameters import at_least_one, positive, share, whole
 
 #: Entropies (natural logarithms) this close to `ln l` count as reaching it, so that l equal shares do.
 TOLERANCE = 1e-9

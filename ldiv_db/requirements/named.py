@@ -13,8 +13,8 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from ldiv_db.engine import Engine
-from ldiv_db.templates import SqlType
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import SqlType
 
 #: A value as it is named: its text, or None for NULL.
 Named = str | None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.errors import Problem, nearest
+from ldiv_db.database.errors import Problem, nearest
 from ldiv_db.requirements.base import Attribute, Distribution, Requirement
 from ldiv_db.requirements.closeness import TCloseness
 from ldiv_db.requirements.counts import (

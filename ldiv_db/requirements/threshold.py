@@ -9,14 +9,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.engine import Engine
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import UNIT, Attribute, Distribution, Requirement, units
-from ldiv_db.requirements.classes import Classes
 from ldiv_db.requirements.core import mend_by_core
 from ldiv_db.requirements.counts import rounded
+from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.named import Named, in_order, listing, named_value, shown_value
-from ldiv_db.requirements.readers import share
-from ldiv_db.templates import Relation, Value
+from ldiv_db.requirements.parameters import share
 
 #: The words beside the values that have thresholds; a value of such a name stands under `values`.
 DEFAULT, BASE, ABSENT, VALUES = WORDS = ("default", "base", "absent", "values")

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.engine import Engine
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation
 from ldiv_db.requirements.base import Requirement, plain
-from ldiv_db.requirements.classes import Classes
-from ldiv_db.templates import Relation
+from ldiv_db.requirements.histogram import Classes
 
 #: Is shown the measures of a requirement on the classes before they are dropped.
 Watch = Callable[[Requirement, Classes, Relation], None]
@@ -52,8 +52,8 @@ class Verdict:
 def judge(engine: Engine, requirement: Requirement, classes: Classes, watch: Watch | None = None) -> Verdict:
     """The verdict on one requirement over the classes of a published table."""
     measures = requirement.measure(engine, classes)
-    summary = engine.record("audit/summarise_measures", measures=measures, most_is_worst=requirement.most_is_worst)
-    least = next(iter(engine.records("audit/find_worst", measures=measures)), {})
+    summary = engine.record("auditing/summarise_measures", measures=measures, most_is_worst=requirement.most_is_worst)
+    least = next(iter(engine.records("auditing/find_worst", measures=measures)), {})
     if watch is not None:
         watch(requirement, classes, measures)
     engine.drop(measures)

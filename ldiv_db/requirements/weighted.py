@@ -13,14 +13,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.engine import Engine
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import UNIT, Attribute, Distribution, Requirement, units
 from ldiv_db.requirements.categories import Categories
-from ldiv_db.requirements.classes import Classes
 from ldiv_db.requirements.core import mend_if_few
 from ldiv_db.requirements.counts import TOLERANCE, EntropyL, RecursiveCL, plain_decimal, rounded
-from ldiv_db.requirements.readers import at_least_one, not_negative, positive, whole
-from ldiv_db.templates import Relation, Value
+from ldiv_db.requirements.histogram import Classes
+from ldiv_db.requirements.parameters import at_least_one, not_negative, positive, whole
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.engine import Engine
-from ldiv_db.recode_sql import find_run, recoding_sql
+from ldiv_db.database.engine import Engine
+from ldiv_db.recoding.statement import find_run, recoding_sql
 
 SHAPES = [
     {"*": {"a": {}, "b": {}, "c": {}}},

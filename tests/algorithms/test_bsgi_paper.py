@@ -9,9 +9,9 @@ import yaml
 
 import ldiv_db
 from ldiv_db.api import read_sensitive
-from ldiv_db.check import Question, check
+from ldiv_db.auditing.check import Question, check
+from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.requirements import parse_requirement
-from ldiv_db.templates import FileRelation, Relation
 
 POSTCODES = {"*": {"1007*": {"10075": {}, "10076": {}, "10077": {}}}}
 SEXES = {"*": {"F": {}, "M": {}}}

@@ -19,22 +19,24 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db import interrupts
-from ldiv_db.algorithms import cut_boxes, cut_start, cut_sweep
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.cut_bounds import Ways, sum_across, sum_within
-from ldiv_db.algorithms.cut_evaluation import FORBIDDEN, Best, Evaluator, Node
-from ldiv_db.algorithms.cut_problem import Cost, make_problem
-from ldiv_db.algorithms.cut_search import Search, specialise
-from ldiv_db.algorithms.cut_start import find_start, offer_root
-from ldiv_db.algorithms.cut_sweep import Sweep
-from ldiv_db.catalog import columns_of, qualify
-from ldiv_db.engine import Engine
-from ldiv_db.policy import parse_policy
+from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
+from ldiv_db.algorithms.cuts import descent as cut_start
+from ldiv_db.algorithms.cuts import partition_costs as cut_boxes
+from ldiv_db.algorithms.cuts.bounds import Ways, sum_across, sum_within
+from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
+from ldiv_db.algorithms.cuts.descent import find_start, offer_root
+from ldiv_db.algorithms.cuts.enumeration import Search, specialise
+from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Evaluator, Node
+from ldiv_db.algorithms.cuts.problem import Cost, make_problem
+from ldiv_db.database import interrupts
+from ldiv_db.database.catalog import columns_of, qualify
+from ldiv_db.database.engine import Engine
+from ldiv_db.policy.attributes import read_attributes, resolve_all
+from ldiv_db.policy.policy import parse_policy
+from ldiv_db.publishing.result import print_result
 from ldiv_db.recoding.encode import Encoder
-from ldiv_db.report import print_result
-from ldiv_db.run import Listener
-from ldiv_db.sensitive import read_attributes, resolve_all
+from ldiv_db.running.run import Listener
 
 COMBINATIONS = [("LM", scheme) for scheme in ("none", "vioSA", "allSA", "vioRec", "allRec")] + [
     (metric, scheme) for metric in ("DM", "CM") for scheme in ("none", "vioRec", "allRec")

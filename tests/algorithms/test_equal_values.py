@@ -12,8 +12,8 @@ import yaml
 from times import seeds
 
 import ldiv_db
-from ldiv_db.engine import Engine
-from ldiv_db.releasing.releases import Tables, check_sequence
+from ldiv_db.database.engine import Engine
+from ldiv_db.publishing.earlier_releases import Tables, check_sequence
 
 #: Collations under which some of the texts are equal; those of a column, and of the connection.
 COLLATIONS = ("NOCASE", "NOACCENT", "NOCASE.NOACCENT")

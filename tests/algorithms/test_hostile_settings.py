@@ -12,9 +12,9 @@ import pytest
 from tables import fill
 
 import ldiv_db
-from ldiv_db import recode_sql
-from ldiv_db.engine import Engine
-from ldiv_db.policy import parse_policy
+from ldiv_db.database.engine import Engine
+from ldiv_db.policy.policy import parse_policy
+from ldiv_db.recoding import statement as recode_sql
 
 #: What a caller may have set, each to something else than the database's own choice.
 HOSTILE = {

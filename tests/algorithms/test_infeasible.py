@@ -4,10 +4,10 @@ import pytest
 
 import ldiv_db
 from ldiv_db.algorithms.base import Plan
-from ldiv_db.algorithms.bsgi import Bsgi
-from ldiv_db.errors import AuditError, InfeasibleError, PolicyError
-from ldiv_db.feasibility import HINT
-from ldiv_db.preview import describe_plan
+from ldiv_db.algorithms.bsgi.bsgi import Bsgi
+from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError
+from ldiv_db.running.infeasible import HINT
+from ldiv_db.running.preview import describe_plan
 
 COLUMNS = {"name": "VARCHAR", "age": "INTEGER", "secret": "VARCHAR"}
 ROWS = [(f"n{i}", 20 + i, "abc"[i % 3]) for i in range(9)]

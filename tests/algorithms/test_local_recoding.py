@@ -13,10 +13,10 @@ import tables
 from times import seeds
 
 import ldiv_db
-from ldiv_db.algorithms import peel
-from ldiv_db.errors import InfeasibleError, PolicyError
-from ldiv_db.preview import describe_plan
-from ldiv_db.run import plan
+from ldiv_db.algorithms.local import peel
+from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.running.preview import describe_plan
+from ldiv_db.running.run import plan
 
 WAYS = [
     {"name": "topdown"},

@@ -12,11 +12,11 @@ import pytest
 from tables import fill
 
 import ldiv_db
-from ldiv_db.algorithms.decomposition import DecompositionOptions, Grouping, Secret, deal
-from ldiv_db.algorithms.groups import make_groups
-from ldiv_db.engine import Engine
+from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping, Secret, deal
+from ldiv_db.algorithms.decomposition.steps import make_groups
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Identifier, Value
 from ldiv_db.requirements import Distribution
-from ldiv_db.templates import Identifier, Value
 
 L = 4
 #: Algorithm, and the other sensitive attributes with their l.

@@ -12,8 +12,9 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.engine import Engine
-from ldiv_db.releasing import ledger, releases
+from ldiv_db.database.engine import Engine
+from ldiv_db.publishing import earlier_releases as releases
+from ldiv_db.publishing import series_ledger as ledger
 
 COLUMNS = {"id": "INTEGER", "person": "INTEGER", "s1": "VARCHAR", "s2": "VARCHAR"}
 

@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 import ldiv_db
 from ldiv_db.cli import app
 from ldiv_db.commands.sql import Dialect
-from ldiv_db.dialects import DIALECTS
-from ldiv_db.engine import Engine
-from ldiv_db.policy import parse_policy
-from ldiv_db.recode_sql import find_run, recoding_sql
+from ldiv_db.database.dialects import DIALECTS
+from ldiv_db.database.engine import Engine
+from ldiv_db.policy.policy import parse_policy
+from ldiv_db.recoding.statement import find_run, recoding_sql
 
 #: Names and labels that need quoting, in trees with single children, a leaf below the root, and a root `*`.
 TREE = {"*": {"it's": {'a"b': {}, "é'\\": {}}, "SELECT": {"only": {"x": {}}}, "-- y": {}, "": {}}}

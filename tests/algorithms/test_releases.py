@@ -16,10 +16,10 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.engine import Engine
-from ldiv_db.releasing.channels import limits_of
-from ldiv_db.releasing.inference import Release, check_releases
-from ldiv_db.templates import Relation
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation
+from ldiv_db.publishing.channels import limits_of
+from ldiv_db.publishing.inference import Release, check_releases
 
 
 def publish(con, policy):

@@ -3,7 +3,7 @@
 import pytest
 
 import ldiv_db
-from ldiv_db.errors import InfeasibleError, PolicyError
+from ldiv_db.database.errors import InfeasibleError, PolicyError
 
 COLUMNS = {"age": "INTEGER", "disease": "VARCHAR"}
 VALUES = ["HIV", "Cancer", "Hepatitis", "Flu", "Cold", "Asthma"]

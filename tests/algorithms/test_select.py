@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from times import seeds
 
-from ldiv_db.algorithms import bsgi, selection, ways
+from ldiv_db.algorithms import penalties as ways
 from ldiv_db.algorithms.base import Task
-from ldiv_db.catalog import columns_of
-from ldiv_db.engine import Engine
-from ldiv_db.policy import parse_policy
+from ldiv_db.algorithms.bsgi import bsgi, selection
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation
+from ldiv_db.policy.policy import parse_policy
 from ldiv_db.recoding.encode import Encoder
-from ldiv_db.templates import Relation
 
 COUNTS = st.lists(st.integers(1, 6), min_size=2, max_size=6).map(lambda counts: sorted(counts, reverse=True))
 

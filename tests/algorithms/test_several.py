@@ -14,11 +14,13 @@ from test_select import coded_axes, encoded_task, sequential
 from times import seeds
 
 import ldiv_db
-from ldiv_db.algorithms import bsgi, repair, residue, selection
 from ldiv_db.algorithms.base import Plan
-from ldiv_db.algorithms.bsgi import Bsgi
-from ldiv_db.errors import AuditError, InfeasibleError, PolicyError
-from ldiv_db.policy import check_columns, parse_policy
+from ldiv_db.algorithms.bsgi import bsgi, selection
+from ldiv_db.algorithms.bsgi import incorporation as residue
+from ldiv_db.algorithms.bsgi.bsgi import Bsgi
+from ldiv_db.algorithms.neighbours import repair
+from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError
+from ldiv_db.policy.policy import check_columns, parse_policy
 
 WAYS = ("bisect", "refine", "greedy")
 TREE = {"*": {"A": {"a1": {}, "a2": {}, "a3": {}}, "B": {"b1": {}, "b2": {}}}}

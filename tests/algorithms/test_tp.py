@@ -12,10 +12,10 @@ import pytest
 from tables import fill
 
 import ldiv_db
-from ldiv_db.algorithms.hilbert import Dimension, order
-from ldiv_db.algorithms.tp import Hilbert, Tp, TpPlus
-from ldiv_db.engine import Engine
-from ldiv_db.templates import Identifier, Relation, Value
+from ldiv_db.algorithms.tp.hilbert import Dimension, order
+from ldiv_db.algorithms.tp.tp import Hilbert, Tp, TpPlus
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Identifier, Relation, Value
 
 NAMES = ("tp", "tp_plus", "hilbert")
 TOWNS = {"*": {"North": {"Ash": {}, "Bay": {}}, "South": {"Cod": {}, "Dun": {}, "Elm": {}}}}

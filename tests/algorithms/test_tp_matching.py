@@ -9,8 +9,8 @@ import pytest
 from tables import fill
 
 import ldiv_db
-from ldiv_db.algorithms import matching
-from ldiv_db.algorithms.matching import Surplus, match, number_pairs
+from ldiv_db.algorithms.tp import matching
+from ldiv_db.algorithms.tp.matching import Surplus, match, number_pairs
 
 COLUMNS = {"a": "INTEGER", "b": "INTEGER", "c": "INTEGER", "secret": "VARCHAR", "rid": "INTEGER"}
 

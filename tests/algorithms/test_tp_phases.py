@@ -6,11 +6,11 @@ import oracle_tp as oracle
 import pytest
 from times import TIMES
 
-from ldiv_db.algorithms import phases
-from ldiv_db.algorithms.phases import Histogram, drain, run_phases
-from ldiv_db.requirements.classes import Classes
+from ldiv_db.algorithms.tp import three_phases as phases
+from ldiv_db.algorithms.tp.three_phases import Histogram, drain, run_phases
+from ldiv_db.database.templates import Value
 from ldiv_db.requirements.core import mend_by_core
-from ldiv_db.templates import Value
+from ldiv_db.requirements.histogram import Classes
 
 HARD = [(p, n, high, copies) for n in (3, 4, 5) for p in range(2, n) for high, copies in ((1, 1), (3, 2), (4, 4))]
 

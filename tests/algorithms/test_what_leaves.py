@@ -24,21 +24,21 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.catalog import columns_of
-from ldiv_db.engine import Engine
-from ldiv_db.policy import parse_policy
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation
+from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.release_columns import forms
+from ldiv_db.publishing.destinations import place_of
+from ldiv_db.publishing.draft import Draft
+from ldiv_db.publishing.series_draft import Matched, Start
+from ldiv_db.publishing.series_key import Key
+from ldiv_db.publishing.series_ledger import Series
+from ldiv_db.publishing.series_tables import tables_of
 from ldiv_db.recoding.encode import Encoder
-from ldiv_db.recoding.published import forms
 from ldiv_db.recoding.recode import plan_recoding
-from ldiv_db.release import Draft
-from ldiv_db.releasing.classes import ClassesDraft
-from ldiv_db.releasing.draft import Matched, Start
-from ldiv_db.releasing.keys import Key
-from ldiv_db.releasing.ledger import Series
-from ldiv_db.releasing.tables import tables_of
-from ldiv_db.run import Listener
-from ldiv_db.targets import place_of
-from ldiv_db.templates import Relation
+from ldiv_db.running.release_classes import ClassesDraft
+from ldiv_db.running.run import Listener
 
 #: Values of a sensitive attribute: of text with NULL and what a collation holds equal, and of numbers.
 WORDS, NUMBERS = ("flu", "Flu", "", "HIV", "ü", None), (-2, 0, 10, 9, None)
@@ -511,7 +511,7 @@ def test_the_audit_judges_the_thresholds_that_follow(rare, monkeypatch):
     """A release that keeps the base alone, and not what follows for frequent values, would be too strict; one that
     keeps neither fails, and the message says it in the words of the policy.
     """
-    from ldiv_db.targets import TablePlace  # noqa: PLC0415
+    from ldiv_db.publishing.destinations import TablePlace  # noqa: PLC0415
 
     real = TablePlace._write
 
@@ -527,7 +527,7 @@ def test_the_audit_judges_the_thresholds_that_follow(rare, monkeypatch):
 
 
 def test_a_run_with_a_base_cannot_be_written_as_sql(rare):
-    from ldiv_db import recode_sql  # noqa: PLC0415
+    from ldiv_db.recoding import statement as recode_sql  # noqa: PLC0415
 
     wanted = BASE | {"algorithm": "cuts", "require": [{"threshold": {"base": 0.5}}]}
     result = ldiv_db.run(rare, wanted)

@@ -14,14 +14,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.check import Question, check
-from ldiv_db.demo import adult_policy
-from ldiv_db.engine import Engine, Step, open_database
-from ldiv_db.policy import parse_policy
-from ldiv_db.policy_parts import Sensitive
+from ldiv_db.auditing.check import Question, check
+from ldiv_db.database.engine import Engine, Step, open_database
+from ldiv_db.database.templates import Identifier, Relation, Value, resource_folder
+from ldiv_db.policy.parts import Sensitive
+from ldiv_db.policy.policy import parse_policy
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
-from ldiv_db.run import run, versions
-from ldiv_db.templates import Identifier, Relation, Value, resource_folder
+from ldiv_db.running.demo import adult_policy
+from ldiv_db.running.run import run, versions
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.children import measure_in_children, peak_memory, settings_of
 from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine_on, show

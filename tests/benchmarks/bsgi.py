@@ -16,11 +16,11 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldiv_db.commands.options import Memory
-from ldiv_db.demo import adult_policy, load_adult
-from ldiv_db.engine import Engine, open_database
-from ldiv_db.policy import Policy, parse_policy
-from ldiv_db.run import run
-from ldiv_db.templates import Identifier, Relation, Value, resource_folder
+from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.templates import Identifier, Relation, Value, resource_folder
+from ldiv_db.policy.policy import Policy, parse_policy
+from ldiv_db.running.demo import adult_policy, load_adult
+from ldiv_db.running.run import run
 from tests.benchmarks.children import measure_in_children, peak_memory, settings_of
 from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, show
 
@@ -99,7 +99,7 @@ def make_rows(engine: Engine, policy: Policy, count: int, seed: int) -> Relation
         redrawn=[_redrawn(number, name) for number, name in enumerate(policy.quasi_identifiers, 1)],
         fixed=[Identifier(name) for name in (*policy.sensitive, *policy.keep)],
         count=Value(count),
-        rows=Value(engine.scalar("input/count_rows", rows=originals)),
+        rows=Value(engine.count(originals)),
         stride=Value(_STRIDE),
         seed=Value(seed),
         prime=Value(PRIME),

@@ -15,8 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from ldiv_db.engine import Settings
-from ldiv_db.errors import LdivError
+from ldiv_db.database.engine import Settings
+from ldiv_db.database.errors import LdivError
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 #: What a task leaves in the folder: on stdout the database may draw a bar of its progress.

@@ -12,8 +12,8 @@ from typer.core import TyperCommand
 
 from ldiv_db.commands.console import print_json, printer
 from ldiv_db.commands.guard import guarded
-from ldiv_db.engine import Engine
-from ldiv_db.report import print_rows
+from ldiv_db.database.engine import Engine
+from ldiv_db.publishing.result import print_rows
 
 #: The templates that only benchmarks use.
 SQL = Path(__file__).parent / "sql"

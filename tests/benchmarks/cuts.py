@@ -11,11 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.demo import PUBLIC_SEED, load_adult
-from ldiv_db.engine import open_database
-from ldiv_db.policy import parse_policy
-from ldiv_db.run import run
-from ldiv_db.templates import resource_folder
+from ldiv_db.database.engine import open_database
+from ldiv_db.database.templates import resource_folder
+from ldiv_db.policy.policy import parse_policy
+from ldiv_db.running.demo import PUBLIC_SEED, load_adult
+from ldiv_db.running.run import run
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.children import measure_in_children, peak_memory, settings_of
 from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.demo import PUBLIC_SEED, TRAINING_ROWS
-from ldiv_db.engine import Engine, open_database
-from ldiv_db.releasing.publish import publish_release
-from ldiv_db.templates import FileRelation, Identifier, Relation, Value, resource_folder
+from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, resource_folder
+from ldiv_db.running.demo import PUBLIC_SEED, TRAINING_ROWS
+from ldiv_db.running.release import publish_release
 from tests.benchmarks.children import measure_in_children, peak_memory, settings_of
 from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine_on, show
 
@@ -107,7 +107,7 @@ def make_people(engine: Engine, rows: int, first: int = 1) -> None:
     columns = [Identifier(name) for name in [*_SHOWN, *_KEPT, *OTHERS]]
     adult = engine.materialise(
         "adult",
-        "demo/select_training",
+        "running/demo/select_training",
         source=FileRelation("read_parquet", str(resource_folder("fixtures") / "adult" / "adult.parquet")),
         columns=columns,
         rows=Value(TRAINING_ROWS),
@@ -120,7 +120,7 @@ def make_people(engine: Engine, rows: int, first: int = 1) -> None:
         "key": Identifier(_KEY),
         "first": Value(first),
         "last": Value(first + rows - 1),
-        "rows": Value(engine.scalar("input/count_rows", rows=adult)),
+        "rows": Value(engine.count(adult)),
     }
     if first == 1:
         engine.create(people, "copy_rows", **holes)

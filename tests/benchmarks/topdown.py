@@ -17,11 +17,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.demo import PUBLIC_SEED
-from ldiv_db.engine import Engine, Settings, open_database
-from ldiv_db.errors import InfeasibleError
-from ldiv_db.run import run
-from ldiv_db.templates import FileRelation, Identifier, Relation, Value, resource_folder
+from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.errors import InfeasibleError
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, resource_folder
+from ldiv_db.running.demo import PUBLIC_SEED
+from ldiv_db.running.run import run
 from tests.benchmarks.bsgi import PRIME
 from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ldiv_db.commands.console import print_json, printer
-from ldiv_db.report import print_rows
+from ldiv_db.publishing.result import print_rows
 from tests.benchmarks.command import AsJson, Memory, Threads, command_of
 from tests.benchmarks.tp_runs import (
     FIGURES,

@@ -16,12 +16,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.demo import adult_policy, load_adult
-from ldiv_db.engine import Engine, Settings, open_database
-from ldiv_db.errors import InfeasibleError
-from ldiv_db.policy import Policy, parse_policy
-from ldiv_db.run import run
-from ldiv_db.templates import Identifier, Relation, resource_folder
+from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.errors import InfeasibleError
+from ldiv_db.database.templates import Identifier, Relation, resource_folder
+from ldiv_db.policy.policy import Policy, parse_policy
+from ldiv_db.running.demo import adult_policy, load_adult
+from ldiv_db.running.run import run
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.children import peak_memory
 from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
@@ -89,7 +89,7 @@ def trim_taxonomies(engine: Engine, source: Relation, policy: Policy, folder: Pa
     for name, column in policy.quasi_identifiers.items():
         if column.taxonomy is None or column.taxonomy.file is None:
             continue
-        found = engine.rows("profile/list_values", source=source, column=Identifier(name))
+        found = engine.rows("profiling/list_values", source=source, column=Identifier(name))
         values = {value for (value,) in found}
         lines = (fixtures / column.taxonomy.file).read_text(encoding="utf-8").splitlines(keepends=True)
         target = folder / column.taxonomy.file

@@ -14,8 +14,9 @@ import threading
 import time
 from typing import Any
 
-from ldiv_db import cli, interrupts
-from ldiv_db.engine import Engine
+from ldiv_db import cli
+from ldiv_db.database import interrupts
+from ldiv_db.database.engine import Engine
 
 PAUSE = 0.1
 

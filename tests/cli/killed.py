@@ -13,7 +13,8 @@ from typing import Any
 from forked import die, fork_each
 
 import ldiv_db
-from ldiv_db import engine, targets
+from ldiv_db.database import engine
+from ldiv_db.publishing import destinations as targets
 
 
 def run(folder: Path, moment: str) -> None:
@@ -33,7 +34,7 @@ def run(folder: Path, moment: str) -> None:
         policy = ldiv_db.read_policy(folder / "policy.yml")
         ldiv_db.run(connection, policy, folder, ldiv_db.Listener(on_statement=listen))
     if moment == "count":
-        print(len(seen), seen.index("publish/recode_rows"), flush=True)
+        print(len(seen), seen.index("recoding/publish/recode_rows"), flush=True)
 
 
 fork_each(run, "count")

@@ -12,8 +12,9 @@ from pathlib import Path
 from forked import die, fork_each
 
 import ldiv_db
-from ldiv_db import engine
-from ldiv_db.releasing import places, publish
+from ldiv_db.database import engine
+from ldiv_db.publishing import series_destinations as places
+from ldiv_db.running import release as publish
 
 
 def run(folder: Path, moment: str) -> None:

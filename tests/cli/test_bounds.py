@@ -12,8 +12,8 @@ import duckdb
 import pytest
 
 import ldiv_db
-from ldiv_db.errors import DatabaseError, PolicyError
-from ldiv_db.taxonomy_sources import from_edges, read_taxonomy
+from ldiv_db.database.errors import DatabaseError, PolicyError
+from ldiv_db.taxonomies.readers import from_edges, read_taxonomy
 
 
 @pytest.mark.parametrize("words", [["run"], ["plan"], ["measure", "patients", "--policy"]])
@@ -107,7 +107,7 @@ def test_a_refused_release_to_a_file_leaves_not_even_a_catalog(bed: Any, monkeyp
     def fail(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ldiv_db.releasing.places.move", fail)
+    monkeypatch.setattr("ldiv_db.publishing.series_destinations.move", fail)
     called = bed.call("release", "publish", bed.database, bed.policy)
     assert called.code == 3 and "cannot write out.duckdb" in called.err
     assert not (bed.folder / "out.duckdb").exists()
@@ -125,8 +125,9 @@ def test_a_catalog_that_lost_a_table_is_told_before_any_work(bed: Any) -> None:
 
 
 def test_a_taxonomy_of_the_catalog_that_lost_its_nodes(con: Any) -> None:
-    from ldiv_db import migrate, taxonomy  # noqa: PLC0415
-    from ldiv_db.engine import Engine  # noqa: PLC0415
+    from ldiv_db.database import migrate  # noqa: PLC0415
+    from ldiv_db.database.engine import Engine  # noqa: PLC0415
+    from ldiv_db.taxonomies import taxonomy  # noqa: PLC0415
 
     engine = Engine(con)
     migrate.migrate(engine)

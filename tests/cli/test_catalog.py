@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 import ldiv_db
-from ldiv_db.demo import adult_policy
+from ldiv_db.running.demo import adult_policy
 
 RELEASE = {"file": "release.parquet"}
 

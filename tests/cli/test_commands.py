@@ -16,7 +16,7 @@ from ldiv_db.cli import COMMANDS
 
 FOLDER = Path(ldiv_db.__file__).parent / "commands"
 #: What takes long to import, and is not needed to say what there is.
-HEAVY = ("duckdb", "sqlglot", "pydantic", "jinja2", "rich", "yaml", "ldiv_db.api", "ldiv_db.engine")
+HEAVY = ("duckdb", "sqlglot", "pydantic", "jinja2", "rich", "yaml", "ldiv_db.api", "ldiv_db.database.engine")
 
 
 def imported(code: str) -> set[str]:

@@ -12,9 +12,9 @@ import duckdb
 import pytest
 import yaml
 
-from ldiv_db.demo import adult_policy, load_adult
-from ldiv_db.engine import Engine
-from ldiv_db.policy import parse_policy
+from ldiv_db.database.engine import Engine
+from ldiv_db.policy.policy import parse_policy
+from ldiv_db.running.demo import adult_policy, load_adult
 
 LDIV = [sys.executable, "-m", "ldiv_db"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from ldiv_db import interrupts
+from ldiv_db.database import interrupts
 
 INTERRUPTED = Path(__file__).with_name("interrupted.py")
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends a signal")
@@ -47,7 +47,7 @@ def interrupted(bed: Any, moment: str, *words: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "moment", ["ldiv_db.cli", "typer", "duckdb", "duckdb!", "rich.console", "ldiv_db.run", "jinja2!"]
+    "moment", ["ldiv_db.cli", "typer", "duckdb", "duckdb!", "rich.console", "ldiv_db.running.run", "jinja2!"]
 )
 def test_while_the_program_starts(moment: str, tmp_path: Path) -> None:
     script = Path(__file__).with_name("starting.py")
@@ -71,16 +71,16 @@ def test_the_package_offers_functions_and_no_modules_of_their_names() -> None:
         "import sys, ldiv_db\nassert 'duckdb' not in sys.modules\nimport ldiv_db.run, ldiv_db.check, ldiv_db.profile\n"
         "assert set(ldiv_db.__all__) <= set(dir(ldiv_db))\n"
         "assert not [n for n in ldiv_db.__all__ if not callable(getattr(ldiv_db, n))]\n"
-        "from ldiv_db import check, run\nassert run is sys.modules['ldiv_db.run'].run"
+        "from ldiv_db import check, run\nassert run is sys.modules['ldiv_db.running.run'].run"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_in_the_middle_of_a_statement(slow: Any) -> None:
     slow.write_policy(source="endless")
-    interrupted(slow, "input/snapshot_source")
+    interrupted(slow, "recoding/input/snapshot_source")
     slow.write_policy()
-    interrupted(slow, "publish/recode_rows")
+    interrupted(slow, "recoding/publish/recode_rows")
     assert slow.run().code == 0
 
 
@@ -127,7 +127,7 @@ def test_what_the_client_works_at_is_stopped() -> None:
 
 
 def test_the_database_can_be_opened_after_an_interrupt(slow: Any) -> None:
-    interrupted(slow, "publish/recode_rows", "--temp-dir", slow.folder / "spill")
+    interrupted(slow, "recoding/publish/recode_rows", "--temp-dir", slow.folder / "spill")
     assert not (slow.folder / "spill").exists()
     with duckdb.connect(str(slow.database)) as con:
         assert con.execute("SELECT count(*) FROM patients").fetchone() == (60000,)

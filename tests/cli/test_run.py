@@ -78,7 +78,13 @@ def test_plan_json_has_the_documented_keys(bed: Any) -> None:
 def test_plan_shows_its_sql_but_no_value(bed: Any) -> None:
     found = bed.call("plan", bed.database, bed.policy, "--json", "--sql").json
     assert set(found) == PLAN_KEYS | {"statements"}
-    steps = {"input/snapshot_source", "input/encode_rows", "bsgi/fill_root", "publish/recode_rows", "loss/sum_losses"}
+    steps = {
+        "recoding/input/snapshot_source",
+        "recoding/input/encode_rows",
+        "bsgi/fill_root",
+        "recoding/publish/recode_rows",
+        "recoding/loss/sum_losses",
+    }
     assert steps <= {s["template"] for s in found["statements"]}
     assert any(s["template"].startswith("audit/") for s in found["statements"]), "all that a run does"
     text = bed.call("plan", bed.database, bed.policy, "--sql").out

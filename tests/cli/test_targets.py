@@ -12,8 +12,8 @@ import pytest
 from tables import fill
 
 import ldiv_db
-from ldiv_db.files import work_folder
-from ldiv_db.migrate import available
+from ldiv_db.database.files import work_folder
+from ldiv_db.database.migrate import available
 
 FILES = ("release.duckdb", "release.parquet", "release.csv")
 LEDGER = "SELECT target, status, rows_published FROM ldiv.run ORDER BY finished_at"
@@ -156,7 +156,7 @@ def test_a_move_that_fails_leaves_no_row_in_the_ledger(bed: Any, monkeypatch: py
     def refuse(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ldiv_db.files.os.replace", refuse)
+    monkeypatch.setattr("ldiv_db.database.files.os.replace", refuse)
     bed.write_policy(target="release.csv")
     before = names(bed.folder)
     called = bed.run()
@@ -170,7 +170,7 @@ def test_a_move_that_fails_leaves_no_row_in_the_ledger(bed: Any, monkeypatch: py
 
 def test_a_file_that_fails_its_audit_is_not_published(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of one class get other quasi-identifiers behind the algorithm's back."""
-    from ldiv_db.engine import Engine  # noqa: PLC0415
+    from ldiv_db.database.engine import Engine  # noqa: PLC0415
 
     for name, verb in (("release.duckdb", "create"), ("release.parquet", "export"), ("release.csv", "export")):
         real = getattr(Engine, verb)
@@ -197,7 +197,7 @@ def test_a_release_that_lacks_rows_is_not_published(
     bed: Any, monkeypatch: pytest.MonkeyPatch, name: str | None, how: str
 ) -> None:
     """A class that is lost on the way leaves a release that meets its policy."""
-    from ldiv_db.engine import Engine  # noqa: PLC0415
+    from ldiv_db.database.engine import Engine  # noqa: PLC0415
 
     bed.write_policy(target=target(name) if name else {"table": "published.patients", "if_exists": how})
     if how == "append":

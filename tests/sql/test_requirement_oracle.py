@@ -17,7 +17,7 @@ import pytest
 from times import TIMES
 
 from ldiv_db.requirements import Attribute, Classes, RequirementSpec, judge, make_categories
-from ldiv_db.taxonomy_sources import read_taxonomy
+from ldiv_db.taxonomies.readers import read_taxonomy
 
 COLUMNS = {"class_no": "BIGINT", "value": "VARCHAR", "rows": "BIGINT", "class_rows": "BIGINT"}
 #: Categories of the random values, and one that never occurs.

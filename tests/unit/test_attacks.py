@@ -14,7 +14,7 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.errors import PolicyError
+from ldiv_db.database.errors import PolicyError
 
 GROUPS = [["a", "b"], ["c"], ["d", "e"]]
 CATEGORY = {value: number for number, group in enumerate(GROUPS) for value in group} | {None: 0}

@@ -4,9 +4,9 @@ import traceback
 
 import pytest
 
-from ldiv_db.engine import Engine, Settings, open_database
-from ldiv_db.errors import DatabaseError, PolicyError
-from ldiv_db.templates import Identifier, Relation, Value
+from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.errors import DatabaseError, PolicyError
+from ldiv_db.database.templates import Identifier, Relation, Value
 
 SECRET = "HIV-of-Alice"
 
@@ -19,19 +19,19 @@ def secrets(con):
 
 def test_an_error_hides_the_values_of_the_data(engine, secrets):
     with pytest.raises(DatabaseError) as caught:
-        engine.rows("input/bound_numbers", rows=Relation(("t",)), column=Identifier("disease"), kind="real")
+        engine.rows("recoding/input/bound_numbers", rows=Relation(("t",)), column=Identifier("disease"), kind="real")
     text = str(caught.value)
     assert SECRET not in text
-    assert "withheld" in text and "input/bound_numbers" in text
+    assert "withheld" in text and "recoding/input/bound_numbers" in text
 
 
 def test_a_defect_of_ours_is_reported_with_its_sql_and_a_bad_source_in_one_sentence(engine, secrets):
     holes = {"column": Identifier("disease"), "kind": "real"}
     with pytest.raises(DatabaseError) as ours:
-        engine.rows("input/bound_numbers", rows=engine.load("x", {"disease": "VARCHAR"}, [(SECRET,)]), **holes)
+        engine.rows("recoding/input/bound_numbers", rows=engine.load("x", {"disease": "VARCHAR"}, [(SECRET,)]), **holes)
     assert "   1  SELECT" in str(ours.value) and SECRET not in str(ours.value)
     with pytest.raises(DatabaseError) as theirs:
-        engine.rows("input/bound_numbers", rows=Relation(("broken",)), **holes)
+        engine.rows("recoding/input/bound_numbers", rows=Relation(("broken",)), **holes)
     assert str(theirs.value).startswith("broken cannot be read: ") and "\n" not in str(theirs.value)
 
 
@@ -39,7 +39,7 @@ def test_half_a_character_is_refused_wherever_it_comes_from(engine, con):
     con.execute("CREATE TABLE t (x VARCHAR)")
     for holes in ({"rows": Relation(("\ud800",))}, {"rows": Relation(("t", "\udfff"))}):
         with pytest.raises(PolicyError, match="half a character"):
-            engine.rows("input/count_rows", **holes)
+            engine.rows("database/count_rows", **holes)
     with pytest.raises(PolicyError, match="half a character"):
         engine.load("x", {"label": "VARCHAR"}, [("\ud83d",)])
 
@@ -48,7 +48,7 @@ def test_a_traceback_hides_the_values_of_the_data(engine, secrets):
     """What a scheduler logs is the whole traceback, causes and all."""
     with pytest.raises(DatabaseError) as caught:
         engine.materialise(
-            "x", "input/bound_numbers", rows=Relation(("broken",)), column=Identifier("disease"), kind="real"
+            "x", "recoding/input/bound_numbers", rows=Relation(("broken",)), column=Identifier("disease"), kind="real"
         )
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
@@ -56,14 +56,16 @@ def test_a_traceback_hides_the_values_of_the_data(engine, secrets):
 def test_an_error_hides_bound_values(engine, con):
     con.execute("CREATE TABLE n (taxonomy INTEGER)")
     with pytest.raises(DatabaseError) as caught:
-        engine.rows("input/list_taxonomy_nodes", nodes=Relation(("n",)), taxonomy=Value(SECRET))
+        engine.rows("recoding/input/list_taxonomy_nodes", nodes=Relation(("n",)), taxonomy=Value(SECRET))
     assert SECRET not in str(caught.value)
 
 
 def test_an_error_about_names_gives_the_databases_hint(engine, con):
     con.execute("CREATE TABLE patients (age INTEGER)")
     with pytest.raises(DatabaseError, match='"age"'):
-        engine.rows("input/bound_numbers", rows=Relation(("patients",)), column=Identifier("agee"), kind="real")
+        engine.rows(
+            "recoding/input/bound_numbers", rows=Relation(("patients",)), column=Identifier("agee"), kind="real"
+        )
 
 
 def test_a_failed_transaction_is_undone(engine, con):
@@ -110,7 +112,7 @@ def test_transactions_nest(engine, con):
 def test_scratch_is_temporary_and_dropped(con):
     engine = Engine(con)
     con.execute("CREATE TABLE t (x INTEGER)")
-    made = engine.materialise("x", "input/count_rows", rows=Relation(("t",)))
+    made = engine.materialise("x", "database/count_rows", rows=Relation(("t",)))
     loaded = engine.load("y", {"a": "INTEGER"}, [(1,), (2,)])
     assert con.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchone() == (2,)
     assert con.execute("SELECT count(*) FROM duckdb_tables() WHERE NOT temporary").fetchone() == (1,)
@@ -130,10 +132,10 @@ def test_steps_are_named_and_counted(con):
     steps, statements = [], []
     engine = Engine(con, steps.append, statements.append)
     con.execute("CREATE TABLE t AS SELECT range AS x FROM range(3)")
-    engine.materialise("counted", "input/count_rows", rows=Relation(("t",)))
+    engine.materialise("counted", "database/count_rows", rows=Relation(("t",)))
     assert [(step.name, step.rows) for step in steps] == [("counted", 1)] and steps == engine.steps
     assert steps[0].milliseconds >= 0
-    assert [statement.template for statement in statements] == ["input/count_rows"]
+    assert [statement.template for statement in statements] == ["database/count_rows"]
 
 
 def test_metadata_loads_with_nulls_and_quotes(engine, con):

@@ -7,12 +7,13 @@ import duckdb
 import pytest
 
 import ldiv_db
-from ldiv_db import catalog, estimate
-from ldiv_db.demo import adult_policy
-from ldiv_db.engine import Engine
-from ldiv_db.errors import DatabaseError
-from ldiv_db.estimate import Estimate, size
-from ldiv_db.policy import parse_policy
+from ldiv_db.database import catalog
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError
+from ldiv_db.policy.policy import parse_policy
+from ldiv_db.running import estimate
+from ldiv_db.running.demo import adult_policy
+from ldiv_db.running.estimate import Estimate, size
 from tests.benchmarks import bsgi as bench
 from tests.benchmarks.command import engine_on
 

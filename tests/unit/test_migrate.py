@@ -2,8 +2,8 @@
 
 import pytest
 
-from ldiv_db import migrate
-from ldiv_db.errors import DatabaseError
+from ldiv_db.database import migrate
+from ldiv_db.database.errors import DatabaseError
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ldiv_db.catalog import Column
-from ldiv_db.errors import PolicyError
-from ldiv_db.policy import check_columns, parse_policy, read_policy
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.errors import PolicyError
+from ldiv_db.policy.policy import check_columns, parse_policy, read_policy
 
 GOOD = {
     "source": "t",

@@ -10,8 +10,8 @@ import oracle
 import pytest
 from times import TIMES
 
-from ldiv_db.promises import Bounds, Prior, Promise, promise_of
 from ldiv_db.requirements import REQUIREMENTS, Attribute, RequirementSpec, make_categories
+from ldiv_db.requirements.promises import Bounds, Prior, Promise, promise_of
 
 GROUPS = [["a", "b"], ["c", "d"], ["e"]]
 CATEGORY = {value: number for number, group in enumerate(GROUPS, 1) for value in group}

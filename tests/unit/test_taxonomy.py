@@ -6,10 +6,11 @@ from math import prod
 import oracle
 import pytest
 
-from ldiv_db import migrate, taxonomy
-from ldiv_db.errors import PolicyError
-from ldiv_db.taxonomy_sources import from_edges, from_ranges, read_edges, read_taxonomy
-from ldiv_db.templates import Relation
+from ldiv_db.database import migrate
+from ldiv_db.database.errors import PolicyError
+from ldiv_db.database.templates import Relation
+from ldiv_db.taxonomies import taxonomy
+from ldiv_db.taxonomies.readers import from_edges, from_ranges, read_edges, read_taxonomy
 
 
 def nested(tax):

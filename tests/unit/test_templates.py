@@ -2,10 +2,10 @@
 
 import pytest
 
-from ldiv_db import templates
-from ldiv_db.catalog import qualify
-from ldiv_db.errors import LdivError
-from ldiv_db.templates import FileRelation, Identifier, Relation, Value, render
+from ldiv_db.database import templates
+from ldiv_db.database.catalog import qualify
+from ldiv_db.database.errors import LdivError
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, render
 
 HOSTILE = [
     'a"b',
@@ -67,7 +67,7 @@ def test_what_looks_like_sql_is_at_most_a_strange_name(engine, text):
 
 
 def test_a_files_path_is_bound():
-    statement = render("input/count_rows", {"rows": FileRelation.of("it's.parquet")})
+    statement = render("database/count_rows", {"rows": FileRelation.of("it's.parquet")})
     assert statement.values == {"p1": "it's.parquet"} and "read_parquet($p1)" in statement.sql
 
 
@@ -80,14 +80,14 @@ def test_files_are_told_by_their_ending(path, reader):
 
 
 def test_value_does_not_become_sql_even_in_an_identifiers_place():
-    statement = render("input/bound_numbers", {"rows": Relation(("t",)), "column": Value("x"), "kind": "real"})
+    statement = render("recoding/input/bound_numbers", {"rows": Relation(("t",)), "column": Value("x"), "kind": "real"})
     assert "x" not in statement.sql.replace("max", "") and statement.values
 
 
 def test_compiled_templates_are_kept_if_they_may_be(tmp_path, monkeypatch):
     def rendered():
         templates._environment.cache_clear()
-        return templates.render("input/count_rows", {"rows": Relation(("t",))}).sql
+        return templates.render("database/count_rows", {"rows": Relation(("t",))}).sql
 
     monkeypatch.setattr(templates.sys, "dont_write_bytecode", False)
     expected = rendered()

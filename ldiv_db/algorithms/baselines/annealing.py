@@ -1,0 +1,137 @@
+"""Simulated annealing over cuts (Kirkpatrick et al. 1983): what `cuts` proves, without a proof.
+
+Walks from the most general cut. A step draws one of the cuts that specialise a value of the present one, or generalise
+siblings to their parent, and goes there if that costs less, else with probability exp(-difference / temperature); the
+temperature falls geometrically. As a step that is not taken leaves the walk where it was, the next steps are drawn
+ahead and their costs worked out together; up to the first one taken they are those of a walk step by step.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import exp, prod
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ldiv_db.algorithms.cuts.classes import labels_of
+from ldiv_db.algorithms.cuts.cuts import CutOptions, Cuts
+from ldiv_db.algorithms.cuts.descent import generalised
+from ldiv_db.algorithms.cuts.enumeration import Outcome
+from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
+from ldiv_db.database import interrupts
+
+#: Steps that are drawn ahead: a statement takes hardly longer for so many cuts than for one.
+_AHEAD = 16
+#: The first temperature, in mean differences of the first neighbours, and the last one in first ones.
+_HOT, _COOLED = 0.5, 1e-3
+
+
+class AnnealingOptions(CutOptions):
+    """Those of `cuts`, and how many steps the walk has; there is no proof to wait for."""
+
+    steps: int = Field(default=500, ge=1, le=1_000_000)
+    unproved: Literal["publish"] = "publish"
+
+
+class Annealing(Cuts):
+    """The cheapest cut that a random walk comes by, under the costs and schemes of `cuts`."""
+
+    name = "annealing"
+    options_type = AnnealingOptions
+    options: AnnealingOptions
+
+    def _search(self, evaluator: Evaluator, start: float) -> tuple[Best, Outcome]:
+        best = Best(self.options.top)
+        walk = Walk(evaluator, best, self.options.steps, random.Random(evaluator.problem.task.seed))  # noqa: S311
+        deadline = None if self.options.time_limit is None else start + self.options.time_limit
+        try:
+            while walk.done < self.options.steps and walk.go():
+                evaluator.problem.task.progress(walk.done, self.options.steps)
+                if deadline is not None and time.monotonic() >= deadline:
+                    break
+        except KeyboardInterrupt:
+            interrupts.check()  # it has been heard: what follows is not to be stopped by it again
+        evaluator.evaluated = len(walk.costs)
+        return best, Outcome(walk.done, False, 0)
+
+    def _report(self, evaluator: Evaluator, best: Best, outcome: Outcome, chosen: Cut) -> dict[str, Any]:
+        problem = evaluator.problem
+        return {
+            "metric": self.options.metric,
+            "scheme": self.options.scheme,
+            "cuts": prod(tree.taxonomy.cuts for tree in problem.trees),
+            "steps": outcome.visited,
+            "evaluated": evaluator.evaluated,
+            "proved": False,
+            "cost": best.costs[chosen] / problem.scale,
+            "best_cost": best.ranked()[0][1] / problem.scale,
+            "top": len(best.costs),
+            "cut": labels_of(problem.trees, chosen),
+        }
+
+
+@dataclass
+class Walk:
+    """A walk over cuts: where it is, how many steps it has done, and the costs of all cuts that it has seen."""
+
+    evaluator: Evaluator
+    best: Best
+    steps: int
+    draw: random.Random
+    done: int = 0
+    costs: dict[Cut, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._trees = {tree.number: tree for tree in self.evaluator.problem.trees}
+        self.cut: Cut = frozenset(tree.root for tree in self._trees.values())
+        self._learn([self.cut])
+        near = self._neighbours()
+        self._learn(near[: 4 * _AHEAD])
+        found = [abs(self.costs[cut] - self.costs[self.cut]) for cut in near[: 4 * _AHEAD] if self._allowed(cut)]
+        self._hottest = max(1.0, _HOT * sum(found) / len(found)) if found else 1.0
+
+    def go(self) -> bool:
+        """Draw some steps and take the first that may be; False if there is nowhere to go."""
+        near = self._neighbours()
+        if not near:
+            return False
+        ahead = [(self.draw.choice(near), self.draw.random()) for _ in range(min(_AHEAD, self.steps - self.done))]
+        self._learn([cut for cut, _ in ahead])
+        for cut, chance in ahead:
+            self.done += 1
+            if self._taken(cut, chance):
+                self.cut = cut
+                return True
+        return True
+
+    def _taken(self, cut: Cut, chance: float) -> bool:
+        if not self._allowed(cut):
+            return False
+        worse = self.costs[cut] - self.costs[self.cut]
+        return worse <= 0 or chance < exp(-worse / (self._hottest * _COOLED ** (self.done / self.steps)))
+
+    def _allowed(self, cut: Cut) -> bool:
+        return self.costs[cut] < FORBIDDEN
+
+    def _neighbours(self) -> list[Cut]:
+        """The cuts one step away, in a fixed order."""
+        down = [
+            (self.cut - {value}) | set(self._trees[value[0]].specialised(value))
+            for value in sorted(self.cut)
+            if self._trees[value[0]].children[value[1]]
+        ]
+        return [*down, *generalised(list(self._trees.values()), self.cut)]
+
+    def _learn(self, cuts: Sequence[Cut]) -> None:
+        """Have the costs of the cuts, and offer them as the best."""
+        unknown = [cut for cut in dict.fromkeys(cuts) if cut not in self.costs]
+        for start in range(0, len(unknown), _AHEAD):
+            batch = unknown[start : start + _AHEAD]
+            for cut, cost in zip(batch, self.evaluator.costs(batch), strict=True):
+                self.costs[cut] = cost
+                if cost < FORBIDDEN:
+                    self.best.offer(cut, cost)

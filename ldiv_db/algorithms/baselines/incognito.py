@@ -1,0 +1,247 @@
+"""Incognito: the full-domain generalisation of least cost that meets any monotone requirement (LeFevre et al. 2005).
+
+Every quasi-identifier is published at one level of its taxonomy: on level g all values of more than `height - g` steps
+below the root are replaced by their ancestor there. The vectors of levels are a lattice. What makes a vector fail makes
+all below it fail, and what makes it hold makes all above it hold, as their classes are unions. So subsets of the
+quasi-identifiers come first, the others at their top: a vector is looked at only if it holds on all smaller subsets
+(a-priori pruning), and within a subset each answer settles all vectors above it (roll-up) or below it. Costs rise with
+levels, so the best vector is one of the lowest that hold; it is found exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.baselines.monotone_recoding import BATCH, Codings, Span, check_codings, label_of, make_codings
+from ldiv_db.algorithms.cuts.trees import CutTree
+from ldiv_db.database.errors import Problem
+from ldiv_db.database.templates import Relation, Value
+
+#: More vectors than this are refused.
+MOST_VECTORS = 500_000
+#: Rows that one statement may make of cells and vectors.
+_MOST_ROWS = 3_000_000
+
+#: A level for each quasi-identifier.
+Vector = tuple[int, ...]
+
+
+class IncognitoOptions(Options):
+    """The metric that the best vector costs least by, and the class column of CM."""
+
+    metric: Literal["LM", "DM", "CM"] = "LM"
+    label: str | None = Field(default=None, alias="class")
+
+
+class Incognito(Algorithm):
+    """The vector of levels of least cost that meets all requirements."""
+
+    name = "incognito"
+    options_type = IncognitoOptions
+    options: IncognitoOptions
+    recodes_globally = True
+    says_why = True
+
+    def check(self, task: Task) -> Feasibility:
+        """Raises PolicyError for what full domains cannot do, InfeasibleError if the top of the lattice fails."""
+        return check_codings(self, task, list(self._option_problems(task)))
+
+    def _option_problems(self, task: Task) -> Iterator[Problem]:
+        if self.options.metric == "CM" and label_of(task, self.options.label) is None:
+            what = "is required by CM: a column that is kept, whose labels are to be predicted"
+            yield Problem("algorithm.class", what, "list it under keep")
+        vectors = prod(len(levels_of(CutTree(axis, 1))) for axis in task.encoded.axes if axis.taxonomy is not None)
+        if vectors > MOST_VECTORS:
+            yield Problem("algorithm.name", f"{vectors:,} vectors of levels are more than {MOST_VECTORS:,}", "use tds")
+
+    def run(self, task: Task) -> Plan:
+        feasible = self.check(task)
+        label = label_of(task, self.options.label) if self.options.metric == "CM" else None
+        lattice = Lattice(make_codings(task, label))
+        holds = lattice.search()
+        lowest = [vector for vector in sorted(holds) if not any(below in holds for below in lattice.below(vector))]
+        costs = lattice.costs(lowest, self.options.metric)
+        cost, best = min(zip(costs, lowest, strict=True))
+        spans = [own[level] for own, level in zip(lattice.levels, best, strict=True)]
+        search = {
+            "metric": self.options.metric,
+            "vectors": lattice.size,
+            "judged": lattice.judged,
+            "lowest": len(lowest),
+            "proved": True,
+            "cost": cost / (lattice.codings.unit if self.options.metric == "LM" else 1),
+            "levels": {tree.axis.name: level for tree, level in zip(lattice.codings.trees, best, strict=True)},
+            "cut": lattice.codings.labels(spans),
+        }
+        assigned, classes = lattice.codings.publish(spans)
+        return Plan(assigned, feasible.l, (), search, classes)
+
+
+def levels_of(tree: CutTree) -> list[list[Span]]:
+    """The spans of every level that differs from the one below it, leaves first, the root last."""
+    found: list[list[Span]] = []
+    inner = {node.parent for node in tree.taxonomy.nodes}
+    for depth in range(tree.taxonomy.height, -1, -1):
+        nodes = tree.taxonomy.nodes
+        spans = {(n.low, n.high) for n in nodes if n.depth == depth or (n.depth < depth and n.node not in inner)}
+        if not found or sorted(spans) != found[-1]:
+            found.append(sorted(spans))
+    return found
+
+
+@dataclass
+class Lattice:
+    """The lattice of vectors; `judged` counts those whose classes were counted."""
+
+    codings: Codings
+    judged: int = 0
+
+    @cached_property
+    def levels(self) -> list[list[list[Span]]]:
+        """By quasi-identifier and level the spans of values."""
+        return [levels_of(tree) for tree in self.codings.trees]
+
+    @property
+    def size(self) -> int:
+        return prod(map(len, self.levels))
+
+    @cached_property
+    def top(self) -> Vector:
+        return tuple(len(levels) - 1 for levels in self.levels)
+
+    @cached_property
+    def _loaded(self) -> Relation:
+        """(axis, level, code, part): what a code adds to the key of its class."""
+        rows = [
+            (tree.number, level, code, stride * low)
+            for tree, levels, stride in zip(self.codings.trees, self.levels, self.codings.strides, strict=True)
+            for level, spans in enumerate(levels)
+            for low, high in spans
+            for code in range(low, high + 1)
+        ]
+        columns = {"axis": "INTEGER", "level": "INTEGER", "code": "INTEGER", "part": self.codings.key_type}
+        return self.codings.engine.load("levels", columns, rows)
+
+    def above(self, vector: Vector) -> Iterator[Vector]:
+        """The vectors one level higher on one quasi-identifier."""
+        for place, level in enumerate(vector):
+            if level < self.top[place]:
+                yield (*vector[:place], level + 1, *vector[place + 1 :])
+
+    def below(self, vector: Vector) -> Iterator[Vector]:
+        """The vectors one level lower on one quasi-identifier."""
+        for place, level in enumerate(vector):
+            if level > 0:
+                yield (*vector[:place], level - 1, *vector[place + 1 :])
+
+    def search(self) -> set[Vector]:
+        """All vectors that hold; the top, the whole table as one class, is known to."""
+        holds = {self.top}
+        for subset in sorted(product((False, True), repeat=len(self.top)), key=sum)[1:]:
+            unknown = set(self._candidates(subset, holds))
+            if unknown:
+                holds |= self._settle(unknown, [place for place, taken in enumerate(subset) if taken])
+        return holds
+
+    def _candidates(self, subset: Sequence[bool], holds: set[Vector]) -> Iterator[Vector]:
+        """The vectors of the subset, the others at their top, that hold with any one more at its top."""
+        ranges = [range(top) if taken else (top,) for top, taken in zip(self.top, subset, strict=True)]
+        for vector in product(*ranges):
+            raised = ((*vector[:p], self.top[p], *vector[p + 1 :]) for p, taken in enumerate(subset) if taken)
+            if all(one in holds for one in raised):
+                yield vector
+
+    def _settle(self, unknown: set[Vector], places: Sequence[int]) -> set[Vector]:
+        """Which of the vectors hold; each round judges those of the middle height."""
+        codings, holds = self.codings, set()
+        axes = [codings.axes[place] for place in places]
+        cells = codings.engine.materialise("narrow", "baselines/incognito/narrow_cells", cells=codings.cells, axes=axes)
+        count = codings.engine.count(cells)
+        while unknown:
+            heights = sorted(map(sum, unknown))
+            asked = sorted(vector for vector in unknown if sum(vector) == heights[len(heights) // 2])
+            asked = asked[: max(1, min(BATCH, _MOST_ROWS // max(count, 1)))]
+            failed = self._judge(asked, places, cells)
+            holds |= self._closed([v for v in asked if v not in failed], unknown, self.above)
+            unknown -= holds | self._closed(failed, unknown, self.below)
+        codings.engine.drop(cells)
+        return holds
+
+    def _closed(self, start: Sequence[Vector], among: set[Vector], step: Any) -> set[Vector]:
+        """The vectors of `among` that are reached from `start` by steps, and these."""
+        found, todo = set(start), list(start)
+        while todo:
+            fresh = {vector for vector in step(todo.pop()) if vector in among} - found
+            found |= fresh
+            todo += fresh
+        return found
+
+    def _judge(self, vectors: Sequence[Vector], places: Sequence[int], cells: Relation) -> list[Vector]:
+        """The vectors that fail."""
+        self.judged += len(vectors)
+        codings = self.codings
+        placed, axes = self._place(vectors, places)
+        histogram = codings.engine.materialise(
+            "histogram",
+            "baselines/incognito/count_classes",
+            cells=cells,
+            places=placed,
+            dictionary=codings.task.encoded.sensitive[0].reference,
+            axes=axes,
+            total=Value(codings.total),
+        )
+        codings.engine.drop(placed)
+        return [vectors[number] for number in sorted(codings.failed(histogram))]
+
+    def _place(self, vectors: Sequence[Vector], places: Sequence[int]) -> tuple[Relation, list[Any]]:
+        """What each code of some quasi-identifiers adds to the key of its class under each vector."""
+        engine, trees = self.codings.engine, self.codings.trees
+        rows = [
+            (number, trees[place].number, vector[place]) for number, vector in enumerate(vectors) for place in places
+        ]
+        listed = engine.load("vectors", {"node_no": "BIGINT", "axis": "INTEGER", "level": "INTEGER"}, rows)
+        placed = engine.materialise("places", "baselines/incognito/place_codes", vectors=listed, levels=self._loaded)
+        engine.drop(listed)
+        return placed, [self.codings.axes[place] for place in places]
+
+    def costs(self, vectors: Sequence[Vector], metric: str) -> list[int]:
+        """The cost of each vector: LM in the units of the codings, DM and CM in their own."""
+        if metric == "LM":
+            return [sum(own[level] for own, level in zip(self._losses, vector, strict=True)) for vector in vectors]
+        codings = self.codings
+        found: dict[int, int] = {}
+        count = codings.engine.count(codings.cells)
+        most = max(1, min(BATCH, _MOST_ROWS // max(count, 1)))
+        for start in range(0, len(vectors), most):
+            placed, axes = self._place(vectors[start : start + most], range(len(self.top)))
+            holes: dict[str, Any] = {"cells": codings.cells, "places": placed, "axes": axes}
+            rows = codings.engine.rows(
+                "baselines/incognito/sum_costs", total=Value(codings.total), metric=metric, **holes
+            )
+            found |= {start + number: int(cost) for number, cost in rows}
+            codings.engine.drop(placed)
+        return [found[number] for number in range(len(vectors))]
+
+    @cached_property
+    def _losses(self) -> list[list[int]]:
+        """By quasi-identifier and level: what all rows lose."""
+        codings = self.codings
+        return [
+            [
+                sum(
+                    sum(counts.get(code, {}).values()) * codings.loss(tree, (low, high))
+                    for low, high in spans
+                    for code in range(low, high + 1)
+                )
+                for spans in levels
+            ]
+            for tree, levels, counts in zip(codings.trees, self.levels, codings.counts, strict=True)
+        ]

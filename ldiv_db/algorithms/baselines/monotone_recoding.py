@@ -1,0 +1,205 @@
+"""Global recodings of any monotone requirement: cells, keys of classes, who judges them, and how they are published.
+
+A value of a recoding is an interval of codes, a node of the taxonomy; its digit is its smallest code. The key of a
+class is the sum of its digits, each times the product of the numbers of leaves before; classes of many recodings are
+told apart by the recoding's number times the number of keys, so that one statement judges them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from math import prod
+from operator import mul
+from typing import Any
+
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
+from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.requirements import Classes, judge
+
+#: Keys from here on take integers of 16 bytes, and none may reach the second number.
+_WORD, _MOST = 2**62, 2**126
+#: Recodings whose classes one statement may tell apart.
+BATCH = 1_000
+
+#: An interval of codes, both ends included.
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class CodedAxis:
+    """A quasi-identifier by number: the column of its codes, an alias of what is joined, and columns of candidates."""
+
+    number: Value
+    code: Identifier
+    table: Identifier
+
+    @property
+    def candidate(self) -> Identifier:
+        return Identifier(f"{self.code.name}_candidate")
+
+    @property
+    def shift(self) -> Identifier:
+        return Identifier(f"{self.code.name}_shift")
+
+
+@dataclass(frozen=True)
+class Codings:
+    """The table of cells of a task, and the keys of its classes; `label` is the class column, if one matters."""
+
+    task: Task
+    trees: tuple[CutTree, ...]
+    cells: Relation
+
+    @property
+    def engine(self) -> Engine:
+        return self.task.engine
+
+    @cached_property
+    def axes(self) -> list[CodedAxis]:
+        return [CodedAxis(Value(tree.number), tree.axis.code, tree.axis.table) for tree in self.trees]
+
+    @cached_property
+    def strides(self) -> list[int]:
+        """What a digit of each quasi-identifier counts in a key."""
+        return list(accumulate([1, *(tree.leaves for tree in self.trees[:-1])], mul))
+
+    @property
+    def total(self) -> int:
+        """The number of keys."""
+        return prod(tree.leaves for tree in self.trees)
+
+    @property
+    def key_type(self) -> str:
+        return "BIGINT" if self.total * BATCH < _WORD else "HUGEINT"
+
+    @cached_property
+    def counts(self) -> list[dict[int, dict[int, int]]]:
+        """By quasi-identifier, code and label: the rows."""
+        found: list[dict[int, dict[int, int]]] = []
+        for axis in self.axes:
+            own: dict[int, dict[int, int]] = {}
+            for code, label, rows in self.engine.rows("baselines/incognito/count_codes", cells=self.cells, axis=axis):
+                own.setdefault(code, {})[label] = rows
+            found.append(own)
+        return found
+
+    @cached_property
+    def unit(self) -> int:
+        """The number of units in the loss of one cell."""
+        return loss_unit(self.trees)
+
+    def loss(self, tree: CutTree, span: Span) -> int:
+        """LM of one cell that is published as the span."""
+        return round((span[1] - span[0]) * self.unit / max(tree.leaves - 1, 1))
+
+    def failed(self, histogram: Relation) -> set[int]:
+        """The numbers of the recodings that have a class which violates a requirement; drops the histogram."""
+        engine, found = self.engine, set[int]()
+        classes = Classes(engine, histogram, self.task.encoded.sensitive[0].reference)
+        for requirement in self.task.requirements:
+            measures = requirement.measure(engine, classes)
+            rows = engine.rows("baselines/incognito/list_failed", measures=measures, total=Value(self.total))
+            found |= {number for (number,) in rows}
+            engine.drop(measures)
+        classes.drop()
+        engine.drop(histogram)
+        return found
+
+    def publish(self, spans: Sequence[Sequence[Span]]) -> tuple[Relation, Relation]:
+        """(row_id, class_id) of all rows, and the classes with their bounds, under a span for every code."""
+        engine, rows = self.engine, self.task.encoded.rows
+        listed = [
+            (tree.number, code, low, high)
+            for tree, own in zip(self.trees, spans, strict=True)
+            for low, high in own
+            for code in range(low, high + 1)
+        ]
+        columns = dict.fromkeys(("axis", "code", "p_low", "p_high"), "INTEGER")
+        places = engine.load("places", columns, listed)
+        assigned = engine.materialise("assigned", "cuts/assign_classes", rows=rows, places=places, axes=self.axes)
+        bounds = [tree.axis for tree in self.trees]
+        holes: dict[str, Any] = {"rows": rows, "assigned": assigned, "places": places, "axes": self.axes}
+        classes = engine.materialise("classes", "cuts/bound_classes", bounds=bounds, **holes)
+        engine.drop(places, self.cells)
+        return assigned, classes
+
+    def labels(self, spans: Sequence[Sequence[Span]]) -> dict[str, list[str]]:
+        """The labels of the spans by quasi-identifier, as they are published."""
+        found = {}
+        for tree, own in zip(self.trees, spans, strict=True):
+            deepest = {(node.low, node.high): node.label for node in tree.taxonomy.nodes}
+            found[tree.axis.name] = [deepest[span] for span in sorted(own)]
+        return found
+
+
+def make_codings(task: Task, label: Renamed | None = None) -> Codings:
+    """The codings of a task that `check_codings` has let through; `label` is the class column."""
+    engine, encoded = task.engine, task.encoded
+    trees = tuple(CutTree(axis, number) for number, axis in enumerate(encoded.axes, 1))
+    codes = None
+    if label is not None:
+        codes = engine.materialise("label_codes", "cuts/list_labels", rows=encoded.rows, column=label.alias)
+    cells = engine.materialise(
+        "cells",
+        "baselines/incognito/count_cells",
+        rows=encoded.rows,
+        labels=codes,
+        axes=encoded.axes,
+        sensitive=encoded.sensitive[0].code,
+        label=label.alias if label else None,
+    )
+    if codes is not None:
+        engine.drop(codes)
+    return Codings(task, trees, cells)
+
+
+def label_of(task: Task, name: str | None) -> Renamed | None:
+    """The class column of that name; None if there is no such name, or column that is kept."""
+    kept = (kept for kept in task.encoded.kept if name is not None and kept.column.name.lower() == name.lower())
+    return next(kept, None)
+
+
+def check_codings(algorithm: Algorithm, task: Task, problems: Sequence[Problem] = ()) -> Feasibility:
+    """Raises PolicyError for what a global recoding cannot do, InfeasibleError if the whole table fails."""
+    found = [*problems, *_problems(algorithm.name, task)]
+    if found:
+        raise PolicyError(found)
+    engine, (axis,) = task.engine, task.encoded.sensitive
+    classes = Classes(engine, engine.materialise("whole", "requirements/take_whole", dictionary=axis.reference))
+    failed = [
+        f"{wanted.label} on {axis.column.name} fails even in the whole table as one class; the nearest it"
+        f" meets is {wanted.nearest_in(engine, classes, verdict.worst, axis.judged_distribution)}"
+        for wanted in task.requirements
+        if not (verdict := judge(engine, wanted, classes)).holds
+    ]
+    classes.drop()
+    engine.drop(classes.histogram)
+    if failed:
+        raise InfeasibleError("\n".join(failed))
+    sizes = [requirement.unique_class_size() or 1 for requirement in task.requirements]
+    return Feasibility(max(sizes), 1, task.encoded.left_out)
+
+
+def _problems(name: str, task: Task) -> Iterator[Problem]:
+    encoded = task.encoded
+    for axis in encoded.axes:
+        if axis.taxonomy is None:
+            what = f"{name} publishes nodes of taxonomies: it needs one"
+            yield Problem(f"quasi_identifiers.{axis.name}", what, "taxonomy: {ranges: [5, 10, 20]}")
+    if len(encoded.sensitive) > 1:
+        yield Problem("sensitive", f"{name} takes one sensitive attribute", "keep the others, or use bsgi")
+    if encoded.individual:
+        yield Problem("individual", f"{name} does not keep the rows of an individual apart", "use bsgi")
+    for requirement in task.requirements:
+        if not requirement.monotone:
+            what = f"{name} cannot promise {requirement.label}: the union of good classes may be bad"
+            yield Problem("require", what, "distinct or frequency")
+    if prod(axis.leaves for axis in encoded.axes) * BATCH >= _MOST:
+        yield Problem("quasi_identifiers", f"{name}: too many, with too many leaves, to number their classes")

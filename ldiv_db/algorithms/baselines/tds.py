@@ -1,0 +1,202 @@
+"""TDS: top-down specialisation over cuts under any monotone requirement (Fung, Wang & Yu 2005).
+
+Starts with every quasi-identifier at the root of its taxonomy. Of the values whose replacement by their children leaves
+all classes good, each step specialises the one with the best score, gain / (loss of anonymity + 1). The gain is what
+LM falls by, or with a class column the information gain on it; the loss of anonymity is what the smallest class shrinks
+by. A value that fails fails for ever, as later classes are parts of its own; so the search ends when none is left, and
+then no single further specialisation is valid. All candidates of a step are judged together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import log
+from typing import Any
+
+from pydantic import Field
+
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.baselines.monotone_recoding import Codings, Span, check_codings, label_of, make_codings
+from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
+from ldiv_db.database.errors import Problem
+from ldiv_db.database.templates import Relation, Value
+
+#: Gains of information are whole numbers of this part of a nat, so that they do not depend on the order of sums.
+_FINEST = 10**12
+_PLACES = {"axis": "INTEGER", "code": "INTEGER", "candidate": "BIGINT"}
+
+
+class TdsOptions(Options):
+    """The class column on which information is gained; without one LM counts."""
+
+    label: str | None = Field(default=None, alias="class")
+
+
+class Tds(Algorithm):
+    """A cut that meets all requirements and cannot be specialised on any one value."""
+
+    name = "tds"
+    options_type = TdsOptions
+    options: TdsOptions
+    recodes_globally = True
+    says_why = True
+
+    def check(self, task: Task) -> Feasibility:
+        """Raises PolicyError for what cuts cannot do, InfeasibleError if the most general cut fails."""
+        return check_codings(self, task, list(self._option_problems(task)))
+
+    def _option_problems(self, task: Task) -> Iterator[Problem]:
+        if self.options.label is not None and label_of(task, self.options.label) is None:
+            what = f"{self.options.label} is not published as it is"
+            yield Problem("algorithm.class", what, "list it under keep")
+
+    def run(self, task: Task) -> Plan:
+        feasible = self.check(task)
+        label = label_of(task, self.options.label)
+        codings = make_codings(task, label)
+        descent = Descent(codings, by_label=label is not None)
+        while descent.step():
+            task.progress(descent.steps, 0)
+        spans = descent.spans()
+        cut = codings.labels(spans)
+        assigned, classes = codings.publish(spans)
+        search = {"specialised": descent.steps, "judged": descent.judged, "cut": cut}
+        return Plan(assigned, feasible.l, (), search, classes)
+
+
+@dataclass
+class Descent:
+    """A cut on its way down: its values, those of them that may be specialised yet, and the smallest class."""
+
+    codings: Codings
+    by_label: bool
+    steps: int = 0
+    judged: int = 0
+    cut: set[CutValue] = field(default_factory=set)
+    candidates: list[CutValue] = field(default_factory=list)
+    smallest: int = 0
+
+    def __post_init__(self) -> None:
+        self._trees = {tree.number: tree for tree in self.codings.trees}
+        self.cut = {tree.root for tree in self._trees.values()}
+        self.candidates = self._open(self.cut)
+        self.smallest = self.codings.task.encoded.row_count
+
+    def step(self) -> bool:
+        """Specialise the best value; False if none is valid any more."""
+        if not self.candidates:
+            return False
+        sizes = self._judge()
+        if not self.candidates:
+            return False
+        best = min(self.candidates, key=lambda value: (-self._score(value, sizes[value]), value))
+        children = set(self._trees[best[0]].specialised(best))
+        self.cut = (self.cut - {best}) | children
+        self.candidates = sorted({*self.candidates, *self._open(children)} - {best})
+        self.smallest = min(self.smallest, sizes[best])
+        self.steps += 1
+        return True
+
+    def spans(self) -> list[list[Span]]:
+        """The spans of the cut by quasi-identifier."""
+        return [
+            sorted(self._span(value) for value in self.cut if value[0] == tree.number) for tree in self.codings.trees
+        ]
+
+    def _open(self, values: set[CutValue]) -> list[CutValue]:
+        return sorted(value for value in values if self._trees[value[0]].children[value[1]])
+
+    def _span(self, value: CutValue) -> Span:
+        node = self._trees[value[0]].taxonomy.nodes[value[1]]
+        return node.low, node.high
+
+    def _score(self, value: CutValue, smallest: int) -> Fraction:
+        return Fraction(self._gains[value], self.smallest - min(self.smallest, smallest) + 1)
+
+    def _judge(self) -> dict[CutValue, int]:
+        """The smallest class that specialising each candidate makes; candidates that fail are given up."""
+        codings, engine = self.codings, self.codings.engine
+        self.judged += len(self.candidates)
+        total = Value(codings.total)
+        places = self._place()
+        groups = engine.materialise(
+            "groups", "baselines/tds/group_cells", cells=codings.cells, places=places, axes=codings.axes
+        )
+        histogram = engine.materialise(
+            "histogram",
+            "baselines/tds/count_classes",
+            groups=groups,
+            dictionary=codings.task.encoded.sensitive[0].reference,
+            axes=codings.axes,
+            total=total,
+        )
+        engine.drop(places, groups)
+        found = dict(engine.rows("baselines/tds/find_smallest", histogram=histogram, total=total))
+        failed = codings.failed(histogram)
+        numbered = list(enumerate(self.candidates))
+        self.candidates = [value for number, value in numbered if number not in failed]
+        return {value: found.get(number, self.smallest) for number, value in numbered}
+
+    def _place(self) -> Relation:
+        """What each code adds to the key of its class, its candidate if it has one, and what specialising that adds."""
+        numbers = {value: number for number, value in enumerate(self.candidates)}
+        rows = [
+            (value[0], code, numbers.get(value), stride * low, stride * (below - low))
+            for tree, stride in zip(self.codings.trees, self.codings.strides, strict=True)
+            for value in sorted(self.cut)
+            if value[0] == tree.number
+            for low, code, below in self._codes(tree, value, value in numbers)
+        ]
+        columns = _PLACES | dict.fromkeys(("part", "shift"), self.codings.key_type)
+        return self.codings.engine.load("places", columns, rows)
+
+    def _codes(self, tree: CutTree, value: CutValue, splits: bool) -> Iterator[tuple[int, int, int]]:
+        """For each code of the value the first code of the value, the code, and the first one of its child."""
+        low, _ = self._span(value)
+        for child in tree.specialised(value) if splits else [value]:
+            first, last = self._span(child)
+            yield from ((low, code, first) for code in range(first, last + 1))
+
+    @property
+    def _gains(self) -> Mapping[CutValue, int]:
+        """What specialising each value gains: LM in the units of the codings, or parts of a nat."""
+        if not self._known:
+            for tree, counts in zip(self.codings.trees, self.codings.counts, strict=True):
+                for node, children in tree.children.items():
+                    own = [self._span((tree.number, child)) for child in children]
+                    gain = self._information if self.by_label else self._loss
+                    self._known[tree.number, node] = gain(tree, self._span((tree.number, node)), own, counts)
+        return self._known
+
+    _known: dict[CutValue, int] = field(default_factory=dict)
+
+    def _loss(self, tree: CutTree, span: Span, below: Sequence[Span], counts: Any) -> int:
+        """What LM falls by."""
+        return sum(
+            sum(_tally(counts, child).values()) * (self.codings.loss(tree, span) - self.codings.loss(tree, child))
+            for child in below
+        )
+
+    def _information(self, tree: CutTree, span: Span, below: Sequence[Span], counts: Any) -> int:
+        """What the entropy of the class column falls by in the rows of the value."""
+        whole = _tally(counts, span)
+        rows = sum(whole.values())
+        parts = [_tally(counts, child) for child in below]
+        left = sum(sum(part.values()) * _entropy(part) for part in parts) / rows if rows and below else 0.0
+        return round((_entropy(whole) - left) * _FINEST) if below else 0
+
+
+def _tally(counts: Mapping[int, Mapping[int, int]], span: Span) -> Counter[int]:
+    """The rows of a span of codes by label."""
+    found: Counter[int] = Counter()
+    for code in range(span[0], span[1] + 1):
+        found.update(counts.get(code, {}))
+    return found
+
+
+def _entropy(counts: Counter[int]) -> float:
+    rows = sum(counts.values())
+    return -sum(count / rows * log(count / rows) for _, count in sorted(counts.items()))

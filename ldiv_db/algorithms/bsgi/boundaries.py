@@ -1,0 +1,194 @@
+"""Refined bisection: classes of exactly l different values by splitting where values part.
+
+As in `bisection`, a node of k classes has l*k rows and no value in more than k of them, and splits into
+a and b = k - a classes: of each sensitive value, the first rows beyond b must go left and those beyond a
+must go right; the left side takes the first l*a rows, the forced ones before the free. Both sides then
+have the node's property, so the recursion ends in as many classes as BSGI's Theorem 1 allows.
+
+What differs is where to split: every boundary between neighbouring values is tried, with the a nearest to
+the rows before it, and the one that lowers the cost most is taken, less what sensitive values force
+across it. Small nodes halve on their dearest quasi-identifier. Decisions depend on content alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.bsgi.bisection import fill_root
+from ldiv_db.algorithms.costs import Level, Measure
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.recoding.encoded import Axis
+
+#: Nodes of at most so many classes halve on their dearest quasi-identifier.
+SIMPLE = 8
+#: While a node has more classes than this, what sensitive values force across a boundary is counted.
+FORCED = 64
+#: With so many rows, nodes that large are cut by counts; with fewer, ordering all rows is faster.
+MANY_ROWS = 200_000
+#: The boundaries of each quasi-identifier for which it is counted.
+RANKED = 2
+#: Each side of a boundary has at least so many hundredths of the classes.
+PART = 8
+#: Levels allowed, in hundredths of those that halving takes: nodes may be uneven, but not for ever.
+DEPTH = 120
+#: A domain wider than GRAINS squared is counted in this many grains.
+GRAINS = 1024
+
+
+@dataclass(frozen=True)
+class Position:
+    """A quasi-identifier by its number, and the grain in which its values are counted, None for one by one."""
+
+    number: Value
+    axis: Axis
+    grain: Value | None
+
+    @property
+    def null_code(self) -> Value:
+        return Value(self.axis.null_code)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The levels of one quasi-identifier's taxonomy, each with the column that holds it for all taxonomies."""
+
+    number: Value
+    measure: Measure
+    levels: tuple[tuple[Level, Level | None], ...]
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The aliases of a span's ends in a statement over boundaries."""
+
+    low: Identifier
+    high: Identifier
+    code: Identifier
+    next: Identifier
+
+
+@dataclass(frozen=True)
+class _Domain:
+    """The quasi-identifiers as the statements of a level need them."""
+
+    positions: tuple[Position, ...]
+    columns: tuple[Level, ...]
+    levels: Relation
+    scales: Relation
+
+
+def split(
+    task: Task,
+    measures: Sequence[Measure],
+    quotas: list[int],
+    l: int,  # noqa: E741 - the field's name for it
+    classes: int,
+) -> Relation:
+    """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size."""
+    engine = task.engine
+    nodes = fill_root(task, quotas, classes)
+    settled = engine.materialise("settled", "bsgi/settle_nodes", nodes=nodes)
+    domain = _domain(task, measures)
+    halvings = (classes - 1).bit_length()
+    depth, level, largest = -(-halvings * DEPTH // 100), 0, classes
+    while largest > 1:
+        task.progress(level, depth)
+        level += 1
+        nodes, largest, least = _split(task, nodes, domain, l, largest, 2 ** (depth - level))
+        if least == 1:
+            engine.insert(settled, "bsgi/settle_nodes", nodes=nodes)
+    task.progress(depth, depth)
+    assigned = engine.materialise("assigned", "bsgi/number_classes", settled=settled)
+    engine.drop(nodes, settled, domain.levels, domain.scales)
+    return assigned
+
+
+def _domain(task: Task, measures: Sequence[Measure]) -> _Domain:
+    """The quasi-identifiers with their costs: the levels of all taxonomies in one table, and the scale of each."""
+    scales = task.engine.load(
+        "scales",
+        {"axis": "INTEGER", "levels": "INTEGER", "full_cost": "BIGINT", "scale": "BIGINT", "null_code": "INTEGER"},
+        [(number, len(m.levels), m.full.value, m.axis.scale, m.axis.null_code) for number, m in enumerate(measures, 1)],
+    )
+    columns = tuple(Level(f"level_{i}", Value(i)) for i in range(max(len(m.levels) for m in measures)))
+    trees = [_tree(number, m, columns) for number, m in enumerate(measures, 1) if m.levels]
+    levels = task.engine.materialise("levels", "bsgi/list_levels", scales=scales, trees=trees)
+    positions = tuple(Position(Value(number), m.axis, _grain(m)) for number, m in enumerate(measures, 1))
+    return _Domain(positions, columns, levels, scales)
+
+
+def _tree(number: int, measure: Measure, columns: Sequence[Level]) -> Tree:
+    missing = [None] * (len(columns) - len(measure.levels))
+    return Tree(Value(number), measure, tuple(zip(columns, [*measure.levels, *missing], strict=True)))
+
+
+def _grain(measure: Measure) -> Value | None:
+    wide = not measure.levels and measure.axis.scale > GRAINS**2
+    return Value(measure.axis.scale // GRAINS) if wide else None
+
+
+def _split(
+    task: Task,
+    nodes: Relation,
+    domain: _Domain,
+    l: int,  # noqa: E741
+    largest: int,
+    most: int,
+) -> tuple[Relation, int, int]:
+    """The next level, every node of two classes or more split in two, and the classes of its largest and smallest node.
+
+    `largest` is that of this level; no side of a boundary gets more than `most` classes. While nodes are
+    large the counts of their values tell for most rows which side they go to, and few need an order.
+    """
+    engine, by_bucket = task.engine, largest > FORCED
+    holes = {"positions": domain.positions, "sensitive": task.encoded.sensitive[0]}
+    counts = engine.materialise(
+        "counts",
+        "bsgi/count_positions",
+        nodes=nodes,
+        scales=domain.scales,
+        by_bucket=by_bucket,
+        simple=Value(1 if by_bucket else SIMPLE),
+        **holes,
+    )
+    splits = _choose(task, counts, domain, l, largest, most)
+    if by_bucket and task.encoded.row_count >= MANY_ROWS:
+        cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l))
+        halves = engine.materialise("node", "bsgi/split_cells", nodes=nodes, cells=cells, splits=splits, **holes)
+        engine.drop(cells)
+    else:
+        halves = engine.materialise("node", "bsgi/split_nodes", nodes=nodes, splits=splits, l=Value(l), **holes)
+    sides = engine.record("bsgi/bound_splits", splits=splits)
+    engine.drop(nodes, counts, splits)
+    return halves, sides["most"], sides["least"]
+
+
+def _choose(
+    task: Task,
+    counts: Relation,
+    domain: _Domain,
+    l: int,  # noqa: E741
+    largest: int,
+    most: int,
+) -> Relation:
+    """How each node splits, as (node, axis, classes, left_classes)."""
+    engine = task.engine
+    tables: dict[str, Any] = {
+        "counts": counts,
+        "levels": domain.levels,
+        "scales": domain.scales,
+        "columns": domain.columns,
+        "names": Ends(*map(Identifier, ("low", "high", "code", "next"))),
+    }
+    if largest <= SIMPLE:
+        return engine.materialise("splits", "bsgi/choose_dearest", **tables)
+    bounds = {"l": Value(l), "simple": Value(SIMPLE), "part": Value(PART), "most": Value(most)}
+    if largest <= FORCED:
+        return engine.materialise("splits", "bsgi/choose_boundaries", **tables, **bounds)
+    boundaries = engine.materialise("boundaries", "bsgi/rank_boundaries", ranked=Value(RANKED), **tables, **bounds)
+    splits = engine.materialise("splits", "bsgi/choose_splits", boundaries=boundaries, counts=counts, l=Value(l))
+    engine.drop(boundaries)
+    return splits

@@ -1,0 +1,162 @@
+"""BSGI: bucketize by sensitive value, select rows of different buckets into classes, incorporate the rest.
+
+Every class takes l rows of l different sensitive values, so it is unique distinct l-diverse (Ye et al.,
+Definition 2); the number of classes is the largest possible (Theorem 1). Three ways to select:
+`refine` splits the table where values part, in a way that keeps this possible, a few statements a level
+(`boundaries`), and then exchanges rows between near classes (`exchange`); `bisect` only halves it, faster
+and with more loss (`bisection`); `greedy` is the paper's procedure, one class after the other (`selection`).
+
+Where there are several sensitive attributes, or several rows of an individual, the rows of a class differ
+on every one of these keys (Sections 5.2.2 and 5.2.3). Classes are made on the hardest sensitive attribute;
+`greedy` takes no row that agrees with one of the class, the other ways are mended afterwards (`repair`).
+Of the rows without a class more are made, as long as there are any. The number of classes may fall short.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.bsgi import bisection, boundaries, selection
+from ldiv_db.algorithms.bsgi.incorporation import incorporate
+from ldiv_db.algorithms.bsgi.subtask import Pool, left_pool, trimmed, whole_pool
+from ldiv_db.algorithms.costs import drop_paths, measures_of
+from ldiv_db.algorithms.feasibility import check_counts, class_size, most_classes, quotas
+from ldiv_db.algorithms.neighbours.exchange import exchange
+from ldiv_db.algorithms.neighbours.repair import repair
+from ldiv_db.database.errors import InfeasibleError
+from ldiv_db.database.templates import Relation, Value
+
+__all__ = ["Bsgi", "BsgiOptions", "class_size", "most_classes", "quotas"]
+
+#: How often classes are made of rows left over, where several keys count; and of how many rows greedily.
+PASSES, FEW = 8, 2_000
+
+
+class BsgiOptions(Options):
+    """How BSGI selects, what becomes of rows that no class could take, the most rounds of exchanges in `refine`."""
+
+    select: Literal["bisect", "refine", "greedy"] = "refine"
+    residue: Literal["incorporate", "suppress"] = "incorporate"
+    exchange: int = Field(default=4, ge=0, le=100)
+
+
+@dataclass
+class _Made:
+    """The classes made so far: `assigned` has `classes` of them, numbered up to `last`; the exchanges of all rounds."""
+
+    assigned: Relation
+    classes: int
+    last: int
+    exchanges: tuple[int, ...] = ()
+    repairs: list[int] = field(default_factory=list)
+
+    def add(self, task: Task, more: _Made) -> None:
+        """Take in more classes, numbered after these."""
+        task.engine.insert(self.assigned, "bsgi/residue/shift_classes", assigned=more.assigned, last=Value(self.last))
+        task.engine.drop(more.assigned)
+        self.last += more.last
+        self.classes += more.classes
+        self.repairs += more.repairs
+
+
+class Bsgi(Algorithm):
+    """Unique distinct l-diversity with the largest number of classes."""
+
+    name = "bsgi"
+    options_type = BsgiOptions
+    options: BsgiOptions
+
+    def check(self, task: Task) -> Feasibility:
+        """Raises InfeasibleError if there are too few sensitive values, or one is too frequent to incorporate."""
+        return check_counts(task, self.options.residue == "suppress")
+
+    def run(self, task: Task) -> Plan:
+        feasible = self.check(task)
+        l, several = feasible.l, len(task.encoded.keys) > 1  # noqa: E741
+        made = self._make(task, l)
+        if not made.classes:
+            raise InfeasibleError(f"no {l} rows were found that differ in each of {_names(task)}: lower l")
+        residue = task.encoded.row_count - made.classes * l
+        if residue and self.options.residue == "incorporate":
+            incorporate(task, made.assigned, task.encoded.keys, made.last)
+        left = task.encoded.row_count - task.engine.count(made.assigned)
+        notes = [f"{left:,} of {task.encoded.row_count:,} rows found no class and are left out"] if left else []
+        return Plan(made.assigned, l, (*feasible.notes, *(notes if several else ())), self._search(made, residue, left))
+
+    def _make(self, task: Task, l: int) -> _Made:  # noqa: E741
+        """All classes that can be found, the first of them in the way that the policy asks for."""
+        made = _select(whole_pool(task, l), l, self.options.select, self.options.exchange)
+        if len(task.encoded.keys) > 1:
+            _make_more(task, made, l)
+        return made
+
+    def _search(self, made: _Made, residue: int, left: int) -> dict[str, Any]:
+        """What the result says of the work."""
+        return {
+            "select": self.options.select,
+            "residue_rows": residue,
+            "residue": self.options.residue,
+            "residue_suppressed": left,
+            "exchange_rounds": len(made.exchanges),
+            "exchanges": list(made.exchanges),
+            "repairs": made.repairs,
+        }
+
+
+def _select(pool: Pool, l: int, select: str, exchanges: int = 0) -> _Made:  # noqa: E741
+    """Classes of the pool's rows that differ on every key; the pool is dropped."""
+    if select != "greedy":  # which takes what fits, others need counts that do
+        pool = trimmed(pool, l)
+    if not pool.classes:
+        made = _Made(pool.task.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []), 0, 0)
+    else:
+        made = _first_classes(pool, l, select, exchanges)
+    if made.classes and pool.others:
+        made.assigned, made.repairs = repair(pool.task, made.assigned, pool.task.encoded.keys, l, made.last)
+        made.classes = pool.task.engine.count(made.assigned) // l
+    pool.drop()
+    return made
+
+
+def _first_classes(pool: Pool, l: int, select: str, exchanges: int) -> _Made:  # noqa: E741
+    """Classes that differ on the first key, and by `greedy` on the others."""
+    task, classes = pool.task, pool.classes
+    if select == "greedy":
+        return _Made(selection.select(task, l, classes, pool.others), classes, classes)
+    shares = quotas(task.encoded.sensitive[0].distribution.counts, l, classes)
+    if select == "bisect":
+        return _Made(bisection.bisect(task, shares, l, classes, pool.others), classes, classes)
+    measures = measures_of(task)
+    assigned = boundaries.split(task, measures, shares, l, classes)
+    assigned, rounds = exchange(task, measures, assigned, l, exchanges)
+    drop_paths(task, measures)
+    return _Made(assigned, classes, classes, rounds)
+
+
+def _make_more(task: Task, made: _Made, l: int) -> None:  # noqa: E741
+    """Make classes of the rows left over, until there are none to be made.
+
+    Halves that were in each other's way may be so for good; then, where few rows are left, one class after the
+    other is tried, by a few seeds.
+    """
+    select = "bisect"
+    for turn in range(PASSES):
+        pool = left_pool(replace(task, seed=task.seed + turn), made.assigned, l)
+        if not pool.classes:
+            pool.drop()
+            break
+        more = _select(pool, l, select)
+        made.add(task, more)
+        if more.classes:
+            continue
+        select = "greedy"
+        if task.encoded.row_count - made.classes * l > FEW:
+            break
+
+
+def _names(task: Task) -> str:
+    return ", ".join(key.column.name for key in task.encoded.keys)

@@ -1,0 +1,230 @@
+"""BSGI's Select procedure (Figure 2): one class after the other, each row the cheapest of its bucket.
+
+The buckets that a class draws from follow from bucket sizes alone, so the whole schedule is known
+beforehand, and a batch of classes can be grown side by side: a statement ranks the free rows of every
+class's next bucket, and the classes then choose in turn, each the best row that no earlier one holds. A
+batch is accepted up to the first class that lost a row to an earlier one's later step, or found all of its
+ranked rows taken. What is accepted is exactly what growing one class at a time gives, because the best of
+all free rows stays the best when others are taken.
+
+Where rows of a class must differ on other keys too, only rows that agree with none of the class's are
+candidates. A class that finds none gives up: the row it began with stays out, lest the next one begin with
+it again, and its other rows are free. The schedule leaves rows enough for the classes after it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.penalties import Way, drop_paths, ways_of
+from ldiv_db.database.templates import Relation, Value
+from ldiv_db.recoding.encoded import SensitiveAxis
+
+#: How far the order of ties is turned from one class to the next, lest all classes want the same of equal rows.
+TIE_STRIDE = 7919
+#: The most classes grown side by side, and rows ranked for each.
+BATCH, RANKED = 64, 16
+_SMALLEST_BATCH = 8
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What classes grow from: the free rows, each row's gains, and the schedule of draws."""
+
+    ways: Sequence[Way]
+    free: Relation
+    gains: Relation
+    draws: Relation
+    others: Sequence[SensitiveAxis]
+
+
+def schedule(counts: Sequence[int], l: int, classes: int) -> list[tuple[int, int, int]]:  # noqa: E741
+    """Which bucket each class draws from: (class, step, bucket), all from 1, `counts` by bucket (Max-l).
+
+    Each class takes one row from each of the l largest buckets, ties to the lower number.
+    """
+    heap = [(-count, bucket) for bucket, count in enumerate(counts, 1)]
+    heapq.heapify(heap)
+    plan = []
+    for number in range(1, classes + 1):
+        drawn = [heapq.heappop(heap) for _ in range(l)]
+        for step, (count, bucket) in enumerate(drawn, 1):
+            plan.append((number, step, bucket))
+            heapq.heappush(heap, (count + 1, bucket))
+    return plan
+
+
+class _Batch:
+    """The rows that the classes of one batch hold, and the first class that cannot be accepted."""
+
+    def __init__(self, end: int):
+        self.end = end
+        self._holder: dict[int, int] = {}
+        self._first: dict[int, int] = {}
+        self._given_up: int | None = None
+
+    def choose(self, class_id: int, ranked: Sequence[int]) -> int:
+        """The best of the ranked rows that no earlier class holds; a later class that holds it cannot be accepted."""
+        for row_id in ranked:
+            holder = self._holder.get(row_id, class_id)
+            if holder >= class_id:
+                if holder > class_id:
+                    self.end = min(self.end, holder)
+                self._holder[row_id] = class_id
+                self._first.setdefault(class_id, row_id)
+                return row_id
+        self.end = min(self.end, class_id)
+        return ranked[0]
+
+    def give_up(self, class_id: int) -> None:
+        """The class has no candidate among all free rows; the batch ends with it, as later ones may have its rows."""
+        if class_id < self.end:
+            self.end, self._given_up = class_id + 1, class_id
+
+    def held(self) -> list[tuple[int, int]]:
+        """All picks as (row_id, class_id)."""
+        return sorted(self._holder.items())
+
+    def accepted(self) -> list[tuple[int, int]]:
+        """The accepted picks as (row_id, class_id), and of a class that gave up the row that stays out."""
+        return [
+            (row_id, class_id)
+            for row_id, class_id in self.held()
+            if class_id < self.end and (class_id != self._given_up or row_id == self._first[class_id])
+        ]
+
+
+def select(
+    task: Task,
+    l: int,  # noqa: E741 - the field's name for it
+    classes: int,
+    others: Sequence[SensitiveAxis] = (),
+) -> Relation:
+    """The assignment (row_id, class_id) of `l * classes` rows by the paper's Select.
+
+    Fewer if rows must differ on the `others` as well: classes that gave up are left out.
+    """
+    engine = task.engine
+    pool = _pool(task, l, classes, others)
+    columns = {"row_id": "BIGINT", "class_id": "BIGINT"}
+    picked = engine.load("picked", columns, [])
+    first, size = 1, BATCH
+    while first <= classes:
+        task.progress(first - 1, classes)
+        batch = _grow_batch(task, pool, first, min(first + size, classes + 1), l)
+        engine.append(picked, columns, batch.accepted())
+        rest = engine.materialise("free", "bsgi/keep_free", rows=pool.free, picked=picked, first=Value(first))
+        engine.drop(pool.free)
+        # Where classes crowd, most of a large batch would be thrown away.
+        size = max(min(BATCH, _SMALLEST_BATCH), min(BATCH, 2 * (batch.end - first)))
+        pool, first = replace(pool, free=rest), batch.end
+    task.progress(classes, classes)
+    engine.drop(pool.free, pool.gains, pool.draws)
+    if not others:
+        return picked
+    whole = engine.materialise("assigned", "bsgi/keep_whole", picked=picked, l=Value(l))
+    engine.drop(picked)
+    return whole
+
+
+def _draws(task: Task, l: int, classes: int) -> Relation:  # noqa: E741
+    """The schedule as a TEMP table (class_id, step, bucket), buckets by the code of their sensitive value."""
+    buckets = task.engine.rows("bsgi/list_buckets", dictionary=task.encoded.sensitive[0].dictionary)
+    plan = schedule([rows for _, rows in buckets], l, classes)
+    columns = {"class_id": "BIGINT", "step": "INTEGER", "bucket": "INTEGER"}
+    return task.engine.load("draws", columns, [(c, step, buckets[place - 1][0]) for c, step, place in plan])
+
+
+def _pool(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis]) -> Pool:  # noqa: E741
+    """All rows with their paths through the taxonomies and their place in the seeded order, and the schedule."""
+    engine, encoded = task.engine, task.encoded
+    ways = ways_of(task)
+    free = engine.materialise(
+        "free",
+        "bsgi/list_candidates",
+        rows=encoded.rows,
+        ways=ways,
+        sensitive=encoded.sensitive[0],
+        others=others,
+        seed=Value(task.seed),
+    )
+    gains = engine.materialise("gains", "bsgi/list_gains", rows=encoded.rows, ways=ways)
+    drop_paths(task, ways)
+    return Pool(ways, free, gains, _draws(task, l, classes), others)
+
+
+def _grow_batch(
+    task: Task,
+    pool: Pool,
+    first: int,
+    end: int,
+    l: int,  # noqa: E741
+) -> _Batch:
+    """The classes from `first` on and before `end`, grown from the free rows, one row a class and step."""
+    engine, batch = task.engine, _Batch(end)
+    grown = engine.materialise(
+        "grown",
+        "bsgi/start_classes",
+        rows=pool.free,
+        draws=pool.draws,
+        gains=pool.gains,
+        ways=pool.ways,
+        first=Value(first),
+        end=Value(end),
+    )
+    picks = [(c, batch.choose(c, [row])) for c, row in engine.rows("bsgi/list_first_rows", grown=grown)]
+    for step in range(2, l + 1):
+        alive = [class_id for class_id, _ in picks if class_id < batch.end]
+        picks = _choose_step(task, pool, grown, step, batch, alive)
+        if step == l:
+            break
+        chosen = engine.load("chosen", {"class_id": "BIGINT", "row_id": "BIGINT"}, picks)
+        larger = engine.materialise(
+            "grown", "bsgi/grow_classes_by", rows=pool.free, chosen=chosen, grown=grown, ways=pool.ways
+        )
+        engine.drop(chosen, grown)
+        grown = larger
+    engine.drop(grown)
+    return batch
+
+
+def _choose_step(
+    task: Task, pool: Pool, grown: Relation, step: int, batch: _Batch, classes: Sequence[int]
+) -> list[tuple[int, int]]:
+    """The row that each of the classes takes in this step, as (class_id, row_id); one that finds none gives up."""
+    engine = task.engine
+    held = _held(task, pool, batch) if pool.others else None
+    ranked = engine.rows(
+        "bsgi/rank_candidates",
+        rows=pool.free,
+        draws=pool.draws,
+        grown=grown,
+        held=held,
+        others=pool.others,
+        ways=pool.ways,
+        step=Value(step),
+        end=Value(batch.end),  # later classes are given up already
+        modulus=Value(task.encoded.row_count + 1),
+        stride=Value(TIE_STRIDE),
+        ranked=Value(RANKED),
+    )
+    if held:
+        engine.drop(held)
+    found = {class_id: [row[1] for row in rows] for class_id, rows in itertools.groupby(ranked, key=lambda row: row[0])}
+    for class_id in classes:
+        if class_id not in found:
+            batch.give_up(class_id)
+    return [(class_id, batch.choose(class_id, rows)) for class_id, rows in found.items()]
+
+
+def _held(task: Task, pool: Pool, batch: _Batch) -> Relation:
+    """The codes of the other keys in the rows that the classes of a batch hold, as (codes, class_id)."""
+    engine = task.engine
+    taken = engine.load("taken", {"row_id": "BIGINT", "class_id": "BIGINT"}, batch.held())
+    held = engine.materialise("held", "bsgi/residue/list_members", rows=pool.free, assigned=taken, keys=pool.others)
+    engine.drop(taken)
+    return held

@@ -1,0 +1,87 @@
+"""What a cut publishes: its partitions as classes, less what its scheme suppresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.algorithms.cuts.evaluation import Cut, Evaluator, Node
+from ldiv_db.algorithms.cuts.problem import CutProblem
+from ldiv_db.algorithms.cuts.trees import CutTree
+from ldiv_db.database.templates import Relation, Value
+
+
+@dataclass(frozen=True)
+class Published:
+    """(row_id, class_id) of the published rows, the classes with their bounds, and the values not shown."""
+
+    assigned: Relation
+    classes: Relation
+    blanked: Relation | None
+
+
+def publish_cut(evaluator: Evaluator, cut: Cut) -> Published:
+    """The classes of the cut under the problem's scheme; rows of a value go in an order that the seed gives."""
+    problem, engine = evaluator.problem, evaluator.problem.task.engine
+    scheme, sensitive = problem.cost.scheme, problem.task.encoded.sensitive[0].code
+    places, judged = evaluator.partitions(Node(frozenset(), cut))
+    parts = engine.materialise(
+        "numbered",
+        "cuts/number_parts",
+        parts=judged,
+        words=problem.words,
+        labels=problem.labels,
+        values=problem.values,
+        both=problem.cost.both,
+    )
+    thetas = _thetas(problem)
+    rows: dict[str, Any] = {"rows": problem.task.encoded.rows}
+    assigned = engine.materialise(
+        "assigned",
+        "cuts/assign_rows",
+        places=places,
+        parts=parts,
+        thetas=thetas,
+        labels=problem.label_codes,
+        axes=problem.axes,
+        words=problem.words,
+        sensitive=sensitive,
+        label=problem.cost.label.alias if problem.cost.label else None,
+        seed=Value(problem.task.seed),
+        scheme=scheme,
+        **rows,
+    )
+    bounds = [tree.axis for tree in problem.trees]
+    classes = engine.materialise(
+        "classes",
+        "cuts/bound_classes",
+        assigned=assigned,
+        places=places,
+        axes=problem.axes,
+        bounds=bounds,
+        **rows,
+    )
+    blanked = None
+    if scheme in ("vioSA", "allSA"):
+        holes = {"assigned": assigned, "parts": parts, "thetas": thetas, "sensitive": sensitive, "scheme": scheme}
+        blanked = engine.materialise("blanked", "cuts/list_blanked", **holes, **rows)
+    engine.drop(places, judged, parts, thetas)
+    return Published(assigned, classes, blanked)
+
+
+def _thetas(problem: CutProblem) -> Relation:
+    """(code, over, under): the threshold of every sensitive value."""
+    rows = [(value.code, value.theta.numerator, value.theta.denominator) for value in problem.values]
+    return problem.task.engine.load("thetas", {"code": "INTEGER", "over": "BIGINT", "under": "BIGINT"}, rows)
+
+
+def labels_of(trees: tuple[CutTree, ...], cut: Cut) -> dict[str, list[str]]:
+    """The labels of a cut by quasi-identifier, in the order of the leaves, as they are published."""
+    found = {}
+    for tree in trees:
+        nodes = [tree.taxonomy.nodes[node] for number, node in sorted(cut) if number == tree.number]
+        deepest = {
+            (node.low, node.high): node.label for node in tree.taxonomy.nodes
+        }  # below its chain of only children
+        found[tree.axis.name] = [deepest[node.low, node.high] for node in sorted(nodes, key=lambda node: node.low)]
+    return found

@@ -1,0 +1,238 @@
+"""Cuts: the provably best full-subtree generalisation under per-value thresholds (Liu & Wang, l+-Optimize).
+
+A solution is one cut through each quasi-identifier's taxonomy; every value is published as its ancestor in the cut. The
+rows that are published alike are a partition. No sensitive value s may have more than theta_s of a partition; what a
+violating partition loses is the scheme's: nothing, for it is not allowed (`none`), the violating values (`vioSA`), all
+its sensitive values (`allSA`), the fewest rows (`vioRec`), or all rows (`allRec`). Of all cuts the one is published
+that costs least by the metric (LM, DM, CM), with a proof: the search has covered all the others by bounds.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+from math import prod
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
+from ldiv_db.algorithms.cuts.classes import labels_of, publish_cut
+from ldiv_db.algorithms.cuts.descent import find_start, offer_root
+from ldiv_db.algorithms.cuts.enumeration import Outcome, Search, Standing
+from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
+from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, make_problem, thresholds_of
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.requirements import FrequencyL, Threshold
+from ldiv_db.requirements.counts import rounded
+from ldiv_db.requirements.named import in_order, shown_value
+
+_BY_CELLS = ("vioSA", "allSA")
+
+
+class CutOptions(Options):
+    """Metric and scheme, the class column of CM, how many cuts one is drawn from, and the limits of the search."""
+
+    metric: Literal["LM", "DM", "CM"] = "LM"
+    scheme: Literal["none", "vioSA", "allSA", "vioRec", "allRec"] = "vioRec"
+    label: str | None = Field(default=None, alias="class")
+    top: int = Field(default=1, ge=1, le=1_000)
+    time_limit: float | None = Field(default=None, gt=0, le=10_000_000)
+    unproved: Literal["refuse", "publish"] = "refuse"
+
+
+class Cuts(Algorithm):
+    """The cut of least cost that meets thresholds on every sensitive value's share."""
+
+    name = "cuts"
+    options_type: ClassVar[type[CutOptions]] = CutOptions
+    options: CutOptions
+    recodes_globally = True
+    says_why = True
+
+    def check(self, task: Task) -> Feasibility:
+        """Raises PolicyError for what cuts cannot do, InfeasibleError if not even the most general cut is allowed."""
+        problems = [*self._option_problems(task), *_task_problems(task), *_blank_problems(task, self.options.scheme)]
+        if problems:
+            raise PolicyError(problems)
+        thetas = thresholds_of(task)
+        if self.options.scheme == "none":
+            _refuse_infeasible(task, thetas)
+        return Feasibility(max(1, int(1 / min(thetas.values()))), 1, task.encoded.left_out)
+
+    def run(self, task: Task) -> Plan:
+        feasible, start = self.check(task), time.monotonic()
+        cost = Cost(self.options.metric, self.options.scheme, self._label(task))
+        evaluator = Evaluator(make_problem(task, cost))
+        best, outcome = self._search(evaluator, start)
+        ranked = best.ranked()
+        place = random.Random(task.seed).randrange(len(ranked))  # noqa: S311 - a choice that the seed repeats
+        chosen = ranked[place][0]
+        published = publish_cut(evaluator, chosen)
+        search = self._report(evaluator, best, outcome, chosen)
+        return Plan(published.assigned, feasible.l, _notes(search), search, published.classes, published.blanked)
+
+    def _search(self, evaluator: Evaluator, began: float) -> tuple[Best, Outcome]:
+        """The best cuts and how they were found; raises InfeasibleError without the proof that the policy wants."""
+        best, trees = Best(self.options.top), evaluator.problem.trees
+        deadline = None if self.options.time_limit is None else began + self.options.time_limit
+        report, scale = evaluator.problem.task.report, evaluator.problem.scale
+
+        def progress(standing: Standing) -> None:
+            report(_progress_line(standing, scale))
+
+        descend = partial(find_start, evaluator, trees, best, deadline)
+        root, outcome = partial(offer_root, evaluator, best), None
+        sweep = Sweep(evaluator, best, deadline, progress)
+        # A sweep needs no good cut to be fast: one is found first only if the policy would have it published.
+        descends_first = sweep.fits and self.options.unproved == "publish"
+        if sweep.fits:
+            outcome = sweep.run(descend if descends_first else root)
+        if outcome is None:
+            search = Search(evaluator, trees, best, deadline=deadline, progress=progress)
+            outcome = search.run(root if descends_first else descend)
+        if not best.costs:  # stopped before any cut was offered; this one is allowed, or the policy had been refused
+            root()
+        if not outcome.proved and self.options.unproved == "refuse":
+            raise InfeasibleError(_unproved(evaluator.problem, best, outcome, deadline is not None))
+        return best, outcome
+
+    def _report(self, evaluator: Evaluator, best: Best, outcome: Outcome, chosen: Cut) -> dict[str, Any]:
+        """What the result says of the search; costs in the metric's own units."""
+        problem, cost = evaluator.problem, best.costs[chosen]
+        return {
+            "metric": self.options.metric,
+            "scheme": self.options.scheme,
+            "cuts": prod(tree.taxonomy.cuts for tree in problem.trees),
+            "visited": outcome.visited,
+            "evaluated": evaluator.evaluated,
+            "proved": outcome.proved,
+            "cost": cost / problem.scale,
+            "best_cost": best.ranked()[0][1] / problem.scale,
+            # Where `top` asks for more cuts than are allowed, the search has seen them all.
+            "bound": None if outcome.bound >= FORBIDDEN else outcome.bound / problem.scale,
+            "gap": _gap(best, outcome),
+            "top": len(best.costs),
+            "cut": labels_of(problem.trees, chosen),
+        }
+
+    def _label(self, task: Task) -> Renamed | None:
+        if self.options.label is None or self.options.metric != "CM":
+            return None
+        return next(kept for kept in task.encoded.kept if kept.column.name.lower() == self.options.label.lower())
+
+    def _option_problems(self, task: Task) -> Iterator[Problem]:
+        options = self.options
+        if options.metric != "LM" and options.scheme in _BY_CELLS:
+            yield Problem(
+                "algorithm.scheme", f"{options.metric} has no cost for blanked values", "none, vioRec or allRec"
+            )
+        kept = {kept.column.name.lower() for kept in task.encoded.kept}
+        if options.metric == "CM" and options.label is None:
+            yield Problem("algorithm.class", "is required by CM: the column whose labels are to be predicted")
+        elif options.metric == "CM" and str(options.label).lower() not in kept:
+            yield Problem("algorithm.class", f"{options.label} is not published as it is", "list it under keep")
+
+
+def _blank_problems(task: Task, scheme: str) -> Iterator[Problem]:
+    """Blanked values are NULL, which must not be a value already."""
+    (axis, *_) = task.encoded.sensitive
+    missing = [code for code, _, null in task.engine.rows("cuts/list_counts", dictionary=axis.dictionary) if null]
+    if scheme in _BY_CELLS and missing:
+        yield Problem("nulls_sensitive", f"{scheme} publishes NULL for a blanked value: NULL cannot be a value too")
+
+
+def _task_problems(task: Task) -> Iterator[Problem]:
+    encoded = task.encoded
+    for axis in encoded.axes:
+        if axis.taxonomy is None:
+            hint = "taxonomy: {ranges: [5, 10, 20]}"
+            yield Problem(f"quasi_identifiers.{axis.name}", "cuts run through taxonomies: it needs one", hint)
+    if len(encoded.sensitive) > 1:
+        yield Problem("sensitive", "cuts takes one sensitive attribute", "keep the others, or use bsgi")
+    if encoded.individual:
+        yield Problem("individual", "cuts does not keep the rows of an individual apart", "use bsgi")
+    if encoded.leaves_unjudged:
+        what = "ignore leaves rows with NULL unjudged, and cuts judges all rows of a partition"
+        yield Problem("suppressed", what, "suppressed: judge, or nulls_sensitive: suppress")
+    for requirement in task.requirements:
+        if not isinstance(requirement, FrequencyL | Threshold):
+            what = f"cuts cannot promise {requirement.label}: it bounds the shares of sensitive values"
+            yield Problem("require", what, "threshold or frequency")
+
+
+def _refuse_infeasible(task: Task, thetas: dict[int, Any]) -> None:
+    """Raise InfeasibleError if the whole table as one partition violates a threshold: then every cut does."""
+    (axis,) = task.encoded.sensitive
+    counts = {code: rows for code, rows, _ in task.engine.rows("cuts/list_counts", dictionary=axis.dictionary)}
+    rows = axis.distribution.rows
+    over = {code: counts[code] for code, theta in thetas.items() if counts[code] > theta * rows}
+    if over:
+        raise InfeasibleError(
+            f"no cut is allowed without suppression: {len(over):,} sensitive values exceed their thresholds in the"
+            f" whole table. {_nearest_thresholds(over, thetas, rows, _named_codes(task))} Or set algorithm.scheme to"
+            " vioRec, vioSA, allRec or allSA"
+        )
+
+
+def _nearest_thresholds(over: dict[int, int], thetas: dict[int, Any], rows: int, names: dict[int, str]) -> str:
+    """What can be met: of the values that the policy names their shares, of the others, which are data, a factor."""
+    shares = [
+        f"{names[code]}: {_rounded_up(over[code], rows)} (asked for: {float(thetas[code]):.6g})"
+        for code in sorted(over, key=over.__getitem__)
+        if code in names
+    ]
+    factors = [Fraction(count) / (thetas[code] * rows) for code, count in over.items() if code not in names]
+    said = [f"The smallest that can be met are their shares there: {', '.join(shares)}."] if shares else []
+    if factors:
+        times = f"thresholds {rounded(float(max(factors)), 3, up=True)} times as high."
+        said.append(f"{'The others, which the policy does not name,' if shares else 'They'} can be met with {times}")
+    return " ".join(said)
+
+
+def _named_codes(task: Task) -> dict[int, str]:
+    """The values that the policy names, by code; others are data, which an error may not show."""
+    values = {value for found in task.requirements if isinstance(found, Threshold) for value in found.named}
+    named = sorted(values, key=in_order)
+    return {code: shown_value(named[place]) for code, place in codes_of(task, named).items()}
+
+
+def _rounded_up(count: int, rows: int) -> str:
+    """The share with six digits, no less than it is."""
+    return f"{-(-count * 10**6 // rows) / 10**6:.6f}"
+
+
+def _progress_line(found: Standing, scale: int) -> str:
+    """What a user sees of a search under way."""
+    best = "none yet" if found.best is None else f"{found.best / scale:,.6g}"
+    bound = "none" if found.bound >= FORBIDDEN else f"{found.bound / scale:,.6g}"
+    return f"{found.visited:,} cuts visited, {found.pruned:.2%} pruned, best {best}, bound {bound}"
+
+
+def _gap(best: Best, outcome: Outcome) -> float:
+    """By what share of the best cost the bound falls short of it."""
+    cost = best.ranked()[0][1]
+    return max(0.0, (cost - outcome.bound) / cost) if cost else 0.0
+
+
+def _unproved(problem: CutProblem, best: Best, outcome: Outcome, is_limited: bool) -> str:
+    cost, bound = best.ranked()[0][1] / problem.scale, min(outcome.bound, FORBIDDEN) / problem.scale
+    hint = "Raise algorithm.time_limit, or set" if is_limited else "Set"
+    return (
+        f"the search was stopped before it was done: the best cut so far costs {cost:,.6g}, and none can cost less than"
+        f" {bound:,.6g} (gap {_gap(best, outcome):.1%}). {hint} algorithm.unproved: publish"
+    )
+
+
+def _notes(search: dict[str, Any]) -> tuple[str, ...]:
+    notes = []
+    if "gap" in search and not search["proved"]:
+        notes.append(f"the search was stopped: the cut is within {search['gap']:.1%} of the best")
+    if search["scheme"] in _BY_CELLS:
+        notes.append("blanked sensitive values are NULL; they count in the size of their class (suppressed: unknown)")
+    return tuple(notes)

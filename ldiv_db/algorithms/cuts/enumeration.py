@@ -1,0 +1,176 @@
+"""l+-Optimize: the provably best cut, by branch and bound over the cut enumeration tree (Liu & Wang, 2010).
+
+A node of the search is a cut whose values are open or locked; its subtree has all cuts that specialise open values.
+On an open value v the subtree parts in two: cuts that specialise v, and cuts that have it. These are the paper's child
+i and its node with v locked "on backtracking", so every cut is visited once, whatever the order of values (Theorem 1).
+Both ways are bounded for all open values of a node at once. Where one way's bound reaches the best cost, the other is
+taken without branching; a node on one of whose values both do is done. Otherwise it branches on the value whose weaker
+way is bounded highest.
+
+All bounds are those of `sql/macros/cut_costs.j2`: Theorems 4 to 6, Corollary 7, homogeneous partitions exactly.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+from ldiv_db.algorithms.cuts.evaluation import Best, Cut, Evaluator, Node, Probe
+from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
+from ldiv_db.database import interrupts
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the search ended: `bound` is the least that a cut it has not seen can cost, FORBIDDEN if it has seen all."""
+
+    visited: int
+    proved: bool
+    bound: int
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a search stands: cuts visited, the share of all cuts that need not be, the best cost and the bound."""
+
+    visited: int
+    pruned: float
+    best: int | None
+    bound: int
+
+
+class Search:
+    """The search over one problem's cuts; without `prune` it visits every cut, which only a small problem allows."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        trees: Iterable[CutTree],
+        best: Best,
+        prune: bool = True,
+        deadline: float | None = None,
+        progress: Callable[[Standing], None] = lambda standing: None,
+    ):
+        self._evaluator = evaluator
+        self._trees = {tree.number: tree for tree in trees}
+        self._best = best
+        self._prune = prune
+        self._deadline = deadline
+        self._progress = progress
+        self._stack: list[Node] = []
+        self.visited = 0
+
+    def root(self) -> Node:
+        """All cuts: the most general one with everything open."""
+        return opened(self._trees, (tree.root for tree in self._trees.values()))
+
+    def run(self, start: Callable[[], None] = lambda: None) -> Outcome:
+        """Search everything, or until the deadline or Ctrl-C, after `start` has offered what it found quickly."""
+        self._stack = [self.root()]
+        self.visited = 1
+        batch: list[Node] = []
+        try:
+            start()
+            while self._stack and not self._late():
+                batch = [node for node in self._take() if self._alive(node.bound)]
+                self._expand(batch)
+                batch = []
+                self._progress(self._standing())
+        except KeyboardInterrupt:
+            try:
+                interrupts.settle()
+            except KeyboardInterrupt:  # the database was stopped first, and Python's own exception comes only now
+                interrupts.settle()
+        left = [node for node in [*self._stack, *batch] if self._alive(node.bound)]
+        return Outcome(self.visited, not left, self._bound(left))
+
+    def _standing(self) -> Standing:
+        total = self._cuts(self.root())
+        left = sum(self._cuts(node) for node in self._stack if self._alive(node.bound))
+        best = min(self._best.costs.values(), default=None)
+        return Standing(self.visited, max(0, total - left - self.visited) / total, best, self._bound(self._stack))
+
+    def _cuts(self, node: Node) -> int:
+        """How many cuts a node's subtree has."""
+        return prod(self._trees[axis].cuts_below[value] for axis, value in node.open)
+
+    def _late(self) -> bool:
+        return self._deadline is not None and time.monotonic() >= self._deadline
+
+    def _bound(self, left: Iterable[Node]) -> int:
+        return min([self._best.limit, *(node.bound for node in left)])
+
+    def _take(self) -> list[Node]:
+        """The nodes to be evaluated next: the latest, so that the search is depth first."""
+        most = self._evaluator.problem.batch
+        taken, self._stack = self._stack[-most:], self._stack[:-most]
+        return taken
+
+    def _alive(self, bound: int) -> bool:
+        return not self._prune or bound < self._best.limit
+
+    def _expand(self, nodes: list[Node]) -> None:
+        """Evaluate the nodes and put what remains to be searched of them on the stack, the most promising last."""
+        if not nodes:
+            return
+        probes = self._evaluator.probe(nodes)
+        self._evaluator.offer(self._best, dict(self._candidates(zip(nodes, probes, strict=True))))
+        for node, probe in zip(nodes, probes, strict=True):
+            if node.open and self._alive(probe.bound):
+                self._stack += self._branches(node, probe)
+
+    def _candidates(self, probed: Iterable[tuple[Node, Probe]]) -> Iterator[tuple[Cut, int]]:
+        """The cuts that were evaluated and may be among the best."""
+        for node, probe in probed:
+            yield node.cut, probe.cost
+            for value, cost in sorted(probe.costs.items()):
+                if cost < self._best.limit:
+                    yield self._specialise(node, value, 0).cut, cost
+
+    def _branches(self, node: Node, probe: Probe) -> list[Node]:
+        """The parts of a node's subtree that remain to be searched, the most promising last."""
+        if self._prune:
+            kept = {v for v in node.open if not self._alive(probe.specialised[v])}
+            gone = {v for v in node.open if not self._alive(probe.locked[v])}
+            if kept & gone:
+                return []
+            if kept or gone:
+                return [self._forced(node, probe, kept, gone)]
+        value = max(node.open, key=lambda v: (probe.telling.get(v, (0, 0)), v))
+        branches = [
+            self._lock(node, value, max(node.bound, probe.locked[value])),
+            self._specialise(node, value, max(node.bound, probe.specialised[value])),
+        ]
+        self.visited += 1
+        return sorted(branches, key=lambda branch: branch.bound, reverse=True)
+
+    def _forced(self, node: Node, probe: Probe, kept: set[CutValue], gone: set[CutValue]) -> Node:
+        """The node with all values locked that may not be specialised, and those specialised that may not be kept."""
+        bounds = [probe.locked[v] for v in kept] + [probe.specialised[v] for v in gone]
+        for value in kept:
+            node = self._lock(node, value, max(node.bound, *bounds))
+        for value in gone:
+            node = self._specialise(node, value, max(node.bound, *bounds))
+            self.visited += 1
+        return node
+
+    def _lock(self, node: Node, value: CutValue, bound: int) -> Node:
+        return Node(node.open - {value}, node.locked | {value}, bound)
+
+    def _specialise(self, node: Node, value: CutValue, bound: int) -> Node:
+        return specialise(self._trees, node, value, bound)
+
+
+def specialise(trees: dict[int, CutTree], node: Node, value: CutValue, bound: int = 0) -> Node:
+    """The node with an open value replaced by its children, which are open unless they are leaves."""
+    found = opened(trees, trees[value[0]].specialised(value), node.locked, bound)
+    return Node(found.open | (node.open - {value}), found.locked, bound)
+
+
+def opened(trees: dict[int, CutTree], values: Iterable[CutValue], locked: Cut = frozenset(), bound: int = 0) -> Node:
+    """The node of some values, open where they have children, and of locked ones."""
+    values = list(values)
+    inner = frozenset(value for value in values if trees[value[0]].children[value[1]])
+    return Node(inner, locked | (frozenset(values) - inner), bound)

@@ -1,0 +1,210 @@
+"""Costs and bounds of cuts, many at a time: a few statements over the partitions of a batch of search nodes.
+
+A node is a cut with its open values. For each node a batch gives the cost of the cut and a lower bound on all cuts
+of the node's subtree, and the same for the cut with each of its open values specialised, and the bound with
+each of them locked. A partition of the node's most specific cut lies in one partition of its cut, and still does so
+when a value is specialised or locked; so everything follows from one table of the former, whose rows are few
+where much is locked.
+
+Other searches over cuts use this module too: `Evaluator(problem)` with `costs` (exact, of any cuts), `probe` (costs and
+bounds), `offer` and `partitions`, and `Best`; costs are whole numbers in `problem.scale`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ldiv_db.algorithms.cuts.node_bounds import FORBIDDEN, Cut, Node, Probe, assemble
+from ldiv_db.algorithms.cuts.problem import CutProblem
+from ldiv_db.database.templates import Identifier, Relation
+
+__all__ = ["FORBIDDEN", "Best", "Cut", "Evaluator", "Node", "Probe"]
+
+_MARKED = {"node_no": "INTEGER", "axis": "INTEGER", "value": "INTEGER", "open": "INTEGER"}
+#: How a value of a cut is marked: it stays; one step further is asked for; its whole subtree is open.
+LOCKED, NEXT, OPEN = 0, 1, 2
+#: Cuts whose exact costs are worked out together.
+_EXACT = 8
+
+
+ROWS = Identifier("n")
+
+
+@dataclass
+class Best:
+    """The `most` best cuts seen, each with its cost."""
+
+    most: int = 1
+    costs: dict[Cut, int] = field(default_factory=dict)
+
+    @property
+    def limit(self) -> int:
+        """What a cut's cost must be below to be among the best."""
+        return max(self.costs.values()) if len(self.costs) >= self.most else FORBIDDEN
+
+    def offer(self, cut: Cut, cost: int) -> bool:
+        """Take the cut if it is among the best; of equal costs the first stays."""
+        if cost >= self.limit or cut in self.costs:
+            return False
+        self.costs[cut] = cost
+        if len(self.costs) > self.most:
+            del self.costs[max(reversed(list(self.costs)), key=self.costs.__getitem__)]
+        return True
+
+    def ranked(self) -> list[tuple[Cut, int]]:
+        """The best cuts, cheapest first."""
+        return sorted(self.costs.items(), key=lambda item: item[1])
+
+
+class Evaluator:
+    """Evaluates batches of nodes of one problem; `evaluated` counts the cuts whose cost was computed."""
+
+    def __init__(self, problem: CutProblem):
+        self.problem = problem
+        self.evaluated = 0
+        cost = problem.cost
+        self._counts = [*(tally.column for tally in problem.tallies), ROWS]
+        self._costs = {
+            "labels": problem.labels,
+            "values": problem.values,
+            "unit": problem.unit,
+            "metric": cost.metric,
+            "scheme": cost.scheme,
+        }
+        self._shape = {"axes": problem.axes, "words": problem.words}
+        self._bits = {"bits": problem.bits, **self._shape}
+
+    def probe(self, nodes: Sequence[Node], bounds: bool = True) -> list[Probe]:
+        """What is known of each node; without `bounds` costs alone are right, and cheaper.
+
+        Where the scheme keeps the l-eligible core a cost is a lower bound on it, near and soon made exact by `costs`.
+        """
+        engine, metric = self.problem.task.engine, self.problem.cost.metric
+        places = self._place(nodes, OPEN if bounds else NEXT)
+        groups, steps = self._step(places)
+        parts = self._judge(steps, places, exact=False)
+        if groups is None:
+            locked = engine.rows("cuts/sum_kept", steps=steps, parts=parts, places=places, **self._bits, **self._costs)
+        else:
+            both = self.problem.cost.both
+            locked = engine.rows(
+                "cuts/sum_locked", groups=groups, parts=parts, places=places, both=both, **self._shape, **self._costs
+            )
+            engine.drop(groups)
+        ahead = engine.rows("cuts/sum_specialised", parts=parts, **self._costs)
+        engine.drop(places, steps, parts)
+        found = assemble(nodes, locked, ahead, metric, self.problem.cost.scheme)
+        self.evaluated += sum(1 + len(probe.costs) for probe in found)
+        return found
+
+    def costs(self, cuts: Sequence[Cut]) -> list[int]:
+        """The exact cost of each cut."""
+        nodes = [Node(frozenset(), cut) for cut in cuts]
+        places, parts = self._exact(nodes)
+        engine = self.problem.task.engine
+        found = {row[0]: row for row in engine.rows("cuts/sum_specialised", parts=parts, **self._costs)}
+        engine.drop(places, parts)
+        strict = self.problem.cost.scheme == "none"
+        return [FORBIDDEN if strict and found[number][5] else found[number][3] for number in range(len(nodes))]
+
+    def offer(self, best: Best, candidates: Mapping[Cut, int]) -> None:
+        """Offer the cuts to `best`, with the cost that `probe` gave, made exact where that is only a lower bound."""
+        offers = ((cost, place, cut) for place, (cut, cost) in enumerate(candidates.items()))
+        hopeful = sorted(offer for offer in offers if offer[0] < best.limit)
+        if self.problem.cost.scheme != "vioRec":
+            for cost, _, cut in hopeful:
+                best.offer(cut, cost)
+            return
+        while hopeful:
+            batch, hopeful = hopeful[:_EXACT], hopeful[_EXACT:]
+            cuts = [cut for _, _, cut in batch]
+            for cut, cost in zip(cuts, self.costs(cuts), strict=True):
+                best.offer(cut, cost)
+            hopeful = [item for item in hopeful if item[0] < best.limit]
+
+    def partitions(self, node: Node) -> tuple[Relation, Relation]:
+        """Where every code is in the node's cut, and the partitions of the cut (axis 0) with what is suppressed.
+
+        There `kept` is the size of the l-eligible core if the scheme keeps that.
+        """
+        return self._exact([node])
+
+    def _exact(self, nodes: Sequence[Node]) -> tuple[Relation, Relation]:
+        """Where every code is in the nodes' cuts, and their partitions."""
+        places = self._place(nodes, LOCKED)
+        groups, steps = self._step(places)
+        parts = self._judge(steps, places, exact=True)
+        self.problem.task.engine.drop(*([groups] if groups else []), steps)
+        return places, parts
+
+    def _place(self, nodes: Sequence[Node], mark: int) -> Relation:
+        """Where every code is in the nodes' cuts."""
+        engine, problem = self.problem.task.engine, self.problem
+        marks = [
+            (number, *value, mark if value in node.open else LOCKED)
+            for number, node in enumerate(nodes)
+            for value in sorted(node.cut)
+        ]
+        marked = engine.load("marked", _MARKED, marks)
+        places = engine.materialise("places", "cuts/place_codes", marked=marked, paths=problem.paths)
+        engine.drop(marked)
+        return places
+
+    def _step(self, places: Relation) -> tuple[Relation | None, Relation]:
+        """The partitions of the nodes' most specific cuts, and those of their cuts with every open value specialised.
+
+        Under LM the former are not needed.
+        """
+        engine, cells, cost = self.problem.task.engine, self.problem.cells, self.problem.cost
+        holes: dict[str, Any] = {"counts": self._counts, **self._bits}
+        if cost.metric == "LM":
+            return None, engine.materialise("steps", "cuts/group_steps", cells=cells, places=places, **holes)
+        groups = engine.materialise("groups", "cuts/group_cells", cells=cells, places=places, **holes)
+        steps = engine.materialise(
+            "steps",
+            "cuts/gather_steps",
+            groups=groups,
+            labels=self.problem.labels,
+            values=self.problem.values,
+            metric=cost.metric,
+            both=cost.both,
+            **holes,
+        )
+        return groups, steps
+
+    def _judge(self, steps: Relation, places: Relation, exact: bool) -> Relation:
+        """The partitions of the nodes' cuts and of those one value further, each with what its scheme suppresses.
+
+        Unless it is to be `exact`, the l-eligible core is taken to be as large as two steps towards it allow.
+        """
+        engine, problem, cost = self.problem.task.engine, self.problem, self.problem.cost
+        counted = engine.materialise(
+            "counted", "cuts/count_parts", steps=steps, places=places, columns=self._summed(), **self._bits
+        )
+        holes: dict[str, Any] = {"values": problem.values, "unit": problem.common}
+        kept = self._columns(self._summed() if exact or cost.metric == "CM" else [ROWS])
+        parts = engine.materialise(
+            "parts", "cuts/judge_parts", parts=counted, columns=kept, scheme=cost.scheme, **holes
+        )
+        engine.drop(counted)
+        loose = exact and cost.scheme == "vioRec"
+        while loose:  # the steps so far let fractions of rows be kept, so one more is needed even where they agree
+            shrunk = engine.materialise(
+                "parts", "cuts/shrink_parts", parts=parts, columns=[*kept, Identifier("broken")], **holes
+            )
+            engine.drop(parts)
+            parts = shrunk
+            loose = bool(engine.scalar("cuts/count_loose", parts=parts))
+        return parts
+
+    def _summed(self) -> list[Identifier]:
+        """The columns of partitions that are sums."""
+        best = [value.best for value in self.problem.values] if self.problem.cost.both else []
+        return [*self._counts, *best]
+
+    def _columns(self, summed: Iterable[Identifier]) -> list[Identifier]:
+        """The columns of partitions that stay as they are."""
+        others = [Identifier(name) for name in ("p_loss", "finest", "dearest", "uniform")]
+        return [*(word.p for word in self.problem.words), *summed, *others]

@@ -1,0 +1,165 @@
+"""Boxes: what every partition costs that any cut may have, in one table.
+
+A box is a choice of one value, leaf or inner, for each quasi-identifier, and stands for the rows that have them. The
+partitions of a cut are boxes, and what a partition costs depends on its box alone; so the cost of a cut is the sum over
+its boxes. They are few where data are sparse: each cell lies in as many as its leaves have ancestors, and near cells
+share them.
+
+The table is (key, cost). A key has some bits for each quasi-identifier: the number of a value, or, once cuts were
+summed, that of a cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ldiv_db.algorithms.cuts.problem import CutProblem
+from ldiv_db.algorithms.cuts.share_counts import Pack, caps_of, packs_of, shares_of, steps_of, sums_of
+from ldiv_db.algorithms.cuts.trees import CutTree
+from ldiv_db.database.templates import Identifier, Relation, Value
+
+#: More boxes than this are not made: the search then goes from cut to cut.
+MOST_BOXES = 40_000_000
+_KEY_BITS = 62
+
+
+@dataclass(frozen=True)
+class Digit:
+    """A quasi-identifier's bits in keys: the place of the lowest, and how many there are."""
+
+    tree: CutTree
+    lowest: int
+    width: int
+
+    @property
+    def number(self) -> Value:
+        return Value(self.tree.number)
+
+    @property
+    def code(self) -> Identifier:
+        return self.tree.axis.code
+
+    @property
+    def table(self) -> Identifier:
+        return self.tree.axis.table
+
+    @property
+    def place(self) -> Value:
+        return Value(self.lowest)
+
+    @property
+    def mask(self) -> Value:
+        return Value(2**self.width - 1)
+
+    @property
+    def nodes(self) -> int:
+        """How many values the taxonomy has."""
+        return len(self.tree.taxonomy.nodes)
+
+    def of(self, key: int) -> int:
+        """The digit in a key."""
+        return (key >> self.lowest) % (1 << self.width)
+
+
+def lay_out(trees: Sequence[CutTree], most_cuts: int) -> list[Digit] | None:
+    """The digits in this order, or None if keys would be too large; up to `most_cuts` cuts have numbers too."""
+    digits, place = [], 0
+    for tree in trees:
+        cuts = tree.taxonomy.cuts
+        width = max(len(tree.taxonomy.nodes), cuts if cuts <= most_cuts else 1).bit_length()
+        digits.append(Digit(tree, place, width))
+        place += width
+    return digits if place <= _KEY_BITS else None
+
+
+def make_boxes(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
+    """(key, cost) of all boxes that have rows, or None if they are too many."""
+    packs, engine = packs_of(problem), problem.task.engine
+    boxes = _count_boxes(problem, digits, packs)
+    if boxes is None:
+        return None
+    costs = [_cost(problem, boxes, packs, again=False)]
+    while problem.cost.scheme == "vioRec":
+        loose = engine.materialise("loose", "cuts/select_loose", boxes=boxes, costs=costs[-1], packs=packs)
+        engine.drop(*boxes)
+        boxes = [loose]
+        if not engine.count(loose):
+            break
+        costs.append(_cost(problem, boxes, packs, again=True))
+    engine.drop(*boxes)
+    merged = engine.materialise("boxes", "cuts/merge_costs", costs=costs)
+    engine.drop(*costs)
+    return merged
+
+
+def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[Pack]) -> list[Relation] | None:
+    """The boxes with their packed counts: the quasi-identifiers with the most values first, which share the most."""
+    engine = problem.task.engine
+    leaves = engine.load("leaves", {"axis": "INTEGER", "code": "INTEGER", "part": "BIGINT"}, list(_leaves(digits)))
+    columns = {"axis": "INTEGER", "leaf": "INTEGER", "shift": "BIGINT", "loss": "BIGINT"}
+    climbs = engine.load("climbs", columns, list(_climbs(digits, problem.loss_unit)))
+    holes = {"digits": digits, "packs": packs}
+    boxes = [engine.materialise("boxes", "cuts/key_cells", cells=problem.cells, leaves=leaves, **holes)]
+    count = problem.cell_count
+    for digit in sorted(digits, key=lambda digit: -digit.nodes):
+        lifted = engine.materialise("boxes", "cuts/lift_boxes", boxes=boxes, climbs=climbs, digit=digit, packs=packs)
+        boxes.append(lifted)
+        count += engine.count(lifted)
+        if count > MOST_BOXES:
+            engine.drop(leaves, climbs, *boxes)
+            return None
+    engine.drop(leaves, climbs)
+    return boxes
+
+
+def _cost(problem: CutProblem, boxes: Sequence[Relation], packs: Sequence[Pack], again: bool) -> Relation:
+    """What each box costs as a partition."""
+    cost, shares = problem.cost, shares_of(problem)
+    return problem.task.engine.materialise(
+        "costs",
+        "cuts/cost_boxes",
+        boxes=boxes,
+        packs=packs,
+        derived=sums_of(problem),
+        caps=caps_of(shares),
+        shares=shares,
+        steps=steps_of(shares, again) if cost.scheme == "vioRec" else [],
+        labels=problem.labels,
+        values=problem.values,
+        unit=problem.unit,
+        refused=Value(refused_cost(problem)),
+        metric=cost.metric,
+        scheme=cost.scheme,
+        again=again,
+    )
+
+
+def refused_cost(problem: CutProblem) -> int:
+    """More than any cut costs: the cost of a partition that is not allowed."""
+    return problem.rows * int(problem.unit.row.value) + 1
+
+
+def _leaves(digits: Sequence[Digit]) -> Iterator[tuple[int, int, int]]:
+    """(axis, code, part) of each leaf, part being its bits in a key."""
+    for digit in digits:
+        for code, node in digit.tree.leaf_of.items():
+            yield digit.tree.number, code, node << digit.lowest
+
+
+def _climbs(digits: Sequence[Digit], unit: int) -> Iterator[tuple[int, int, int, int]]:
+    """(axis, leaf, shift, loss) of each leaf and value above it."""
+    for digit in digits:
+        tree = digit.tree
+        for node in tree.taxonomy.nodes:
+            if tree.children[node.node]:
+                for code in range(node.low, node.high + 1):
+                    leaf = tree.leaf_of[code]
+                    shift = (node.node - leaf) * 2**digit.lowest
+                    yield tree.number, leaf, shift, tree.loss(node.low, node.high, unit)
+
+
+def blow_up(digits: Sequence[Digit]) -> float:
+    """How many cuts through the taxonomies of the digits a box is in, about."""
+    return prod(sum(len(cut) for cut in digit.tree.all_cuts) / digit.nodes for digit in digits)

@@ -1,0 +1,290 @@
+"""What a cut search is about: trees, thresholds, metric and scheme, and the table of cells with its counts.
+
+A cell is a combination of leaves that occurs; its counts are columns, one a sensitive value, so that a statement
+over partitions is one aggregation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from math import lcm
+
+from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.cuts.trees import (
+    PATH_COLUMNS,
+    BitWord,
+    CutTree,
+    NumberedAxis,
+    Word,
+    loss_unit,
+    number_axis,
+    places_of_bits,
+    words_of,
+)
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.requirements import FrequencyL, Requirement, Threshold
+from ldiv_db.requirements.base import UNIT, units
+from ldiv_db.requirements.named import Named
+
+#: More columns of counts than this are refused.
+MOST_COLUMNS = 500
+#: Cells times nodes that are evaluated together, about, and the most nodes.
+_AT_ONCE, _MOST_NODES = 400_000, 48
+#: Thresholds over a common denominator beyond this are refused: their products with counts would not fit an integer.
+_FINEST = 10**10
+
+
+@dataclass(frozen=True)
+class SensitiveValue:
+    """A sensitive value: the column of its rows, its threshold `over / under`, and its columns by label.
+
+    `common` is the common denominator of all thresholds.
+    """
+
+    code: int
+    theta: Fraction
+    common: int
+    both: tuple[Identifier, ...] = ()
+
+    @property
+    def rows(self) -> Identifier:
+        return Identifier(f"c{self.code}")
+
+    @property
+    def best(self) -> Identifier:
+        """The rows of the value that have the most frequent label in their finest partition."""
+        return Identifier(f"y{self.code}")
+
+    @property
+    def over(self) -> Value:
+        return Value(self.theta.numerator)
+
+    @property
+    def under(self) -> Value:
+        return Value(self.theta.denominator)
+
+    @property
+    def spread(self) -> Value:
+        """The denominator less the numerator, or 1: nothing exceeds a threshold of 1."""
+        return Value(max(self.theta.denominator - self.theta.numerator, 1))
+
+    @property
+    def scaled(self) -> Value:
+        return Value(int(self.theta * self.common))
+
+
+@dataclass(frozen=True)
+class Label:
+    """A label of the class column: the column of its rows, and of its rows by sensitive value."""
+
+    code: int
+    both: tuple[Identifier, ...] = ()
+
+    @property
+    def rows(self) -> Identifier:
+        return Identifier(f"k{self.code}")
+
+    @property
+    def left(self) -> Identifier:
+        """The rows of the label that are left if it is the one to be kept."""
+        return Identifier(f"k{self.code}_left")
+
+    @property
+    def number(self) -> Value:
+        return Value(self.code)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A column of counts: of a sensitive value's rows, of a label's, or of those that have both."""
+
+    column: Identifier
+    value: Value | None = None
+    label: Value | None = None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What suppressing a row, and blanking a sensitive value, costs."""
+
+    row: Value
+    cell: Value
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A metric and a scheme of suppression; `label` is the class column, for CM alone."""
+
+    metric: str
+    scheme: str
+    label: Renamed | None = None
+
+    @property
+    def both(self) -> bool:
+        """Whether counts by sensitive value and label are needed: which rows of a value go matters for CM alone."""
+        return self.metric == "CM" and self.scheme == "vioRec"
+
+
+@dataclass(frozen=True)
+class CutProblem:
+    """A table of cells, and everything that the cost of a cut depends on."""
+
+    task: Task
+    cost: Cost
+    trees: tuple[CutTree, ...]
+    values: tuple[SensitiveValue, ...]
+    labels: tuple[Label, ...]
+    label_codes: Relation | None
+    cells: Relation
+    paths: Relation
+    words: tuple[Word, ...]
+    bits: tuple[BitWord, ...]
+    loss_unit: int
+    cell_count: int
+
+    @property
+    def batch(self) -> int:
+        """How many nodes are evaluated together: few where there are many cells, for memory's sake."""
+        return max(1, min(_MOST_NODES, _AT_ONCE // max(1, self.cell_count)))
+
+    @property
+    def rows(self) -> int:
+        return self.task.encoded.row_count
+
+    @property
+    def common(self) -> Value:
+        return Value(self.values[0].common)
+
+    @cached_property
+    def axes(self) -> list[NumberedAxis]:
+        return [axis for word in self.words for axis in word.axes]
+
+    @cached_property
+    def tallies(self) -> list[Tally]:
+        return tallies_of(self.values, self.labels, self.cost.both)
+
+    @property
+    def unit(self) -> Unit:
+        """Costs as integers: LM in parts of a cell's loss, DM and CM in their own units."""
+        cells = len(self.trees) * self.loss_unit
+        row = {"LM": 2 * cells, "DM": self.rows, "CM": 1}[self.cost.metric]
+        return Unit(Value(row), Value(cells))
+
+    @property
+    def scale(self) -> int:
+        """By what an integer cost is to be divided."""
+        return self.loss_unit if self.cost.metric == "LM" else 1
+
+    def root(self) -> tuple[tuple[int, int], ...]:
+        return tuple(tree.root for tree in self.trees)
+
+
+def tallies_of(values: Sequence[SensitiveValue], labels: Sequence[Label], both: bool) -> list[Tally]:
+    """The columns of counts that a cell has besides its rows."""
+    found = [Tally(value.rows, value=Value(value.code)) for value in values]
+    found += [Tally(label.rows, label=Value(label.code)) for label in labels]
+    if both:
+        found += [
+            Tally(_both(value.code, label.code), Value(value.code), Value(label.code))
+            for value, label in product(values, labels)
+        ]
+    return found
+
+
+def make_problem(task: Task, cost: Cost) -> CutProblem:
+    """The problem of a task that `check_task` has let through; its tables are TEMP."""
+    engine, encoded = task.engine, task.encoded
+    trees = tuple(CutTree(axis, number) for number, axis in enumerate(encoded.axes, 1))
+    label_codes, labels = _labels(task, cost)
+    values = _values(task, labels if cost.both else ())
+    tallies = tallies_of(values, labels, cost.both)
+    if len(tallies) > MOST_COLUMNS:
+        what = f"would count {len(tallies):,} columns a cell, more than {MOST_COLUMNS}: too many sensitive values"
+        raise PolicyError([Problem("algorithm.name", f"cuts {what}")])
+    cells = engine.materialise(
+        "cells",
+        "cuts/count_cells",
+        rows=encoded.rows,
+        labels=label_codes,
+        axes=encoded.axes,
+        sensitive=encoded.sensitive[0].code,
+        label=cost.label.alias if cost.label else None,
+        tallies=tallies,
+    )
+    unit, digits = loss_unit(trees), words_of(trees)
+    bits = places_of_bits(trees)
+    paths = [row for word in digits for tree, part in word for row in tree.paths(unit, part, bits[tree.number][1])]
+    axes = {tree.number: number_axis(tree, bits[tree.number][1]) for tree in trees}
+    words = tuple(Word(place, tuple(axes[tree.number] for tree, _ in word)) for place, word in enumerate(digits, 1))
+    bit_words = tuple(
+        BitWord(place, tuple(axes[number] for number, (word, _) in bits.items() if word == place))
+        for place in sorted({word for word, _ in bits.values()})
+    )
+    loaded = engine.load("paths", PATH_COLUMNS, paths)
+    count = engine.count(cells)
+    return CutProblem(task, cost, trees, values, labels, label_codes, cells, loaded, words, bit_words, unit, count)
+
+
+def _both(value: int, label: int) -> Identifier:
+    return Identifier(f"x{value}_{label}")
+
+
+def _labels(task: Task, cost: Cost) -> tuple[Relation | None, tuple[Label, ...]]:
+    """The table of the class column's labels, and their columns."""
+    if cost.label is None:
+        return None, ()
+    codes = task.engine.materialise("label_codes", "cuts/list_labels", rows=task.encoded.rows, column=cost.label.alias)
+    count = task.engine.count(codes)
+    values = range(1, task.encoded.sensitive[0].distribution.distinct + 1) if cost.both else ()
+    return codes, tuple(Label(code, tuple(_both(value, code) for value in values)) for code in range(1, count + 1))
+
+
+def _values(task: Task, labels: Sequence[Label]) -> tuple[SensitiveValue, ...]:
+    """The sensitive values by code, with their thresholds."""
+    thetas = thresholds_of(task)
+    common = lcm(*(theta.denominator for theta in thetas.values()))
+    if common > _FINEST:
+        raise PolicyError([Problem("require", "cuts: thresholds with fewer digits, please: their products overflow")])
+    return tuple(
+        SensitiveValue(code, theta, common, tuple(_both(code, label.code) for label in labels))
+        for code, theta in sorted(thetas.items())
+    )
+
+
+def thresholds_of(task: Task) -> dict[int, Fraction]:
+    """The threshold of every sensitive value by its code, the least of what all requirements say."""
+    (axis,) = task.encoded.sensitive
+    found = dict.fromkeys(range(1, axis.distribution.distinct + 1), Fraction(1))
+    for requirement in task.requirements:
+        default, own = _thetas(requirement)
+        codes = codes_of(task, [value for value, _ in own])
+        for code in found:
+            theta = own[codes[code]][1] if code in codes else default
+            found[code] = min(found[code], theta)
+    if lcm(*(theta.denominator for theta in found.values())) > _FINEST:  # those of a base: a little less is safe
+        return {code: Fraction(units(theta), UNIT) for code, theta in found.items()}
+    return found
+
+
+def codes_of(task: Task, values: Sequence[Named]) -> dict[int, int]:
+    """By the code of each sensitive value that is listed its place in the list."""
+    (axis,) = task.encoded.sensitive
+    columns = {"value": "VARCHAR", "place": "INTEGER"}
+    listed = task.engine.load("thetas", columns, [(value, place) for place, value in enumerate(values)])
+    codes = dict(task.engine.rows("cuts/list_thresholds", dictionary=axis.dictionary, thetas=listed))
+    task.engine.drop(listed)
+    return codes
+
+
+def _thetas(requirement: Requirement) -> tuple[Fraction, list[tuple[Named, Fraction]]]:
+    """The threshold of all values, and those of some."""
+    if isinstance(requirement, FrequencyL):
+        return 1 / Fraction(requirement.l), []
+    assert isinstance(requirement, Threshold)  # noqa: S101 - `check_task` lets nothing else through
+    return Fraction(requirement.default), [(value, Fraction(theta)) for value, theta in requirement.thetas]

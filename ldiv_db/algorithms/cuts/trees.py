@@ -1,0 +1,214 @@
+"""Taxonomies as cuts see them: values with children, and how many digits of a key they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, product
+from math import lcm, prod
+
+from ldiv_db.database.templates import Identifier, Value
+from ldiv_db.recoding.encoded import Axis
+from ldiv_db.taxonomies.taxonomy import Taxonomy
+
+#: Losses are whole numbers: multiples of the common fraction of all trees, or of this one where that is finer.
+_FINEST = 10**6
+#: The key of a partition is a sum of its values' parts; a column holds keys below this.
+_WORD = 2**62
+
+#: A column holds bits up to this, the sign aside.
+_BITS = 62
+
+#: A value of a cut: the number of its quasi-identifier, from 1, and of its node.
+CutValue = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class CutTree:
+    """One quasi-identifier's taxonomy: for each node its children, its leaves `low..high`."""
+
+    axis: Axis
+    number: int
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        assert self.axis.taxonomy is not None  # noqa: S101 - `check_task` lets none through without
+        return self.axis.taxonomy
+
+    @cached_property
+    def children(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {node.node: [] for node in self.taxonomy.nodes}
+        for node in self.taxonomy.nodes:
+            if node.parent is not None:
+                found[node.parent].append(node.node)
+        return found
+
+    @cached_property
+    def cuts_below(self) -> dict[int, int]:
+        """For each node the number of cuts through its subtree."""
+        found: dict[int, int] = {}
+        for node in reversed(self.taxonomy.nodes):  # children stand after their parent
+            below = self.children[node.node]
+            found[node.node] = 1 + prod(found[child] for child in below) if below else 1
+        return found
+
+    @cached_property
+    def leaf_of(self) -> dict[int, int]:
+        """By code the node that is its leaf."""
+        return {node.low: node.node for node in self.taxonomy.nodes if not self.children[node.node]}
+
+    @cached_property
+    def all_cuts(self) -> list[tuple[int, ...]]:
+        """Every cut as its nodes; only where they are few."""
+        found: dict[int, list[tuple[int, ...]]] = {}
+        for node in reversed(self.taxonomy.nodes):  # children stand after their parent
+            below = [found[child] for child in self.children[node.node]]
+            parts = [tuple(chain.from_iterable(choice)) for choice in product(*below)] if below else []
+            found[node.node] = [(node.node,), *parts]
+        return found[0]
+
+    @cached_property
+    def heights(self) -> dict[int, int]:
+        """By node the most steps down to a leaf."""
+        found: dict[int, int] = {}
+        for node in reversed(self.taxonomy.nodes):
+            below = self.children[node.node]
+            found[node.node] = 1 + max(found[child] for child in below) if below else 0
+        return found
+
+    @property
+    def root(self) -> CutValue:
+        return (self.number, 0)
+
+    @property
+    def leaves(self) -> int:
+        return self.taxonomy.nodes[0].high + 1
+
+    def specialised(self, value: CutValue) -> list[CutValue]:
+        """The values that replace `value`; none for a leaf."""
+        return [(self.number, child) for child in self.children[value[1]]]
+
+    @property
+    def width(self) -> int:
+        """How many bits a code has."""
+        return max(1, (self.leaves - 1).bit_length())
+
+    def paths(self, unit: int, part: int, bit: int) -> Iterator[tuple[int, ...]]:
+        """The rows of `PATH_COLUMNS`, one a value and leaf below it; `child` is the value's child on the way there."""
+        nodes = {node.node: node for node in self.taxonomy.nodes}
+        for node in nodes.values():
+            below = [nodes[child] for child in self.children[node.node]] or [node]
+            for child in below:
+                for code in range(child.low, child.high + 1):
+                    parts = (part * node.node, part * child.node, part * self.leaf_of[code])
+                    losses = (self.loss(node.low, node.high, unit), self.loss(child.low, child.high, unit))
+                    yield (self.number, node.node, code, node.low, node.high, child.low, *parts, *losses, 2**bit)
+
+    def loss(self, low: int, high: int, unit: int) -> int:
+        """LM of one cell, in units of one over `unit` (rounded where the unit is no multiple)."""
+        return round((high - low) * unit / max(self.leaves - 1, 1))
+
+
+PATH_COLUMNS = {
+    "axis": "INTEGER",
+    "value": "INTEGER",
+    "code": "INTEGER",
+    "low": "INTEGER",
+    "high": "INTEGER",
+    "child_low": "INTEGER",
+    "part": "BIGINT",
+    "child_part": "BIGINT",
+    "leaf_part": "BIGINT",
+    "loss": "BIGINT",
+    "child_loss": "BIGINT",
+    "bit": "BIGINT",
+}
+
+
+def loss_unit(trees: Sequence[CutTree]) -> int:
+    """The number of units in the loss of one cell: such that all losses are whole, or a million."""
+    exact = lcm(*(max(tree.leaves - 1, 1) for tree in trees))
+    return exact if exact <= _FINEST else _FINEST
+
+
+def words_of(trees: Sequence[CutTree]) -> list[list[tuple[CutTree, int]]]:
+    """The trees by the column of a key that they share, each with the place value of its digit there."""
+    words: list[list[tuple[CutTree, int]]] = [[]]
+    for tree in trees:
+        taken = prod(len(other.taxonomy.nodes) for other, _ in words[-1])
+        if taken * len(tree.taxonomy.nodes) >= _WORD:
+            words.append([])
+            taken = 1
+        words[-1].append((tree, taken))
+    return words
+
+
+def places_of_bits(trees: Sequence[CutTree]) -> dict[int, tuple[int, int]]:
+    """By a tree's number the column of bits that its codes are in, and the place of its lowest bit there."""
+    found: dict[int, tuple[int, int]] = {}
+    word, taken = 1, 0
+    for tree in trees:
+        if taken + tree.width >= _BITS:
+            word, taken = word + 1, 0
+        found[tree.number] = word, taken
+        taken += tree.width
+    return found
+
+
+@dataclass(frozen=True)
+class NumberedAxis:
+    """A quasi-identifier by number, the column of its codes, and an alias of these codes' places."""
+
+    number: Value
+    code: Identifier
+    table: Identifier
+    #: All bits of its word but its own.
+    others: Value
+
+
+def number_axis(tree: CutTree, bit: int) -> NumberedAxis:
+    """The quasi-identifier of a tree whose lowest bit has this place."""
+    own = (2**tree.width - 1) << bit
+    return NumberedAxis(Value(tree.number), tree.axis.code, tree.axis.table, Value((2**_BITS - 1) & ~own))
+
+
+@dataclass(frozen=True)
+class BitWord:
+    """A column of bits, some for each quasi-identifier; of several rows those that all have, and that any has."""
+
+    place: int
+    axes: tuple[NumberedAxis, ...]
+
+    @property
+    def bits(self) -> Identifier:
+        return Identifier(f"bits_{self.place}")
+
+    @property
+    def both(self) -> Identifier:
+        return Identifier(f"both_{self.place}")
+
+    @property
+    def either(self) -> Identifier:
+        return Identifier(f"either_{self.place}")
+
+
+@dataclass(frozen=True)
+class Word:
+    """A column of keys: of the partition in the cut (`p`), in that with every open value specialised once (`q`), and in
+    the most specific cut of the subtree (`s`)."""
+
+    place: int
+    axes: tuple[NumberedAxis, ...]
+
+    @property
+    def p(self) -> Identifier:
+        return Identifier(f"p_{self.place}")
+
+    @property
+    def q(self) -> Identifier:
+        return Identifier(f"q_{self.place}")
+
+    @property
+    def s(self) -> Identifier:
+        return Identifier(f"s_{self.place}")

@@ -1,0 +1,253 @@
+"""Decomposition+: groups of rows with different primary values, several sensitive attributes protected at once.
+
+A group takes one row from each of l buckets of primary values (largest-l), so there are as many groups as possible
+(Ye et al. 2009, Theorem 2): `max{k : sum_i min(n_i, k) >= k l}`. All groups are made at once: a bucket's quota of rows,
+the longest waiting first, takes that many consecutive groups in a circle, and no quota exceeds the number of groups.
+Rows of equal primary value are then exchanged between groups as long as that lowers the diversity penalty (Das &
+Bhattacharyya 2012): how many rows have a value of another attribute that stands in more than 1/l_i of their group's.
+What is left of the penalty is noise (`noise`); a group for which there is none is refused, its rows are kept back.
+
+Guarantee: of no attribute does a value stand in more than 1/l_i of a group's rows, so each has l_i values at least.
+
+Nor does it tell more how groups were formed. Who knows everybody's quasi-identifiers, the policy and this code, but not
+the coins (the seed) and nobody's sensitive values, holds all ways to give values to people for equally likely. Let p be
+the order of the people that the coins deal, and T the table of sensitive values and waits in that order. p is uniform,
+and T is as likely whatever p is, since the values in another order are as likely: p and T are independent. All that is
+done from here on is a function of T and of further coins (`deal`: rows come without what people are known by, and their
+numbers are places in p). It says which places make a group, and what is published of it, its number included; p says
+who is in these places. So, given everything that is published, each way to give a group's people to its places is
+equally likely, and a person has a value with the probability that is its share of the group. Over releases people keep
+their groups, and each release deals anew those who have none.
+
+Not covered: who knows who was kept back in an earlier release (rows that wait come first, and frequent values wait);
+noise, as a value that stands in place of another is nobody's, and that other one is more frequent than is published;
+who knows some of a person's sensitive values (see `releasing.pairings`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ldiv_db.algorithms.base import Options, Progress
+from ldiv_db.algorithms.feasibility import most_classes
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.recoding.encoded import SensitiveAxis
+
+#: Rounds of exchanges, partners that a row looks at in each, exchanges ranked for a group.
+ROUNDS, PARTNERS, RANKED = 24, 8, 2
+#: The end comes after so many rounds in a row with fewer exchanges than one in LEAST_SHARE groups with a penalty.
+IDLE, LEAST_SHARE = 3, 100
+#: How far partners may be, and the modulus of what stands for chance.
+_FAR = PRIME = 2_147_483_579
+
+
+class DecompositionOptions(Options):
+    """The primary attribute, how many releases a row waits at most, where noise comes from, and when combinations of
+    values are published: where they tell no pairings, whatever they tell, or never."""
+
+    primary: str | None = None
+    starvation: int = Field(default=3, ge=0, le=1_000_000)
+    noise: Literal["nearest", "random", "none"] = "nearest"
+    combinations: Literal["checked", "first", "none"] = "checked"
+
+
+@dataclass(frozen=True)
+class Secret(SensitiveAxis):
+    """A sensitive attribute with its l; `nodes` (node, low, high, height) is its taxonomy's, if it has one.
+
+    `dictionary` is (value, rows, code, leaf), codes in the order of values. `counts` and `links` are there while
+    groups are made: (group_no, code, n, most, size) and (primary_code, code).
+    """
+
+    number: Value
+    l: int  # noqa: E741 - the field's name for it
+    nodes: Relation | None = None
+    height: int = 1
+    counts: Relation | None = None
+    links: Relation | None = None
+    noise: Relation | None = None
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def l_value(self) -> Value:
+        return Value(self.l)
+
+    def _alias(self, role: str) -> Identifier:
+        return Identifier(f"{self.code.name}_{role}")
+
+    @property
+    def here(self) -> Identifier:
+        """The counts of a row's own value in its own group; `there` of another's value in it, and so on."""
+        return self._alias("here")
+
+    @property
+    def there(self) -> Identifier:
+        return self._alias("there")
+
+    @property
+    def away(self) -> Identifier:
+        return self._alias("away")
+
+    @property
+    def back(self) -> Identifier:
+        return self._alias("back")
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Rows to be grouped: `rows` is (row_id, the codes, group_id, waited), of which those without a group_id.
+
+    Once they are dealt, it is (row_id, source_id, the codes, waited) of these, `row_id` being a place that coins gave.
+    """
+
+    engine: Engine
+    rows: Relation
+    primary: Secret
+    others: tuple[Secret, ...]
+    options: DecompositionOptions
+    seed: int = 0
+    release: int = 1
+    progress: Progress = lambda done, total: None
+
+    @property
+    def coins(self) -> str:
+        """The secret key of all that is left to chance, another in each release: row 7 is somebody else by then."""
+        return f"{self.seed}:{self.release}"
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        return (self.primary, *self.others)
+
+
+def largest_l_quotas(
+    counts: Sequence[int],
+    l: int,  # noqa: E741
+    waits: Sequence[int] | None = None,
+) -> tuple[int, list[int]]:
+    """The most groups of l rows with different values, and how many rows of each value they take; `counts` fall.
+
+    What is beyond l rows a group is taken off values that are in no more rows than there are groups, one row each:
+    there are more of these values than such rows (Theorem 2). Those go first of which a row has waited least (`waits`).
+    """
+    groups = most_classes(counts, l)
+    quotas = [min(count, groups) for count in counts]
+    surplus = sum(quotas) - groups * l
+    whole = [place for place, count in enumerate(counts) if count <= groups]
+    for place in sorted(whole, key=lambda place: waits[place] if waits else 0)[:surplus]:
+        quotas[place] -= 1
+    return groups, quotas
+
+
+def deal(task: Grouping) -> Grouping:
+    """The task with the rows that have no group, in an order of coins, without anything that people are known by."""
+    dealt = task.engine.materialise(
+        "dealt", "decomposition/deal_rows", rows=task.rows, secrets=task.secrets, coins=Value(task.coins)
+    )
+    return replace(task, rows=dealt)
+
+
+def seat_rows(task: Grouping) -> tuple[Relation, int, list[tuple[int, int]]]:
+    """The members (row_id, group_no, codes, ...), the number of groups, and of each primary code the rows left over."""
+    engine, primary = task.engine, task.primary
+    buckets = engine.rows("decomposition/count_codes", rows=task.rows, primary=primary)
+    counts, waits = [rows for _, rows, _ in buckets], [waited for *_, waited in buckets]
+    groups, quotas = largest_l_quotas(counts, primary.l, waits)
+    start, seats = 0, []
+    for (code, *_), quota in zip(buckets, quotas, strict=True):
+        seats.append((code, quota, start, max(0, start + quota - groups)))
+        start = (start + quota) % groups if groups else 0
+    columns = {"code": "INTEGER", "quota": "BIGINT", "start": "BIGINT", "wrapped": "BIGINT"}
+    loaded = engine.load("quotas", columns, seats)
+    members = engine.materialise(
+        "members",
+        "decomposition/seat_rows",
+        rows=task.rows,
+        quotas=loaded,
+        primary=primary,
+        secrets=task.secrets,
+    )
+    engine.drop(loaded)
+    residual = [(code, rows - quota) for (code, rows, _), quota in zip(buckets, quotas, strict=True)]
+    return members, groups, residual
+
+
+def with_counts(task: Grouping, members: Relation) -> Grouping:
+    """The task whose attributes have the counts of these members."""
+    others = tuple(
+        replace(
+            attribute,
+            counts=task.engine.materialise(
+                f"counts_{attribute.code.name}", "decomposition/count_values", members=members, attribute=attribute
+            ),
+        )
+        for attribute in task.others
+    )
+    return replace(task, others=others)
+
+
+def drop_counts(task: Grouping) -> None:
+    """Drop what `with_counts` made."""
+    task.engine.drop(*(attribute.counts for attribute in task.others if attribute.counts))
+
+
+def exchange(task: Grouping, members: Relation) -> tuple[Relation, list[int]]:
+    """The members with rows of equal primary value exchanged, and how many exchanges there were in each round."""
+    draw = random.Random(f"{task.coins}:jumps")  # noqa: S311 - not to be guessed without the seed, nor to be repeated
+    rounds: list[int] = []
+    idle = 0
+    while task.others and len(rounds) < ROUNDS and idle < IDLE:
+        task.progress(len(rounds), ROUNDS)
+        members, crowded, done = _exchange_once(task, members, len(rounds), _jumps(draw))
+        if not crowded:
+            break
+        rounds.append(done)
+        idle = idle + 1 if done * LEAST_SHARE < crowded else 0
+    return members, rounds
+
+
+def _exchange_once(task: Grouping, members: Relation, turn: int, jumps: Sequence[int]) -> tuple[Relation, int, int]:
+    """The members after one round, the groups with a penalty before it, and the exchanges."""
+    engine, counted = task.engine, with_counts(task, members)
+    holes = {"members": members, "attributes": counted.others, "turn": Value(turn)}
+    crowded = engine.materialise("crowded", "decomposition/list_crowded", **holes)
+    rows = engine.count(crowded)
+    settled = _settled(counted, members, crowded, jumps) if rows else None
+    done = engine.count(settled) if settled else 0
+    if settled and done:
+        moved = engine.materialise(
+            "members", "decomposition/exchange_rows", members=members, settled=settled, secrets=task.secrets
+        )
+        engine.drop(members)
+        members = moved
+    engine.drop(crowded, *([settled] if settled else []))
+    drop_counts(counted)
+    return members, rows, done
+
+
+def _settled(task: Grouping, members: Relation, crowded: Relation, jumps: Sequence[int]) -> Relation:
+    """The exchanges of one round, those of groups that have no better one."""
+    engine = task.engine
+    loaded = engine.load("jumps", {"jump": "BIGINT"}, [(jump,) for jump in jumps])
+    holes: dict[str, Any] = {"members": members, "crowded": crowded, "jumps": loaded, "secrets": task.secrets}
+    wanted = engine.materialise("wanted", "decomposition/list_wanted", **holes)
+    holes = {"wanted": wanted, "members": members, "primary": task.primary, "attributes": task.others}
+    partners = engine.materialise("partners", "decomposition/list_partners", **holes)
+    holes = {"partners": partners, "attributes": task.others, "ranked": Value(RANKED), "prime": Value(PRIME)}
+    ranked = engine.materialise("ranked", "decomposition/rank_exchanges", **holes)
+    settled = engine.materialise("settled", "neighbours/repair/settle_exchanges", ranked=ranked)
+    engine.drop(loaded, wanted, partners, ranked)
+    return settled
+
+
+def _jumps(draw: random.Random) -> list[int]:
+    """How far away partners are in the order of the bucket, which is one of coins."""
+    return [draw.randrange(1, _FAR) for _ in range(PARTNERS)]

@@ -1,0 +1,132 @@
+"""Absorbing: rows that are no good class of their own join classes that stay good with them.
+
+In rising order of cost, rows that are left are dealt out to the classes that have rows in the same place, small
+ones with slack first. A class takes as many of its guests as it can bear, of 1, 2, 4, and so on. What nobody
+takes in the end is merged with the classes that have the most slack, at the worst with all of them: the whole
+table is good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.local.candidate_classes import Judge
+from ldiv_db.algorithms.local.levels import Ladder, Vector
+from ldiv_db.database.templates import Identifier, Relation, Value
+
+#: Candidates of one class are numbered up to this.
+POWERS = 40
+
+
+@dataclass
+class Absorption:
+    """Rows that wait (`left`) and classes (`assigned`), both of `grid`; `standing` says what each class could bear."""
+
+    task: Task
+    judge: Judge
+    grid: Relation
+    left: Relation
+    assigned: Relation
+    waiting: int
+    ladders: Sequence[Ladder]
+    vectors: Sequence[Vector]
+    spread: Value
+    limit: int
+
+    def __post_init__(self) -> None:
+        engine = self.task.engine
+        numbered = engine.materialise("numbered", "local/number_classes", assigned=self.assigned)
+        origins = engine.materialise("origins", "local/peel/list_origins", assigned=self.assigned, spread=self.spread)
+        self.costs = self._load_costs()
+        engine.drop(self.assigned)
+        self.assigned = numbered
+        self.powers = engine.load(
+            "powers", {"power": "BIGINT", "guests": "BIGINT"}, [(power, 2**power) for power in range(POWERS)]
+        )
+        members = engine.materialise("members", "local/name_classes", assigned=numbered)
+        counts, margins = self._judged(members)
+        holes = {"counts": counts, "margins": margins, "origins": origins, "costs": self.costs, "ladders": self.ladders}
+        self.standing = engine.materialise("standing", "local/peel/list_standing", **holes)
+        engine.drop(members, counts, margins, origins)
+
+    def _load_costs(self) -> Relation:
+        """What each vector costs on each ladder."""
+        columns = {"vector": "BIGINT"} | {ladder.choice.name: "BIGINT" for ladder in self.ladders}
+        costs = [ladder.costs for ladder in self.ladders]
+        rows = [
+            (number, *(cost[rung] for cost, rung in zip(costs, vector, strict=True)))
+            for number, vector in enumerate(self.vectors)
+        ]
+        return self.task.engine.load("costs", columns, rows)
+
+    def absorb(self, number: int, keys: Callable[[Relation], Relation]) -> int:
+        """Deal out rows by their places (row_id, class_no) by a vector, as `keys` has them; how many found a class."""
+        engine = self.task.engine
+        waiting, all_keys = keys(self.left), keys(self.grid)
+        by = {"costs": self.costs, "ladders": self.ladders, "vector": Value(number)}
+        holes = {"keys": all_keys, "waiting": waiting, "assigned": self.assigned, "standing": self.standing}
+        homes = engine.materialise("homes", "local/peel/list_homes", **holes, **by, limit=Value(self.limit))
+        guests = engine.materialise("guests", "local/peel/list_guests", waiting=waiting, homes=homes)
+        engine.drop(waiting, all_keys, homes)
+        taken = self._settle(guests, by) if engine.count(guests) else 0
+        engine.drop(guests)
+        return taken
+
+    def _settle(self, guests: Relation, by: dict[str, Any]) -> int:
+        """Seat the guests that the classes can bear; how many."""
+        engine, most = self.task.engine, Value(POWERS)
+        holes = {"assigned": self.assigned, "guests": guests, "powers": self.powers, "most": most}
+        trials = engine.materialise("trials", "local/peel/list_trials", **holes)
+        counts, margins = self._judged(trials)
+        settled = engine.materialise(
+            "settled", "local/peel/settle_trials", margins=margins, powers=self.powers, most=most
+        )
+        taken = engine.materialise("taken", "local/peel/take_guests", guests=guests, settled=settled)
+        holes = {"standing": self.standing, "settled": settled, "guests": guests, "margins": margins, "most": most}
+        renewed = engine.materialise("standing", "local/peel/renew_standing", **holes, **by)
+        engine.drop(trials, counts, margins, settled, self.standing)
+        self.standing = renewed
+        return self._seat(taken)
+
+    def _seat(self, taken: Relation) -> int:
+        engine = self.task.engine
+        count = engine.count(taken)
+        engine.insert(self.assigned, "local/copy_rows", rows=taken)
+        engine.delete_listed(self.left, Identifier("row_id"), taken)
+        engine.drop(taken)
+        self.waiting -= count
+        return count
+
+    def merge(self) -> None:
+        """Put all rows that wait into one class with as many of the classes with most slack as it takes."""
+        engine = self.task.engine
+        holes = {"assigned": self.assigned, "standing": self.standing, "waiting": self.left, "powers": self.powers}
+        trials = engine.materialise("trials", "local/peel/rank_classes", **holes)
+        counts, margins = self._judged(trials)
+        power = engine.scalar("local/find_first", margins=margins)
+        merged = engine.materialise(
+            "assigned",
+            "local/peel/merge_classes",
+            assigned=self.assigned,
+            trials=trials,
+            power=Value(power),
+            merged=Value(0),
+        )
+        engine.drop(trials, counts, margins, self.assigned)
+        self.assigned, self.waiting = merged, 0
+
+    def drop(self) -> None:
+        """Drop what is not the result."""
+        self.task.engine.drop(self.powers, self.standing, self.costs)
+
+    def _judged(self, members: Relation) -> tuple[Relation, Relation]:
+        """The counts and margins of the classes of (row_id, class_no)."""
+        engine = self.task.engine
+        listed = engine.materialise("listed", "local/list_classes", members=members)
+        holes = {"members": members, "rows": self.grid, "listed": listed, "sensitive": self.task.encoded.sensitive}
+        counts = engine.materialise("counts", "local/count_members", **holes)
+        engine.drop(listed)
+        return counts, self.judge.margins(counts)

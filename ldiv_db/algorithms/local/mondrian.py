@@ -1,0 +1,120 @@
+"""Mondrian: every node is split at the median of its widest quasi-identifier, as long as both sides are good.
+
+LeFevre, DeWitt & Ramakrishnan (2006), for any monotone requirement, all nodes of a level at once. Where the widest
+does not allow a split the next one is tried. `strict` keeps equal values together, so that classes do not overlap;
+`relaxed` halves the rows, equal values going to both sides. A taxonomy is ordered by its leaves.
+
+Guarantee: every class meets every requirement, no row is left out, and no class can be split at the median of any
+quasi-identifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.local.candidate_classes import Judge, check_monotone
+from ldiv_db.database.templates import Relation, Value
+from ldiv_db.recoding.encoded import Axis
+
+
+class MondrianOptions(Options):
+    """Whether equal values stay together."""
+
+    split: Literal["strict", "relaxed"] = "strict"
+
+
+@dataclass(frozen=True)
+class Width:
+    """A quasi-identifier with its number and the weight of its whole domain."""
+
+    axis: Axis
+    number: Value
+    full: Value
+
+
+def widths_of(axes: Sequence[Axis]) -> list[Width]:
+    """All quasi-identifiers that classes should be narrow in."""
+    largest = max(axis.weight for axis in axes) or 1.0
+    return [
+        Width(axis, Value(number), Value(max(1, round(axis.weight / largest * 10**6))))
+        for number, axis in enumerate(axes, 1)
+    ]
+
+
+class Mondrian(Algorithm):
+    """Recursive median splits, for any list of monotone requirements."""
+
+    name = "mondrian"
+    takes_any_class = True
+    options_type = MondrianOptions
+    options: MondrianOptions
+
+    def check(self, task: Task) -> Feasibility:
+        """Raises PolicyError if a requirement is not monotone, InfeasibleError if the whole table violates one."""
+        return check_monotone(task, self.name)
+
+    def run(self, task: Task) -> Plan:
+        feasible = self.check(task)
+        engine, judge, axes = task.engine, Judge(task), task.encoded.axes
+        widths = widths_of(axes)
+        assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
+        holes = {"rows": task.encoded.rows, "axes": axes, "sensitive": task.encoded.sensitive}
+        active = engine.materialise("active", "local/mondrian/start_nodes", **holes)
+        last, rounds = 1, 0
+        while True:
+            choices = self._choose(task, judge, active, widths)
+            engine.insert(assigned, "local/mondrian/list_settled", active=active, choices=choices)
+            if not engine.count(choices):
+                break
+            active, last = self._split(task, judge, active, choices, widths, last)
+            rounds += 1
+            task.progress(engine.count(assigned), task.encoded.row_count)
+        engine.drop(active, choices)
+        return Plan(assigned, feasible.l, feasible.notes, self._search(rounds))
+
+    def _choose(self, task: Task, judge: Judge, active: Relation, widths: Sequence[Width]) -> Relation:
+        """The quasi-identifier that each node is to be split along."""
+        engine = task.engine
+        bounds = engine.materialise("bounds", "local/mondrian/bound_nodes", active=active, axes=task.encoded.axes)
+        holes = {"bounds": bounds, "widths": widths, "least": Value(2 * judge.least)}
+        choices = engine.materialise("choices", "local/mondrian/choose_axes", **holes)
+        engine.drop(bounds)
+        return choices
+
+    def _split(
+        self, task: Task, judge: Judge, active: Relation, choices: Relation, widths: Sequence[Width], last: int
+    ) -> tuple[Relation, int]:
+        """The rows of nodes that go on, in sides where both are good, and the last number of a node."""
+        engine, sensitive = task.engine, task.encoded.sensitive
+        sides = self._sides(task, active, choices, widths)
+        counts = engine.materialise("counts", "local/count_classes", members=sides, rows=active, sensitive=sensitive)
+        margins = judge.margins(counts)
+        splits = engine.materialise("splits", "local/mondrian/list_splits", margins=margins, last=Value(last))
+        holes = {"axes": task.encoded.axes, "sensitive": sensitive}
+        moved = engine.materialise(
+            "active", "local/mondrian/move_rows", active=active, sides=sides, splits=splits, **holes
+        )
+        last += 2 * engine.count(splits)
+        engine.drop(sides, counts, margins, splits, choices, active)
+        return moved, last
+
+    def _sides(self, task: Task, active: Relation, choices: Relation, widths: Sequence[Width]) -> Relation:
+        """The side of every row that is to be split off."""
+        engine = task.engine
+        placed = engine.materialise(
+            "placed", "local/mondrian/place_rows", active=active, choices=choices, widths=widths
+        )
+        if self.options.split == "relaxed":
+            sides = engine.materialise("sides", "local/mondrian/side_evenly", placed=placed)
+        else:
+            medians = engine.materialise("medians", "local/mondrian/find_medians", placed=placed)
+            sides = engine.materialise("sides", "local/mondrian/side_strictly", placed=placed, medians=medians)
+            engine.drop(medians)
+        engine.drop(placed)
+        return sides
+
+    def _search(self, rounds: int) -> dict[str, Any]:
+        return {"split": self.options.split, "rounds": rounds}

@@ -1,0 +1,228 @@
+"""Peeling: the rows that can be published cheaply go first, the rest is generalised further, until all are placed.
+
+Ways to generalise (vectors of rungs, `ladders`) come in rising order of cost, many to a statement. Every row left
+goes to the cheapest of them in which it stands in a good class; classes that lost too many rows to cheaper ones
+wait. What is good stays good with more rows of its kind, so nothing that was published is ever undone. Rows that
+are left at the end, because no class of them is good, join classes that can bear them (`absorb`), and classes near
+each other give and exchange rows where that saves (`trade`). Every class is then published as the
+lowest common ancestors of its own rows, which is mostly less than it was found by.
+
+Where rows are left out, a requirement that compares shares with those of the table means the table as it is published.
+Classes that are not good by that join others, at the worst all of them: the whole of it is good.
+
+Guarantee: every class meets every requirement, for requirements that are monotone; all rows are published, unless some
+are to be left out where that costs more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal
+
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.costs import drop_paths, measures_of
+from ldiv_db.algorithms.local.absorb import Absorption
+from ldiv_db.algorithms.local.candidate_classes import Judge, check_monotone
+from ldiv_db.algorithms.local.levels import Ladder, Vector, ladders_of, lay_rungs, vectors_of
+from ldiv_db.algorithms.neighbours.moves import trade
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.recoding.encoded import SensitiveAxis
+from ldiv_db.requirements import Distribution, TCloseness
+
+#: How many rows times vectors one statement works on, and the most vectors.
+BATCH, MOST_AT_ONCE = 4_000_000, 256
+#: A batch is tried again as long as it places one row in so many, at most so often.
+LEAST_PART, MOST_TRIES = 2_000, 8
+#: By how many vectors rows that are left look for a class, at most, and of how many rows one; how often anywhere.
+PLACES, ROWS_A_PLACE, LAST_ROUNDS = 100, 200, 8
+#: More than any class can lose.
+NO_LIMIT = 2**62
+
+
+class PeelOptions(Options):
+    """What becomes of rows that are no good class of their own: they join others, or not where that costs more."""
+
+    residue: Literal["incorporate", "suppress"] = "incorporate"
+
+
+@dataclass
+class Peeling:
+    """Rows left (`left`, a part of `grid`) and placed (`assigned`), over the ladders of a task."""
+
+    task: Task
+    judge: Judge
+    ladders: Sequence[Ladder]
+    grid: Relation
+    left: Relation
+    assigned: Relation
+    waiting: int
+    steps: list[int] = field(default_factory=list)
+    #: The rows of classes that were not good beside the table without the rows that are left out.
+    resettled: int = 0
+
+    def peel(self, numbers: range, vectors: Sequence[Vector]) -> int:
+        """Place what can be placed by these vectors, which have these numbers; how many rows."""
+        engine = self.task.engine
+        keys = self.keys(numbers, vectors)
+        large = engine.materialise("large", "local/peel/list_large", keys=keys, least=Value(self.judge.least))
+        good = self._good(keys, large)
+        seats = engine.materialise("seats", "local/peel/choose_classes", keys=keys, good=good)
+        engine.drop(keys, large)
+        kept = self._good(seats, good)
+        placed = engine.materialise("placed", "local/keep_listed", members=seats, listed=kept)
+        engine.drop(good, seats, kept)
+        count = self._place(placed)
+        engine.drop(placed)
+        return count
+
+    def keys(self, numbers: range, vectors: Sequence[Vector], of: Relation | None = None) -> Relation:
+        engine = self.task.engine
+        columns = {"vector": "BIGINT"} | {ladder.choice.name: "INTEGER" for ladder in self.ladders}
+        rows = [(number, *vector) for number, vector in zip(numbers, vectors, strict=True)]
+        loaded = engine.load("vectors", columns, rows)
+        holes = {"rows": of or self.left, "vectors": loaded, "ladders": self.ladders, "spread": self.spread}
+        keys = engine.materialise("keys", "local/peel/list_keys", **holes)
+        engine.drop(loaded)
+        return keys
+
+    @property
+    def spread(self) -> Value:
+        """More than any key."""
+        return Value(2 ** (sum(ladder.places.bit_length() for ladder in self.ladders) + 1))
+
+    def _good(self, members: Relation, listed: Relation, rows: Relation | None = None) -> Relation:
+        """The listed classes of these members that violate nothing."""
+        engine = self.task.engine
+        holes = {"members": members, "rows": rows or self.left, "listed": listed}
+        counts = engine.materialise("counts", "local/count_members", **holes, sensitive=self.task.encoded.sensitive)
+        margins = self.judge.margins(counts)
+        good = engine.materialise("good", "local/list_good", margins=margins)
+        engine.drop(counts, margins)
+        return good
+
+    def absorption(self, left: Relation, waiting: int, vectors: Sequence[Vector], limit: int) -> Absorption:
+        """What has the rows `left` join classes that lose no more than `limit` by it."""
+        fixed = (self.ladders, vectors, self.spread, limit)
+        return Absorption(self.task, self.judge, self.grid, left, self.assigned, waiting, *fixed)
+
+    def compare_with_published(self) -> None:
+        """Judge from here on by the shares of the rows that have a class, not of those that wait."""
+        encoded = self.task.encoded
+        sensitive = tuple(self._published(axis) for axis in encoded.sensitive)
+        self.task = replace(self.task, encoded=replace(encoded, sensitive=sensitive))
+        self.judge = Judge(self.task)
+
+    def _published(self, axis: SensitiveAxis) -> SensitiveAxis:
+        engine = self.task.engine
+        holes = {"rows": self.grid, "assigned": self.assigned, "dictionary": axis.reference}
+        values = engine.materialise("published", "local/peel/count_published", key=axis.code, **holes)
+        counts = [row[0] for row in engine.rows("recoding/input/list_counts", dictionary=values)]
+        return replace(axis, judged=(values, Distribution(counts)))
+
+    def take_bad(self) -> Relation:
+        """The rows of the classes that violate something, which have a class no longer."""
+        engine = self.task.engine
+        members = engine.materialise("members", "local/name_classes", assigned=self.assigned)
+        listed = engine.materialise("listed", "local/list_classes", members=members)
+        good = self._good(members, listed, self.grid)
+        bad = engine.materialise("bad", "local/peel/list_bad", rows=self.grid, assigned=self.assigned, good=good)
+        engine.delete_listed(self.assigned, Identifier("row_id"), bad)
+        engine.drop(members, listed, good)
+        return bad
+
+    def _place(self, placed: Relation) -> int:
+        engine = self.task.engine
+        count = engine.count(placed)
+        if count:
+            engine.insert(self.assigned, "local/copy_rows", rows=placed)
+            engine.delete_listed(self.left, Identifier("row_id"), placed)
+            self.waiting -= count
+            self.steps.append(count)
+            self.task.progress(self.task.encoded.row_count - self.waiting, self.task.encoded.row_count)
+        return count
+
+
+class Peel(Algorithm):
+    """Local recoding for utility, for any list of monotone requirements."""
+
+    name = "peel"
+    takes_any_class = True
+    options_type = PeelOptions
+    options: PeelOptions
+
+    def check(self, task: Task) -> Feasibility:
+        """Raises PolicyError if a requirement is not monotone, InfeasibleError if the whole table violates one."""
+        return check_monotone(task, self.name)
+
+    def run(self, task: Task) -> Plan:
+        feasible = self.check(task)
+        measures = measures_of(task)
+        ladders = ladders_of(task, measures)
+        grid = lay_rungs(task, ladders)
+        assigned = task.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
+        left = task.engine.materialise("left", "local/copy_rows", rows=grid)
+        judge = Judge(task)
+        state = Peeling(task, judge, ladders, grid, left, assigned, task.encoded.row_count)
+        vectors = vectors_of(ladders)
+        self._peel(state, vectors)
+        left_over = state.waiting
+        if left_over:
+            self._absorb(state, vectors)
+        if state.waiting and any(isinstance(requirement, TCloseness) for requirement in task.requirements):
+            self._settle(state, vectors)
+        task.engine.drop(grid, left)
+        assigned, trades = trade(task, state.judge, measures, state.assigned)
+        drop_paths(task, measures)
+        search = self._search(state, vectors, left_over) | {"trades": trades}
+        return Plan(assigned, feasible.l, feasible.notes, search)
+
+    def _peel(self, state: Peeling, vectors: Sequence[Vector]) -> None:
+        """Go through the vectors, as many at once as there is room for, each batch as long as it yields."""
+        least = state.task.encoded.row_count // LEAST_PART
+        first = 0
+        while first < len(vectors) and state.waiting:
+            last = min(len(vectors), first + max(1, min(MOST_AT_ONCE, BATCH // state.waiting)))
+            batch = range(first, last)
+            for _ in range(MOST_TRIES):
+                if state.peel(batch, vectors[first:last]) <= least or not state.waiting:
+                    break
+            first = last
+
+    def _absorb(self, state: Peeling, vectors: Sequence[Vector]) -> None:
+        """Have the rows that are left join classes, by some of the vectors, the last of which says nothing."""
+        limit = sum(ladder.full for ladder in state.ladders) if self.options.residue == "suppress" else NO_LIMIT
+        absorption = state.absorption(state.left, state.waiting, vectors, limit)
+        self._deal_out(state, absorption, vectors)
+        if absorption.waiting and self.options.residue == "incorporate":
+            absorption.merge()
+        absorption.drop()
+        state.assigned, state.waiting = absorption.assigned, absorption.waiting
+
+    def _deal_out(self, state: Peeling, absorption: Absorption, vectors: Sequence[Vector]) -> None:
+        last = len(vectors) - 1
+        places = max(1, min(PLACES, 8 + state.task.encoded.row_count // ROWS_A_PLACE))
+        for number in [*range(0, last, max(1, last // places)), *[last] * LAST_ROUNDS]:
+            if absorption.waiting:
+                absorption.absorb(number, partial(state.keys, range(1), [vectors[number]]))
+
+    def _settle(self, state: Peeling, vectors: Sequence[Vector]) -> None:
+        """Have every class be good beside the table as it is published, without the rows that are left out."""
+        engine = state.task.engine
+        state.compare_with_published()
+        bad = state.take_bad()
+        state.resettled = engine.count(bad)
+        if state.resettled:
+            absorption = state.absorption(bad, state.resettled, vectors, NO_LIMIT)
+            self._deal_out(state, absorption, vectors)
+            if absorption.waiting:
+                absorption.merge()
+            absorption.drop()
+            state.assigned = absorption.assigned
+        engine.drop(bad)
+
+    def _search(self, state: Peeling, vectors: Sequence[Vector], left_over: int) -> dict[str, Any]:
+        """What the result says of the work."""
+        found = {"vectors": len(vectors), "steps": len(state.steps), "absorbed": left_over - state.waiting}
+        return found | ({"resettled": state.resettled} if state.resettled else {})

@@ -1,0 +1,184 @@
+"""Exchanges: classes of neighbouring centres change rows where that lowers the loss.
+
+A round sorts the classes by their centres, pairs neighbours, tries all l * l exchanges of a row for a row
+in each pair and carries out the best that gains. An exchange is allowed if both classes keep different
+sensitive values; so classes keep their sizes and stay distinct, and the loss never rises. Rounds sort by
+the quasi-identifiers in other orders, drawn by the seed, so that each class meets many neighbours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.costs import Measure
+from ldiv_db.database.templates import Identifier, Relation, Value
+
+#: Rounds end when two in a row lower the cost by less than this part of it.
+LEAST_PART = 200
+#: The jitter of an order by cardinality, in thousandths of a place.
+JITTER = 4000
+
+
+@dataclass(frozen=True)
+class _State:
+    """The members of classes that cost something with their classes without them, and those classes."""
+
+    members: Relation
+    classes: Relation
+    measures: Sequence[Measure]
+    l: Value  # noqa: E741 - the field's name for it
+    last: Value
+
+
+def exchange(
+    task: Task,
+    measures: Sequence[Measure],
+    assigned: Relation,
+    l: int,  # noqa: E741
+    rounds: int,
+) -> tuple[Relation, tuple[int, ...]]:
+    """The assignment after at most `rounds` rounds, and the exchanges of each.
+
+    `assigned` is (row_id, class_id) with classes of exactly l rows; it is dropped.
+    """
+    engine = task.engine
+    members = engine.materialise(
+        "members",
+        "neighbours/exchange/list_members",
+        rows=task.encoded.rows,
+        assigned=assigned,
+        measures=measures,
+        sensitive=task.encoded.sensitive[0],
+    )
+    state = _first_state(task, members, measures, l)
+    engine.drop(members)
+    made = _run_rounds(task, state, rounds)
+    result = engine.materialise(
+        "assigned", "neighbours/exchange/assign_members", assigned=assigned, members=state.members
+    )
+    engine.drop(state.members, state.classes, assigned)
+    return result, tuple(made)
+
+
+def _run_rounds(task: Task, state: _State, rounds: int) -> list[int]:
+    """The exchanges made in each round, until two in a row gain too little: even and odd rounds pair differently."""
+    orders = Orders(task, state.measures)
+    cost = int(task.engine.scalar("neighbours/exchange/sum_costs", classes=state.classes))
+    made: list[int] = []
+    gained_before = cost
+    while len(made) < rounds:
+        count, gain = _round(task, state, orders.order(len(made)), len(made) // 2 % 2)
+        made.append(count)
+        cost -= gain
+        if (gained_before + gain) * LEAST_PART < cost or cost == 0:
+            break
+        gained_before = gain
+    return made
+
+
+class Orders:
+    """The orders of quasi-identifiers by which rounds sort classes."""
+
+    def __init__(self, task: Task, measures: Sequence[Measure]):
+        codes = [task.engine.scalar("neighbours/exchange/count_codes", dictionary=m.axis.dictionary) for m in measures]
+        self._coarse_first = [measures[i] for _, i in sorted((count, i) for i, count in enumerate(codes))]
+        self._seed = task.seed
+
+    def order(self, number: int) -> list[Measure]:
+        """Even rounds take the quasi-identifiers with few codes first, with some jitter; odd ones any order."""
+        keyed = []
+        for place, measure in enumerate(self._coarse_first):
+            drawn = self._draw(number, measure.axis.code.name)
+            keyed.append((drawn if number % 2 else place * 1000 + drawn % JITTER, place))
+        return [self._coarse_first[place] for _, place in sorted(keyed)]
+
+    def _draw(self, number: int, name: str) -> int:
+        digest = hashlib.sha256(f"{self._seed}:{number}:{name}".encode()).digest()
+        return int.from_bytes(digest[:8], "big")
+
+
+def _round(task: Task, state: _State, order: Sequence[Measure], offset: int) -> tuple[int, int]:
+    """One round: the exchanges made and what they gained."""
+    engine = task.engine
+    pairs = engine.materialise(
+        "pairs", "neighbours/exchange/pair_classes", classes=state.classes, order=order, offset=Value(offset)
+    )
+    common = engine.materialise("common", "neighbours/exchange/list_common_values", members=state.members, pairs=pairs)
+    exchanges = engine.materialise(
+        "exchanges",
+        "neighbours/exchange/find_exchanges",
+        members=state.members,
+        pairs=pairs,
+        common=common,
+        measures=state.measures,
+        left=Identifier("a"),
+        right=Identifier("b"),
+        l=state.l,
+        square=Value(state.l.value**2),
+    )
+    count, gain = engine.rows("neighbours/exchange/count_exchanges", exchanges=exchanges)[0]
+    if count:
+        _apply(task, state, exchanges)
+    engine.drop(pairs, common, exchanges)
+    return count, gain
+
+
+def _apply(task: Task, state: _State, exchanges: Relation) -> None:
+    """Carry out exchanges; only the classes that they touch are measured anew."""
+    engine, class_id = task.engine, Identifier("class_id")
+    moved = engine.materialise(
+        "moved",
+        "neighbours/exchange/exchange_rows",
+        members=state.members,
+        exchanges=exchanges,
+        measures=state.measures,
+    )
+    for relation in (state.members, state.classes):
+        engine.delete_listed(relation, class_id, exchanges)
+    measured = _measure_classes(task, moved, state.measures, state.l)
+    engine.insert(
+        state.members,
+        "neighbours/exchange/measure_rests",
+        **_rests(moved, measured, state.measures, state.l, state.last),
+    )
+    engine.insert(state.classes, "neighbours/exchange/list_centres", measured=measured, measures=state.measures)
+    engine.drop(moved, measured)
+
+
+def _first_state(task: Task, members: Relation, measures: Sequence[Measure], l: int) -> _State:  # noqa: E741
+    """The state of the first round; classes that cost nothing stay out of it, since no exchange with them gains."""
+    engine, size, last = task.engine, Value(l), Value(l - 1)
+    measured = _measure_classes(task, members, measures, size, least=1)
+    classes = engine.materialise("classes", "neighbours/exchange/list_centres", measured=measured, measures=measures)
+    holes = _rests(members, measured, measures, size, last)
+    rests = engine.materialise("rests", "neighbours/exchange/measure_rests", **holes)
+    engine.drop(measured)
+    return _State(rests, classes, measures, size, last)
+
+
+def _measure_classes(
+    task: Task,
+    members: Relation,
+    measures: Sequence[Measure],
+    l: Value,  # noqa: E741
+    least: int = 0,
+) -> Relation:
+    """The bounds and costs of the members' classes, as far as they cost `least` or more."""
+    return task.engine.materialise(
+        "measured", "neighbours/exchange/measure_classes", members=members, measures=measures, l=l, least=Value(least)
+    )
+
+
+def _rests(
+    members: Relation,
+    measured: Relation,
+    measures: Sequence[Measure],
+    l: Value,  # noqa: E741
+    last: Value,
+) -> dict[str, Any]:
+    """The holes of the statement that finds what classes are without each of their members."""
+    return {"members": members, "measured": measured, "measures": measures, "l": l, "last": last}

@@ -1,0 +1,87 @@
+"""Trades: classes of any size near each other exchange rows, or one gives a row to the other, where that saves.
+
+A round sorts the classes by their centres, pairs neighbours, works out for all pairs of rows of a pair, and for each
+row alone, what its exchange or move saves, and judges the best: the first after which both classes meet every
+requirement is carried out. Rounds sort in other orders, as those of `exchange`. Classes that cost nothing, and those of
+very many rows, take no part. So every class stays good, no row is lost, and the cost never rises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.costs import COST_UNIT, Measure
+from ldiv_db.algorithms.local.candidate_classes import Judge
+from ldiv_db.algorithms.neighbours.exchange import LEAST_PART, Orders
+from ldiv_db.database.templates import Identifier, Relation, Value
+
+#: The most rounds; the trades of a pair that are judged; classes of so many rows take no part.
+ROUNDS, RANKED, LARGE = 12, 4, 64
+#: More than any gain of a level.
+_GAINS = Value(2 * COST_UNIT)
+
+
+def trade(
+    task: Task, judge: Judge, measures: Sequence[Measure], assigned: Relation, rounds: int = ROUNDS
+) -> tuple[Relation, list[int]]:
+    """The assignment (row_id, class_id) after at most so many rounds, and the trades of each; `assigned` is dropped."""
+    orders, made, before = Orders(task, measures), list[int](), 0
+    while len(made) < rounds:
+        order, offset = orders.order(len(made)), len(made) // 2 % 2
+        assigned, count, gain, cost = _round(task, judge, measures, assigned, order, offset)
+        made.append(count)
+        if len(made) > 1 and (before + gain) * LEAST_PART < cost:
+            break
+        before = gain
+    return assigned, made
+
+
+def _round(
+    task: Task, judge: Judge, measures: Sequence[Measure], assigned: Relation, order: Sequence[Measure], offset: int
+) -> tuple[Relation, int, int, int]:
+    """The assignment after one round, its trades, what they save, and what the classes cost before."""
+    engine, sensitive = task.engine, task.encoded.sensitive
+    measured, rests = _measure(task, measures, assigned)
+    holes = {"classes": measured, "order": order, "offset": Value(offset)}
+    pairs = engine.materialise("pairs", "neighbours/exchange/pair_classes", **holes)
+    trades = engine.materialise(
+        "trades",
+        "neighbours/trade/find_trades",
+        rests=rests,
+        pairs=pairs,
+        costs=measured,
+        measures=measures,
+        left=Identifier("a"),
+        right=Identifier("b"),
+        ranked=Value(RANKED),
+        gains=_GAINS,
+    )
+    sides = engine.materialise("sides", "neighbours/trade/list_sides", trades=trades)
+    counted = engine.materialise(
+        "counted", "neighbours/trade/count_trades", sides=sides, rests=rests, sensitive=sensitive
+    )
+    counts = engine.materialise("counts", "neighbours/trade/sum_counts", counts=counted, sensitive=sensitive)
+    margins = judge.margins(counts)
+    chosen = engine.materialise("chosen", "neighbours/trade/choose_trades", trades=trades, margins=margins)
+    count, gain = engine.rows("neighbours/trade/sum_gains", chosen=chosen)[0]
+    moved = engine.materialise("assigned", "neighbours/trade/move_rows", assigned=assigned, sides=sides, chosen=chosen)
+    cost = int(engine.scalar("neighbours/trade/sum_costs", measured=measured))
+    engine.drop(measured, rests, pairs, trades, sides, counted, counts, margins, chosen, assigned)
+    return moved, int(count), int(gain), cost
+
+
+def _measure(task: Task, measures: Sequence[Measure], assigned: Relation) -> tuple[Relation, Relation]:
+    """What the classes cost, and every member with what its class is without it."""
+    engine, sensitive, most = task.engine, task.encoded.sensitive, Value(LARGE)
+    holes = {"rows": task.encoded.rows, "assigned": assigned}
+    members = engine.materialise(
+        "members", "neighbours/trade/list_members", **holes, measures=measures, sensitive=sensitive
+    )
+    shared = {"measures": measures, "most": most, "gains": _GAINS}
+    measured = engine.materialise("measured", "neighbours/trade/measure_classes", members=members, **shared)
+    rests = engine.materialise(
+        "rests", "neighbours/trade/list_rests", members=members, measured=measured, sensitive=sensitive, **shared
+    )
+    engine.drop(members)
+    return measured, rests

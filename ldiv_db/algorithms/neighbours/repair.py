@@ -1,0 +1,230 @@
+"""Repair: classes whose rows agree on some key exchange rows with classes near by, or are given up.
+
+Classes come numbered so that near numbers are near. A round takes windows of the numbers: every row in
+conflict is tried against every row of the window's other classes, and may change places with it if each
+then differs on all keys from the rows of its new class. So no exchange makes a conflict, each ends one, and
+classes keep their sizes. Exchanges between disjoint classes are made at once, the cheapest first. Windows
+move and widen from round to round; of wide ones some classes are tried, spread over the window. A value
+that most classes have finds its place in few: for its rows the windows are of those classes alone. What is
+in conflict in the end is taken apart: its rows are residue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.penalties import Way, drop_paths, ways_of
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.recoding.encoded import SensitiveAxis
+
+#: The most rounds, and the classes of the first round's window; it doubles from round to round.
+ROUNDS, WIDTH = 32, 16
+#: How many pairs of rows a round tries, about; where conflicts are many only some classes of a window are tried.
+PAIRS = 2_000_000
+#: The cheapest exchanges of each class that a round chooses from.
+RANKED = 4
+_CLASS, _ROW = Identifier("class_id"), Identifier("row_id")
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key, and the aliases of rows that agree on it there, in the class moved to, and here, in the class left."""
+
+    axis: SensitiveAxis
+    number: Value
+
+    @property
+    def code(self) -> Identifier:
+        return self.axis.code
+
+    @property
+    def there(self) -> Identifier:
+        return Identifier(f"there_{self.axis.code.name}")
+
+    @property
+    def here(self) -> Identifier:
+        return Identifier(f"here_{self.axis.code.name}")
+
+
+@dataclass(frozen=True)
+class _Window:
+    """How far a round looks: windows of `width` places begin at `offset`; one class in `stride` is tried, in turns."""
+
+    width: int
+    offset: int
+    stride: int
+    turn: int
+    whole: bool
+
+    @property
+    def is_all(self) -> bool:
+        """Whether every class is tried."""
+        return self.whole and self.stride == 1
+
+    def holes(self) -> dict[str, Value]:
+        return {name: Value(getattr(self, name)) for name in ("width", "offset", "stride", "turn")}
+
+
+@dataclass(frozen=True)
+class _State:
+    """The rows of all classes, and what classes cost."""
+
+    members: Relation
+    classes: Relation
+    frequent: Relation
+    ways: Sequence[Way]
+    keys: Sequence[Key]
+
+
+def repair(
+    task: Task,
+    assigned: Relation,
+    keys: Sequence[SensitiveAxis],
+    l: int,  # noqa: E741 - the field's name for it
+    classes: int,
+) -> tuple[Relation, list[int]]:
+    """The classes without conflicts, as (row_id, class_id), and the exchanges of each round.
+
+    `assigned` has classes of l rows numbered from 1 to `classes`; it is dropped.
+    """
+    engine = task.engine
+    conflicts = _find_conflicts(task, assigned, keys)
+    if not engine.count(conflicts):
+        engine.drop(conflicts)
+        return assigned, []
+    state = _first_state(task, assigned, keys, classes)
+    engine.drop(assigned)
+    conflicts, made = _run_rounds(task, state, conflicts, l, classes)
+    good = engine.materialise("assigned", "neighbours/repair/keep_good", members=state.members, conflicts=conflicts)
+    engine.drop(state.members, state.classes, state.frequent, conflicts)
+    drop_paths(task, state.ways)
+    return good, made
+
+
+def _find_conflicts(
+    task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], among: Relation | None = None
+) -> Relation:
+    return task.engine.materialise(
+        "conflicts",
+        "neighbours/repair/find_conflicts",
+        rows=task.encoded.rows,
+        assigned=assigned,
+        keys=keys,
+        among=among,
+    )
+
+
+def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> _State:
+    engine, encoded, ways = task.engine, task.encoded, ways_of(task)
+    numbered = [Key(key, Value(number)) for number, key in enumerate(keys, 1)]
+    # Exchanges leave the rows of a code as many as they are, so this is found once.
+    frequent = engine.materialise(
+        "frequent",
+        "neighbours/repair/list_frequent",
+        rows=encoded.rows,
+        assigned=assigned,
+        keys=numbered,
+        least=Value(classes // 2),
+    )
+    members = engine.materialise(
+        "members", "neighbours/repair/list_members", rows=encoded.rows, assigned=assigned, ways=ways, keys=keys
+    )
+    bounds = engine.materialise(
+        "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
+    )
+    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, ways=ways)
+    engine.drop(bounds)
+    return _State(members, traced, frequent, ways, numbered)
+
+
+def _run_rounds(
+    task: Task,
+    state: _State,
+    conflicts: Relation,
+    l: int,  # noqa: E741
+    classes: int,
+) -> tuple[Relation, list[int]]:
+    """The conflicts that are left, and the exchanges of each round: until none is left, or no exchange helps."""
+    engine, made = task.engine, list[int]()
+    while len(made) < ROUNDS and (rows := engine.count(conflicts)):
+        window = _window(len(made), classes, PAIRS // (rows * l))
+        made.append(_round(task, state, conflicts, window))
+        if not made[-1] and window.is_all:
+            break
+        left = _find_conflicts(task, state.members, [key.axis for key in state.keys], conflicts)
+        engine.drop(conflicts)
+        conflicts = left
+    return conflicts, made
+
+
+def _window(turn: int, classes: int, tried: int) -> _Window:
+    """The windows of a round, by its number from 0; of each about `tried` classes are tried."""
+    width = min(classes + 1, WIDTH << turn)
+    return _Window(width, turn % 2 * (width // 2), max(1, width // max(tried, WIDTH)), turn, width > classes)
+
+
+def _round(task: Task, state: _State, conflicts: Relation, window: _Window) -> int:
+    """One round: the exchanges made."""
+    engine = task.engine
+    holes = {"members": state.members, "keys": state.keys}
+    seats = engine.materialise(
+        "seats",
+        "neighbours/repair/seat_classes",
+        conflicts=conflicts,
+        classes=state.classes,
+        frequent=state.frequent,
+        **holes,
+    )
+    partners = engine.materialise("partners", "neighbours/repair/find_partners", seats=seats, **window.holes(), **holes)
+    ranked = engine.materialise(
+        "ranked",
+        "neighbours/repair/rank_exchanges",
+        partners=partners,
+        members=state.members,
+        classes=state.classes,
+        ways=state.ways,
+        ranked=Value(RANKED),
+    )
+    moves = engine.load("moves", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
+    exchanges = _settle(task, ranked, moves)
+    if exchanges:
+        _apply(task, state, moves)
+    engine.drop(seats, partners, moves)
+    return exchanges
+
+
+def _settle(task: Task, ranked: Relation, moves: Relation) -> int:
+    """Choose exchanges of disjoint classes until none is left; `moves` takes their rows with their new classes."""
+    engine, exchanges = task.engine, 0
+    while engine.count(ranked):
+        settled = engine.materialise("settled", "neighbours/repair/settle_exchanges", ranked=ranked)
+        engine.insert(moves, "neighbours/repair/list_moves", settled=settled)
+        exchanges += engine.count(settled)
+        rest = engine.materialise("ranked", "neighbours/repair/keep_untouched", ranked=ranked, moves=moves)
+        engine.drop(ranked, settled)
+        ranked = rest
+    engine.drop(ranked)
+    return exchanges
+
+
+def _apply(task: Task, state: _State, moves: Relation) -> None:
+    """Move the rows; only the classes that they move between are measured anew."""
+    engine, encoded = task.engine, task.encoded
+    engine.delete_listed(state.members, _ROW, moves)
+    engine.insert(
+        state.members,
+        "neighbours/repair/list_members",
+        rows=encoded.rows,
+        assigned=moves,
+        ways=state.ways,
+        keys=[key.axis for key in state.keys],
+    )
+    touched = engine.materialise("touched", "neighbours/repair/list_touched", members=state.members, moves=moves)
+    bounds = engine.materialise(
+        "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=touched, axes=encoded.axes
+    )
+    engine.delete_listed(state.classes, _CLASS, moves)
+    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=bounds, ways=state.ways)
+    engine.drop(touched, bounds)

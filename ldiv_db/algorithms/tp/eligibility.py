@@ -1,0 +1,52 @@
+"""What l-eligible classes promise, and whether a table has any: shared by the algorithms of TP's family.
+
+In an l-eligible class no sensitive value is in more than 1/l of the rows. A union of such classes is one, so a
+table has any if and only if it is one as a whole. A class that is not empty then has at least l rows and l different
+values; its entropy is at least ln l, as its largest share is at most 1/l; and of its n rows at least n (l - l' + 1) / l
+are left without the l' - 1 most frequent values, which bounds recursive (c,l') as in classes of different values.
+"""
+
+from __future__ import annotations
+
+from ldiv_db.algorithms.base import Feasibility, Task
+from ldiv_db.algorithms.feasibility import one_more
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+
+#: The requirements that l-eligible classes meet from some l on: the one that classes of l different values do.
+IMPLIED = frozenset({"frequency", "k", "distinct", "threshold", "alpha_k", "p_sensitive", "entropy", "recursive"})
+
+
+def eligible_l(task: Task, name: str) -> int:
+    """The smallest l, from 2, such that l-eligible classes meet every requirement.
+
+    Raises PolicyError for those that no l promises, for several sensitive attributes and for individuals.
+    """
+    problems = [
+        Problem("require", f"{name} cannot promise {requirement.label}: it bounds how frequent a value is in a class")
+        for requirement in task.requirements
+        if requirement.name not in IMPLIED
+    ]
+    if len(task.encoded.sensitive) > 1:
+        problems.append(Problem("sensitive", f"{name} takes one sensitive attribute", "bsgi takes several"))
+    if task.encoded.individual is not None:
+        problems.append(Problem("individual", f"{name} does not tell individuals apart", "bsgi does"))
+    if problems:
+        raise PolicyError(problems)
+    least = max(2, *(requirement.unique_class_size() or 2 for requirement in task.requirements))
+    # Without the rows of one value, which NULL is, a class that is (l + 1)-eligible is still l-eligible.
+    return least + task.encoded.leaves_unjudged
+
+
+def check_eligible(task: Task, name: str) -> Feasibility:
+    """What the counts allow; raises InfeasibleError if a value is too frequent in the whole table."""
+    l, distribution = eligible_l(task, name), task.encoded.sensitive[0].distribution  # noqa: E741
+    if not distribution.counts or distribution.counts[0] * l > distribution.rows:
+        most = distribution.counts[0] if distribution.counts else 0
+        largest = distribution.largest_l
+        feasible = f"The largest feasible l is {largest}" if largest > 1 else "No whole l above 1 is feasible"
+        raise InfeasibleError(
+            f"l = {l} is infeasible: the most frequent sensitive value holds {most:,} of {distribution.rows:,} rows,"
+            f" more than 1/{l}{one_more(task.encoded)}. {feasible}",
+            l,
+        )
+    return Feasibility(l, distribution.rows // l, task.encoded.left_out, ("the number of classes is at most that",))

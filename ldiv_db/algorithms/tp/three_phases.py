@@ -1,0 +1,252 @@
+"""The three phases of TP on a histogram of QI-groups by sensitive values (Xiao, Yi, Tao, EDBT 2010, Section 5).
+
+Groups and the residue R of removed rows must be l-eligible: no value in more than 1/l of their rows. Phase one
+keeps of every group its l-eligible core, which is unique. Phase two moves further rows to R of values that are no
+pillar of R (none is more frequent there), while groups stay eligible, until R is eligible or every group is dead.
+Phase three removes a row of each pillar of some dead groups, chosen so that they share no pillar of R all together,
+and goes on as phase two does; round by round, or for many rounds at once where the choice would stay right: groups
+of the same pillars stand for each other, and what counts is that the pillars of R rise by less than a row a group.
+
+Phase two takes the alive value least frequent in R next. A statement takes many rows: the least frequent values rise
+together, so that the lowest reach the next level or a part of the gap. So a value may be taken that is not the least
+frequent, but by that part. No guarantee changes: they ask only that h(R) does not rise, that groups stay eligible,
+and that it goes on until R is eligible or every group is dead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation, Value
+
+#: Values rise by such a part of the gap, shared between them; rounds close such a part of it.
+_PARTS = 2
+
+
+@dataclass(frozen=True)
+class Residue:
+    """The rows that are removed after a phase: how many, and how many of the most frequent value."""
+
+    rows: int
+    height: int
+
+    def gap(self, l: int) -> int:  # noqa: E741 - the field's name for it
+        """How many rows it lacks to be l-eligible; nothing if it is."""
+        return max(0, l * self.height - self.rows)
+
+
+@dataclass
+class Histogram:
+    """The groups' cells, how many rows of each are kept, and the residue; `state` is (group_no, code, rows, kept)."""
+
+    engine: Engine
+    l: int  # noqa: E741
+    state: Relation
+    residue: Relation
+    removed: Residue
+
+    @classmethod
+    def of_cores(cls, engine: Engine, cells: Relation, l: int) -> Histogram:  # noqa: E741
+        """Phase one: the core of every group is kept; `cells` is (group_no, code, rows)."""
+        state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))
+        residue = engine.materialise("residue", "tp/count_residue", state=state)
+        return cls(engine, l, state, residue, Residue(**engine.record("tp/sum_residue", residue=residue)))
+
+    @property
+    def gap(self) -> int:
+        return self.removed.gap(self.l)
+
+    def remove(self, taken: Relation) -> None:
+        """Move rows of cells to the residue; `taken` is (group_no, code, taken) and is dropped."""
+        engine = self.engine
+        state = engine.materialise("state", "tp/remove_rows", state=self.state, taken=taken)
+        engine.drop(self.state, self.residue, taken)
+        self.state = state
+        self.residue = engine.materialise("residue", "tp/count_residue", state=state)
+        self.removed = Residue(**engine.record("tp/sum_residue", residue=self.residue))
+
+    def drop(self) -> None:
+        self.engine.drop(self.state, self.residue)
+
+
+@dataclass(frozen=True)
+class Phases:
+    """What the phases did: the residue after each that ran, and how many batches and rounds that took."""
+
+    residues: tuple[Residue, ...]
+    batches: int = 0
+    rounds: int = 0
+
+    @property
+    def last(self) -> int:
+        """The phase that ended it."""
+        return len(self.residues)
+
+
+def run_phases(histogram: Histogram, on_gap: Callable[[int], None] = lambda gap: None) -> Phases:
+    """Move rows to the residue until it is eligible, the table being so; the cores are kept already."""
+    residues, batches, rounds = [histogram.removed], 0, 0
+    if histogram.gap:
+        batches += drain(histogram, on_gap)
+        residues.append(histogram.removed)
+    while histogram.gap:
+        rounds += _cover(histogram)
+        batches += 1 + drain(histogram, on_gap)
+    if rounds:
+        residues.append(histogram.removed)
+    return Phases(tuple(residues), batches, rounds)
+
+
+# -- phase two ---------------------------------------------------------------------------------------
+
+
+def drain(histogram: Histogram, on_gap: Callable[[int], None]) -> int:
+    """Remove rows of alive groups until the residue is eligible or all groups are dead; the number of batches."""
+    engine, batches = histogram.engine, 0
+    while histogram.gap:
+        on_gap(histogram.gap)
+        alive = engine.materialise(
+            "alive",
+            "tp/list_alive",
+            state=histogram.state,
+            residue=histogram.residue,
+            l=Value(histogram.l),
+            height=Value(histogram.removed.height),
+        )
+        values = [_Value(*row) for row in engine.rows("tp/list_levels", alive=alive)]
+        if values:
+            histogram.remove(_take(histogram, alive, values))
+            batches += 1
+        engine.drop(alive)
+        if not values:
+            break
+    return batches
+
+
+@dataclass(frozen=True)
+class _Value:
+    """An alive sensitive value: its rows in the residue, and how many there are to be taken, or whether there are."""
+
+    code: int
+    level: int
+    offered: int
+
+
+def _take(histogram: Histogram, alive: Relation, values: Sequence[_Value]) -> Relation:
+    """The rows to be removed next, of the values that are below a common level: in the way that removes more."""
+    levels = sorted({value.level for value in values})
+    part = histogram.gap // (_PARTS * len(values))
+    height = histogram.removed.height
+    level = min(max(levels[0] + max(1, part), [*levels, height][1]), height)
+    if not any(value.offered for value in values if value.level < level):
+        return _take_pillars(histogram, alive, level, max(1, part))
+    taken, count = _take_offers(histogram, alive, level)
+    if count >= part:
+        return taken
+    pillars = _take_pillars(histogram, alive, level, part)
+    more, less = taken, pillars
+    if (histogram.engine.scalar("tp/count_taken", taken=pillars) or 0) > count:
+        more, less = pillars, taken
+    histogram.engine.drop(less)
+    return more
+
+
+def _take_offers(histogram: Histogram, alive: Relation, level: int) -> tuple[Relation, int]:
+    """Rows of fat groups, and how many: values rise to the level, or as far as rows are offered and the gap goes."""
+    engine = histogram.engine
+    offers = engine.materialise("offers", "tp/offer_rows", alive=alive, level=Value(level))
+    rows = engine.rows("tp/count_offers", offers=offers, residue=histogram.residue)
+    quotas = share_out([_Value(*row) for row in rows], level, histogram.gap)
+    loaded = engine.load("quotas", {"code": "BIGINT", "quota": "BIGINT"}, quotas)
+    taken = engine.materialise("taken", "tp/take_offers", offers=offers, quotas=loaded)
+    engine.drop(offers, loaded)
+    return taken, sum(count for _, count in quotas)
+
+
+def share_out(values: Sequence[_Value], level: int, gap: int) -> list[tuple[int, int]]:
+    """(code, rows) to be taken of each value: all rise to a common height, `level` at most, `gap` rows in total."""
+
+    def taken(height: int) -> list[int]:
+        return [max(0, min(value.offered, height - value.level)) for value in values]
+
+    low, high = min(value.level for value in values), level
+    while low < high:
+        height = (low + high + 1) // 2
+        if sum(taken(height)) <= gap:
+            low = height
+        else:
+            high = height - 1
+    rows, left = taken(low), gap - sum(taken(low))
+    for place, more in enumerate(taken(min(low + 1, level))):
+        if left and more > rows[place]:
+            rows[place], left = more, left - 1
+    return [(value.code, count) for value, count in zip(values, rows, strict=True) if count]
+
+
+def _take_pillars(histogram: Histogram, alive: Relation, level: int, most: int) -> Relation:
+    """Rows of the pillars of thin groups that hold a value below the level, and of fat ones whose pillars all are."""
+    return histogram.engine.materialise(
+        "taken",
+        "tp/take_pillars",
+        alive=alive,
+        level=Value(level),
+        height=Value(histogram.removed.height),
+        gap=Value(histogram.gap),
+        most=Value(most),
+    )
+
+
+# -- phase three -------------------------------------------------------------------------------------
+
+
+def _cover(histogram: Histogram) -> int:
+    """Remove rows of the pillars of groups that cover the residue's pillars; for how many rounds at once."""
+    engine = histogram.engine
+    pillars = engine.materialise("pillars", "tp/list_pillars", state=histogram.state)
+    chosen = engine.load("chosen", {"group_no": "BIGINT"}, [(group_no,) for group_no in _choose(histogram, pillars)])
+    alike = engine.materialise("alike", "tp/find_alike", pillars=pillars, chosen=chosen)
+    rounds = _count_rounds(histogram, pillars, chosen, alike)
+    taken = engine.materialise("taken", "tp/take_cover", pillars=pillars, alike=alike, rounds=Value(rounds))
+    engine.drop(pillars, chosen, alike)
+    histogram.remove(taken)
+    return rounds
+
+
+def _choose(histogram: Histogram, pillars: Relation) -> list[int]:
+    """The groups of a greedy cover of the residue's pillars: each of these is no pillar of one of them."""
+    engine, chosen = histogram.engine, list[int]()
+    uncovered = engine.materialise(
+        "uncovered", "tp/list_crowded", residue=histogram.residue, height=Value(histogram.removed.height)
+    )
+    while engine.count(uncovered):
+        group_no = int(engine.scalar("tp/choose_group", pillars=pillars, uncovered=uncovered))
+        if group_no in chosen:
+            raise AssertionError("some group covers a pillar as long as the table is eligible")
+        chosen.append(group_no)
+        left = engine.materialise(
+            "uncovered", "tp/keep_uncovered", pillars=pillars, uncovered=uncovered, group_no=Value(group_no)
+        )
+        engine.drop(uncovered)
+        uncovered = left
+    engine.drop(uncovered)
+    return chosen
+
+
+def _count_rounds(histogram: Histogram, pillars: Relation, chosen: Relation, alike: Relation) -> int:
+    """For how many rounds the cover stays one: until a group or R gets another pillar, or R may be eligible.
+
+    A round, with the rows that the chosen groups lose after it, brings R nearer to that by l rows a group at most.
+    """
+    engine = histogram.engine
+    margin = engine.scalar(
+        "tp/find_margin",
+        pillars=pillars,
+        chosen=chosen,
+        residue=histogram.residue,
+        height=Value(histogram.removed.height),
+    )
+    groups = engine.count(chosen)
+    limits = [engine.scalar("tp/bound_rounds", alike=alike), histogram.gap // (_PARTS * histogram.l * groups)]
+    return int(max(1, min(limits if margin is None else [*limits, margin])))

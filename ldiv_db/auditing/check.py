@@ -1,0 +1,120 @@
+"""`ldiv check`: the audit of any published table, or of an anatomised pair, whoever made it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ldiv_db.auditing.audit import Audit, Pair, Subject, Suppressed, Watch, audit_table
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.policy.attributes import absent_values, read_attributes, resolve_all
+from ldiv_db.policy.parts import Sensitive
+from ldiv_db.requirements import RequirementSpec, Threshold
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a table: its columns and what must hold.
+
+    `sensitive` maps each sensitive column to its categories, weights and taxonomy, if any. `class_column`
+    names a column of class ids; classes are then told apart by it as well.
+    """
+
+    quasi_identifiers: Sequence[str]
+    sensitive: Mapping[str, Sensitive]
+    require: Sequence[RequirementSpec]
+    class_column: str | None = None
+    suppressed: Suppressed = "judge"
+    pair: Pair | None = None
+    folder: Path = field(default_factory=Path)
+
+
+def check(
+    engine: Engine, table: Relation | FileRelation, question: Question, watch: Watch | None = None
+) -> list[Audit]:
+    """The audits of any published table, one a sensitive attribute.
+
+    Raises PolicyError for columns that the table lacks and for requirements that do not exist or lack what
+    they need.
+    """
+    _refuse(engine, table, question)
+    home = question.pair.table if question.pair else table
+    attributes = read_attributes(engine, question.sensitive, columns_of(engine, home), question.folder)
+    requirements = resolve_all(engine, question.require, attributes)
+    absent_values(engine, requirements, {name: (home, name) for name in attributes})
+    ids = [question.class_column] if question.class_column else []
+    subject = Subject(table, question.quasi_identifiers, ids, suppressed=question.suppressed, pair=question.pair)
+    return [
+        audit_table(engine, subject, name, wanted, [other for other in attributes if other != name], watch)
+        for name, wanted in requirements.items()
+    ]
+
+
+def _refuse(engine: Engine, table: Relation | FileRelation, question: Question) -> None:
+    """Raise PolicyError with everything that is wrong with the question."""
+    pair = question.pair
+    main = [("qi", name) for name in question.quasi_identifiers]
+    main += [("class", question.class_column)] if question.class_column else []
+    sensitive = [("sensitive", name) for name in question.sensitive]
+    given = dict.fromkeys(key for key, _ in main)
+    problems = missing_columns(engine, table, main + ([("group", pair.group)] if pair else sensitive), "table")
+    if pair is not None:
+        counts = [("count", pair.count)] if pair.count else []
+        problems += missing_columns(engine, pair.table, [("group", pair.group), *sensitive, *counts], "sensitive table")
+        problems += [Problem(key, "does not go with --group: the classes of a pair are its groups") for key in given]
+    elif not main:
+        problems.append(Problem("qi", "is missing: a class is the rows with equal quasi-identifiers"))
+    problems += _twice(main + ([("group", pair.group)] if pair else []), question.sensitive)
+    problems += question_problems(question.require, question.sensitive)
+    if problems:
+        raise PolicyError(problems)
+
+
+def _twice(main: Sequence[tuple[str, str]], sensitive: Mapping[str, Sensitive]) -> list[Problem]:
+    """The sensitive columns that classes are told apart by: every class would have one value of them."""
+    keys = {name.lower(): key for key, name in main}
+    return [
+        Problem("sensitive", f"{name!r} is under {keys[name.lower()]} already")
+        for name in sensitive
+        if name.lower() in keys
+    ]
+
+
+def question_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str, Sensitive]) -> list[Problem]:
+    """What is wrong with requirements on a table without a source, and with what is said of its sensitive columns."""
+    known = {name.lower() for name in sensitive}
+    problems = []
+    for spec in require:
+        problems += spec.problems("require") or _auto(spec)
+        problems += [
+            Problem("require", f"{spec.name}: {name!r} is not sensitive", nearest(name, sensitive))
+            for name in spec.sensitive
+            if name.lower() not in known
+        ]
+    return problems + [p for name, setting in sensitive.items() for p in setting.problems(f"sensitive.{name}")]
+
+
+def _auto(spec: RequirementSpec) -> list[Problem]:
+    if not spec.is_auto:
+        return []
+    if spec.name == Threshold.name:
+        what = "base needs the source of a policy, from which thresholds follow"
+        return [Problem("require", f"{spec.name}: {what}", "write them out: threshold:0.5,HIV=0.1")]
+    return [Problem("require", f"{spec.name}: auto needs a source, say the number")]
+
+
+def missing_columns(
+    engine: Engine, table: Relation | FileRelation, asked: Sequence[tuple[str, str]], what: str
+) -> list[Problem]:
+    """The columns, each with the option that names it, that the table lacks."""
+    names = [column.name for column in columns_of(engine, table)]
+    known = {name.lower() for name in names}
+    return [
+        Problem(key, f"the {what} has no column {name!r}", nearest(name, names))
+        for key, name in asked
+        if name.lower() not in known
+    ]

@@ -1,0 +1,79 @@
+"""Violations as rows: which classes fail a requirement, by how much, and the smallest change that mends each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ldiv_db.auditing.audit import Counted
+from ldiv_db.database import catalog
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.requirements import Requirement
+
+_TEMPLATE = "auditing/list_violations"
+#: The columns of a violation besides labels; a label of such a name gets an underscore.
+_COLUMNS = ("sensitive", "requirement", "class_no", "rows", "reached", "missing", "suppress", "values")
+
+
+@dataclass
+class Violations:
+    """Collects the violating classes of an audit; hand `see` to it as its watch.
+
+    Rows are (sensitive, requirement, class_no, [labels], rows, reached, missing, suppress, [values]), the worst
+    first: `class_no` is the place of the class in the order of its published values, `missing` what its
+    margin lacks, `suppress` the fewest rows whose suppression mends it, NULL where no exact rule is known. The
+    first `most` of each requirement are kept here; with `into`, all are written to that new table.
+    Sensitive values are shown on request alone.
+    """
+
+    engine: Engine
+    labels: bool = False
+    show_values: bool = False
+    most: int = 20
+    into: Relation | None = None
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    _written: bool = False
+
+    def refuse_target(self) -> None:
+        """Raise PolicyError if the table to be written is there already, or would lie in the catalog's own schema."""
+        if self.into is not None and [part.lower() for part in self.into.parts[-2:-1]] == [catalog.SCHEMA]:
+            raise PolicyError(
+                [Problem("into", f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")]
+            )
+        if self.into is not None and catalog.table_exists(self.engine, self.into):
+            raise PolicyError([Problem("into", f"{self.into} exists", "name another table")])
+
+    def see(self, sensitive: str, requirement: Requirement, found: Counted, measures: Relation) -> None:
+        """Take in the violating classes of one requirement."""
+        mended = requirement.mend(self.engine, found.classes, measures)
+        holes = {
+            "measures": measures,
+            "mended": mended,
+            "classes": found.listed,
+            "histogram": found.classes.histogram,
+            "labels": _labels(found.columns[: len(found.subject.open_columns)]) if self.labels else [],
+            "sensitive": Value(sensitive),
+            "requirement": Value(str(requirement) if self.show_values else requirement.label),
+            "show_values": self.show_values,
+        }
+        self.rows += self.engine.records(_TEMPLATE, most=Value(self.most), **holes)
+        if self.into is not None:
+            self._write(self.into, holes)
+        self.engine.drop(mended)
+
+    def _write(self, target: Relation, holes: dict[str, Any]) -> None:
+        if self._written:
+            self.engine.insert(target, _TEMPLATE, most=None, **holes)
+        else:
+            self.engine.create(target, _TEMPLATE, most=None, **holes)
+        self._written = True
+
+
+def _labels(columns: Sequence[Renamed]) -> list[Renamed]:
+    """The class columns under the names that they have among the violations."""
+    names = [column.column.name + "_" * (column.column.name.lower() in _COLUMNS) for column in columns]
+    return [Renamed(Identifier(name), column.alias) for name, column in zip(names, columns, strict=True)]

@@ -1,0 +1,256 @@
+"""What a database holds: columns of a source, whether a table exists, where the `ldiv` schema is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
+
+#: The schema that holds taxonomies, the ledger of runs and the ledger of migrations.
+SCHEMA = "ldiv"
+
+#: The schemas and databases that are the database's own.
+_SYSTEM = ("information_schema", "pg_catalog", "system", "temp")
+
+#: Types that arithmetic orders; the rest generalises by taxonomy only.
+_NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+_REAL = ("FLOAT", "DOUBLE", "DECIMAL", "UHUGEINT")
+_TIME = ("DATE", "TIMESTAMP")
+#: The type of points in time that a connection shows in its own zone; we state them in UTC.
+INSTANT = "TIMESTAMP WITH TIME ZONE"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a source, with its SQL type."""
+
+    name: str
+    type: str
+
+    @property
+    def shown(self) -> str:
+        """The type as people may see it."""
+        return without_members(self.type)
+
+    @property
+    def is_integer(self) -> bool:
+        return self.type in _NUMERIC
+
+    @property
+    def is_number(self) -> bool:
+        return self.is_integer or self.type.startswith(_REAL)
+
+    @property
+    def is_float(self) -> bool:
+        return self.type in ("FLOAT", "DOUBLE")
+
+    @property
+    def is_time(self) -> bool:
+        return self.type.startswith(_TIME)
+
+    @property
+    def kind(self) -> str:
+        """How the column's values stand on a line: integer, date, timestamp, instant (with time zone), or real."""
+        if self.is_time:
+            return {"DATE": "date", INSTANT: "instant"}.get(self.type, "timestamp")
+        return "integer" if self.is_integer else "real"
+
+
+def without_members(kind: str) -> str:
+    """The SQL type without the values of its enums, which are data."""
+    return re.sub(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)", "ENUM", kind)
+
+
+def columns_of(engine: Engine, source: Relation | FileRelation) -> list[Column]:
+    """The columns of a table, view or file, in their order; raises DatabaseError if there is no such source."""
+    if isinstance(source, FileRelation):
+        rows = engine.execute(f"DESCRIBE SELECT * FROM {source.reader}($p)", {"p": source.path}, [source])
+    else:
+        rows = engine.execute(f"DESCRIBE SELECT * FROM {source.sql()}", None, [source])
+    return [Column(row[0], row[1]) for row in rows]
+
+
+def table_exists(engine: Engine, relation: Relation) -> bool:
+    """Whether a table or view of that name exists, compared as the database compares names."""
+    schema, name = _schema_and_name(engine, relation)
+    found = engine.execute(
+        "SELECT count(*) FROM information_schema.tables WHERE lower(table_name) = lower($name)"
+        " AND lower(table_schema) = lower($schema) AND lower(table_catalog) = lower($catalog)",
+        {"name": name, "schema": schema, "catalog": catalog_of(engine, relation)},
+    )
+    return bool(found[0][0])
+
+
+def is_view(engine: Engine, relation: Relation) -> bool:
+    """Whether the name stands for a view."""
+    schema, name = _schema_and_name(engine, relation)
+    found = engine.execute(
+        "SELECT count(*) FROM duckdb_views() WHERE lower(view_name) = lower($name)"
+        " AND lower(schema_name) = lower($schema) AND lower(database_name) = lower($catalog)",
+        {"name": name, "schema": schema, "catalog": catalog_of(engine, relation)},
+    )
+    return bool(found[0][0])
+
+
+def current_database(engine: Engine) -> str:
+    """The database in which names without one are looked up."""
+    return str(engine.execute("SELECT current_database()")[0][0])
+
+
+def current_schema(engine: Engine) -> str:
+    """The schema in which names without one are looked up."""
+    return str(engine.execute("SELECT current_schema()")[0][0])
+
+
+def file_of(engine: Engine, database: str) -> str | None:
+    """The file of an attached database, None if it is in memory."""
+    rows = engine.execute("SELECT path FROM duckdb_databases() WHERE lower(database_name) = lower($d)", {"d": database})
+    return rows[0][0] if rows else None
+
+
+def open_files(engine: Engine) -> list[str]:
+    """The files of all databases that are attached."""
+    rows = engine.execute("SELECT path FROM duckdb_databases() WHERE path IS NOT NULL AND NOT internal")
+    return [row[0] for row in rows]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the database may use: bytes of memory, and of its temp directory (None: all that are free)."""
+
+    memory_limit: int
+    temp_directory: str
+    temp_limit: int | None
+
+
+def resources(engine: Engine) -> Resources:
+    """What the connection's settings allow."""
+    ((memory, folder, limit),) = engine.execute(
+        "SELECT current_setting('memory_limit'), current_setting('temp_directory'),"
+        " current_setting('max_temp_directory_size')"
+    )
+    return Resources(_bytes(memory) or 0, folder or "", _bytes(limit))
+
+
+def refuse_settings(engine: Engine) -> None:
+    """Raise PolicyError for a setting of the connection that our statements, whatever they state, cannot answer."""
+    ((case, disabled),) = engine.execute(
+        "SELECT current_setting('preserve_identifier_case'), current_setting('disable_timestamptz_casts')"
+    )
+    problems = []
+    if str(case).lower() == "uppercase":
+        what = "is uppercase on this connection, by which columns of a release would have other names"
+        problems.append(Problem("preserve_identifier_case", what, "SET preserve_identifier_case = 'preserve_case'"))
+    if disabled:
+        what = "is on for this connection; our statements ask of any value whether it is an instant"
+        problems.append(Problem("disable_timestamptz_casts", what, "SET disable_timestamptz_casts = false"))
+    if problems:
+        raise PolicyError(problems)
+
+
+def _bytes(text: str) -> int | None:
+    """The number of bytes in a setting such as `18.8 GiB`; None for a share of what is free."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) (bytes?|[KMGTPE]iB)", text)
+    if match is None:
+        return None
+    return int(float(match[1]) * 1024 ** ("bKMGTPE".index(match[2][0])))
+
+
+def relations_in(engine: Engine, database: str) -> list[Relation]:
+    """All tables and views of an attached database, as (schema, name)."""
+    rows = engine.execute(
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = $d AND NOT internal"
+        " UNION ALL SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = $d AND NOT internal",
+        {"d": database},
+    )
+    return [Relation(row) for row in rows]
+
+
+def same_table(engine: Engine, one: Relation, other: Relation) -> bool:
+    """Whether two names stand for the same table, whichever of their parts are left out."""
+    return full_name(engine, one) == full_name(engine, other)
+
+
+def full_name(engine: Engine, relation: Relation) -> tuple[str, str, str]:
+    """The database, schema and name of a relation, in lower case."""
+    schema, name = _schema_and_name(engine, relation)
+    return catalog_of(engine, relation).lower(), schema.lower(), name.lower()
+
+
+def list_tables(engine: Engine) -> list[str]:
+    """The names of all tables and views outside system schemas, as a policy writes them: `schema.name`."""
+    rows = engine.execute(
+        "SELECT table_schema, table_name FROM information_schema.tables"
+        " WHERE table_catalog = current_database()"
+        " ORDER BY table_schema ASC NULLS LAST, table_name ASC NULLS LAST"
+    )
+    return [".".join(part if re.fullmatch(r"\w+", part) else Identifier(part).sql() for part in row) for row in rows]
+
+
+def catalog_table(engine: Engine, name: str) -> Relation:
+    """A table of the catalog schema, which lies in the engine's catalog or, without one, in the current database."""
+    return Relation((SCHEMA, name) if engine.catalog is None else (engine.catalog, SCHEMA, name))
+
+
+def qualify(engine: Engine, text: str, key: str) -> Relation:
+    """The relation that `text` names, refused if it is no name."""
+    try:
+        relation = Relation.parse(text)
+    except Exception as error:
+        raise PolicyError([Problem(key, f"{text!r} is not the name of a table")]) from error
+    # Text without quotes may be one name with odd characters, but points are between parts, none of them empty.
+    plain = '"' not in text
+    odd = plain and (not all(text.split(".")) or (len(relation.parts) == 1 and "." in text))
+    if odd or not 1 <= len(relation.parts) <= 3 or not all(relation.parts):
+        raise PolicyError([Problem(key, f"{text!r} is not the name of a table")])
+    return relation
+
+
+def new_table(engine: Engine, text: str, key: str, in_file: bool = False) -> Relation:
+    """The relation that `text` names, a table to be made in the source's database, or in a file of its own.
+
+    Raises PolicyError for what is no name, for a path, and for places that the database keeps to itself.
+    """
+    relation = qualify(engine, text, key)
+    if set("/\\") & set(text) and '"' not in text:
+        hint = "a file takes `file:` and a known ending, a table of that name stands in double quotes"
+        raise PolicyError([Problem(key, f"{text!r} looks like a path", hint)])
+    above = [part.lower() for part in relation.parts[:-1]]
+    if set(above) & set(_SYSTEM):
+        raise PolicyError(
+            [Problem(key, f"{text} lies where the database keeps what is its own", "name another schema")]
+        )
+    if not in_file and len(above) == 1 and above[0] in attached(engine) and not _schema_exists(engine, above[0]):
+        what = f"{above[0]} is the name of a database, and no schema"
+        raise PolicyError([Problem(key, what, f"write {above[0]}.main.{relation.name}, or name another schema")])
+    return relation
+
+
+def attached(engine: Engine) -> list[str]:
+    """The names of all databases that are attached, in lower case."""
+    return [row[0].lower() for row in engine.execute("SELECT database_name FROM duckdb_databases()")]
+
+
+def _schema_exists(engine: Engine, schema: str) -> bool:
+    found = engine.execute(
+        "SELECT count(*) FROM duckdb_schemas() WHERE lower(schema_name) = $schema"
+        " AND database_name = current_database()",
+        {"schema": schema},
+    )
+    return bool(found[0][0])
+
+
+def _schema_and_name(engine: Engine, relation: Relation) -> tuple[str, str]:
+    if len(relation.parts) == 1:
+        return current_schema(engine), relation.name
+    return relation.parts[-2], relation.name
+
+
+def catalog_of(engine: Engine, relation: Relation) -> str:
+    """The database that holds the relation."""
+    if len(relation.parts) == 3:
+        return relation.parts[0]
+    return current_database(engine)

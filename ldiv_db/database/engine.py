@@ -1,0 +1,313 @@
+"""The database: one statement a step, results as named relations, and nothing known of privacy.
+
+The only module that imports `duckdb`. It works on the caller's connection or on one that it opens;
+what it makes for itself is TEMP and dropped at the end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from ldiv_db.database import interrupts
+from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.failures import failure_of, first_sentence, refuse_half_characters
+from ldiv_db.database.templates import BUILT_IN, FileRelation, Identifier, Relation, Statement, literal, render
+
+#: The file formats of `Engine.export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
+EXPORTS = {
+    "csv": "FORMAT csv, HEADER true, DELIMITER ',', QUOTE '\"', ESCAPE '\"', NULLSTR '', FORCE_QUOTE *",
+    "parquet": "FORMAT parquet, COMPRESSION zstd",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One finished statement: its name, the rows it made and the milliseconds it took."""
+
+    name: str
+    rows: int
+    milliseconds: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a database that we open may use the machine; None leaves the database's default."""
+
+    threads: int | None = None
+    memory_limit: str | None = None
+    temp_directory: str | None = None
+
+    def as_config(self) -> dict[str, str | int]:
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+class Scope:
+    """What a scope of the engine is told to keep."""
+
+    def __init__(self) -> None:
+        self.kept: set[Relation] = set()
+
+    def keep(self, relation: Relation) -> Relation:
+        """The relation, which outlives the scope."""
+        self.kept.add(relation)
+        return relation
+
+
+class Engine:
+    """Runs templates on one connection and remembers the steps it took.
+
+    `on_step` is called after every named step, `on_statement` before every statement is sent. `catalog` names the
+    attached database that holds our own schema, None the current one. `templates` are folders
+    of templates besides ours.
+    """
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        on_step: Callable[[Step], None] | None = None,
+        on_statement: Callable[[Statement], None] | None = None,
+        catalog: str | None = None,
+        templates: Iterable[Path] = (),
+    ):
+        self.connection = connection
+        self.catalog = catalog
+        self.steps: list[Step] = []
+        self._on_step = on_step
+        self._on_statement = on_statement
+        self._render = partial(render, folders=tuple(templates))
+        self._scratch: list[Relation] = []
+        self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
+        self._numbers = itertools.count(1)
+
+    # -- templates ---------------------------------------------------------------------------------
+
+    def materialise(self, name: str, template: str, **holes: Any) -> Relation:
+        """The TEMP table holding what `template` selects; it lives until dropped or `close_scratch`."""
+        target = Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
+        statement = self._render(template, holes)
+        statement.sql = f"CREATE TEMP TABLE {target.sql()} AS\n{statement.sql}"
+        self._timed(name, statement)
+        self._scratch.append(target)
+        return target
+
+    def rows(self, template: str, **holes: Any) -> list[tuple[Any, ...]]:
+        """All rows that `template` selects: for counts, bounds and plans, never for data."""
+        return self._execute(self._render(template, holes))[1]
+
+    def records(self, template: str, **holes: Any) -> list[dict[str, Any]]:
+        """As `rows`, each a dict by column name."""
+        names, rows = self._execute(self._render(template, holes))
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def record(self, template: str, **holes: Any) -> dict[str, Any]:
+        """The single row that `template` selects, as a dict by column name."""
+        (row,) = self.records(template, **holes)
+        return row
+
+    def scalar(self, template: str, **holes: Any) -> Any:
+        """The single value that `template` selects."""
+        ((value,),) = self.rows(template, **holes)
+        return value
+
+    def count(self, rows: Relation | FileRelation) -> int:
+        """The number of rows."""
+        return int(self.scalar("database/count_rows", rows=rows))
+
+    def create(self, target: Relation, template: str, replace: bool = False, **holes: Any) -> None:
+        """Make `target`, a table that stays, of what `template` selects; its schema is made if need be."""
+        if len(target.parts) > 1:
+            schema = f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}"
+            self._execute(Statement(BUILT_IN, schema, writes=target))
+        statement = self._render(template, holes)
+        verb, statement.writes = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE", target
+        statement.sql = f"{verb} {target.sql()} AS\n{statement.sql}"
+        self._timed("publish", statement)
+
+    def insert(self, target: Relation, template: str, **holes: Any) -> None:
+        """Append what `template` selects to the table `target`, by column name."""
+        statement = self._render(template, holes)
+        statement.sql, statement.writes = f"INSERT INTO {target.sql()} BY NAME\n{statement.sql}", target
+        self._timed("publish", statement)
+
+    def export(self, path: Path, form: str, template: str, **holes: Any) -> None:
+        """Write what `template` selects to a file; `form` is one of `EXPORTS`."""
+        statement = self._render(template, holes)
+        statement.sql = f"COPY (\n{statement.sql}\n) TO {literal(str(path))} ({EXPORTS[form]})"
+        self._timed("publish", statement)
+
+    def delete(self, target: Relation, found: Mapping[str, Any]) -> None:
+        """Delete the rows of `target` that have the values `found`, by column."""
+        self.execute(f"DELETE FROM {target.sql()} WHERE {_eq(found, ' AND ')}", found)
+
+    def update(self, target: Relation, values: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+        """Set `values`, by column, in the rows of `target` that have the values `found`."""
+        self.execute(f"UPDATE {target.sql()} SET {_eq(values, ', ')} WHERE {_eq(found, ' AND ')}", {**values, **found})
+
+    @contextmanager
+    def attached(self, path: Path, read_only: bool = False) -> Iterator[str]:
+        """The name under which the database file at `path` is attached, made if it is not there.
+
+        The file is checkpointed and let go at the end: then nothing of it is in a log beside it. The name is in it, and
+        therefore does not count our steps: how many there are may depend on the data.
+        """
+        name = f"ldiv_{uuid.uuid4().hex[:8]}_0_file"
+        options = "TYPE duckdb, READ_ONLY" if read_only else "TYPE duckdb"
+        self.execute(f"ATTACH {literal(str(path))} AS {Identifier(name).sql()} ({options})")
+        try:
+            yield name
+            if not read_only:
+                self.execute(f"CHECKPOINT {Identifier(name).sql()}")
+        finally:
+            with suppress(duckdb.Error):  # the first error is the one to report
+                self.connection.execute(f"DETACH {Identifier(name).sql()}")
+
+    def delete_listed(self, target: Relation, column: Identifier, listed: Relation) -> None:
+        """Delete the rows of `target` whose `column` has a value that `listed` has in the same column."""
+        name = column.sql()
+        self.execute(f"DELETE FROM {target.sql()} WHERE {name} IN (SELECT {name} FROM {listed.sql()})")
+
+    # -- statements of floor 0 ---------------------------------------------------------------------
+
+    def execute(
+        self, sql: str, values: Mapping[str, Any] | None = None, reads: Sequence[Relation | FileRelation] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Run a statement written in floor 0 (DDL, catalog look-ups) and return its rows.
+
+        `reads` are tables, views and files of others: where they cannot be read they are to blame.
+        """
+        return self._execute(Statement(BUILT_IN, sql, dict(values or {}), reads))[1]
+
+    def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
+        """A TEMP table of metadata made in Python (a taxonomy's nodes): `columns` is name to SQL type."""
+        target = Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
+        types = ", ".join(f"{Identifier(column).sql()} {kind}" for column, kind in columns.items())
+        self.execute(f"CREATE TEMP TABLE {target.sql()} ({types})")
+        self._scratch.append(target)
+        self.append(target, columns, rows)
+        return target
+
+    def append(self, target: Relation, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> None:
+        """Insert rows of metadata into `target`: one statement, one parameter a column."""
+        if not rows:
+            return
+        names = ", ".join(Identifier(column).sql() for column in columns)
+        # A column is bound as one JSON text: DuckDB 1.5 takes half a millisecond for each element of a bound list.
+        lists = ", ".join(f"unnest(${f'p{i}'}::JSON::VARCHAR[]::{t}[])" for i, t in enumerate(columns.values()))
+        texts = ([None if value is None else str(value) for value in column] for column in zip(*rows, strict=True))
+        values = {f"p{i}": json.dumps(column, ensure_ascii=False) for i, column in enumerate(texts)}
+        self.execute(f"INSERT INTO {target.sql()} ({names}) SELECT {lists}", values)
+
+    def drop(self, *relations: Relation) -> None:
+        """Drop TEMP tables that `materialise` or `load` made."""
+        for relation in relations:
+            self.execute(f"DROP TABLE IF EXISTS {relation.sql()}")
+            self._scratch.remove(relation)
+
+    @contextmanager
+    def scope(self) -> Iterator[Scope]:
+        """Drops at its end the TEMP tables that were made inside, but for those that it was told to keep.
+
+        What an inner scope keeps belongs to the outer one. After an error everything is left to `close_scratch`.
+        """
+        scope = Scope()
+        start = len(self._scratch)
+        yield scope
+        self.drop(*(relation for relation in self._scratch[start:] if relation not in scope.kept))
+
+    def close_scratch(self) -> None:
+        """Drop every TEMP table of ours that is left."""
+        with suppress(duckdb.Error):  # after a failure the connection itself may be gone, and TEMP goes with it
+            for relation in reversed(self._scratch):
+                self.connection.execute(f"DROP TABLE IF EXISTS {relation.sql()}")
+        self._scratch.clear()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing. Inside a transaction of the caller's it joins that one, which the caller ends."""
+        if self.in_transaction():
+            yield
+            return
+        try:
+            self.execute("BEGIN TRANSACTION")
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            with suppress(duckdb.Error):  # it may have ended already; the first error is the one to report
+                self.connection.execute("ROLLBACK")
+            raise
+
+    def in_transaction(self) -> bool:
+        """Whether one is open: outside, every statement is a transaction of its own, with its own number."""
+        first, second = (self.execute("SELECT txid_current()") for _ in range(2))
+        return first == second
+
+    def _timed(self, name: str, statement: Statement) -> None:
+        start = time.perf_counter()
+        result = self._execute(statement)[1]
+        count = result[0][0] if result and isinstance(result[0][0], int) else 0
+        step = Step(name, count, (time.perf_counter() - start) * 1000)
+        self.steps.append(step)
+        if self._on_step:
+            self._on_step(step)
+
+    def _execute(self, statement: Statement) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """The names of the columns and the rows; both are read here, as errors may come as late as that."""
+        interrupts.check()
+        if self._on_statement:
+            self._on_statement(statement)
+        try:
+            interrupts.work.statement = statement
+            cursor = self.connection.execute(statement.sql, statement.values or None)
+            return [column[0] for column in cursor.description or ()], cursor.fetchall()
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
+        except duckdb.Error as error:
+            raise failure_of(error, statement) from None  # a cause in a traceback would quote data
+        except (RuntimeError, UnicodeError) as error:
+            refuse_half_characters(statement)
+            if "interrupted" in str(error):  # the client's word for Ctrl-C during a statement
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            interrupts.work.statement = None
+
+
+def _eq(values: Mapping[str, Any], separator: str) -> str:
+    """`"column" = $column` for each column."""
+    return separator.join(f"{Identifier(column).sql()} = ${column}" for column in values)
+
+
+@contextmanager
+def open_database(
+    path: str | Path, read_only: bool = False, create: bool = False, settings: Settings | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to the database file at `path`, closed at the end.
+
+    Raises DatabaseError if the file is missing (unless `create`), locked by another process, or no database.
+    """
+    path = str(path)
+    if path != ":memory:" and not create and not Path(path).is_file():
+        raise DatabaseError(f"no database file {path}")
+    try:
+        config: dict[str, Any] = (settings or Settings()).as_config()
+        connection = duckdb.connect(path, read_only=read_only and path != ":memory:", config=config)
+    except duckdb.Error as error:
+        raise DatabaseError(f"cannot open {path}: {first_sentence(str(error))}") from error
+    with closing(connection), interrupts.stopping(connection.interrupt):
+        yield connection
+
+
+def database_version() -> str:
+    """The version of the database library."""
+    return str(duckdb.__version__)

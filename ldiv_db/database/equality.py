@@ -1,0 +1,156 @@
+"""When two values are one: equal values that are written alike. The database holds others equal as well.
+
+=================  ==================================================  ==============================================
+type               values that it holds equal and writes differently   what is done
+=================  ==================================================  ==============================================
+text               by a collation of the column or the connection:     compared by bytes: columns are read without
+                   `Ab` and `aB`, `é` and `e`                          their collation, the connection's is set aside
+FLOAT, DOUBLE      -0.0 and 0.0, the signs of NaN                      they count as one value; each row is published
+                                                                       with its own
+LIST, STRUCT, …    those that have such members                        refused where they occur
+INTERVAL           1 day and 24 hours, 1 month and 30 days             refused
+VARIANT            1 as INTEGER and as BIGINT, 1.0 and 1.00            refused
+any other          none: numbers, times, BLOB, BIT, UUID, ENUM, JSON   compared as they are
+=================  ==================================================  ==============================================
+
+What is refused is refused as a quasi-identifier or sensitive column; a column that is kept is copied as it is.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Literal
+
+from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, numbered
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal
+
+_REFUSED = {
+    "INTERVAL": "holds intervals, of which 1 day and 24 hours are equal",
+    "VARIANT": "holds variants, of which 1 as INTEGER and 1 as BIGINT are equal",
+}
+_NESTED = ("STRUCT", "MAP", "UNION", "TUPLE")
+#: How equal values may be written differently: by the sign of a zero or NaN, or as their members or parts are.
+Looseness = Literal["signs", "members"]
+#: Collations that compare by bytes, as the setting `default_collation` writes them.
+_BY_BYTES = ("", "binary", "c", "posix")
+
+
+def equal_problems(key: str, column: Column) -> list[Problem]:
+    """What is wrong with a type of which one value would stand for another that is written differently."""
+    found = [why for name, why in _REFUSED.items() if name in column.type]
+    return [Problem(key, why, "give a number or a text in a view") for why in found[:1]]
+
+
+def is_nested(column: Column) -> bool:
+    """Whether the column's values have members."""
+    return column.type.endswith("]") or column.type.startswith(_NESTED)
+
+
+def looseness(column: Column) -> Looseness | None:
+    """How equal values of the column may be written differently; None if they may not. Text is compared by bytes."""
+    if column.is_float:
+        return "signs"
+    return "members" if is_nested(column) or any(name in column.type for name in _REFUSED) else None
+
+
+def text_with_collation(engine: Engine, source: Relation | FileRelation) -> list[Column]:
+    """The columns of text if one of them has a collation; files have none."""
+    if isinstance(source, FileRelation):
+        return []
+    name = f"ldiv_{uuid.uuid4().hex[:8]}_types"
+    engine.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {source.sql()} LIMIT 0")
+    try:
+        ((sql,),) = engine.execute("SELECT sql FROM duckdb_tables() WHERE table_name = $name", {"name": name})
+    finally:
+        with suppress(DatabaseError):  # the first error is the one to report
+            engine.execute(f"DROP TABLE {name}")
+    if " COLLATE " not in sql:
+        return []
+    return [column for column in columns_of(engine, source) if column.type == "VARCHAR"]
+
+
+def refuse_respelt(engine: Engine, rows: Relation | FileRelation, columns: Sequence[tuple[str, Identifier]]) -> None:
+    """Raise PolicyError for the columns, by the keys that name them, of which equal values are written differently."""
+    problems = []
+    for key, column in columns:
+        count = engine.scalar("recoding/input/count_respelt", rows=rows, column=column)
+        if count:
+            one, more = "value that is equal to another", "values that are equal to others"
+            what = f"has {numbered(count, one, more)} and written differently"
+            problems.append(Problem(key, what, "write them alike in a view"))
+    if problems:
+        raise PolicyError(problems)
+
+
+@contextmanager
+def read_exactly(
+    engine: Engine, source: Relation | FileRelation, apart: Collection[str] = ()
+) -> Iterator[Relation | FileRelation]:
+    """A view of the table or file whose text is compared by bytes, and whose zeros and NaNs have no sign.
+
+    The table itself if it needs none. Raises PolicyError if a column of `apart`, by which classes are told apart, has
+    equal values that are written differently.
+    """
+    if isinstance(source, FileRelation) and source.columns:
+        yield source
+        return
+    columns, wanted = columns_of(engine, source), {name.lower() for name in apart}
+    loose = [column.name for column in columns if column.name.lower() in wanted and looseness(column)]
+    refuse_respelt(engine, source, [(name, Identifier(name)) for name in loose])
+    texts = {column.name for column in text_with_collation(engine, source)}
+    if not texts and not any(column.is_float for column in columns):
+        yield source
+        return
+    view = Relation(("temp", "main", f"ldiv_{uuid.uuid4().hex[:8]}_exact"))
+    engine.execute(f"CREATE TEMP VIEW {view.sql()} AS SELECT {_exactly(columns, texts)} FROM {_from(source)}")
+    try:
+        yield view
+    finally:
+        with suppress(DatabaseError):  # after a failure the transaction may be gone, and the view with it
+            engine.execute(f"DROP VIEW IF EXISTS {view.sql()}")
+
+
+def _exactly(columns: Sequence[Column], texts: Collection[str]) -> str:
+    """The columns of a view as SQL."""
+    found = []
+    for column in columns:
+        name = Identifier(column.name).sql()
+        if column.name in texts:
+            found.append(f"decode(encode({name})) AS {name}")
+        elif column.is_float:
+            found.append(
+                f"CASE WHEN {name} = 0 THEN 0 WHEN isnan({name}) THEN CAST('nan' AS FLOAT) ELSE {name} END AS {name}"
+            )
+        else:
+            found.append(name)
+    return ", ".join(found)
+
+
+def _from(source: Relation | FileRelation) -> str:
+    return f"{source.reader}({literal(source.path)})" if isinstance(source, FileRelation) else source.sql()
+
+
+@contextmanager
+def compared_by_bytes(engine: Engine) -> Iterator[None]:
+    """Have text without a collation compared by bytes, whatever the connection's default, which is put back at the end.
+
+    Raises DatabaseError if that is another and settings are locked.
+    """
+    before, locked = engine.execute(
+        "SELECT current_setting('default_collation'), current_setting('lock_configuration')"
+    )[0]
+    if before.lower() in _BY_BYTES:
+        yield
+        return
+    if locked:
+        raise DatabaseError(f"default_collation is {before}, by which values that differ are equal, and is locked")
+    engine.execute("SET SESSION default_collation = ''")
+    try:
+        yield
+    finally:
+        with suppress(DatabaseError):  # a transaction that failed takes no setting; the first error is reported
+            engine.execute(f"SET SESSION default_collation = {literal(before)}")

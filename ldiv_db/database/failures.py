@@ -1,0 +1,84 @@
+"""What a failed statement is reported as: a sentence where the user's own table or file is to blame, SQL where we are.
+
+Exceptions of the database's client are told by the names of their types, so that the engine alone imports it.
+"""
+
+from __future__ import annotations
+
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, place_in_file
+from ldiv_db.database.templates import BUILT_IN, Statement
+
+#: Errors whose text is about names and resources. The text of any other may quote a row's value, so it is withheld.
+_PLAIN = frozenset(
+    {
+        "BinderException",
+        "CatalogException",
+        "ConnectionException",
+        "DependencyException",
+        "InternalException",
+        "IOException",
+        "NotImplementedException",
+        "OutOfMemoryException",
+        "ParserException",
+        "PermissionException",
+        "SyntaxException",
+        "TransactionException",
+    }
+)
+#: Of these, the ones about the machine: no statement is to blame.
+_RESOURCES = frozenset({"IOException", "OutOfMemoryException"})
+#: The ones that come from what rows hold, wherever they are read.
+_OF_ROWS = frozenset(
+    {
+        "ConversionException",
+        "DataError",
+        "InvalidInputException",
+        "InvalidTypeException",
+        "OutOfRangeException",
+        "TypeMismatchException",
+    }
+)
+
+
+def failure_of(error: Exception, statement: Statement) -> DatabaseError:
+    """The report of a failed statement, in one sentence, or with its template, its numbered SQL and the hint.
+
+    Raises PolicyError where the statement could not be sent for a text that was given.
+    """
+    refuse_half_characters(statement)
+    text, kind = str(error), type(error).__name__
+    if "read-only" in text:
+        return DatabaseError("the database is open read-only, this step writes")
+    hint = first_sentence(text) if kind in _PLAIN else f"{kind} (its text may quote data and is withheld)"
+    if kind in _RESOURCES:
+        return DatabaseError(f"{hint}, while running {statement.template}")
+    if statement.writes is not None and kind in _PLAIN:
+        return DatabaseError(f"cannot write {statement.writes}: {hint}")
+    if statement.reads and (kind in _OF_ROWS or statement.template == BUILT_IN):
+        names = " and ".join(dict.fromkeys(map(str, statement.reads)))
+        where = place_in_file(text) or f", while running {statement.template}" * (statement.template != BUILT_IN)
+        return DatabaseError(f"{names} cannot be read: {hint}{where}")
+    hint = text if kind in _PLAIN else f"{hint}{place_in_file(text)}"
+    return DatabaseError(f"{hint}\nin template {statement.template}:\n{statement.numbered()}")
+
+
+def first_sentence(text: str) -> str:
+    """The first line of what the database says: the others repeat the statement, or advise on settings."""
+    return text.strip().splitlines()[0].strip() if text.strip() else "no reason given"
+
+
+def refuse_half_characters(statement: Statement) -> None:
+    """Raise PolicyError if the statement, or a text bound to it, has no UTF-8 form and so could never be sent."""
+    texts = [statement.sql, *(value for value in statement.values.values() if isinstance(value, str))]
+    if any(map(has_half_character, texts)):
+        what = "holds half a character (a lone surrogate), which no database can hold"
+        raise PolicyError([Problem("text", what, "look in the policy, the taxonomies and the options")])
+
+
+def has_half_character(text: str) -> bool:
+    """Whether the text has a lone surrogate, as `\\ud800` in YAML or JSON writes one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

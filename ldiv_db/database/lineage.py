@@ -1,0 +1,232 @@
+"""What a table or view reads: the tables and the files beneath it, through views, macros and names of any spelling.
+
+Tables are those of the database's own plan, before it leaves out what it need not read. The plan does not name files,
+so these are read off the definitions of the views and macros where the plan reads something that is no table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from ldiv_db.database import catalog
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.templates import DIALECT, Relation, literal
+
+#: The functions of tables that read no file, by their names or how these begin.
+_WITHIN = {"seq_scan", "range", "generate_series", "repeat", "repeat_row", "unnest", "summary", "test_all_types",
+           "pandas_scan", "arrow_scan", "arrow_scan_dumb", "python_arrow_scan", "python_map_function"}  # fmt: skip
+_DESCRIBING = ("duckdb_", "pragma_")
+#: Operators that are called like functions of tables.
+_OPERATORS = {"cte_scan", "rec_cte_scan", "dummy_scan", "column_data_scan", "delim_scan", "index_scan", "empty_scan"}
+#: The functions whose argument is a statement, and the names of tables.
+_QUERY, _QUERY_TABLE = "query", "query_table"
+
+
+def reads_table(engine: Engine, source: Relation, table: Relation) -> bool:
+    """Whether reading `source` reads `table`, whatever they are called."""
+    wanted = _identity(engine, table)
+    return any(_identity(engine, found) == wanted for found in tables_read(engine, source))
+
+
+def reads_file(engine: Engine, source: Relation, path: Path) -> bool | None:
+    """Whether reading `source` reads the file at `path`, which is there; None if that cannot be told."""
+    if not _reads_without(engine, source):
+        return False
+    found = _Definitions(engine)
+    found.follow([source.name])
+    if any(_names(engine, pattern, path) for pattern in found.patterns):
+        return True
+    return False if found.certain else None
+
+
+def tables_read(engine: Engine, source: Relation) -> list[Relation]:
+    """The tables beneath `source`, each with its database and schema."""
+    texts = dict.fromkeys(info["Table"] for _, info in _plan(engine, source) if info.get("Table"))
+    return [Relation.parse(text) for text in texts]
+
+
+def same_file(one: str | Path, other: str | Path) -> bool:
+    """Whether two paths lead to one file that is there, by whatever links."""
+    with suppress(OSError, ValueError):
+        return os.path.samefile(one, other)
+    return False
+
+
+# -- the plan ----------------------------------------------------------------------------------------
+
+
+def _plan(engine: Engine, source: Relation) -> list[tuple[str, dict[str, Any]]]:
+    """The operators of the plan, each with what is said of it."""
+    with _whole_plan(engine):
+        plans = dict(engine.execute(f"EXPLAIN (FORMAT json) SELECT * FROM {source.sql()}"))
+    return list(_operators(json.loads(plans.get("logical_plan") or plans["physical_plan"])))
+
+
+def _operators(node: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(node, list):
+        for child in node:
+            yield from _operators(child)
+        return
+    yield node["name"].strip().lower(), node.get("extra_info") or {}
+    yield from _operators(node.get("children", []))
+
+
+@contextmanager
+def _whole_plan(engine: Engine) -> Iterator[None]:
+    """Have the plan shown as it is before branches without rows are left out, if the settings are not locked."""
+    before, locked = engine.execute("SELECT current_setting('explain_output'), current_setting('lock_configuration')")[
+        0
+    ]
+    if locked:
+        yield
+        return
+    engine.execute("SET explain_output = 'all'")
+    try:
+        yield
+    finally:
+        with suppress(DatabaseError):  # the first error is the one to report
+            engine.execute(f"SET explain_output = {literal(before)}")
+
+
+def _reads_without(engine: Engine, source: Relation) -> bool:
+    """Whether the plan reads anything but tables and what is in memory."""
+    functions = {name for (name,) in engine.execute(
+        "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE function_type = 'table'"
+    )}  # fmt: skip
+    used = {name for name, _ in _plan(engine, source)}
+    scans = {name for name in used if name in functions or (name.endswith("_scan") and name not in _OPERATORS)}
+    return any(name not in _WITHIN and not name.startswith(_DESCRIBING) for name in scans)
+
+
+def _identity(engine: Engine, relation: Relation) -> tuple[Any, ...]:
+    """What tells the table from all others: the file of its database, its schema and its name."""
+    database, schema, name = catalog.full_name(engine, relation)
+    file = catalog.file_of(engine, database)
+    with suppress(OSError, TypeError):
+        found = os.stat(file)  # type: ignore[arg-type] # a database in memory has none
+        return found.st_dev, found.st_ino, schema, name
+    return database, schema, name
+
+
+# -- definitions -------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Definitions:
+    """The paths that views and macros read, as they are written; not `certain` if some cannot be told."""
+
+    engine: Engine
+    patterns: set[str] = field(default_factory=set)
+    certain: bool = True
+    _seen: set[str] = field(default_factory=set)
+
+    def follow(self, names: list[str]) -> None:
+        """Take in what the views and macros of these names read, in whatever schema they are."""
+        waiting = [name.lower() for name in names]
+        while waiting:
+            name = waiting.pop()
+            if name in self._seen:
+                continue
+            self._seen.add(name)
+            for text, parameters in _texts_of(self.engine, name):
+                waiting += self._read(text, parameters)
+
+    def _read(self, text: str, parameters: set[str]) -> list[str]:
+        """The names that a definition uses, in lower case."""
+        try:
+            tree = sqlglot.parse_one(text, read=DIALECT)
+        except sqlglot.ParseError:
+            self.certain = False
+            return []
+        names = []
+        for table in tree.find_all(exp.Table):
+            if isinstance(table.this, exp.Func):
+                continue
+            parts = [part.name for part in table.parts]
+            self.patterns |= {parts[-1], ".".join(parts)}
+            names.append(parts[-1].lower())
+        for function in tree.find_all(exp.Func):
+            name = (function.name if isinstance(function, exp.Anonymous) else function.sql_name()).lower()
+            names += [name, *self._call(function, name, parameters)]
+        return names
+
+    def _call(self, function: exp.Func, name: str, parameters: set[str]) -> list[str]:
+        """Take in the arguments of a call that may be paths; the names in the statements that it runs."""
+        macros = [found for _, found in _texts_of(self.engine, name, "macro")]
+        within = name in _WITHIN or name.startswith(_DESCRIBING)
+        if not macros and (within or not isinstance(function.parent, exp.Table)):
+            return []
+        given = _arguments(function)
+        if any(len(given) < len(found) for found in macros):
+            self.certain = False  # what a parameter is by default is not known
+        names: list[str] = []
+        for argument in given:
+            texts = self._values(argument, parameters)
+            self.patterns |= set(texts)
+            if name == _QUERY:
+                names += [found for text in texts for found in self._read(text, set())]
+            elif name == _QUERY_TABLE:
+                names += [text.rpartition(".")[2].strip('"').lower() for text in texts]
+        return names
+
+    def _values(self, argument: exp.Expr, parameters: set[str]) -> list[str]:
+        """The texts that an argument stands for; those of a macro's parameter are among its calls' arguments."""
+        argument = argument.unnest()
+        named = isinstance(argument, exp.EQ | exp.PropertyEQ | exp.Kwarg)
+        value = argument.expression if named else argument
+        if isinstance(value, exp.Column) and value.name.lower() in parameters:
+            return []
+        if value.find(exp.Column, exp.Subquery, exp.Select):
+            self.certain = self.certain and named
+            return []
+        try:
+            ((found,),) = self.engine.execute(f"SELECT {value.sql(dialect=DIALECT)}")
+        except DatabaseError:
+            self.certain = self.certain and named
+            return []
+        return [text for text in (found if isinstance(found, list) else [found]) if isinstance(text, str)]
+
+
+def _arguments(function: exp.Func) -> list[exp.Expr]:
+    found = [function.args.get("this"), *function.expressions]
+    return [argument for argument in found if isinstance(argument, exp.Expr)]
+
+
+def _texts_of(engine: Engine, name: str, kind: str = "") -> list[tuple[str, set[str]]]:
+    """The definitions of all views and macros of that name, each with the parameters that it has."""
+    macros = engine.execute(
+        "SELECT macro_definition, parameters FROM duckdb_functions()"
+        " WHERE macro_definition IS NOT NULL AND NOT internal AND lower(function_name) = $name",
+        {"name": name},
+    )
+    found = [(text, {parameter.lower() for parameter in parameters}) for text, parameters in macros]
+    if kind:
+        return found
+    views = engine.execute("SELECT sql FROM duckdb_views() WHERE NOT internal AND lower(view_name) = $n", {"n": name})
+    return found + [(text, set()) for (text,) in views]
+
+
+def _names(engine: Engine, pattern: str, path: Path) -> bool:
+    """Whether a path or pattern, as the database reads it, stands for the file, or for a folder above it."""
+    scheme, found, rest = pattern.partition("://")
+    if found and scheme.lower() != "file":
+        return False
+    plain = os.path.expanduser(rest if found else pattern.removeprefix("file:"))
+    with suppress(OSError, ValueError):
+        if os.path.isdir(plain) and path.resolve().is_relative_to(Path(plain).resolve()):
+            return True
+    if same_file(plain, path):
+        return True
+    with suppress(DatabaseError):
+        return any(same_file(file, path) for (file,) in engine.execute("SELECT file FROM glob($p)", {"p": pattern}))
+    return False

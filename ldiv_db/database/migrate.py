@@ -1,0 +1,220 @@
+"""Migrations of the catalog schema: numbered SQL files, a ledger with their checksums.
+
+A migration's statements and its ledger row are one transaction. `pending` and `applied` only read.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ldiv_db.database import catalog
+from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.templates import Identifier, Relation, resource_folder
+
+#: The table that says which migrations were applied.
+LEDGER = "migration"
+_FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One numbered step of the catalog schema."""
+
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def available(folder: Path | None = None) -> list[Migration]:
+    """All migrations that this version ships, in order; raises DatabaseError if their numbers have a gap."""
+    migrations = []
+    for path in sorted((folder or resource_folder("migrations")).glob("*.sql")):
+        match = _FILE_NAME.fullmatch(path.name)
+        if match is None:
+            raise DatabaseError(f"{path.name} is not the name of a migration (0001_name.sql)")
+        # Read without newline translation surprises: the checksum must not depend on the platform.
+        text = path.read_bytes().decode().replace("\r\n", "\n")
+        migrations.append(Migration(int(match[1]), match[2], text))
+    for expected, migration in enumerate(migrations, 1):
+        if migration.number != expected:
+            raise DatabaseError(f"migration {expected:04d} is missing, {migration.number:04d} is there")
+    return migrations
+
+
+#: The columns of a table of the catalog, by name, with their types.
+_Tables = dict[str, list[tuple[str, str]]]
+#: What is read of the ledger of migrations.
+_LEDGER_COLUMNS = [("number", "INTEGER"), ("name", "VARCHAR"), ("checksum", "VARCHAR")]
+
+
+def refuse_foreign(engine: Engine, folder: Path | None = None) -> None:
+    """Raise DatabaseError if the catalog's schema has something under a name of ours that is not our table.
+
+    A table is ours if it is no view and has the columns that the migrations in the ledger give it; where they cannot
+    be told, as in a catalog of a newer version, nothing is refused here.
+    """
+    found = _tables(engine)
+    if not found:
+        return
+    if LEDGER in found and found[LEDGER][: len(_LEDGER_COLUMNS)] != _LEDGER_COLUMNS:
+        raise _foreign(LEDGER)
+    known, ledger = available(folder), applied(engine)
+    done = known[: len(ledger)]
+    if [(m.number, m.checksum) for m in done] != [(n, checksum) for n, (_, checksum) in ledger.items()]:
+        return  # changed, newer, or with a gap: `pending` says so
+    ours, coming = _made_by(tuple(done)), _made_by(tuple(known))
+    for name, columns in found.items():
+        if (name in ours or name in coming) and columns != ours.get(name):
+            raise _foreign(name)
+    lost = [name for name in ours if name not in found]
+    if ledger and lost:
+        raise DatabaseError(f"the schema {catalog.SCHEMA} of the catalog has lost its table {lost[0]}")
+
+
+def _foreign(name: str) -> DatabaseError:
+    table = f"{catalog.SCHEMA}.{name}"
+    what = f"{table} is somebody else's table or view, and the catalog needs that name"
+    return DatabaseError(f"{what}: rename it, or keep the catalog in a file of its own (--catalog)")
+
+
+def _tables(engine: Engine) -> _Tables:
+    """The tables of the catalog's schema with their columns; those of a view are none of a table's."""
+    home = catalog.catalog_of(engine, catalog.catalog_table(engine, LEDGER))
+    rows = engine.execute(
+        "SELECT t.table_name, c.column_name, c.data_type, c.column_index FROM duckdb_tables() AS t"
+        " LEFT JOIN duckdb_columns() AS c ON c.table_oid = t.table_oid AND c.database_oid = t.database_oid"
+        " WHERE lower(t.database_name) = lower($home) AND lower(t.schema_name) = $schema"
+        " UNION ALL SELECT view_name, NULL, 'VIEW', 0 FROM duckdb_views()"
+        " WHERE lower(database_name) = lower($home) AND lower(schema_name) = $schema"
+        " ORDER BY table_name ASC NULLS LAST, column_index ASC NULLS LAST",
+        {"home": home, "schema": catalog.SCHEMA},
+    )
+    found: _Tables = {}
+    for table, column, kind, _ in rows:
+        found.setdefault(table.lower(), []).append((column, kind))
+    return found
+
+
+@functools.cache
+def _made_by(migrations: tuple[Migration, ...]) -> _Tables:
+    """The tables that these migrations make; empty if they cannot be carried out."""
+    with suppress(DatabaseError), open_database(":memory:") as connection:
+        engine = Engine(connection)
+        _make_ledger(engine, catalog.catalog_table(engine, LEDGER))
+        for migration in migrations:
+            engine.execute(migration.sql)
+        return _tables(engine)
+    return {}
+
+
+def _make_ledger(engine: Engine, ledger: Relation) -> None:
+    """The schema and the ledger of migrations, if they are not there."""
+    engine.execute(f"CREATE SCHEMA IF NOT EXISTS {Relation(ledger.parts[:-1]).sql()}")
+    engine.execute(
+        f"CREATE TABLE IF NOT EXISTS {ledger.sql()} (number INTEGER PRIMARY KEY, name VARCHAR NOT NULL,"
+        " checksum VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL)"
+    )
+
+
+def applied(engine: Engine) -> dict[int, tuple[str, str]]:
+    """The migrations in the ledger: number to (name, checksum). Empty where there is no ledger."""
+    ledger = catalog.catalog_table(engine, LEDGER)
+    if not catalog.table_exists(engine, ledger):
+        return {}
+    rows = engine.execute(f"SELECT number, name, checksum FROM {ledger.sql()} ORDER BY number ASC NULLS LAST")
+    return {number: (name, checksum) for number, name, checksum in rows}
+
+
+def pending(engine: Engine, folder: Path | None = None) -> list[Migration]:
+    """The migrations still to be applied.
+
+    Raises DatabaseError if a table of the catalog is somebody else's, or if the ledger has a gap, a migration that
+    was changed since it was applied, or one newer than this version knows.
+    """
+    refuse_foreign(engine, folder)
+    known = {migration.number: migration for migration in available(folder)}
+    ledger = applied(engine)
+    for expected, number in enumerate(ledger, 1):
+        if number != expected:
+            raise DatabaseError(f"the ledger of migrations lacks {expected:04d} but has {number:04d}")
+        if number not in known:
+            raise DatabaseError(f"the database has migration {number:04d}; this version of ldiv_db is older")
+        if ledger[number][1] != known[number].checksum:
+            raise DatabaseError(f"migration {number:04d}_{known[number].name} was changed after it was applied")
+    return [migration for number, migration in known.items() if number not in ledger]
+
+
+def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
+    """Apply all pending migrations, each with its ledger row in one transaction; returns them."""
+    todo = pending(engine, folder)
+    ledger = catalog.catalog_table(engine, LEDGER)
+    for migration in todo:
+        with engine.transaction(), _in_the_catalog(engine):
+            _make_ledger(engine, ledger)
+            engine.execute(migration.sql)
+            engine.execute(
+                f"INSERT INTO {ledger.sql()} VALUES ($number, $name, $checksum, now())",
+                {"number": migration.number, "name": migration.name, "checksum": migration.checksum},
+            )
+    return todo
+
+
+@contextmanager
+def unmade_on_error(engine: Engine) -> Iterator[None]:
+    """Where the catalog came to be within, and an error ends it with nothing entered, the catalog goes again."""
+    before = _has_schema(engine)
+    try:
+        yield
+    except BaseException:
+        if not before:
+            with suppress(DatabaseError):  # the first error is the one to report
+                _drop_if_empty(engine)
+        raise
+
+
+def _has_schema(engine: Engine) -> bool:
+    home = catalog.catalog_of(engine, catalog.catalog_table(engine, LEDGER))
+    found = engine.execute(
+        "SELECT 1 FROM duckdb_schemas() WHERE lower(schema_name) = $schema AND lower(database_name) = lower($home)",
+        {"schema": catalog.SCHEMA, "home": home},
+    )
+    return bool(found)
+
+
+def _drop_if_empty(engine: Engine) -> None:
+    """Drop the catalog's schema if there is nothing in it but our own tables, without a row, and their ledger."""
+    schema = catalog.catalog_table(engine, LEDGER).parts[:-1]
+    found = _tables(engine)
+    filled = [
+        name
+        for name in found
+        if name != LEDGER and engine.execute(f"SELECT 1 FROM {Relation((*schema, name)).sql()} LIMIT 1")
+    ]
+    if found and not filled and set(found) <= set(_made_by(tuple(available()))):
+        engine.execute(f"DROP SCHEMA {Relation(schema).sql()} CASCADE")
+
+
+@contextmanager
+def _in_the_catalog(engine: Engine) -> Iterator[None]:
+    """Names in a migration are looked up in the catalog's database."""
+    if engine.catalog is None:
+        yield
+        return
+    home = engine.execute("SELECT current_database(), current_schema()")[0]
+    engine.execute(f"USE {Identifier(engine.catalog).sql()}")
+    try:
+        yield
+    finally:
+        with suppress(DatabaseError):  # after a failed statement the first error is the one to report
+            engine.execute(f"USE {Relation(home).sql()}")

@@ -1,0 +1,291 @@
+"""Jinja templates of SQL, with two kinds of hole that never mix: names and values.
+
+A name is an `Identifier` or a `Relation`, quoted by sqlglot, or a `SqlType`; a value is a `Value`, always sent as a
+bound parameter. Anything else in a hole is an error, so no text of the user's ever becomes SQL.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2 import TemplateError as JinjaError
+from jinja2.bccache import Bucket
+from markupsafe import Markup
+from sqlglot import exp
+
+from ldiv_db.database.errors import TemplateError
+
+DIALECT = "duckdb"
+#: The only plain strings that a hole may write: the glue between the items of a generated list.
+CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + "})
+#: The reader of headers: the fast one, where YAML was built with it.
+_YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+#: What the header of a template declares; `returns` and `implements` are prose, the others list holes.
+HOLE_KINDS = ("relations", "identifiers", "values", "options")
+
+
+def literal(text: str) -> str:
+    """A text as SQL writes it, for the few places that take no bound value: the name of a file to write or attach."""
+    return exp.Literal.string(text).sql(dialect=DIALECT)
+
+
+@functools.lru_cache(maxsize=4096)
+def _quote(name: str) -> str:
+    return exp.to_identifier(name, quoted=True).sql(dialect=DIALECT)
+
+
+@dataclass(frozen=True)
+class Identifier:
+    """A column name, of any characters."""
+
+    name: str
+
+    def sql(self) -> str:
+        return _quote(self.name)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table or view by its parts, `(catalog, schema, name)` or fewer."""
+
+    parts: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Relation:
+        """The relation that `text` names, e.g. `main.patients` or `"my schema"."my table"`."""
+        table = exp.to_table(text, dialect=DIALECT)
+        if not all(isinstance(part, exp.Identifier) for part in table.parts):
+            raise ValueError(f"{text!r} is more than a name")
+        return cls(tuple(part.name for part in table.parts))
+
+    @property
+    def name(self) -> str:
+        return self.parts[-1]
+
+    def sql(self) -> str:
+        return ".".join(Identifier(part).sql() for part in self.parts)
+
+    def __str__(self) -> str:
+        return ".".join(self.parts)
+
+
+@dataclass(frozen=True)
+class SqlType:
+    """The type of a column as the database says it, one without names in it: `INTEGER`, `DECIMAL(4,2)`."""
+
+    name: str
+
+    @property
+    def is_date(self) -> bool:
+        return self.name == "DATE"
+
+    @property
+    def kind(self) -> str:
+        """`instant` of a point in time, which is written with its zone; `other` of any other type."""
+        return "instant" if self.name == "TIMESTAMP WITH TIME ZONE" else "other"
+
+    def sql(self) -> str:
+        if not re.fullmatch(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?", self.name):
+            raise TemplateError(f"{self.name!r} is not the name of a type")
+        return self.name
+
+
+@dataclass(frozen=True)
+class FileRelation:
+    """A data file that the database reads with one of its table functions."""
+
+    reader: str
+    path: str
+    #: The columns of a CSV file that we wrote: then nothing about it is guessed, and all of it is text.
+    columns: tuple[str, ...] = ()
+
+    READERS: ClassVar = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".json": "read_json"}
+
+    @classmethod
+    def of(cls, path: str) -> FileRelation | None:
+        """The file's relation, or None if its ending is none that the database reads."""
+        reader = cls.READERS.get(Path(path).suffix.lower())
+        return cls(reader, path) if reader else None
+
+    def __str__(self) -> str:
+        return self.path
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value; it travels as a bound parameter and is never printed."""
+
+    value: Any
+
+
+#: What a statement that no template wrote is called.
+BUILT_IN = "(built in)"
+
+
+@dataclass
+class Statement:
+    """A rendered template: its SQL, its bound values by parameter name, and where it came from."""
+
+    template: str
+    sql: str
+    values: dict[str, Any] = field(default_factory=dict)
+    #: The tables and files that it reads which are not TEMP tables of ours, and the table that it writes, if it stays.
+    reads: Sequence[Relation | FileRelation] = ()
+    writes: Relation | None = None
+
+    def numbered(self) -> str:
+        """The SQL with line numbers, for an error report."""
+        return "\n".join(f"{i:4d}  {line}" for i, line in enumerate(self.sql.splitlines(), 1))
+
+
+#: The values bound by the rendering under way.
+_bound: ContextVar[dict[str, Any]] = ContextVar("bound")
+
+
+def _bind(value: Any) -> Markup:
+    """The parameter that stands for `value` in the statement being rendered."""
+    values = _bound.get()
+    name = f"p{len(values) + 1}"
+    values[name] = value
+    return Markup(f"${name}")
+
+
+def _call(file: FileRelation) -> Markup:
+    """The call of the table function that reads the file."""
+    if not file.columns:
+        return Markup(f"{file.reader}(") + _bind(file.path) + Markup(")")
+    # As `Engine.export` writes it: nothing between two commas is NULL, two quotes are the empty text.
+    form = (
+        ", auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '',"
+        " allow_quoted_nulls = false, columns = "
+    )
+    types = _bind(dict.fromkeys(file.columns, "VARCHAR"))
+    return Markup(f"{file.reader}(") + _bind(file.path) + Markup(form) + types + Markup(")")
+
+
+def _fill(hole: Any) -> Markup:
+    """What Jinja puts out for one hole; raises TemplateError for anything but a name or a value."""
+    if isinstance(hole, Identifier | Relation | SqlType):
+        return Markup(hole.sql())
+    if isinstance(hole, FileRelation):
+        return _call(hole)
+    if isinstance(hole, Value):
+        return _bind(hole.value)
+    if isinstance(hole, Markup):
+        return hole
+    if isinstance(hole, str) and hole in CONNECTIVES:
+        return Markup(hole)
+    if isinstance(hole, StrictUndefined):
+        str(hole)  # raises, naming the variable
+    raise TemplateError(f"a hole takes an Identifier, a Relation, a SqlType or a Value, not {type(hole).__name__}")
+
+
+def resource_folder(name: str) -> Path:
+    """Where `sql`, `migrations` or `fixtures` lies: beside the package in a checkout, inside it in a wheel."""
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package / name, package.parent / name):
+        if folder.is_dir():
+            return folder
+    raise TemplateError(f"the installation is incomplete: no folder {name!r}")
+
+
+def all_templates(root: Path | None = None) -> list[str]:
+    """The names of all templates in a folder that are statements, `requirements/k` for instance; of ours by default."""
+    root = root or resource_folder("sql")
+    files = sorted(root.rglob("*.sql.j2"))
+    return [f.relative_to(root).as_posix().removesuffix(".sql.j2") for f in files if f.parent.name != "macros"]
+
+
+def template_text(template: str, folders: Sequence[Path] = ()) -> str:
+    """The source text of a template, ours or in one of the folders besides."""
+    for folder in (resource_folder("sql"), *folders):
+        with suppress(FileNotFoundError):
+            return (folder / f"{template}.sql.j2").read_text(encoding="utf-8")
+    raise TemplateError(f"no template {template!r}")
+
+
+@functools.cache
+def header(template: str, folders: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """The header of a template: what it returns, the holes it has, the definition it implements.
+
+    Raises TemplateError if the text does not begin with a YAML header in a Jinja comment.
+    """
+    text = template_text(template, folders)
+    end = text.find("#}")
+    if not text.startswith("{#") or end < 0:
+        raise TemplateError(f"{template}: a template begins with its header")
+    parsed = yaml.load(text[2:end], Loader=_YAML)  # noqa: S506 - a safe loader either way
+    if not isinstance(parsed, dict) or "returns" not in parsed:
+        raise TemplateError(f"{template}: the header says what the template returns")
+    unknown = set(parsed) - {"returns", "implements", *HOLE_KINDS}
+    if unknown:
+        raise TemplateError(f"{template}: unknown keys in the header: {sorted(unknown)}")
+    return parsed
+
+
+def declared_holes(template: str, folders: tuple[Path, ...] = ()) -> frozenset[str]:
+    """The names of all holes that the header declares."""
+    head = header(template, folders)
+    return frozenset(name for kind in HOLE_KINDS for name in head.get(kind) or ())
+
+
+class _Compiled(FileSystemBytecodeCache):
+    """Compiled templates, kept where Python keeps its compiled modules, if that may be written."""
+
+    def __init__(self) -> None:
+        super().__init__(str(Path(__file__).parent / "__pycache__"), "template_%s.cache")
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        if not sys.dont_write_bytecode:
+            with suppress(OSError):
+                super().dump_bytecode(bucket)
+
+
+@functools.cache
+def _environment(folders: tuple[Path, ...]) -> Environment:
+    return Environment(
+        loader=FileSystemLoader([resource_folder("sql"), *folders]),
+        bytecode_cache=_Compiled(),
+        undefined=StrictUndefined,
+        finalize=_fill,
+        autoescape=True,  # makes macros return Markup, so that their output passes the check of holes
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+    )
+
+
+def render(template: str, holes: Mapping[str, Any], folders: tuple[Path, ...] = ()) -> Statement:
+    """The statement that `template` makes of `holes`; raises TemplateError where they do not fit.
+
+    Templates are ours, and those in `folders`.
+    """
+    declared, given = declared_holes(template, folders), set(holes)
+    if declared != given:
+        raise TemplateError(
+            f"{template}: missing holes {sorted(declared - given)}, undeclared holes {sorted(given - declared)}"
+        )
+    values: dict[str, Any] = {}
+    token = _bound.set(values)
+    try:
+        sql = _environment(folders).get_template(f"{template}.sql.j2").render(holes)
+    except JinjaError as error:
+        raise TemplateError(f"{template}: {error}") from error
+    finally:
+        _bound.reset(token)
+    return Statement(template, sql.strip(), values, reads=[hole for hole in holes.values() if _is_foreign(hole)])
+
+
+def _is_foreign(hole: Any) -> bool:
+    """Whether a hole is a table or a file that is not a TEMP table of ours."""
+    return isinstance(hole, FileRelation) or (isinstance(hole, Relation) and hole.parts[:1] != ("temp",))

@@ -1,0 +1,117 @@
+"""Text files from outside, read with bounds: no device or pipe, no endless file, no YAML that unfolds without end."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ldiv_db.database.failures import has_half_character
+
+MEGABYTE = 2**20
+#: How large a policy may be, or anything else that people write by hand; a nested taxonomy; one of levels.
+POLICY_BYTES, NESTED_BYTES, LEVELS_BYTES = MEGABYTE, 8 * MEGABYTE, 64 * MEGABYTE
+#: How deep YAML and taxonomies may be nested, and how many nodes all aliases of a document may stand for.
+MAX_DEPTH, MAX_ALIASED = 100, 100_000
+
+
+def read_text(path: Path, most: int) -> str:
+    """The UTF-8 text of a regular file of at most `most` bytes.
+
+    Raises OSError, or ValueError that says what else it is.
+    """
+    # Without O_NONBLOCK to open a pipe would wait for somebody to write into it.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("is no regular file")
+        found = file.read(most + 1)
+    if len(found) > most:
+        raise ValueError(f"is larger than {most // MEGABYTE} MB")
+    try:
+        return found.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"is no UTF-8 text: {error.reason}") from None  # its own text would quote the file
+
+
+def read_lines(text: str) -> Iterator[tuple[int, list[str]]]:
+    """The cells, between semicolons, of every line, numbered from 1; raises ValueError where they are none."""
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=";")
+    for line in itertools.count(1):
+        try:
+            cells = next(lines)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise ValueError(f"line {line} is no line of levels: {error}") from None
+        if len(cells) > MAX_DEPTH:
+            raise ValueError(f"line {line} has more than {MAX_DEPTH} levels")
+        yield line, cells
+
+
+class Bounded:
+    """Goes before a loader of YAML: bounds of depth and aliases, and whole characters.
+
+    JSON writes a character beyond 16 bits as two escapes, which are put together here.
+    """
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        sizes: dict[int, int] = self.__dict__.setdefault("_sizes", {})
+        self._depth = getattr(self, "_depth", 0) + 1
+        if self._depth > MAX_DEPTH:
+            raise yaml.composer.ComposerError(problem=f"is nested too deeply (more than {MAX_DEPTH} levels)")
+        is_alias = self.check_event(yaml.AliasEvent)  # type: ignore[attr-defined]
+        mark = self.peek_event().start_mark  # type: ignore[attr-defined]
+        node = super().compose_node(parent, index)  # type: ignore[misc]
+        self._depth -= 1
+        if is_alias:
+            self._aliased = getattr(self, "_aliased", 0) + sizes.get(id(node), MAX_ALIASED + 1)
+            if self._aliased > MAX_ALIASED:
+                problem = f"its aliases stand for more than {MAX_ALIASED:,} values"
+                raise yaml.composer.ComposerError(problem=problem, problem_mark=mark)
+        else:
+            sizes[id(node)] = 1 + sum(sizes[id(part)] for part in _parts(node))
+        return node
+
+    def construct_scalar(self, node: Any) -> Any:
+        return _whole(node, super().construct_scalar(node))  # type: ignore[misc]
+
+
+def _parts(node: Any) -> list[Any]:
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in node.value for part in pair]
+    return node.value if isinstance(node, yaml.SequenceNode) else []
+
+
+def _whole(node: Any, text: Any) -> Any:
+    """The scalar with halves of characters put together; raises ConstructorError for a half that is alone."""
+    if not isinstance(text, str) or not has_half_character(text):
+        return text
+    try:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        problem = "holds half a character (a lone surrogate)"
+        raise yaml.constructor.ConstructorError(problem=problem, problem_mark=node.start_mark) from None
+
+
+def load_yaml(text: str, loader: Callable[[str], Any], form: str = "YAML") -> Any:
+    """The document in a text, by a `loader` that is Bounded; raises ValueError that says what is wrong, and where."""
+    try:
+        return yaml.load(text, Loader=loader)  # type: ignore[arg-type]  # noqa: S506 - a safe one, perhaps with settings
+    except yaml.MarkedYAMLError as error:
+        said = ", ".join(part for part in (error.context, error.problem) if part)
+        mark = error.problem_mark or error.context_mark
+        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+    except yaml.YAMLError as error:
+        said, where = str(error).splitlines()[0], ""
+    except RecursionError:
+        said, where = "is nested too deeply", ""
+    except (ValueError, LookupError, AttributeError, TypeError, OverflowError):
+        said, where = "a number, a date or another value is none of its type", ""  # how constructors of YAML fail
+    raise ValueError(f"is no {form}: {said}{where}")

@@ -1,0 +1,122 @@
+"""Parts of a policy: taxonomies, sensitive attributes and requirements as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+
+from ldiv_db.database.errors import Problem, nearest
+from ldiv_db.database.texts import MAX_DEPTH
+from ldiv_db.requirements import RequirementSpec, make_categories
+from ldiv_db.requirements.parameters import LARGEST
+from ldiv_db.taxonomies.readers import UNITS
+
+#: The most characters of a text that a prefix may have; the seed that draws queries is hashed as a BIGINT.
+LONGEST_PREFIX, LARGEST_SEED = 1_000_000, 2**63 - 1
+#: Where a policy names values of the data other than by keys.
+VALUES = ("sensitive", "*", "categories")
+
+
+class Part(BaseModel):
+    """A part of a policy: no unknown keys, never changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Document(Part):
+    """A part that may have been read from a file, which it remembers."""
+
+    _path: Path | None = PrivateAttr(None)
+
+    @property
+    def path(self) -> Path | None:
+        """The file that it was read from, None if it was not."""
+        return self._path
+
+    def read_from(self, path: Path) -> Self:
+        """Itself, as read from the file at `path`."""
+        self._path = path
+        return self
+
+
+class TaxonomySpec(Part):
+    """Where a taxonomy comes from: the catalog, a file, ranges of numbers, prefixes, stretches of time; exactly one."""
+
+    name: str | None = None
+    file: str | None = None
+    tree: str | None = None
+    ranges: list[float] | None = Field(default=None, min_length=1, max_length=MAX_DEPTH)
+    origin: float = 0
+    prefix: list[Annotated[int, Field(ge=1, le=LONGEST_PREFIX)]] | None = Field(
+        default=None, min_length=1, max_length=MAX_DEPTH
+    )
+    dates: list[str] | None = Field(default=None, min_length=1)
+
+    def problems(self, key: str) -> list[Problem]:
+        given = [name for name in ("name", "file", "ranges", "prefix", "dates") if getattr(self, name) is not None]
+        if len(given) != 1:
+            return [Problem(key, "takes one of: a name in the catalog, `file:`, `ranges:`, `prefix:`, `dates:`")]
+        if self.prefix is not None and sorted(set(self.prefix), reverse=True) != self.prefix:
+            return [Problem(f"{key}.prefix", "takes falling lengths, e.g. [5, 3, 1]")]
+        unknown = [unit for unit in self.dates or () if unit not in UNITS]
+        if unknown:
+            return [Problem(f"{key}.dates", f"no unit {unit!r}", nearest(unit, UNITS)) for unit in unknown]
+        if self.dates is not None and [unit for unit in UNITS if unit in self.dates] != self.dates:
+            return [Problem(f"{key}.dates", f"takes rising units of {', '.join(UNITS)}")]
+        if self.tree is not None and self.file is None:
+            return [Problem(f"{key}.tree", "goes with `file:`")]
+        return []
+
+
+def named_taxonomy(value: Any) -> Any:
+    """A name alone is that of a taxonomy in the catalog."""
+    return {"name": value} if isinstance(value, str) else value
+
+
+class Sensitive(Part):
+    """One sensitive attribute: categories from most to least sensitive with their weights, and a taxonomy."""
+
+    categories: list[Any] | None = None
+    weights: Any = None
+    l: int | None = Field(default=None, ge=1, le=LARGEST)  # noqa: E741 - the field's name for it
+    taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
+
+    def problems(self, key: str) -> list[Problem]:
+        found = []
+        if self.categories is not None:
+            found += _categories_problems(key, self.categories, self.weights)
+        elif self.weights is not None:
+            found.append(Problem(f"{key}.weights", "goes with `categories:`"))
+        if self.taxonomy is not None and self.taxonomy.name is None and self.taxonomy.file is None:
+            found.append(Problem(f"{key}.taxonomy", "takes a name in the catalog, or `file:`"))
+        elif self.taxonomy is not None:
+            found += self.taxonomy.problems(f"{key}.taxonomy")
+        return found
+
+
+def _categories_problems(key: str, categories: list[Any], weights: Any) -> list[Problem]:
+    """What is wrong with the categories or their weights."""
+    try:
+        make_categories(categories, weights)
+    except ValueError as error:
+        return [Problem(f"{key}.categories", str(error))]
+    return []
+
+
+def read_requirement(value: Any) -> RequirementSpec:
+    """The requirement of a mapping: `name: value`, with `sensitive` and `others_known` beside it; raises ValueError."""
+    if isinstance(value, Mapping):
+        rest = {key: given for key, given in value.items() if key not in ("sensitive", "others_known")}
+        sensitive, known = value.get("sensitive", ()), value.get("others_known", False)
+        names = (sensitive,) if isinstance(sensitive, str) else sensitive
+        if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+            raise ValueError("`sensitive` takes a sensitive attribute or a list of them")
+        if not isinstance(known, bool):
+            raise ValueError("`others_known` takes true or false")
+        if len(rest) == 1:
+            ((name, argument),) = rest.items()
+            return RequirementSpec(str(name), argument, tuple(names), known)
+    raise ValueError("takes `name: value`, e.g. `distinct: 3`")

@@ -1,0 +1,141 @@
+"""What a policy says for releases over time, and for sensitive values in tables of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ldiv_db.database.errors import Problem, nearest
+
+if TYPE_CHECKING:
+    from ldiv_db.policy.policy import Policy
+
+#: The algorithms that are said so by name, and the suffixes of the tables that each publishes.
+DECOMPOSITIONS = {
+    "decomposition_plus": ("qid", "sa", "marginals"),
+    "decomposition": ("qid", "sa", "marginals"),
+    "anatomy": ("qit", "st"),
+}
+#: The algorithms of one table that may publish it again and again: with a key.
+REPEATED = ("bsgi",)
+#: The column that joins the tables of a decomposition, and the one in which anatomy counts rows.
+GROUP_ID, COUNT = "group_id", "n"
+
+
+def as_decomposition(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document, of a decomposition with what it may leave out.
+
+    Its quasi-identifiers, published as they are, may be a list, and its requirements stand with the attributes.
+    """
+    found = dict(document)
+    algorithm, columns = found.get("algorithm"), found.get("quasi_identifiers")
+    name = algorithm.get("name") if isinstance(algorithm, Mapping) else algorithm
+    if not isinstance(name, str) or name not in DECOMPOSITIONS:
+        return found
+    if isinstance(columns, list) and all(isinstance(column, str) for column in columns):
+        found["quasi_identifiers"] = {column: {} for column in columns}
+    return {"require": [], **found}
+
+
+def primary_of(policy: Policy) -> str:
+    """The sensitive attribute that groups are made on: the one that is named, or the first."""
+    return str(policy.algorithm.options.get("primary") or next(iter(policy.sensitive)))
+
+
+def series_problems(policy: Policy) -> list[Problem]:
+    """What a policy lacks, or says that does not go with its algorithm, of releases over time and several tables."""
+    return _decomposition_problems(policy) if policy.decomposes else _undecomposed_problems(policy)
+
+
+def _decomposition_problems(policy: Policy) -> list[Problem]:
+    """What a decomposition needs and lacks, and what it does not take."""
+    problems = _lacking(policy) + _not_taken(policy)
+    names = {name.lower() for name in policy.sensitive}
+    primary = primary_of(policy)
+    if primary.lower() not in names:
+        problems.append(
+            Problem("algorithm.primary", f"{primary!r} is not sensitive", nearest(primary, policy.sensitive))
+        )
+        return problems
+    ls = {name.lower(): setting.l for name, setting in policy.sensitive.items()}
+    most = ls[primary.lower()]
+    problems += [
+        Problem(
+            f"sensitive.{name}.l", f"is more than the {most} rows of a group", f"l of {primary} is the most there is"
+        )
+        for name, setting in policy.sensitive.items()
+        if most is not None and setting.l is not None and setting.l > most
+    ]
+    return problems
+
+
+def _lacking(policy: Policy) -> list[Problem]:
+    return _lacking_of_series(policy) + [
+        Problem(f"sensitive.{name}.l", "is required: how many values a group has")
+        for name, setting in policy.sensitive.items()
+        if setting.l is None
+    ]
+
+
+def _lacking_of_series(policy: Policy) -> list[Problem]:
+    problems = [] if policy.target.prefix else [Problem("target.prefix", "is required: every release has its tables")]
+    if policy.key is None:
+        problems.append(Problem("key", "is required: the column that says which row is which over time"))
+    return problems
+
+
+def _not_taken(policy: Policy) -> list[Problem]:
+    name = policy.algorithm.name
+    given = {
+        "require": (bool(policy.require), "give l to each sensitive attribute"),
+        "individual": (policy.individual is not None, "one row a key"),
+        **_places_not_taken(policy),
+    }
+    problems = [Problem(key, f"does not go with {name}", hint) for key, (wrong, hint) in given.items() if wrong]
+    if name == "anatomy" and len(policy.sensitive) > 1:
+        problems.append(Problem("sensitive", "anatomy protects one attribute", "or use decomposition_plus"))
+    shown = {column.lower() for role, column in policy.roles() if role not in ("identifiers", "key")}
+    own = [GROUP_ID, COUNT] if name == "anatomy" else [GROUP_ID]
+    what = f"is what {name} calls a column of its own"
+    return problems + [Problem(column, what, "rename it") for column in own if column in shown]
+
+
+def _places_not_taken(policy: Policy) -> dict[str, tuple[bool, str]]:
+    target = policy.target
+    return {
+        "target.file": (target.file is not None and target.format != "duckdb", "a DuckDB file holds several tables"),
+        "target.table": (target.table is not None, "give a prefix"),
+        "target.if_exists": (target.if_exists != "fail", "every release has tables of its own"),
+    }
+
+
+def _undecomposed_problems(policy: Policy) -> list[Problem]:
+    """What only a decomposition takes, what any other algorithm needs, and what releases over time need."""
+    problems = [] if policy.require else [Problem("require", "must name one requirement at least")]
+    plus, repeated = next(iter(DECOMPOSITIONS)), ", ".join(REPEATED)
+    problems += [
+        Problem(f"sensitive.{name}.l", "goes with a decomposition", f"algorithm: {plus}")
+        for name, setting in policy.sensitive.items()
+        if setting.l is not None
+    ]
+    given = {"key": policy.key is not None, "target.prefix": policy.target.prefix is not None}
+    if not any(given.values()):
+        return problems
+    if policy.algorithm.name in REPEATED:
+        return problems + _repeated_problems(policy)
+    hint = f"algorithm: {plus} or {repeated}"
+    return problems + [Problem(key, "goes with releases over time", hint) for key, wrong in given.items() if wrong]
+
+
+def _repeated_problems(policy: Policy) -> list[Problem]:
+    """What releases over time of one table need and lack, and what they do not take."""
+    given = {
+        **_places_not_taken(policy),
+        "suppressed": (policy.suppressed != "judge", "nothing is suppressed"),
+        **{
+            f"require.{number}": (spec.is_auto, "give a number, which stays the same for all releases")
+            for number, spec in enumerate(policy.require)
+        },
+    }
+    what = "does not go with releases over time"
+    return _lacking_of_series(policy) + [Problem(key, what, hint) for key, (wrong, hint) in given.items() if wrong]

@@ -1,0 +1,134 @@
+"""Releases as users ask for them afterwards: checked, compared, of our own series or of any published tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.database import catalog
+from ldiv_db.database.catalog import columns_of, qualify
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.templates import Relation
+from ldiv_db.publishing import series_ledger as ledger
+from ldiv_db.publishing.channels import limits_of
+from ldiv_db.publishing.inference import Inference, Release, check_releases
+from ldiv_db.publishing.series_destinations import within
+from ldiv_db.publishing.series_ledger import Entry
+from ldiv_db.publishing.series_tables import label_of
+from ldiv_db.running.release import releases_of
+
+#: Figures of a release that add up to where each row is.
+_FIGURES = (
+    "rows_in",
+    "rows_published",
+    "rows_waiting",
+    "rows_changed",
+    "counterfeits",
+    "groups",
+)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Any published tables, the oldest first: `people` have the key and the columns of groups, `values` the sensitive
+    columns; where there are no `values`, people have these too.
+    """
+
+    people: Sequence[str]
+    key: str
+    group: Sequence[str]
+    sensitive: Sequence[tuple[str, int]]
+    values: Sequence[str] = field(default_factory=tuple)
+    count: str | None = None
+
+
+def check_series(engine: Engine, series: str) -> Inference:
+    """What all releases of a series tell, by the tables as they are now and each attribute's l of the last release."""
+    last = ledger.require_release(engine, series)
+    with _opened(engine, last) as prefix:
+        listed = releases_of(engine, prefix, last.report["algorithm"], last.release, last.series)
+        for release in listed:
+            _require_table(engine, release.values, "series")
+        entries = ledger.releases(engine, last.series)
+        allowed = _allowed(entries[0])
+        found = check_releases(engine, listed, limits_of(list(last.report["l"].items())), allowed=allowed)
+    return replace(found, ordered=tuple(f"release {entry.release}" for entry in entries if entry.is_ordered))
+
+
+def _allowed(first: Entry) -> bool:
+    """Whether the policy of a first release asked for combinations whatever they tell."""
+    return bool((first.report.get("combinations") or {}).get("option") == "first")
+
+
+@contextmanager
+def _opened(engine: Engine, last: Entry) -> Iterator[Relation]:
+    """The prefix of a series' tables, in the database or in the file where they were published last."""
+    prefix, file = qualify(engine, last.report.get("prefix", last.series), "series"), last.report.get("file")
+    if file is None:
+        yield prefix
+        return
+    if not Path(file).is_file():
+        raise PolicyError([Problem("series", f"no file {file}, to which {last.series} was published")])
+    with engine.attached(Path(file), read_only=True) as database:
+        yield within(database, prefix)
+
+
+def check_sequence(engine: Engine, asked: Tables) -> Inference:
+    """What published tables of anybody's tell when they are compared; raises PolicyError if they lack a column.
+
+    Groups are compared in pairs: all of them together may tell more.
+    """
+    if asked.values and len(asked.values) != len(asked.people):
+        raise PolicyError([Problem("--values", "gives one sensitive table for each --table")])
+    listed = []
+    for number, name in enumerate(asked.people):
+        people = _table(engine, name, [asked.key, *asked.group], "--table")
+        sensitive = [column for column, _ in asked.sensitive]
+        holder = asked.values[number] if asked.values else name
+        columns = [*asked.group, *sensitive, *([asked.count] if asked.count else [])]
+        values = _table(engine, holder, columns, "--values" if asked.values else "--table")
+        listed.append(Release(name, values, tuple(asked.group), people, asked.key, count=asked.count))
+    return check_releases(engine, listed, limits_of(list(asked.sensitive)))
+
+
+def _table(engine: Engine, name: str, columns: Sequence[str], key: str) -> Relation:
+    """The table of that name, which must have the columns."""
+    relation = qualify(engine, name, key)
+    _require_table(engine, relation, key)
+    known = [column.name for column in columns_of(engine, relation)]
+    problems = [
+        Problem(key, f"{name} has no column {column}", nearest(column, known))
+        for column in columns
+        if column.lower() not in map(str.lower, known)
+    ]
+    if problems:
+        raise PolicyError(problems)
+    return relation
+
+
+def _require_table(engine: Engine, relation: Any, key: str) -> None:
+    if not catalog.table_exists(engine, relation):
+        raise PolicyError(
+            [Problem(key, f"no table {label_of(relation)}", nearest(str(relation), catalog.list_tables(engine)))]
+        )
+
+
+def difference(engine: Engine, series: str, first: int, last: int) -> dict[str, Any]:
+    """What happened to rows between two releases of a series, in counts."""
+    if first >= last:
+        raise PolicyError([Problem("release", "the first comes before the last", f"{last} {first}")])
+    one, other = (ledger.require_release(engine, series, number) for number in (first, last))
+    events = ledger.events(engine, one.series)
+    between = [row for row in events if first < row["release"] <= last]
+    return {
+        "series": one.series,
+        "releases": [first, last],
+        "rows_first_published": sum(row["published"] for row in between),
+        "rows_first_kept_back": sum(row["kept_back"] for row in between),
+        "groups_new": sum(row["groups"] for row in between),
+        "figures": {name: [one.report[name], other.report[name]] for name in _FIGURES},
+    }

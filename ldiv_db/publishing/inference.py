@@ -1,0 +1,229 @@
+"""The inference check: what published tables tell of a key when they are compared.
+
+For every key and sensitive attribute the values still possible are those that its groups have in all releases. And
+where two releases have groups with keys in common, what one group has and the other lacks is of the keys that only the
+one has. The attacker, who knows every key's group in every release, must not come to more than 1/l by either. Groups
+that are the same in two releases tell nothing new, so only groups that differ are looked into. Of combinations of
+sensitive values those of the new groups are worked out, and what they tell of pairings within these (`pairings`).
+
+The first is of one key at a time, the second of two groups at a time. Releases of our own keep their groups, so that
+nothing more follows from them; of other tables a joint inference, over many keys and groups at once, may tell more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.errors import AuditError, numbered
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.publishing.channels import Channel, Limited
+from ldiv_db.publishing.pairings import tell_pairings
+
+_EXPOSED = {
+    "key": "VARCHAR",
+    "attribute_no": "INTEGER",
+    "first_no": "INTEGER",
+    "last_no": "INTEGER",
+    "top": "BIGINT",
+    "total": "BIGINT",
+}
+
+
+@dataclass(frozen=True)
+class Release:
+    """A published release: its sensitive table and the columns of its groups, and where its keys are.
+
+    Keys are those of the table `people`, or those that the ledger's `members` say were published up to it.
+    `combinations` is the table of combinations of sensitive values, if it has one.
+    """
+
+    name: str
+    values: Relation | FileRelation
+    group: Sequence[str]
+    people: Relation | FileRelation | None = None
+    key: str | None = None
+    members: Relation | None = None
+    series: str | None = None
+    number: int = 0
+    count: str | None = None
+    combinations: Relation | None = None
+
+
+@dataclass(frozen=True)
+class Inference:
+    """What a sequence of releases tells: the best probability for each attribute, and where it is too much.
+
+    `allowed` are channels that the policy has asked for, `ordered` releases whose groups were formed in an order that
+    tells who has which value.
+    """
+
+    releases: tuple[str, ...]
+    best: dict[str, float]
+    limits: dict[str, int]
+    keys_exposed: int = 0
+    channels: tuple[Channel, ...] = field(default_factory=tuple)
+    allowed: tuple[Channel, ...] = field(default_factory=tuple)
+    ordered: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def holds(self) -> bool:
+        return not (self.channels or self.ordered)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "releases": list(self.releases),
+            "holds": self.holds,
+            "keys_exposed": self.keys_exposed,
+            "attributes": {name: {"l": self.limits[name], "best": self.best.get(name, 0.0)} for name in self.limits},
+            "channels": [channel.as_dict() for channel in self.channels],
+            "allowed": [channel.as_dict() for channel in self.allowed],
+            "ordered": list(self.ordered),
+        }
+
+    def joined(self, pairings: Sequence[Channel], allowed: bool) -> Inference:
+        """With what combinations tell besides, which is allowed or not."""
+        if allowed:
+            return replace(self, allowed=(*self.allowed, *pairings))
+        return replace(self, channels=(*self.channels, *pairings))
+
+    def keeps(self, attribute: str) -> bool:
+        """Whether no key's value of the attribute can be told too well."""
+        return all(channel.attribute != attribute for channel in self.channels)
+
+    def require_good(self) -> None:
+        """Raise AuditError, with how many keys and which releases, unless nothing is exposed."""
+        if self.holds:
+            return
+        lines = [
+            f"{channel.attribute} of {numbered(channel.keys, 'key', 'keys')} can be told with probability"
+            f" {channel.best:.3g}, more than 1/{self.limits[channel.attribute]}, by {_means(channel)}"
+            for channel in self.channels
+        ]
+        whose = f" of {numbered(self.keys_exposed, 'key', 'keys')}" if self.keys_exposed else ""
+        raise AuditError(f"too much can be told{whose}, nothing was published:\n" + "\n".join(lines))
+
+
+def check_releases(
+    engine: Engine, releases: Sequence[Release], limits: Sequence[Limited], since: int = 1, allowed: bool = False
+) -> Inference:
+    """What the releases, in their order, tell of their keys; pairs before release number `since` were checked before.
+
+    With `allowed` combinations may tell what they do.
+
+    Raises AuditError for tables that do not belong together: keys without values, or in several groups of a release.
+    """
+    members, cells = _load(engine, releases, limits)
+    _require_sound(engine, members, cells)
+    loaded = engine.load(
+        "limits", {"attribute_no": "INTEGER", "l": "BIGINT"}, [(limit.number.value, limit.l) for limit in limits]
+    )
+    weights = engine.materialise("weights", "publishing/weigh_groups", cells=cells)
+    twins, keys = _weigh_changes(engine, members, cells, since)
+    exposed = engine.load("exposed", _EXPOSED, [])
+    holes = {"limits": loaded, "members": members}
+    engine.insert(exposed, "publishing/list_exposed_alone", weights=weights, **holes)
+    engine.insert(exposed, "publishing/list_exposed_twins", weighed=twins, **holes)
+    engine.insert(exposed, "publishing/list_exposed_keys", weighed=keys, limits=loaded)
+    names = {limit.number.value: limit.column.name for limit in limits}
+    best = engine.rows("publishing/find_best_share", weights=weights, twins=twins, keys=keys)
+    found = Inference(
+        releases=tuple(release.name for release in releases),
+        best={names[number]: share for number, share in best},
+        limits={limit.column.name: limit.l for limit in limits},
+        keys_exposed=engine.scalar("publishing/count_exposed", exposed=exposed),
+        channels=_channels(engine, exposed, names, releases),
+    ).joined(_pairings(engine, cells, releases, limits, since), allowed)
+    engine.drop(members, cells, loaded, weights, twins, keys, exposed)
+    return found
+
+
+def _channels(
+    engine: Engine, exposed: Relation, names: dict[Any, str], releases: Sequence[Release]
+) -> tuple[Channel, ...]:
+    rows = engine.records("publishing/summarise_exposed", exposed=exposed)
+    return tuple(
+        Channel(
+            names[row["attribute_no"]],
+            tuple(releases[number - 1].name for number in sorted({row["first_no"], row["last_no"]})),
+            row["keys"],
+            row["best"],
+        )
+        for row in rows
+    )
+
+
+def _pairings(
+    engine: Engine, cells: Relation, releases: Sequence[Release], limits: Sequence[Limited], since: int
+) -> list[Channel]:
+    """What combinations tell of the groups that are new since the last release that published combinations."""
+    found: list[Channel] = []
+    before: tuple[int, Relation | None] = (0, None)
+    for number, release in enumerate(releases, 1):
+        if release.combinations is None:
+            continue
+        if number >= since:
+            named = [releases[last - 1].name for last in (before[0], number) if last]
+            new = {"release": Value(number), "before": Value(before[0])}
+            fresh = engine.materialise("fresh", "publishing/list_fresh_cells", cells=cells, **new)
+            found += tell_pairings(engine, fresh, release.combinations, before[1], limits, tuple(named))
+            engine.drop(fresh)
+        before = (number, release.combinations)
+    return found
+
+
+def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited]) -> tuple[Relation, Relation]:
+    """The TEMP tables of keys (release_no, key, group_id) and cells (release_no, group_id, attribute_no, value, n)."""
+    members = engine.load("members", {"release_no": "INTEGER", "key": "VARCHAR", "group_id": "VARCHAR"}, [])
+    columns = {"release_no": "INTEGER", "group_id": "VARCHAR", "attribute_no": "INTEGER", "value": "VARCHAR"}
+    cells = engine.load("cells", columns | {"n": "BIGINT"}, [])
+    for number, release in enumerate(releases, 1):
+        group = [Identifier(name) for name in release.group]
+        with read_exactly(engine, release.values) as values:
+            engine.insert(
+                cells,
+                "publishing/list_cells",
+                published=values,
+                attributes=limits,
+                group=group,
+                count=Identifier(release.count) if release.count else None,
+                release=Value(number),
+            )
+        if release.people is not None:
+            with read_exactly(engine, release.people) as people:
+                holes = {"published": people, "key": Identifier(release.key or ""), "group": group}
+                engine.insert(members, "publishing/list_members", release=Value(number), **holes)
+        else:
+            ledger: dict[str, Any] = {"members": release.members, "series": Value(release.series)}
+            engine.insert(members, "publishing/list_ledger_members", release=Value(release.number), **ledger)
+    return members, cells
+
+
+def _require_sound(engine: Engine, members: Relation, cells: Relation) -> None:
+    unseen = engine.scalar("publishing/count_unseen", members=members, cells=cells)
+    if unseen:
+        where = numbered(unseen, "key is in a group that has", "keys are in groups that have")
+        raise AuditError(f"{where} no sensitive values: do the tables belong together?")
+    regrouped = engine.scalar("publishing/count_regrouped", members=members)
+    if regrouped:
+        raise AuditError(f"{numbered(regrouped, 'key is', 'keys are')} in several groups of one release: is it a key?")
+
+
+def _weigh_changes(engine: Engine, members: Relation, cells: Relation, since: int) -> tuple[Relation, Relation]:
+    """What groups tell that differ from release to release: of keys that only one has, and of all keys in them."""
+    twins = engine.materialise("twins", "publishing/list_twins", members=members, since=Value(since))
+    differing = engine.materialise("differing", "publishing/list_differing", twins=twins, cells=cells)
+    weighed = engine.materialise("weighed", "publishing/weigh_twins", differing=differing, cells=cells)
+    keys = engine.materialise("keys", "publishing/weigh_keys", differing=differing, members=members, cells=cells)
+    engine.drop(twins, differing)
+    return weighed, keys
+
+
+def _means(channel: Channel) -> str:
+    names = channel.releases
+    if channel.known:
+        return f"{channel.known} and the combinations of {' and '.join(names)}"
+    return names[0] if len(names) == 1 else f"comparing {' and '.join(names)}"

@@ -1,0 +1,107 @@
+"""Combinations of sensitive values: what they tell of pairings within groups, and whether they are published.
+
+Of somebody of whom no sensitive value is known combinations tell nothing: which of a group's rows is a person's was
+dealt by coins (`algorithms.decomposition`), whatever the rows have in common. But who knows one value of a person, say
+a, looks which of the group's values of another attribute are combined with a, and how often. In every group, for every
+value and every other attribute, the most frequent of these combinations must not have more than 1/l of them. It is each
+group by itself that is looked at, by all combinations: who solves all groups at once, as a puzzle, is not bounded so.
+
+The combinations of a second release less those of the first are those of the new groups alone, in a group of three all
+its pairings. So only the first release of a series has a table of them, and there are no differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ldiv_db.algorithms.decomposition.grouping import Secret
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import numbered
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.publishing.channels import Channel, Limited
+
+Option = Literal["checked", "first", "none"]
+
+
+@dataclass(frozen=True)
+class Combined:
+    """What becomes of the combinations of a release: what was asked for, whether they are published, what they tell."""
+
+    option: Option
+    published: bool
+    told: tuple[Channel, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        """Whether they are published whatever they tell."""
+        return self.option == "first"
+
+    def as_dict(self) -> dict[str, Any]:
+        told = [{"attribute": c.attribute, "known": c.known, "keys": c.keys, "best": c.best} for c in self.told]
+        return {"option": self.option, "published": self.published, "told": told}
+
+    @property
+    def note(self) -> str | None:
+        """What the user should hear of them."""
+        if not self.told:
+            return None
+        worst = max(self.told, key=lambda channel: (channel.best, channel.keys))
+        what = (
+            f"{worst.attribute} of {numbered(worst.keys, 'key', 'keys')} with probability up to {worst.best:.3g} to who"
+            f" knows {worst.known}"
+        )
+        more = f", and {len(self.told) - 1} more pairs of attributes" if self.told[1:] else ""
+        if self.published:
+            return f"the table of combinations tells {what}{more}"
+        return f"there is no table of combinations: it would tell {what}{more}"
+
+
+def plan_combinations(engine: Engine, option: Option, shown: Relation, secrets: Sequence[Secret]) -> Combined:
+    """Whether the first groups, `shown` (group_no, the codes to be published), have a table of combinations beside."""
+    if option == "none":
+        return Combined(option, published=False)
+    coded = [Limited(secret.number, secret.code, secret.l) for secret in secrets]
+    group = [Identifier("group_no")]
+    cells = engine.materialise(
+        "cells", "publishing/list_cells", published=shown, attributes=coded, group=group, count=None, release=Value(1)
+    )
+    names = {secret.code.name: secret.name for secret in secrets}
+    told = tuple(
+        replace(channel, attribute=names[channel.attribute], known=names[channel.known or ""])
+        for channel in tell_pairings(engine, cells, shown, None, coded, ("release 1",))
+    )
+    engine.drop(cells)
+    return Combined(option, option == "first" or not told, told)
+
+
+def tell_pairings(
+    engine: Engine,
+    cells: Relation,
+    combined: Relation,
+    before: Relation | None,
+    limits: Sequence[Limited],
+    releases: tuple[str, ...],
+) -> list[Channel]:
+    """What combinations tell of the groups that they are of, `cells` (group_id, attribute_no, value, n).
+
+    With `before` it is their difference from the combinations that an earlier release published.
+    """
+    if len(limits) < 2:
+        return []
+    counted = engine.materialise(
+        "combinations", "publishing/count_combinations", combined=combined, before=before, attributes=limits
+    )
+    pairs = engine.materialise("pairs", "publishing/list_pairs", combinations=counted, attributes=limits)
+    sets = engine.materialise("sets", "publishing/list_sets", cells=cells)
+    alike = engine.materialise("alike", "publishing/match_sets", sets=sets)
+    weighed = engine.materialise("weighed", "publishing/weigh_pairs", cells=cells, alike=alike, pairs=pairs)
+    columns = {"attribute_no": "INTEGER", "l": "BIGINT"}
+    loaded = engine.load("limits", columns, [(limit.number.value, limit.l) for limit in limits])
+    rows = engine.records("publishing/summarise_pairs", weighed=weighed, limits=loaded)
+    engine.drop(counted, pairs, sets, alike, weighed, loaded)
+    names = {limit.number.value: limit.column.name for limit in limits}
+    return [
+        Channel(names[row["attribute_no"]], releases, row["rows"], row["best"], names[row["known_no"]]) for row in rows
+    ]

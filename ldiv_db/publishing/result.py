@@ -1,0 +1,129 @@
+"""Results, for machines (`as_dict`) and for people (rich tables)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ldiv_db.attacking.similarity import Similarity
+from ldiv_db.auditing.audit import Audit
+from ldiv_db.recoding.global_recoding import GlobalRecoding
+from ldiv_db.recoding.loss import Loss
+
+#: The columns of an audit; the worst class is that of the least margin.
+_HEADINGS = ("requirement", "holds", "worst reached", "worst class", "margin", "violating classes", "rows in them")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run did: the object that `ldiv run --json` prints."""
+
+    run_id: str
+    algorithm: str
+    source: str
+    target: str
+    l: int  # noqa: E741 - the field's name for it
+    loss: Loss
+    audits: Sequence[Audit]
+    search: dict[str, Any]
+    seconds: float
+    seed: int
+    versions: dict[str, str]
+    notes: Sequence[str] = field(default_factory=tuple)
+    similarity: Sequence[Similarity] = ()
+    recoding: GlobalRecoding | None = None
+    #: What `cavg` is in units of.
+    smallest_class: int | None = None
+
+    @property
+    def requirements(self) -> list[dict[str, Any]]:
+        return [{**v.as_dict(), "sensitive": audit.sensitive} for audit in self.audits for v in audit.verdicts]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as JSON has it, keys as in the README."""
+        return {
+            "run_id": self.run_id,
+            "algorithm": self.algorithm,
+            "source": self.source,
+            "target": self.target,
+            "rows_in": self.loss.rows_published + self.loss.rows_suppressed,
+            "rows_published": self.loss.rows_published,
+            "rows_suppressed": self.loss.rows_suppressed,
+            "cells_suppressed": self.loss.cells_suppressed,
+            "classes": self.loss.classes,
+            "avg_class_size": self.loss.average_class_size,
+            "loss": self.loss.as_dict(self.smallest_class),
+            "requirements": self.requirements,
+            "similarity": [found.as_dict() for found in self.similarity],
+            "search": self.search | {"classes_made": self.loss.classes_made},
+            "seconds": self.seconds,
+            "seed": self.seed,
+            "versions": self.versions,
+            "notes": list(self.notes),
+        }
+
+
+def print_result(console: Console, result: Result) -> None:
+    """The result of a run as tables."""
+    loss = result.loss
+    table = Table(title=f"{result.source} → {result.target}", show_header=False)
+    table.add_row("algorithm", f"{result.algorithm}, l = {result.l}")
+    table.add_row("rows published", f"{loss.rows_published:,}")
+    table.add_row("rows suppressed", f"{loss.rows_suppressed:,}")
+    if loss.cells_suppressed:
+        table.add_row("sensitive cells blanked", f"{loss.cells_suppressed:,}")
+    made = f" (of {loss.classes_made:,} made, others are published alike)" if loss.classes_made != loss.classes else ""
+    table.add_row("classes", f"{loss.classes:,}{made}")
+    table.add_row(
+        "class size", f"{loss.average_class_size:.2f} on average, {loss.smallest_class} to {loss.largest_class}"
+    )
+    table.add_row("information lost", f"{loss.lm_mean:.4f} of 1 per cell (LM), {loss.ncp_mean:.4f} (NCP)")
+    for name, value in loss.lm_by_column.items():
+        table.add_row(f"  {name}", f"{value:.4f}")
+    table.add_row("fully generalised", f"{loss.stars:,} cells")
+    if loss.kl is not None:
+        table.add_row("KL divergence", f"{loss.kl:.4f} nats")
+    for found in result.similarity:
+        shown = f"of {found.rows_after:,} rows, of {found.rows_before:,} in the source"
+        table.add_row(f"category of {found.sensitive} told", shown)
+    table.add_row("seconds", f"{result.seconds:.2f}")
+    console.print(table)
+    print_audits(console, result.audits)
+    for note in result.notes:
+        console.print(f"note: {note}", markup=False)
+
+
+def print_audits(console: Console, audits: Sequence[Audit]) -> None:
+    """The verdicts of an audit, one table a sensitive attribute."""
+    for audit in audits:
+        table = Table(title=f"audit of {audit.sensitive}: {audit.classes:,} classes, {audit.rows:,} rows")
+        for heading in _HEADINGS:
+            table.add_column(heading)
+        for verdict in audit.verdicts:
+            table.add_row(
+                str(verdict.requirement),
+                "yes" if verdict.holds else "NO",
+                "-" if verdict.worst is None else f"{verdict.worst:g} ({verdict.requirement.reaches})",
+                "-" if verdict.worst_class is None else f"no. {verdict.worst_class:,}, {verdict.worst_rows:,} rows",
+                "-" if verdict.margin is None else f"{verdict.margin:g}",
+                f"{verdict.violating_classes:,} of {verdict.classes:,}",
+                f"{verdict.violating_rows:,}",
+            )
+        console.print(table)
+        if any(verdict.requirement.others_known for verdict in audit.verdicts):
+            others = f"others_known: the {audit.classes:,} classes, split by the other sensitive attributes, are judged"
+            console.print(others)
+
+
+def print_rows(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A few rows of a table."""
+    table = Table(title=title)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*("NULL" if value is None else str(value) for value in row))
+    console.print(table)

@@ -1,0 +1,102 @@
+"""Information lost by a recoding: LM, NCP, DM, CAVG, and what was suppressed.
+
+All are sums over classes; a cell's loss is an integer in billionths, so no sum depends on its order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Value
+from ldiv_db.recoding.encoded import LOSS_UNIT, Encoded
+from ldiv_db.recoding.recode import Recoding
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a release lost against the `rows_in` rows of its source; suppressed rows lose every cell.
+
+    `lm` and `ncp` are totals over all cells, their means are per cell (ncp's per unit of weight) and lie in 0..1.
+    `classes` and what follows from them (`dm`, `cavg`, sizes) are those that can be told apart in what is published,
+    `classes_made` those that an algorithm made, None for a table of which that is not known. `stars` counts the
+    published cells that are fully generalised, `kl` is in nats and None if it was not asked for. Sources: LM Iyengar
+    2002, NCP Xu et al. 2006, DM Bayardo & Agrawal 2005, CAVG LeFevre et al. 2006.
+    """
+
+    classes: int
+    rows_published: int
+    rows_suppressed: int
+    cells_suppressed: int
+    smallest_class: int
+    largest_class: int
+    lm: float
+    lm_mean: float
+    ncp: float
+    ncp_mean: float
+    dm: int
+    lm_by_column: dict[str, float]
+    stars: int
+    kl: float | None = None
+    classes_made: int | None = None
+
+    @property
+    def average_class_size(self) -> float:
+        return self.rows_published / self.classes if self.classes else 0.0
+
+    def cavg(self, l: float | None) -> float | None:  # noqa: E741 - the field's name for it
+        """The average class size in units of the smallest allowed, `(n / classes) / l`; None for no l."""
+        return self.average_class_size / l if l else None
+
+    def as_dict(self, l: float | None) -> dict[str, Any]:  # noqa: E741
+        return {
+            "lm": self.lm,
+            "lm_mean": self.lm_mean,
+            "ncp": self.ncp,
+            "ncp_mean": self.ncp_mean,
+            "dm": self.dm,
+            "cavg": self.cavg(l),
+            "kl": self.kl,
+            "stars": self.stars,
+            "lm_by_column": self.lm_by_column,
+        }
+
+
+def _blanked(engine: Engine, encoded: Encoded, recoding: Recoding) -> int:
+    """The sensitive values that are published as NULL though they are not."""
+    if recoding.blanked is None:
+        return 0
+    holes = {"rows": encoded.rows, "assigned": recoding.assigned, "blanked": recoding.blanked}
+    return int(engine.scalar("recoding/publish/count_blanked", sensitive=encoded.sensitive[0].code, **holes))
+
+
+def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding, class_id: bool) -> Loss:
+    """The loss of a planned recoding, by its classes; `class_id` says whether their numbers are published."""
+    holes = {"classes": recoding.classes, "spans": recoding.spans}
+    sums = engine.record("recoding/loss/sum_losses", unit=Value(LOSS_UNIT), **holes)
+    sizes = engine.record("recoding/loss/sum_sizes", class_id=class_id, **holes)
+    rows_in, published = encoded.rows_in, int(sums["rows"] or 0)
+    suppressed = rows_in - published
+    weights = sum(axis.weight for axis in encoded.axes)
+    lm_by_column, ncp = {}, 0.0
+    for span in recoding.spans:
+        lm_by_column[span.axis.name] = int(sums[span.lm.name] or 0) / LOSS_UNIT + suppressed
+        ncp += span.axis.weight * (int(sums[span.ncp.name] or 0) / LOSS_UNIT + suppressed)
+    lm = sum(lm_by_column.values())
+    return Loss(
+        classes=sizes["classes"],
+        rows_published=published,
+        rows_suppressed=suppressed,
+        cells_suppressed=_blanked(engine, encoded, recoding),
+        smallest_class=sizes["smallest"] or 0,
+        largest_class=sizes["largest"] or 0,
+        lm=lm,
+        lm_mean=lm / (rows_in * len(encoded.axes)),
+        ncp=ncp,
+        ncp_mean=ncp / (rows_in * weights) if weights else 0.0,
+        dm=int(sizes["dm"] or 0) + suppressed * rows_in,
+        lm_by_column={name: value / rows_in for name, value in lm_by_column.items()},
+        stars=int(sums["stars"] or 0),
+        classes_made=sums["classes"],
+    )

@@ -1,0 +1,323 @@
+"""A run's recoding as one SELECT on its source, to be run where the table lies.
+
+What a class that violates its thresholds loses is worked out by that SELECT, on the rows that it finds; so it keeps the
+thresholds also where the table has changed. Of a run that suppresses nothing it leaves out classes that violate them or
+have too few rows or values; other requirements it names. A value without a label drops its row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from itertools import groupby
+from math import lcm
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.database import catalog, migrate
+from ldiv_db.database.catalog import INSTANT, catalog_table, qualify
+from ldiv_db.database.dialects import written
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, render
+from ldiv_db.policy.attributes import resolve_all
+from ldiv_db.policy.policy import Policy
+from ldiv_db.recoding.global_recoding import (
+    KEEP,
+    QUASI_IDENTIFIER,
+    SENSITIVE,
+    GlobalRecoding,
+    RecodedColumn,
+    fetch_recoding,
+)
+from ldiv_db.recoding.rules import Rule
+from ldiv_db.requirements import Attribute, Threshold
+from ldiv_db.requirements.named import Named, in_order
+
+#: The template of the recoding.
+TEMPLATE = "recoding/statement/select_recoded"
+#: Multiples of thresholds beyond this would not fit an integer together with counts of rows.
+_FINEST = 10**9
+#: The requirements that bound the rows and the values of a class from below, and the parameter that does.
+_LEAST_ROWS = {"k": "k", "alpha_k": "k", "p_sensitive": "k"}
+_LEAST_VALUES = {"distinct": "l", "p_sensitive": "p", "distinct_alpha": "l"}
+#: The requirements that the SELECT keeps, and what it says of any other.
+_KEPT = {"frequency", "threshold", "k", "distinct", "alpha_k", "p_sensitive"}
+_NOT_KEPT = "-- {} is not kept on a table that has changed since the run: audit the result, e.g. with `ldiv check`."
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Neighbouring rules that one branch of a CASE expresses."""
+
+    kind: str
+    lows: tuple[Value, ...]
+    low: Value
+    high: Value
+    label: Value
+
+    @property
+    def length(self) -> Value:
+        return Value(len(str(self.low.value)))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column of the SELECT: its name, its alias within, and for a quasi-identifier its rules."""
+
+    name: Identifier
+    alias: Identifier
+    is_text: bool
+    nulls: bool
+    keeps_null: bool
+    rules: tuple[Rules, ...]
+
+    @property
+    def missing(self) -> Identifier:
+        """Whether the value is NULL, which is published as NULL."""
+        return Identifier(f"{self.alias.name}_null")
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A threshold: its numerator over the common denominator, and a common multiple of all these over it."""
+
+    weight: Value
+    spread: Value
+    value: Value = Value(None)  # noqa: RUF009 - frozen
+    own: tuple[Weight, ...] = ()
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it is that of NULL."""
+        return self.value.value is None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of the ledger."""
+
+    run_id: str
+    algorithm: str
+    source: str
+
+
+def find_run(engine: Engine, start: str) -> Run:
+    """The run whose id begins with `start`; raises PolicyError if there is none, or more than one."""
+    table = catalog_table(engine, "run")
+    migrate.refuse_foreign(engine)
+    found = []
+    if start and catalog.table_exists(engine, table):
+        found = [Run(*row) for row in engine.rows("recoding/statement/find_runs", runs=table, start=Value(start))]
+    if len(found) != 1:
+        what = f"{len(found):,} runs begin with {start!r}" if found else f"no run {start!r} in the ledger"
+        raise PolicyError([Problem("RUN", what, "its id is in the result of `ldiv run` and in ldiv.run")])
+    return found[0]
+
+
+def recoding_sql(
+    engine: Engine, run: Run, dialect: str, source: str | None = None, policy: Policy | None = None
+) -> str:
+    """The SELECT in a dialect; `source` names the table there, `policy` is that of the run.
+
+    The policy is needed only where values have thresholds of their own, which the ledger does not tell. Raises
+    PolicyError for a run whose recoding no such SELECT expresses. Comments before it name the requirements that hold
+    on the table of the run alone.
+    """
+    text = written(render(TEMPLATE, recoding_holes(engine, run, source, policy)), dialect)
+    comments = [_NOT_KEPT.format(name) for name in sorted({name for name, _ in _met(engine, run)} - _KEPT)]
+    return "\n".join([*comments, text])
+
+
+def recoding_holes(engine: Engine, run: Run, source: str | None = None, policy: Policy | None = None) -> dict[str, Any]:
+    """What fills the template of the recoding; arguments and errors as of `recoding_sql`."""
+    recoding = _fetch(engine, run)
+    thresholds = _thresholds(engine, run, policy, recoding)
+    weights, common = _weights(thresholds) if thresholds else (None, 1)
+    rows, values = (_least(engine, run, names) for names in (_LEAST_ROWS, _LEAST_VALUES))
+    return {
+        "source": _source(engine, source or run.source),
+        "columns": _shown(recoding, QUASI_IDENTIFIER, "q"),
+        "sensitive": _shown(recoding, SENSITIVE, "s"),
+        "kept": _shown(recoding, KEEP, "k"),
+        "thresholds": weights,
+        "common": Value(common),
+        "least_rows": rows,
+        "least_values": values,
+        "scheme": recoding.scheme,
+    }
+
+
+def _fetch(engine: Engine, run: Run) -> GlobalRecoding:
+    """The recoding of the run; raises PolicyError, saying why, if it has none."""
+    if not catalog.table_exists(engine, catalog_table(engine, "run_recoding")):
+        pending = bool(migrate.pending(engine))
+        raise PolicyError([Problem("RUN", "was made before recodings were kept", "run it again" if pending else "")])
+    recoding = fetch_recoding(engine, run.run_id)
+    if recoding is None:
+        what = (
+            f"{run.algorithm} left nothing to write as a SELECT: what a value is published as depends on the rows of"
+            " its class, as under every local recoding, or (CM with vioRec) rows left out depend on the class column,"
+            " or the run was made before recodings were kept"
+        )
+        raise PolicyError([Problem("RUN", what, "cuts, incognito and tds recode globally")])
+    return recoding
+
+
+def _source(engine: Engine, name: str) -> Relation:
+    if FileRelation.of(name) is not None and not name.startswith('"'):
+        raise PolicyError([Problem("--source", f"{Path(name).name} is a file", "say what the table is called")])
+    return qualify(engine, name, "--source")
+
+
+# -- columns -----------------------------------------------------------------------------------------
+
+
+def _shown(recoding: GlobalRecoding, role: str, letter: str) -> list[Shown]:
+    """The columns of a role, in order."""
+    mine = [column for column in recoding.columns if column.role == role]
+    return [
+        Shown(
+            Identifier(column.name),
+            Identifier(f"{letter}{number}"),
+            column.type == "VARCHAR",
+            column.nulls,
+            any(rule.kind == "null" and rule.label is None for rule in column.rules),
+            tuple(_branches(column)),
+        )
+        for number, column in enumerate(mine, 1)
+    ]
+
+
+def _branches(column: RecodedColumn) -> Iterator[Rules]:
+    """The branches of the CASE of a column: values that stay as they are, then one a label or range."""
+    instants = column.type == INSTANT
+    same = [rule for rule in column.rules if rule.kind == "value" and rule.low == rule.label]
+    if same:
+        yield _branch([replace(rule, kind="same") for rule in same], instants)
+    others = [rule for rule in column.rules if rule not in same]
+    for (kind, _), rules in groupby(others, key=lambda rule: (rule.kind, rule.label)):
+        if kind == "value":
+            yield _branch(list(rules), instants)
+        else:
+            yield from (_branch([rule], instants) for rule in rules)
+
+
+def _branch(rules: Sequence[Rule], instants: bool) -> Rules:
+    first = rules[0]
+    kind = "range" if first.kind == "dates" else first.kind
+    lows = tuple(Value(rule.low) for rule in rules)
+    low, high = (Value(_bound(first.kind, text, instants)) for text in (first.low, first.high))
+    return Rules(kind, lows, low, high, Value(first.label))
+
+
+def _bound(kind: str, text: str | None, instants: bool) -> Any:
+    """A bound as it is compared: a day (of `instants` its beginning in UTC), a number, or text."""
+    if text is None or kind not in ("dates", "range"):
+        return text
+    if kind == "dates":
+        return datetime.fromisoformat(text).replace(tzinfo=UTC) if instants else date.fromisoformat(text)
+    number = Decimal(text)
+    return int(number) if number == number.to_integral_value() else number
+
+
+# -- thresholds --------------------------------------------------------------------------------------
+
+
+def _met(engine: Engine, run: Run) -> list[tuple[str, dict[str, Any]]]:
+    """The requirements that the run met, by name, with their parameters as the ledger has them."""
+    table = catalog_table(engine, "run_requirement")
+    rows = engine.rows("recoding/statement/list_requirements", requirements=table, run=Value(run.run_id))
+    return [(name, json.loads(text)) for name, text in rows]
+
+
+def _least(engine: Engine, run: Run, names: Mapping[str, str]) -> Value | None:
+    """The most that a requirement of the run has for the parameter in `names`; None if none has it."""
+    found = [int(parameters[names[name]]) for name, parameters in _met(engine, run) if name in names]
+    return Value(max(found)) if found else None
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The threshold of all values, and of those that have their own."""
+
+    rest: Fraction
+    own: Mapping[Named, Fraction] = field(default_factory=dict)
+
+    def of(self, value: Named) -> Fraction:
+        return self.own.get(value, self.rest)
+
+
+def _thresholds(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecoding) -> Shares | None:
+    """The thresholds of the run, the least of what its requirements say; None if none of them says any."""
+    found: list[Shares] = []
+    for name, parameters in _met(engine, run):
+        if name == "frequency":
+            found.append(Shares(1 / Fraction(str(parameters["l"]))))
+        elif name == "alpha_k":
+            found.append(Shares(Fraction(str(parameters["alpha"]))))
+        elif "base" in parameters:
+            raise _from_base("RUN")
+        elif name == Threshold.name and not parameters.get("own_thresholds"):
+            found.append(Shares(Fraction(str(parameters["default"]))))
+    for threshold in _own(engine, run, policy, recoding):
+        found.append(Shares(Fraction(threshold.default), {v: Fraction(x) for v, x in threshold.thetas}))
+    if not found:
+        return None
+    values = {value for shares in found for value in shares.own}
+    return Shares(
+        min(shares.rest for shares in found), {value: min(shares.of(value) for shares in found) for value in values}
+    )
+
+
+def _own(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecoding) -> list[Threshold]:
+    """The requirements that give values thresholds of their own, out of the policy, which must be that of the run."""
+    met = _met(engine, run)
+    wanted = [found for name, found in met if name == Threshold.name and found.get("own_thresholds")]
+    if not wanted:
+        return []
+    if policy is None:
+        what = "values have thresholds of their own, which the ledger does not tell"
+        raise PolicyError([Problem("--policy", what, "name the file of the run's policy")])
+    (column,) = [column for column in recoding.columns if column.role == SENSITIVE]
+    wanted_specs = [spec for spec in policy.require if spec.name == Threshold.name]
+    specs = resolve_all(engine, wanted_specs, {column.name: Attribute(column.name, type=column.type)})[column.name]
+    found = [spec for spec in specs if isinstance(spec, Threshold) and spec.thetas]
+    if any(isinstance(spec, Threshold) and spec.from_base for spec in specs):
+        raise _from_base("--policy")
+    if sorted(map(_as_recorded, found)) != sorted(map(_sorted, wanted)):
+        raise PolicyError([Problem("--policy", "has other thresholds than the run")])
+    return found
+
+
+def _from_base(key: str) -> PolicyError:
+    what = "thresholds from a base follow from the rows that the run had, which the ledger does not tell"
+    return PolicyError([Problem(key, what, "write the thresholds out in the policy, and run it")])
+
+
+def _as_recorded(threshold: Threshold) -> str:
+    return _sorted({"default": float(threshold.default), "own_thresholds": len(threshold.thetas)})
+
+
+def _sorted(parameters: Mapping[str, Any]) -> str:
+    return json.dumps({name: float(value) for name, value in parameters.items()}, sort_keys=True)
+
+
+def _weights(thresholds: Shares) -> tuple[Weight, int]:
+    """The thresholds over their common denominator, and that; raises PolicyError if products would overflow."""
+    every = [thresholds.rest, *thresholds.own.values()]
+    common = lcm(*(theta.denominator for theta in every))
+    multiple = lcm(*(int(theta * common) for theta in every))
+    if max(common, multiple) > _FINEST:
+        raise PolicyError([Problem("RUN", "has thresholds of so many digits that their products would overflow")])
+
+    def weight(theta: Fraction, value: Named = None) -> Weight:
+        number = int(theta * common)
+        return Weight(Value(number), Value(multiple // number), Value(value))
+
+    own = tuple(weight(thresholds.own[value], value) for value in sorted(thresholds.own, key=in_order))
+    return replace(weight(thresholds.rest), own=own), common

@@ -1,1 +1,0 @@
-"""Several tables a release, releases over time, their ledger and the inference check."""

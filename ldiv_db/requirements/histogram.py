@@ -1,0 +1,71 @@
+"""The classes of a table to be judged, counted once for all requirements."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation, Value
+from ldiv_db.requirements.categories import Categories
+
+
+class Classes:
+    """A histogram `(class_no, value, rows, class_rows)` and what follows from it, each made when first asked for.
+
+    Classes that are not the table, such as candidates that overlap, say what its distribution (value, rows) is.
+    """
+
+    def __init__(self, engine: Engine, histogram: Relation, whole: Relation | None = None):
+        self._engine = engine
+        self.histogram = histogram
+        self._whole = whole
+        self._made: list[Relation] = []
+        self._by_category: dict[Categories, Classes] = {}
+
+    @cached_property
+    def sizes(self) -> Relation:
+        """(class_no, class_rows, size, values): how many values of a class stand in `size` rows each."""
+        return self._make("sizes", "requirements/count_sizes", histogram=self.histogram)
+
+    @cached_property
+    def summary(self) -> Relation:
+        """(class_no, rows, values, largest, log_units): a row a class, `largest` being the rows of its first value."""
+        return self._make("summary", "requirements/summarise_sizes", sizes=self.sizes)
+
+    @cached_property
+    def totals(self) -> Relation:
+        """(value, rows): the table's distribution of the sensitive attribute."""
+        if self._whole is not None:
+            return self._whole
+        return self._make("totals", "requirements/total_values", histogram=self.histogram)
+
+    @cached_property
+    def rows(self) -> int:
+        """The rows of all classes."""
+        return int(self._engine.scalar("requirements/sum_rows", totals=self.totals) or 0)
+
+    def by_category(self, categories: Categories) -> Classes:
+        """The same classes with every sensitive value replaced by the number of its category."""
+        if categories not in self._by_category:
+            members = self._engine.load("members", {"value": "VARCHAR", "category": "INTEGER"}, categories.members())
+            made = self._make(
+                "by_category",
+                "requirements/categorise",
+                histogram=self.histogram,
+                members=members,
+                null_category=Value(categories.null_category),
+            )
+            self._engine.drop(members)
+            self._by_category[categories] = Classes(self._engine, made)
+        return self._by_category[categories]
+
+    def drop(self) -> None:
+        """Drop all that was made, the histogram aside."""
+        for other in self._by_category.values():
+            other.drop()
+        self._engine.drop(*self._made)
+
+    def _make(self, name: str, template: str, **holes: object) -> Relation:
+        made = self._engine.materialise(name, template, **holes)
+        self._made.append(made)
+        return made

@@ -1,0 +1,172 @@
+"""The demonstration: real data, a real policy, its release and the audit's verdict, in one call."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+
+from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, resource_folder
+from ldiv_db.policy.policy import Policy, parse_policy
+from ldiv_db.publishing.result import Result, print_result, print_rows
+from ldiv_db.running.run import Listener, run
+
+DATABASE_NAME, POLICY_NAME = "adult.duckdb", "policy.yml"
+#: The training half of Adult is the first rows of its file.
+TRAINING_ROWS = 32_561
+#: The seed of runs on public data, here and in benchmarks: their figures are the same for everybody.
+PUBLIC_SEED = 0
+_ROWS_BEFORE = 8
+
+Rows = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demonstration shows: rows before and after, and the result; `folder` is where it is kept, if it is."""
+
+    policy: Policy
+    result: Result
+    columns: Sequence[str]
+    before: Rows
+    after: Rows
+    folder: Path | None
+
+
+def demonstrate(
+    l: int | None = None,  # noqa: E741 - the field's name for it
+    select: str | None = None,
+    directory: Path | None = None,
+    listener: Listener | None = None,
+) -> Demo:
+    """Anonymize Adult in a database of its own, which is gone on return unless `directory` is given.
+
+    `l` and `select` change the policy of the fixtures. Raises PolicyError if the directory holds a
+    demonstration already, InfeasibleError if the data cannot meet `l`; then nothing is kept.
+    """
+    if directory is not None:
+        _refuse_existing(directory)
+    document = adult_policy(l, select)
+    with tempfile.TemporaryDirectory(prefix="ldiv_") as scratch:
+        folder = Path(scratch)
+        _write_policy(folder, {key: value for key, value in document.items() if key != "seed"})
+        shown = _run(folder, parse_policy(document), directory, listener)
+        if directory is not None:
+            shutil.copytree(folder, directory, dirs_exist_ok=True)
+    return shown
+
+
+def adult_policy(l: int | None = None, select: str | None = None) -> dict[str, Any]:  # noqa: E741
+    """The policy of the fixtures as a mapping, with another l and another way of selecting if they are given.
+
+    It has a seed that everybody knows, which is for public data alone.
+    """
+    document: dict[str, Any] = yaml.safe_load(_original_policy()) | {"seed": PUBLIC_SEED}
+    if l is not None:
+        document["require"] = [dict.fromkeys(requirement, l) for requirement in document["require"]]
+    if select is not None:
+        document["algorithm"]["select"] = select
+    return document
+
+
+def load_adult(engine: Engine, policy: Policy, rows: int = TRAINING_ROWS) -> Relation:
+    """The policy's source, made in the database: its columns of Adult's first rows, without NULL."""
+    source = Relation.parse(policy.source)
+    engine.create(
+        source,
+        "running/demo/select_training",
+        source=FileRelation("read_parquet", str(_fixtures() / "adult.parquet")),
+        columns=[Identifier(name) for _, name in policy.roles()],
+        rows=Value(rows),
+    )
+    return source
+
+
+def _fixtures() -> Path:
+    return resource_folder("fixtures") / "adult"
+
+
+def _original_policy() -> str:
+    return (_fixtures() / POLICY_NAME).read_text(encoding="utf-8")
+
+
+def _refuse_existing(directory: Path) -> None:
+    there = [name for name in (DATABASE_NAME, POLICY_NAME) if (directory / name).exists()]
+    if there:
+        raise PolicyError(Problem("directory", f"{directory / name} exists", "name another") for name in there)
+
+
+def _write_policy(folder: Path, document: dict[str, Any]) -> None:
+    """The policy in `folder`, with the taxonomies that it names; the fixtures' own text if nothing was changed."""
+    original = _original_policy()
+    unchanged = document == yaml.safe_load(original)
+    text = original if unchanged else yaml.safe_dump(document, sort_keys=False)
+    (folder / POLICY_NAME).write_text(text, encoding="utf-8")
+    shutil.copytree(_fixtures() / "taxonomies", folder / "taxonomies")
+
+
+def _run(folder: Path, policy: Policy, directory: Path | None, listener: Listener | None) -> Demo:
+    with open_database(folder / DATABASE_NAME, create=True, settings=Settings()) as connection:
+        engine = Engine(connection)
+        source = load_adult(engine, policy)
+        result = run(connection, policy, folder, listener, show_values=True)  # public data
+        names = [name for _, name in policy.roles()]
+        columns = [Identifier(name) for name in names]
+        before = engine.rows("running/demo/list_rows", rows=source, columns=columns, limit=Value(_ROWS_BEFORE))
+        third = max(result.loss.classes // 3, 1)
+        after = engine.rows(
+            "running/demo/list_classes",
+            rows=Relation.parse(policy.target.table or ""),
+            columns=columns,
+            sensitive=Identifier(next(iter(policy.sensitive))),
+            classes=Value([third, 2 * third]),
+        )
+    return Demo(policy, result, names, before, after, directory)
+
+
+# -- for people --------------------------------------------------------------------------------------
+
+
+def print_demo(out: Console, demo: Demo) -> None:
+    """What was done, in words and tables, and what to try next."""
+    result = demo.result
+    out.print(
+        f"Adult (US census, 1994): {result.loss.rows_published + result.loss.rows_suppressed:,} people, one a row."
+        " Whoever knows a neighbour's age,\nschooling, family and so on could look up his or her occupation:\n"
+    )
+    print_rows(out, "before", demo.columns, demo.before)
+    out.print(
+        f"\nNow every row shares what identifies it with at least {result.l - 1} others, all of different occupations."
+        " Two of the classes:\n"
+    )
+    print_rows(out, "after", ["class_id", *demo.columns], demo.after)
+    out.print()
+    print_result(out, result)
+    verdict = "holds" if all(found.holds for found in result.audits) else "FAILS"
+    out.print(f"\nThe audit read the published table alone: the policy {verdict}.\n\nWhat to try next:")
+    out.print("\n".join(f"  {line}" for line in _next_steps(demo)))
+
+
+def _next_steps(demo: Demo) -> list[str]:
+    if demo.folder is None:
+        return [
+            "ldiv demo --directory adult    keep the database and the policy, to look at and to change",
+            "ldiv demo --l 6                ask for more, and see what it costs",
+            "ldiv --help                    what there is for your own data",
+        ]
+    database, policy = demo.folder / DATABASE_NAME, demo.folder / POLICY_NAME
+    keys = ",".join(demo.policy.quasi_identifiers)
+    return [
+        f"ldiv plan {database} {policy}",
+        f"ldiv run {database} {policy}    (change the policy first)",
+        f"ldiv check {database} {demo.policy.target.table} --qi {keys} \\",
+        f"    --class class_id --sensitive {next(iter(demo.policy.sensitive))} --require distinct:{demo.result.l}",
+    ]

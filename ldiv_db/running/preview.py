@@ -1,0 +1,88 @@
+"""What a run would do, for machines and for people: feasibility, algorithm, the columns' roles, the SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ldiv_db.database.templates import Statement
+from ldiv_db.policy.release_columns import Form, forms
+from ldiv_db.publishing.result import print_rows
+from ldiv_db.recoding.encoded import Axis
+from ldiv_db.running.estimate import size
+from ldiv_db.running.run import Preparation
+
+#: The name under which the engine sends what is no template: look-ups, and tables of metadata.
+_BUILT_IN = "(built in)"
+
+
+def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = None) -> dict[str, Any]:
+    """The plan as JSON has it, keys as in the README; `statements` adds those that come from templates."""
+    feasible, policy = ready.feasibility, ready.policy
+    document: dict[str, Any] = {
+        "source": policy.source,
+        "target": str(policy.target),
+        "algorithm": ready.algorithm.name,
+        "options": ready.algorithm.options.model_dump(by_alias=True),
+        "l": feasible.l,
+        "largest_l": min(key.distribution.largest_l for key in ready.encoded.keys),
+        "rows_in": ready.encoded.rows_in,
+        "rows_suppressed": feasible.rows_suppressed,
+        "classes": feasible.classes,
+        "requirements": [
+            {"name": requirement.name, "parameters": requirement.parameters, "sensitive": name}
+            for name, own in ready.requirements.items()
+            for requirement in own
+        ],
+        "columns": list(_columns(ready)),
+        "needs": ready.estimate.as_dict(),
+        "notes": [*ready.reasons, *feasible.notes, *ready.estimate.notes],
+    }
+    if statements is not None:
+        sent = [statement for statement in statements if statement.template != _BUILT_IN]
+        document["statements"] = [{"template": s.template, "sql": s.sql} for s in sent]
+    return document
+
+
+def _columns(ready: Preparation) -> Iterator[dict[str, Any]]:
+    """Every column with its role, and how a quasi-identifier is generalised."""
+    axes = {axis.name: axis for axis in ready.encoded.axes}
+    shown = forms(ready.policy)
+    for key, name in ready.policy.roles():
+        role = {"identifiers": "identifier", "quasi_identifiers": "quasi-identifier"}.get(key, key)
+        axis = axes.get(name) if key == "quasi_identifiers" else None
+        yield {"column": name, "role": role, "generalised_by": _generalisation(axis, shown[name]) if axis else None}
+
+
+def _generalisation(axis: Axis, form: Form) -> str:
+    if axis.taxonomy is None:
+        return "ranges of numbers" + (", as two columns" if form == "bounds" else "")
+    sets = ", or sets" if form == "set" else ""
+    return f"taxonomy {axis.taxonomy.origin}: {axis.leaves:,} leaves, height {axis.taxonomy.height}{sets}"
+
+
+def print_plan(console: Console, document: dict[str, Any]) -> None:
+    """The plan as tables, then the notes and the SQL if it is there."""
+    options = ", ".join(f"{name}: {value}" for name, value in document["options"].items())
+    table = Table(title=f"{document['source']} → {document['target']}", show_header=False)
+    table.add_row("algorithm", f"{document['algorithm']} ({options})")
+    table.add_row("l", f"{document['l']}; up to {document['largest_l']} is feasible without suppression")
+    table.add_row("rows", f"{document['rows_in']:,}, of which {document['rows_suppressed']:,} would be suppressed")
+    table.add_row("classes", f"{document['classes']:,}")
+    needs = document["needs"]
+    table.add_row("memory", f"about {size(needs['memory_bytes'])}; {size(needs['memory_limit_bytes'])} are allowed")
+    table.add_row("the release", f"about {size(needs['release_bytes'])}")
+    for requirement in document["requirements"]:
+        parameters = ", ".join(f"{name} = {value}" for name, value in requirement["parameters"].items())
+        table.add_row("requirement", f"{requirement['sensitive']}: {requirement['name']}: {parameters}")
+    console.print(table)
+    rows = [(c["column"], c["role"], c["generalised_by"] or "") for c in document["columns"]]
+    print_rows(console, "columns", ("column", "role", "generalised by"), rows)
+    console.print("a plan: nothing was written")
+    for note in document["notes"]:
+        console.print(f"note: {note}")
+    for statement in document.get("statements", ()):
+        console.print(f"\n-- {statement['template']}\n{statement['sql']};", soft_wrap=True)

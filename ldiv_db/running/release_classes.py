@@ -1,0 +1,171 @@
+"""Releases of BSGI: classes as they were published, and new ones of the rows that are in none.
+
+A class, once published, stays as it is in all later releases, label for label and value for value: who has left the
+source leaves a place in it, and of who has changed the old values stay. New rows form classes of their own, together
+with those that found none before; of a value of which there are too many those that have waited longest come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ldiv_db.algorithms.base import Feasibility, Plan, Task
+from ldiv_db.algorithms.bsgi.bsgi import Bsgi, class_size
+from ldiv_db.algorithms.bsgi.subtask import Pool, pool_of
+from ldiv_db.algorithms.feasibility import check_counts
+from ldiv_db.auditing.audit import Audit, Subject, audit_table, require_good
+from ldiv_db.auditing.individuals import audit_individuals
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.equality import looseness
+from ldiv_db.database.errors import AuditError, InfeasibleError
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.policy.attributes import read_attributes
+from ldiv_db.policy.release_columns import class_id_columns, forms, identifying_columns, release_columns
+from ldiv_db.publishing.destinations import compare_columns
+from ldiv_db.publishing.series_draft import Draft, Start, match_rows, require_keys
+from ldiv_db.publishing.series_tables import Expected, Tables, require_tables
+from ldiv_db.recoding.encode import Encoder
+from ldiv_db.recoding.encoded import Encoded, Renamed
+from ldiv_db.recoding.loss import Loss, measure_recoding
+from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
+from ldiv_db.requirements import Requirement
+from ldiv_db.running.run import resolve_requirements
+
+
+class Waiting(Bsgi):
+    """BSGI of rows that may wait: those that find no class are left out, however many share a value."""
+
+    def check(self, task: Task) -> Feasibility:
+        l, distinct = class_size(task), {k.column.name: k.distribution.distinct for k in task.encoded.keys}  # noqa: E741
+        few = min(distinct, key=lambda name: distinct[name])
+        if distinct[few] < l:
+            raise InfeasibleError(
+                f"classes of {l} different values of {few} are impossible: it has {distinct[few]} in"
+                f" {task.encoded.row_count:,} rows. The largest feasible l is {distinct[few]}"
+            )
+        return check_counts(task, suppress=True)
+
+
+@dataclass(frozen=True)
+class ClassesDraft(Draft):
+    """A release of classes: the encoded rows, how new classes are recoded, and what they must meet."""
+
+    encoded: Encoded
+    recoding: Recoding
+    plan: Plan
+    requirements: Mapping[str, Sequence[Requirement]]
+    loss: Loss | None
+
+    @property
+    def limits(self) -> list[tuple[str, int]]:
+        return [(name, self.plan.l) for name in self.start.policy.sensitive]
+
+    def write(self, tables: Tables, before: Tables | None) -> None:
+        engine, last = self.start.engine, self.start.series.last_group
+        if before:
+            types = {column.name.lower(): column for column in columns_of(engine, before.people)}
+            names = [(Identifier(name), types[name.lower()]) for name in release_columns(self.start.policy)]
+            columns = [Renamed(name, name, looseness(column)) for name, column in names]
+            engine.create(tables.people, "publishing/list_published", published=before.people, columns=columns)
+        with published_rows(engine, self.encoded, self.recoding, True, last) as holes:
+            if before:
+                engine.insert(tables.people, PUBLISHED, **holes)
+            else:
+                engine.create(tables.people, PUBLISHED, **holes)
+
+    def audit(self, tables: Tables, expected: Expected) -> list[Audit]:
+        engine, policy = self.start.engine, self.start.policy
+        labels, ids = identifying_columns(policy), class_id_columns(policy)
+        subject = Subject(tables.people, labels, ids, suppressed=policy.suppressed)
+        names = list(self.requirements)
+        audits = [
+            audit_table(engine, subject, name, wanted, [other for other in names if other != name])
+            for name, wanted in self.requirements.items()
+        ]
+        beside = audit_individuals(engine, self.encoded, self.recoding.assigned)
+        require_good([*audits, *beside])
+        rows = expected.people + expected.counterfeits
+        for audit in audits:
+            if audit.rows + audit.ignored_rows != rows:
+                raise AuditError(f"{audit.rows:,} rows were written in place of the {rows:,} to be published")
+        return [*audits, *beside]
+
+    def figures(self) -> dict[str, Any]:
+        return {
+            "loss_new": self.loss.as_dict(self.plan.l) if self.loss else None,
+            "search": self.plan.search,
+        }
+
+
+def check_classes_before(start: Start, tables: Tables) -> None:
+    """Raise PolicyError unless the last release's table is there, with the columns that the next one has."""
+    require_tables(start.engine, tables)
+    compare_columns(start.engine, start.policy, start.columns, tables.people)
+
+
+def plan_classes(start: Start) -> ClassesDraft:
+    """The release as it will be; raises before any work if it cannot be made."""
+    engine, policy, series = start.engine, start.policy, start.series
+    algorithm = Waiting(policy.algorithm.options)
+    attributes = read_attributes(engine, policy.sensitive, start.columns, start.folder)
+    encoder = Encoder(engine, policy, list(start.columns), start.folder, series.secret, start.show_values)
+    encoded = encoder.encode(start.source)
+    require_keys(engine, policy, encoded.rows, Identifier("key_hash"))
+    requirements = resolve_requirements(engine, policy, encoded, attributes)
+    matched = match_rows(start, encoded.rows, encoded.rows_in, encoded.left_out)
+    encoded = replace(encoded, rows=matched.rows)
+    every = [requirement for own in requirements.values() for requirement in own]
+    hear = start.listener
+    task = Task(engine, encoded, every, policy.seed, hear.on_progress, hear.on_search, requirements)
+    plan = _plan(start, algorithm, task)
+    recoding = plan_recoding(engine, encoded, plan.assigned, forms(policy))
+    rows_new = engine.count(plan.assigned)
+    classes = engine.count(recoding.classes)
+    new = replace(encoded, rows_in=rows_new, left_out=0)
+    loss = measure_recoding(engine, new, recoding, policy.publishes_class_id) if rows_new else None
+    shown = _shown(start, encoded, recoding)
+    return ClassesDraft(start, matched, shown, classes, rows_new, encoded, recoding, plan, requirements, loss)
+
+
+def _plan(start: Start, algorithm: Waiting, task: Task) -> Plan:
+    """Classes of the rows that are in none; none at all if there cannot be any and some were published before."""
+    l = class_size(task)  # noqa: E741 - the field's name for it
+    pool = _unpublished(start, task, l)
+    try:
+        if pool.classes or not start.series.groups:
+            return algorithm.run(pool.task)
+    except InfeasibleError:  # of several keys, counts alone do not tell
+        if not start.series.groups:
+            raise
+    return Plan(start.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []), l)
+
+
+def _unpublished(start: Start, task: Task, l: int) -> Pool:  # noqa: E741
+    """The rows that no release has published; of the most frequent values those that have waited longest."""
+    engine = start.engine
+    holes: dict[str, Any] = {"rows": task.encoded.rows, "seed": Value(start.policy.seed)}
+    free = engine.materialise("free", "publishing/list_unpublished", key=None, most=Value(None), **holes)
+    pool = _counted(task, free, l)
+    if start.series.groups and pool.classes:
+        key = pool.task.encoded.sensitive[0]
+        first = engine.materialise("first", "publishing/list_unpublished", key=key, most=Value(pool.classes), **holes)
+        pool.drop()
+        pool = _counted(task, first, l)
+    return pool
+
+
+def _counted(task: Task, rows: Relation, l: int) -> Pool:  # noqa: E741
+    """The pool of these rows, which are then all there are."""
+    count = task.engine.count(rows)
+    return pool_of(replace(task, encoded=replace(task.encoded, rows_in=count, left_out=0)), rows, l)
+
+
+def _shown(start: Start, encoded: Encoded, recoding: Recoding) -> Relation:
+    """The rows of new classes, with the numbers that these are published under."""
+    engine = start.engine
+    with published_rows(engine, encoded, recoding, True) as holes:
+        return engine.materialise(
+            "shown", "publishing/number_classes", assigned=recoding.assigned, labels=holes["labels"]
+        )

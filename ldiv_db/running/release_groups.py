@@ -1,0 +1,135 @@
+"""Releases of a decomposition: groups of new rows, and of those that were kept back, in tables of their own.
+
+A row that was published keeps its group for ever. New rows, and those that were kept back, form new groups, the
+longest waiting first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping
+from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
+from ldiv_db.auditing.audit import Audit
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest, what_is_wrong
+from ldiv_db.policy.policy import Policy
+from ldiv_db.publishing.decomposed_tables import audit_tables, write_tables
+from ldiv_db.publishing.pairings import Combined, plan_combinations
+from ldiv_db.publishing.series_draft import Draft, Start, match_rows
+from ldiv_db.publishing.series_tables import Expected, Tables
+from ldiv_db.running.encode_groups import Decomposed, encode_source
+
+#: Rows left over join groups at once, and are not kept back, in the algorithms that know no releases over time.
+AT_ONCE = -1
+
+
+@dataclass(frozen=True)
+class DecomposedDraft(Draft):
+    """A decomposed release: the encoded source and its new groups."""
+
+    found: Decomposed
+    groups: Groups
+    waits: int
+    combinations: Combined | None
+
+    @property
+    def limits(self) -> list[tuple[str, int]]:
+        return [(secret.name, secret.l) for secret in self.found.secrets]
+
+    @property
+    def combined(self) -> Combined | None:
+        return self.combinations
+
+    @property
+    def threshold(self) -> int:
+        return self.waits
+
+    def write(self, tables: Tables, before: Tables | None) -> None:
+        rows, last = self.matched.rows, self.start.series.last_group
+        write_tables(self.start.engine, tables, before, self.found, rows, self.shown, last)
+
+    def audit(self, tables: Tables, expected: Expected) -> list[Audit]:
+        return audit_tables(self.start.engine, tables, self.start.policy, expected)
+
+    def figures(self) -> dict[str, Any]:
+        groups = self.groups
+        return {
+            "primary": self.found.primary.name,
+            "rows_placed": groups.placed,
+            "residual": sorted((rows for _, rows in groups.residual if rows), reverse=True),
+            "noise": [lost.as_dict() for lost in groups.lost],
+            "refused": [dict(vars(refused)) for refused in groups.refused],
+            "exchanges": list(groups.exchanges),
+            "combinations": self.combinations.as_dict() if self.combinations else None,
+        }
+
+    @property
+    def notes(self) -> list[str]:
+        note = self.combinations.note if self.combinations else None
+        return [*map(str, self.groups.refused), *([note] if note else [])]
+
+
+def plan_decomposition(start: Start) -> DecomposedDraft:
+    """The release as it will be; raises before any work if it cannot be made."""
+    engine, policy, series = start.engine, start.policy, start.series
+    options = read_options(policy)
+    found = encode_source(engine, policy, start.source, start.columns, start.folder, series.secret)
+    matched = match_rows(start, found.rows, found.rows_in, found.left_out)
+    waits = options.starvation if policy.algorithm.name == "decomposition_plus" else AT_ONCE
+    drawn = (policy.seed, series.next)
+    task = Grouping(engine, matched.rows, found.primary, found.others, options, *drawn, start.listener.on_progress)
+    groups = make_groups(task, matched.rows, waits)
+    if not groups.count and not series.groups:
+        raise InfeasibleError(_why_none(found, groups))
+    combined = _plan_combined(start, found, groups, options)
+    return DecomposedDraft(start, matched, groups.shown, groups.count, groups.rows, found, groups, waits, combined)
+
+
+def _plan_combined(start: Start, found: Decomposed, groups: Groups, options: DecompositionOptions) -> Combined | None:
+    """Whether there is a table of combinations; anatomy, which has one attribute, knows none."""
+    if start.policy.algorithm.name == "anatomy":
+        return None
+    if start.series.releases:
+        return Combined(options.combinations, published=False)
+    return plan_combinations(start.engine, options.combinations, groups.shown, found.secrets)
+
+
+def read_options(policy: Policy) -> DecompositionOptions:
+    """The algorithm's options; raises PolicyError if it has no such options."""
+    name, given = policy.algorithm.name, policy.algorithm.options
+    try:
+        options = DecompositionOptions.model_validate({**_defaults(name), **given})
+    except ValidationError as error:
+        raise PolicyError([_problem(name, item) for item in error.errors()]) from None
+    if name != "decomposition_plus" and "starvation" in given:
+        raise PolicyError([Problem("algorithm.starvation", f"{name} keeps no row back that could join a group")])
+    if name == "anatomy" and "combinations" in given:
+        raise PolicyError([Problem("algorithm.combinations", "anatomy has one attribute, and no combinations")])
+    return options
+
+
+def _defaults(name: str) -> dict[str, Any]:
+    return {"noise": "random"} if name == "decomposition" else {}
+
+
+def _problem(name: str, item: Any) -> Problem:
+    key = ".".join(["algorithm", *map(str, item["loc"])])
+    if item["type"] == "extra_forbidden":
+        hint = nearest(str(item["loc"][-1]), DecompositionOptions.model_fields)
+        return Problem(key, f"{name} has no such option", hint)
+    return Problem(key, what_is_wrong(item))
+
+
+def _why_none(found: Decomposed, groups: Groups) -> str:
+    """Why there is not one group, and what could be."""
+    primary = found.primary
+    if not groups.formed:
+        distinct = primary.distribution.distinct
+        return (
+            f"groups of {primary.l} different values of {primary.name} are impossible: it has {distinct} in"
+            f" {primary.distribution.rows:,} rows. The largest feasible l is {distinct}"
+        )
+    return "no group can be published: " + "; ".join(map(str, groups.refused))

@@ -1,0 +1,295 @@
+"""Where taxonomies come from: level files, nested files, parent-child tables, ranges, prefixes, stretches of time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.texts import LEVELS_BYTES, NESTED_BYTES, Bounded, load_yaml, read_lines, read_text
+from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Taxonomy, Tree, number, rooted
+
+#: More leaves than this are no taxonomy but a mistake in its widths.
+MAX_LEAVES = 1_000_000
+#: Widths, and what they are reckoned with: as many digits as the widest takes in terms of the narrowest, with room.
+_NARROWEST, _WIDEST, _EXACT = Decimal("1e-18"), Decimal("1e38"), Context(prec=100)
+_EMPTY = "a value that is empty or begins or ends with a blank stands in quotes in a .yml or .json file"
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def read_taxonomy(path: Path, tree: str | None = None) -> Taxonomy:
+    """The taxonomy in a file: levels `leaf;…;root` (CSV) or nested mappings (YAML, JSON).
+
+    `tree` names one of several trees of a nested file. Raises PolicyError if the file is none.
+    """
+    if not path.is_file():
+        raise PolicyError([Problem("taxonomy", f"no file {path.name}")])
+    nested = path.suffix.lower() in (".yml", ".yaml", ".json")
+    try:
+        found = rooted(_read_nested(path, tree)) if nested else read_levels(path)
+    except (OSError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) else str(error)
+        raise PolicyError([Problem(f"taxonomy {path.name}", f"{what}")]) from error
+    return number(found, path.name)
+
+
+def read_levels(path: Path) -> Tree:
+    """The tree of a level file: a line a leaf, `leaf;…;root`, as ARX writes them.
+
+    A value repeated on neighbouring levels is one node; raises PolicyError naming every leaf given
+    twice with different ancestors.
+    """
+    paths: dict[str, list[str]] = {}
+    problems = []
+    for line, cells in read_lines(read_text(path, LEVELS_BYTES)):
+        levels = [cell.strip() for cell in cells]
+        if not any(levels):
+            continue
+        if not all(levels):
+            problems.append(Problem(f"taxonomy {path.name}", f"line {line} has an empty level", _EMPTY))
+        way = [cell for i, cell in enumerate(levels) if i == 0 or cell != levels[i - 1]][::-1]
+        if paths.setdefault(way[-1], way) != way:
+            problems.append(Problem(f"taxonomy {path.name}", f"{way[-1]!r} has two places (line {line})"))
+    if not paths:
+        problems.append(Problem(f"taxonomy {path.name}", "the file is empty"))
+    if problems:
+        raise PolicyError(problems)
+    return _tree_of_paths(paths.values())
+
+
+def _tree_of_paths(paths: Iterable[Sequence[str]]) -> Tree:
+    """The tree whose branches are the given ways from root to leaf."""
+    top = Tree("")
+    known: dict[tuple[str, ...], Tree] = {(): top}
+    for way in paths:
+        for depth in range(1, len(way) + 1):
+            key = tuple(way[:depth])
+            if key not in known:
+                known[key] = Tree(way[depth - 1])
+                known[key[:-1]].children.append(known[key])
+    return rooted(top.children)
+
+
+class _PairLoader(Bounded, yaml.BaseLoader):
+    """YAML (and so JSON) with every scalar as text and every mapping as its list of pairs."""
+
+
+def _construct_pairs(loader: _PairLoader, node: yaml.MappingNode) -> tuple[Any, ...]:
+    return tuple((_key(loader, k), loader.construct_object(v, True)) for k, v in node.value)
+
+
+def _key(loader: _PairLoader, node: yaml.Node) -> str:
+    """The label of a node with children."""
+    if not isinstance(node, yaml.ScalarNode):
+        raise yaml.constructor.ConstructorError(problem="a label is no text", problem_mark=node.start_mark)
+    return str(loader.construct_scalar(node))
+
+
+def _construct_text(loader: _PairLoader, node: yaml.ScalarNode) -> str | None:
+    """The text, None for nothing and for null, unless they stand in quotes."""
+    nothing = node.style is None and node.value in ("", "null", "~")
+    return None if nothing else str(loader.construct_scalar(node))
+
+
+def _construct_any(loader: _PairLoader, node: yaml.Node) -> Any:
+    """What a tag of any kind stands before: tags say nothing of labels."""
+    if isinstance(node, yaml.SequenceNode):
+        return [loader.construct_object(item, True) for item in node.value]
+    if isinstance(node, yaml.MappingNode):
+        return _construct_pairs(loader, node)
+    return _construct_text(loader, node) if isinstance(node, yaml.ScalarNode) else None
+
+
+_PairLoader.add_constructor(None, _construct_any)
+_PairLoader.add_constructor("tag:yaml.org,2002:map", _construct_pairs)
+_PairLoader.add_constructor("tag:yaml.org,2002:str", _construct_text)
+
+
+def _read_nested(path: Path, tree: str | None) -> list[Tree]:
+    document = load_yaml(read_text(path, NESTED_BYTES), _PairLoader, "YAML or JSON")
+    if tree is not None:
+        found = [value for key, value in document if key == tree] if isinstance(document, tuple) else []
+        if not found:
+            raise PolicyError([Problem(f"taxonomy {path.name}", f"has no tree {tree!r}")])
+        document = found[0]
+    trees = _nested(document)
+    if not trees:
+        raise PolicyError([Problem(f"taxonomy {path.name}", "holds no value")])
+    return trees
+
+
+def _nested(document: Any) -> list[Tree]:
+    """The trees of a nested document: a mapping's keys, a list's items, or one text."""
+    if isinstance(document, tuple):
+        return [Tree(key, _nested(value) if value != "" else []) for key, value in document]
+    if isinstance(document, list):
+        return [tree for item in document for tree in _nested(item)]
+    return [] if document is None else [Tree(document)]
+
+
+def from_edges(edges: Iterable[tuple[str, str | None]], origin: str) -> Taxonomy:
+    """The taxonomy of a parent-child table: pairs (child, parent), the parent of a root NULL or empty.
+
+    Raises PolicyError naming every value with two parents and every value on a cycle.
+    """
+    parents: dict[str, str | None] = {}
+    problems = []
+    for child, given in edges:
+        parent = given or None
+        if parents.setdefault(child, parent) != parent:
+            problems.append(Problem(f"taxonomy {origin}", f"{child!r} has two parents"))
+    for parent in [p for p in parents.values() if p is not None]:
+        parents.setdefault(parent, None)
+    problems += [Problem(f"taxonomy {origin}", f"{value!r} is its own ancestor") for value in _cyclic(parents)]
+    if not parents:
+        problems.append(Problem(f"taxonomy {origin}", "the table is empty"))
+    if problems:
+        raise PolicyError(problems)
+    trees = {value: Tree(value) for value in parents}
+    for value, parent in parents.items():
+        if parent is not None:
+            trees[parent].children.append(trees[value])
+    return number(rooted([trees[value] for value, parent in parents.items() if parent is None]), origin)
+
+
+def _cyclic(parents: dict[str, str | None]) -> list[str]:
+    """The values that never reach a root by going up."""
+    safe: set[str] = set()
+    cyclic: set[str] = set()
+    for start in parents:
+        way: dict[str, None] = {}
+        value: str | None = start
+        while value is not None and value not in safe and value not in cyclic and value not in way:
+            way[value] = None
+            value = parents[value]
+        # Ended in the way itself or in a known cycle: nothing on the way reaches a root.
+        (cyclic if value is not None and value not in safe else safe).update(way)
+    return [value for value in parents if value in cyclic]
+
+
+def read_edges(engine: Engine, source: Relation, child: str, parent: str) -> Taxonomy:
+    """The taxonomy of a parent-child table in the database."""
+    rows = engine.rows("recoding/input/list_edges", edges=source, child=Identifier(child), parent=Identifier(parent))
+    return from_edges(rows, str(source))
+
+
+# -- building --------------------------------------------------------------------------------------
+
+
+def from_ranges(widths: Sequence[float], origin: float, smallest: float, largest: float, integers: bool) -> Taxonomy:
+    """The taxonomy of nested numeric ranges that covers `smallest..largest`.
+
+    `widths` go from the leaves up, each a multiple of the one before; ranges start at `origin` plus
+    multiples of their width. Raises PolicyError if the widths do not nest.
+    """
+    if not all(map(math.isfinite, [*widths, origin, smallest, largest])):
+        raise PolicyError([Problem("ranges", "takes finite numbers")])
+    with localcontext(_EXACT):
+        exact = [Decimal(str(width)) for width in widths]
+        _refuse_widths(exact, Decimal(str(origin)), integers)
+        level = _leaves(exact[0], Decimal(str(origin)), Decimal(str(smallest)), Decimal(str(largest)), integers)
+        for width in exact[1:]:
+            level = _group_ranges(level, width, Decimal(str(origin)), integers)
+    return number(rooted([tree for _, tree in level]), f"ranges {', '.join(map(str, widths))}")
+
+
+def _refuse_widths(widths: Sequence[Decimal], origin: Decimal, integers: bool) -> None:
+    """Raise PolicyError unless the widths nest, and are not beyond what can be reckoned with exactly."""
+    if not widths or not all(_NARROWEST <= width <= _WIDEST for width in widths) or abs(origin) > _WIDEST:
+        what = f"takes rising widths above 0, from {_NARROWEST:e} to {_WIDEST:e}, and an origin up to that"
+        raise PolicyError([Problem("ranges", what)])
+    problems = [
+        Problem("ranges", f"{wide} is no multiple of {narrow}")
+        for narrow, wide in itertools.pairwise(widths)
+        if wide % narrow
+    ]
+    if sorted(set(widths)) != list(widths):
+        problems.append(Problem("ranges", "takes rising widths above 0"))
+    if integers and any(width % 1 for width in widths):
+        problems.append(Problem("ranges", "whole numbers take whole widths"))
+    if problems:
+        raise PolicyError(problems)
+
+
+def _leaves(
+    width: Decimal, origin: Decimal, smallest: Decimal, largest: Decimal, integers: bool
+) -> list[tuple[Decimal, Tree]]:
+    """The ranges of `width` that cover `smallest..largest`, each with where it begins."""
+    if (largest - smallest) / width > MAX_LEAVES:
+        raise PolicyError([Problem("ranges", f"{width} makes more than {MAX_LEAVES:,} leaves", "widen it")])
+    first, last = (math.floor((end - origin) / width) for end in (smallest, largest))
+    begins = (origin + i * width for i in range(first, last + 1))
+    return [(begin, _range_tree(begin, width, integers)) for begin in begins]
+
+
+def _plain(number: Decimal) -> str:
+    return format(number.normalize(), "f")
+
+
+def _range_label(low: Decimal, width: Decimal, integers: bool) -> str:
+    if not integers:
+        return f"[{_plain(low)}-{_plain(low + width)})"
+    return str(int(low)) if width == 1 else f"[{int(low)}-{int(low + width - 1)}]"
+
+
+def _range_tree(low: Decimal, width: Decimal, integers: bool) -> Tree:
+    return Tree(_range_label(low, width, integers), bounds=(float(low), float(low + width)))
+
+
+def _group_ranges(
+    level: list[tuple[Decimal, Tree]], width: Decimal, origin: Decimal, integers: bool
+) -> list[tuple[Decimal, Tree]]:
+    """The next level up, the ranges of `width` over those of `level`, each with where it begins."""
+    groups: dict[Decimal, Tree] = {}
+    for begin, tree in level:
+        low = origin + math.floor((begin - origin) / width) * width
+        groups.setdefault(low, _range_tree(low, width, integers)).children.append(tree)
+    return list(groups.items())
+
+
+# -- of the values themselves ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of a taxonomy made of the values themselves: the first `prefix` characters, or a stretch of time."""
+
+    label: Identifier
+    prefix: Value | None = None
+    unit: str | None = None
+
+
+#: The stretches of time that values can be grouped by, from short to long.
+UNITS = ("day", "month", "quarter", "year", "decade")
+
+
+def prefix_levels(lengths: Sequence[int]) -> list[Level]:
+    """The levels of prefixes of falling length, leaves first."""
+    return [Level(Identifier(f"level_{i}"), prefix=Value(length)) for i, length in enumerate(lengths, 1)]
+
+
+def date_levels(units: Sequence[str]) -> list[Level]:
+    """The levels of stretches of time, short ones first."""
+    return [Level(Identifier(f"level_{i}"), unit=unit) for i, unit in enumerate(units, 1)]
+
+
+def from_values(engine: Engine, rows: Relation, column: Identifier, levels: Sequence[Level], origin: str) -> Taxonomy:
+    """The taxonomy that `levels` make of a column's distinct values."""
+    paths = engine.rows("recoding/input/list_paths", rows=rows, column=column, levels=levels)
+    ways = [[label for i, label in enumerate(way) if i == 0 or label != way[i - 1]] for way in map(_reversed, paths)]
+    tree = _tree_of_paths(ways) if ways else Tree(ROOT_LABEL)
+    return number(tree if tree.label == ROOT_LABEL else Tree(ROOT_LABEL, [tree]), origin)
+
+
+def _reversed(path: tuple[str, ...]) -> tuple[str, ...]:
+    return path[::-1]

@@ -1,0 +1,204 @@
+"""Taxonomies: rooted trees over the base values of a column, every node an interval of leaf numbers.
+
+Leaves are numbered depth first, so the lowest common ancestor of a set of values depends on the
+smallest and the largest leaf number alone, and so do all losses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from ldiv_db.database import migrate
+from ldiv_db.database.catalog import catalog_table, table_exists
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
+from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.texts import MAX_DEPTH
+
+#: The label of a root that had to be added, and of everything that is fully generalised.
+ROOT_LABEL = "*"
+#: How the leaf of NULL is called among nodes; it is published as NULL.
+NULL_LABEL = "NULL"
+
+NODE_COLUMNS = {
+    "node": "INTEGER",
+    "parent": "INTEGER",
+    "label": "VARCHAR",
+    "depth": "INTEGER",
+    "low": "INTEGER",
+    "high": "INTEGER",
+    "min_value": "DOUBLE",
+    "max_value": "DOUBLE",
+}
+
+
+@dataclass
+class Tree:
+    """A label with its subtrees, in order; `bounds` are those of a leaf that stands for a range of numbers."""
+
+    label: str
+    children: list[Tree] = field(default_factory=list)
+    bounds: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node with its interval `low..high` of leaf numbers, both ends included; a leaf has `low == high`."""
+
+    node: int
+    parent: int | None
+    label: str
+    depth: int
+    low: int
+    high: int
+    min_value: float | None = None
+    max_value: float | None = None
+
+    def as_row(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, column) for column in NODE_COLUMNS)
+
+
+@dataclass(frozen=True)
+class Taxonomy:
+    """The numbered nodes of one tree, the root first, and where it came from."""
+
+    nodes: tuple[Node, ...]
+    origin: str
+
+    @property
+    def leaves(self) -> list[Node]:
+        parents = {node.parent for node in self.nodes}
+        return [node for node in self.nodes if node.node not in parents]
+
+    @property
+    def height(self) -> int:
+        return max(node.depth for node in self.nodes)
+
+    @property
+    def cuts(self) -> int:
+        """The number of full-subtree generalisations: 1 for a leaf, 1 + the product over the children else."""
+        counts = {node.node: 1 for node in self.nodes}
+        inner = {node.parent for node in self.nodes}
+        for node in reversed(self.nodes):  # children stand after their parent, so theirs are multiplied in by now
+            if node.node in inner:
+                counts[node.node] += 1
+            if node.parent is not None:
+                counts[node.parent] *= counts[node.node]
+        return counts[self.nodes[0].node]
+
+    def with_null(self) -> Taxonomy:
+        """The taxonomy with one more leaf, the last, that stands for NULL: a value of its own under the root.
+
+        A root that says something about values, such as a range, gets a root `*` above it and NULL.
+        """
+        root, last = self.nodes[0], max(node.high for node in self.nodes) + 1
+        old = list(self.nodes)
+        if root.label == ROOT_LABEL and len(old) > 1:
+            old[0] = replace(root, high=last)
+            null = Node(len(old), 0, NULL_LABEL, 1, last, last)
+            return Taxonomy((*old, null), self.origin)
+        moved = [
+            replace(n, node=n.node + 1, parent=0 if n.parent is None else n.parent + 1, depth=n.depth + 1) for n in old
+        ]
+        null = Node(len(old) + 1, 0, NULL_LABEL, 1, last, last)
+        return Taxonomy((Node(0, None, ROOT_LABEL, 0, 0, last), *moved, null), self.origin)
+
+    @property
+    def by_range(self) -> bool:
+        """Whether leaves hold ranges of numbers rather than values."""
+        return any(node.min_value is not None for node in self.nodes)
+
+
+def number(tree: Tree, origin: str) -> Taxonomy:
+    """The taxonomy of a tree, its nodes and leaves numbered depth first.
+
+    Raises PolicyError naming every label that stands for more than one node, and for a tree that is too deep.
+    """
+    nodes: list[Node] = []
+    leaves = 0
+
+    def visit(branch: Tree, parent: int | None, depth: int) -> None:
+        nonlocal leaves
+        if depth > MAX_DEPTH:
+            raise PolicyError([Problem(f"taxonomy {origin}", f"has more than {MAX_DEPTH} levels")])
+        me, low = len(nodes), leaves
+        nodes.append(Node(me, parent, branch.label, depth, low, low))
+        if not branch.children:
+            leaves += 1
+        for child in branch.children:
+            visit(child, me, depth + 1)
+        bounds = branch.bounds or (None, None)
+        nodes[me] = Node(me, parent, branch.label, depth, low, leaves - 1, *bounds)
+
+    visit(tree, None, 0)
+    twice = sorted(label for label, count in Counter(node.label for node in nodes).items() if count > 1)
+    if twice:
+        raise PolicyError(
+            Problem(f"taxonomy {origin}", f"{label!r} stands for more than one node", "labels are unique")
+            for label in twice
+        )
+    return Taxonomy(tuple(nodes), origin)
+
+
+def rooted(trees: Sequence[Tree]) -> Tree:
+    """The only tree, or a root over several."""
+    return trees[0] if len(trees) == 1 else Tree(ROOT_LABEL, list(trees))
+
+
+# -- in the database -------------------------------------------------------------------------------
+
+
+def load(engine: Engine, taxonomy: Taxonomy, name: str) -> Relation:
+    """A TEMP table of the taxonomy's nodes, columns as `NODE_COLUMNS`."""
+    return engine.load(f"nodes_{name}", NODE_COLUMNS, [node.as_row() for node in taxonomy.nodes])
+
+
+def store(engine: Engine, name: str, taxonomy: Taxonomy, overwrite: bool = False) -> None:
+    """Keep the taxonomy in the catalog under `name`; raises PolicyError if it is there and not to be replaced."""
+    if name in stored(engine):
+        if not overwrite:
+            raise PolicyError([Problem("taxonomy", f"{name!r} exists", "use --replace")])
+        for table, column in (("taxonomy_node", "taxonomy"), ("taxonomy", "name")):
+            engine.delete(catalog_table(engine, table), {column: name})
+    engine.append(
+        catalog_table(engine, "taxonomy"),
+        {"name": "VARCHAR", "origin": "VARCHAR", "created_at": "TIMESTAMPTZ"},
+        [(name, taxonomy.origin, datetime.now(UTC))],
+    )
+    columns = {"taxonomy": "VARCHAR", **NODE_COLUMNS}
+    engine.append(catalog_table(engine, "taxonomy_node"), columns, [(name, *node.as_row()) for node in taxonomy.nodes])
+
+
+def stored(engine: Engine) -> dict[str, str]:
+    """The catalog's taxonomies: name to origin; empty where there is no catalog."""
+    table = catalog_table(engine, "taxonomy")
+    if not table_exists(engine, table):
+        return {}
+    migrate.refuse_foreign(engine)
+    return dict(engine.rows("recoding/input/list_taxonomies", taxonomies=table))
+
+
+def fetch(engine: Engine, name: str) -> Taxonomy | None:
+    """The catalog's taxonomy of that name, or None."""
+    origins = stored(engine)
+    if name not in origins:
+        return None
+    rows = engine.rows(
+        "recoding/input/list_taxonomy_nodes", nodes=catalog_table(engine, "taxonomy_node"), taxonomy=Value(name)
+    )
+    if not rows:
+        raise DatabaseError(f"the catalog's taxonomy {name!r} has lost its nodes; import it again with --replace")
+    return Taxonomy(tuple(Node(*row) for row in rows), origins[name])
+
+
+def require(engine: Engine, name: str) -> Taxonomy:
+    """The catalog's taxonomy of that name; raises PolicyError if there is none."""
+    found = fetch(engine, name)
+    if found is None:
+        hint = nearest(name, stored(engine)) or "see `ldiv taxonomy import`"
+        raise PolicyError([Problem("taxonomy", f"the catalog has no taxonomy {name!r}", hint)])
+    return found
