@@ -5,21 +5,17 @@ violates exactly if the margin is negative. Decisions are made on integers or ex
 definition allows. Definitions: see each class's docstring.
 """
 
-from ldiv_db.requirements.base import Attribute, Distribution, Requirement, plain
+from ldiv_db.requirements.base import REQUIREMENTS, Attribute, Requirement
 from ldiv_db.requirements.categories import Categories, make_categories
 from ldiv_db.requirements.closeness import TCloseness
-from ldiv_db.requirements.counts import (
-    AlphaK,
-    DistinctL,
-    EntropyL,
-    FrequencyL,
-    KAnonymity,
-    PSensitiveK,
-    RecursiveCL,
-    UniqueDistinctL,
-)
+from ldiv_db.requirements.counts import DistinctL, KAnonymity, PSensitiveK, UniqueDistinctL
+from ldiv_db.requirements.distribution import Distribution
+from ldiv_db.requirements.entropy import EntropyL
 from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.spec import REQUIREMENTS, RequirementSpec, parse_requirement
+from ldiv_db.requirements.parameters import plain
+from ldiv_db.requirements.recursive import RecursiveCL
+from ldiv_db.requirements.shares import AlphaK, FrequencyL
+from ldiv_db.requirements.spec import RequirementSpec, parse_requirement
 from ldiv_db.requirements.threshold import Threshold
 from ldiv_db.requirements.verdict import Verdict, judge
 from ldiv_db.requirements.weighted import DistinctAlpha, EntropyAlpha, RecursiveAlpha

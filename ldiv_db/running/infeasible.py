@@ -15,8 +15,8 @@ from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.templates import Value
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements import Classes, Requirement, judge
-from ldiv_db.requirements.ceilings import Ceiling, ceiling_of, eligible_ceiling
-from ldiv_db.requirements.counts import rounded
+from ldiv_db.requirements.distribution import Ceiling, eligible_ceiling
+from ldiv_db.requirements.parameters import rounded
 
 #: What is said in place of values that are data.
 HINT = "--show-values (in Python show_values=True) names the values that are too frequent"
@@ -71,7 +71,7 @@ def blame_values(
     """
     ceilings: dict[Ceiling, str] = {}
     for requirement in requirements:
-        if ceiling := ceiling_of(requirement, axis.judged_distribution):
+        if ceiling := requirement.ceiling(axis.judged_distribution):
             ceilings.setdefault(ceiling, requirement.label)
     if l is not None:
         ceilings.setdefault(eligible_ceiling(l, axis.judged_distribution), f"l = {l}")

@@ -28,9 +28,8 @@ from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
 from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, make_problem, thresholds_of
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import FrequencyL, Threshold
-from ldiv_db.requirements.counts import rounded
 from ldiv_db.requirements.named import in_order, shown_value
+from ldiv_db.requirements.parameters import rounded
 
 _BY_CELLS = ("vioSA", "allSA")
 
@@ -161,7 +160,7 @@ def _task_problems(task: Task) -> Iterator[Problem]:
         what = "ignore leaves rows with NULL unjudged, and cuts judges all rows of a partition"
         yield Problem("suppressed", what, "suppressed: judge, or nulls_sensitive: suppress")
     for requirement in task.requirements:
-        if not isinstance(requirement, FrequencyL | Threshold):
+        if not requirement.of_shares:
             what = f"cuts cannot promise {requirement.label}: it bounds the shares of sensitive values"
             yield Problem("require", what, "threshold or frequency")
 
@@ -197,7 +196,7 @@ def _nearest_thresholds(over: dict[int, int], thetas: dict[int, Any], rows: int,
 
 def _named_codes(task: Task) -> dict[int, str]:
     """The values that the policy names, by code; others are data, which an error may not show."""
-    values = {value for found in task.requirements if isinstance(found, Threshold) for value in found.named}
+    values = {value for requirement in task.requirements for value in requirement.named}
     named = sorted(values, key=in_order)
     return {code: shown_value(named[place]) for code, place in codes_of(task, named).items()}
 

@@ -7,30 +7,13 @@ split classes and put together what is left of them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Feasibility, Task
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
-from ldiv_db.requirements import (
-    AlphaK,
-    Classes,
-    DistinctAlpha,
-    DistinctL,
-    EntropyL,
-    FrequencyL,
-    KAnonymity,
-    PSensitiveK,
-    RecursiveCL,
-    Requirement,
-    Verdict,
-    judge,
-)
-
-#: Those that ask for nothing but how many values stand in how many rows.
-_OF_COUNTS = (AlphaK, DistinctL, EntropyL, FrequencyL, KAnonymity, PSensitiveK, RecursiveCL)
+from ldiv_db.requirements import Classes, Requirement, Verdict, judge
 
 
 class Judge:
@@ -43,8 +26,8 @@ class Judge:
         self._engine = task.engine
         self._axes = task.encoded.sensitive
         self._wanted = [(axis, task.wanted[axis.column.name]) for axis in self._axes]
-        self.least = max([1, *(least_rows(requirement) for requirement in task.requirements)])
-        self.more_is_better = all(map(_more_is_better, task.requirements))
+        self.least = max([1, *(requirement.least_rows for requirement in task.requirements)])
+        self.more_is_better = all(r.more_is_better and not r.others_known for r in task.requirements)
 
     def margins(self, counts: Relation) -> Relation:
         """The TEMP table (class_no, margin) of the candidates: how far each is from violating; negative violates.
@@ -98,7 +81,7 @@ class Judge:
             dictionary=axis.reference,
             key=axis.code,
             summed=len(self._axes) > 1,
-            as_codes=axis.judged is None and all(isinstance(found, _OF_COUNTS) for found in requirements),
+            as_codes=axis.judged is None and all(found.of_counts for found in requirements),
         )
         classes = Classes(engine, histogram, axis.reference)
         for requirement in requirements:
@@ -109,23 +92,6 @@ class Judge:
         classes.drop()
         engine.drop(histogram)
         return made
-
-
-def _more_is_better(requirement: Requirement) -> bool:
-    return type(requirement) in (DistinctAlpha, DistinctL, KAnonymity, PSensitiveK) and not requirement.others_known
-
-
-def least_rows(requirement: Requirement) -> int:
-    """The fewest rows that a class meeting the requirement can have, as far as is known without counting."""
-    if isinstance(requirement, KAnonymity):
-        return requirement.k
-    if isinstance(requirement, PSensitiveK):
-        return max(requirement.p, requirement.k)
-    if isinstance(requirement, AlphaK):
-        return max(requirement.k, math.ceil(1 / requirement.alpha))
-    if isinstance(requirement, DistinctL | EntropyL | FrequencyL):
-        return math.ceil(requirement.l)
-    return 1
 
 
 def check_monotone(task: Task, name: str) -> Feasibility:

@@ -12,9 +12,6 @@ from ldiv_db.algorithms.base import Feasibility, Task
 from ldiv_db.algorithms.feasibility import one_more
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 
-#: The requirements that l-eligible classes meet from some l on: the one that classes of l different values do.
-IMPLIED = frozenset({"frequency", "k", "distinct", "threshold", "alpha_k", "p_sensitive", "entropy", "recursive"})
-
 
 def eligible_l(task: Task, name: str) -> int:
     """The smallest l, from 2, such that l-eligible classes meet every requirement.
@@ -24,7 +21,7 @@ def eligible_l(task: Task, name: str) -> int:
     problems = [
         Problem("require", f"{name} cannot promise {requirement.label}: it bounds how frequent a value is in a class")
         for requirement in task.requirements
-        if requirement.name not in IMPLIED
+        if not requirement.of_eligible
     ]
     if len(task.encoded.sensitive) > 1:
         problems.append(Problem("sensitive", f"{name} takes one sensitive attribute", "bsgi takes several"))
