@@ -7,6 +7,7 @@ blame, and a release is possible only with a requirement that allows it the shar
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,6 +43,19 @@ class Distribution:
     def entropy(self) -> float:
         """The entropy in natural units."""
         return -math.fsum(n / self.rows * math.log(n / self.rows) for n in self.counts)
+
+
+def most_classes(counts: Sequence[int], l: int) -> int:  # noqa: E741 - the field's name for it
+    """The most classes of l rows with different values: `max{k : sum_i min(n_i, k) >= k l}` (Theorem 1)."""
+    tally = list(Counter(counts).items())  # individuals are many, their counts few
+    low, high = 0, sum(counts) // l
+    while low < high:
+        k = (low + high + 1) // 2
+        if sum(min(count, k) * values for count, values in tally) >= k * l:
+            low = k
+        else:
+            high = k - 1
+    return low
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 from ldiv_db.algorithms import ALGORITHMS, Algorithm, Plan, Task
 from ldiv_db.algorithms.base import Feasibility, Progress, Report
+from ldiv_db.algorithms.infeasible import explained
 from ldiv_db.attacking.similarity import Similarity, measure_similarity
 from ldiv_db.auditing.audit import Audit, refuse_unknown, require_listed
 from ldiv_db.database.catalog import Column, columns_of, refuse_settings
@@ -37,7 +38,6 @@ from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, publishe
 from ldiv_db.requirements import Attribute, Requirement
 from ldiv_db.requirements.named import Named, listing
 from ldiv_db.running.estimate import Estimate, estimate_run
-from ldiv_db.running.infeasible import explained
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Feasibility, Task
+from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
@@ -107,7 +108,7 @@ def check_monotone(task: Task, name: str) -> Feasibility:
     reasons = _known_failures(task, whole) if margin < 0 else []
     task.engine.drop(whole, margins)
     if margin < 0:
-        raise InfeasibleError("\n".join([*reasons, "no table of all these rows meets the policy"]))
+        raise InfeasibleError("\n".join([*reasons, NOTHING_MEETS]))
     size = max(2, Judge(task).least)
     return Feasibility(size, task.encoded.row_count // size, task.encoded.left_out)
 
@@ -120,13 +121,7 @@ def _known_failures(task: Task, whole: Relation) -> list[str]:
         for requirement in (found for found in task.wanted[axis.column.name] if found.others_known and known):
             verdict = _judge_known(task, whole, axis, known, requirement)
             if not verdict.holds:
-                names = ", ".join(other.column.name for other in known)
-                reached = "nothing" if verdict.worst is None else f"{verdict.worst:.9g}"
-                lines.append(
-                    f"{requirement.label} on {axis.column.name} fails even in the whole table as one class: of"
-                    f" {verdict.classes:,} classes for those who know {names} {verdict.violating_classes:,} violate it,"
-                    f" the worst reaches {reached}"
-                )
+                lines.append(fails_for_those_who_know(requirement, axis, known, verdict))
     return lines
 
 
@@ -147,11 +142,7 @@ def _judge_known(
 def _refuse(task: Task, name: str) -> None:
     """Raise PolicyError for requirements that are not monotone, and for individuals."""
     problems = [
-        Problem(
-            "require",
-            f"{name} cannot promise {requirement.label}: two classes that meet it may not meet it together",
-            "bsgi can",
-        )
+        cannot_promise(name, requirement, "two classes that meet it may not meet it together", "bsgi can")
         for requirement in dict.fromkeys(task.requirements)
         if not requirement.monotone
     ]
