@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from ldiv_db.database.engine import Engine
@@ -67,6 +68,11 @@ class Requirement(Written):
     of_whole: ClassVar[bool] = False
     #: Whether l-eligible classes meet it from some l on: the one that classes of l different values do.
     of_eligible: ClassVar[bool] = False
+
+    #: Whether a recoding as one SELECT keeps it on rows that come later.
+    kept_by_select: ClassVar[bool] = False
+    #: The parameters that bound the `rows` and the `values` of a class from below.
+    bounds_below: ClassVar[Mapping[str, str]] = {}
 
     others_known: bool = field(default=False, kw_only=True)
     #: Which of the requirements of a policy it is, from 0, where it names values.
@@ -170,6 +176,11 @@ class Requirement(Written):
         Where others are known it holds for parts of a class, and so for their union.
         """
         return Promise()
+
+    @classmethod
+    def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
+        """The share that parameters, as the ledger has them, allow every value; None if they do not tell of one."""
+        return None
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
         """How frequent a value may be in the whole table; None if it is not the frequency of values that it bounds."""

@@ -20,7 +20,8 @@ class KAnonymity(Requirement):
 
     name = "k"
     reaches = "rows"
-    more_is_better = of_counts = of_rows = of_eligible = True
+    more_is_better = of_counts = of_rows = of_eligible = kept_by_select = True
+    bounds_below = {"rows": "k"}  # noqa: RUF012
     fields = {"k": whole}  # noqa: RUF012 - typed in the base class
     k: int
 
@@ -47,7 +48,8 @@ class DistinctL(Requirement):
 
     name = "distinct"
     reaches = "values"
-    more_is_better = of_counts = of_eligible = True
+    more_is_better = of_counts = of_eligible = kept_by_select = True
+    bounds_below = {"values": "l"}  # noqa: RUF012
     fields = {"l": whole}  # noqa: RUF012
     l: int  # noqa: E741 - the field's name for it
 
@@ -74,7 +76,8 @@ class UniqueDistinctL(DistinctL):
 
     name = "unique_distinct"
     reaches = "rows, 0 if values recur"
-    monotone = more_is_better = of_eligible = False
+    monotone = more_is_better = of_eligible = kept_by_select = False
+    bounds_below = {}  # noqa: RUF012
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         holes = {"measures": measures, "summary": classes.summary, "l": Value(self.l)}
@@ -90,7 +93,8 @@ class PSensitiveK(Requirement):
 
     name = "p_sensitive"
     reaches = "values"
-    more_is_better = of_counts = of_eligible = True
+    more_is_better = of_counts = of_eligible = kept_by_select = True
+    bounds_below = {"rows": "k", "values": "p"}  # noqa: RUF012
     fields = {"p": whole, "k": whole}  # noqa: RUF012
     p: int
     k: int

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
@@ -23,7 +25,7 @@ class FrequencyL(Requirement):
 
     name = "frequency"
     reaches = "rows / top value's"
-    of_counts = of_shares = of_eligible = True
+    of_counts = of_shares = of_eligible = kept_by_select = True
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal  # noqa: E741
 
@@ -32,6 +34,10 @@ class FrequencyL(Requirement):
 
     def promise(self) -> Promise:
         return Promise(share=1 / Fraction(self.l))
+
+    @classmethod
+    def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
+        return 1 / Fraction(str(parameters["l"]))
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
         return eligible_ceiling(Fraction(self.l), distribution)
@@ -61,7 +67,8 @@ class AlphaK(Requirement):
     name = "alpha_k"
     reaches = "largest share"
     most_is_worst = True
-    of_counts = of_eligible = True
+    of_counts = of_eligible = kept_by_select = True
+    bounds_below = {"rows": "k"}  # noqa: RUF012
     fields = {"alpha": share, "k": whole}  # noqa: RUF012
     alpha: Decimal
     k: int
@@ -71,6 +78,10 @@ class AlphaK(Requirement):
 
     def promise(self) -> Promise:
         return Promise(size=self.k, share=Fraction(self.alpha))
+
+    @classmethod
+    def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
+        return Fraction(str(parameters["alpha"]))
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
         return Ceiling(math.floor(Fraction(self.alpha) * distribution.rows))

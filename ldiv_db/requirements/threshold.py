@@ -39,7 +39,7 @@ class Threshold(Requirement):
     name = "threshold"
     reaches = "share / threshold"
     most_is_worst = True
-    of_shares = of_eligible = True
+    of_shares = of_eligible = kept_by_select = True
     lacks_source = (
         "base needs the source of a policy, from which thresholds follow",
         "write them out: threshold:0.5,HIV=0.1",
@@ -153,6 +153,10 @@ class Threshold(Requirement):
     def promise(self) -> Promise:
         shares = tuple((value, Fraction(theta)) for value, theta in self.thetas)
         return Promise(share=Fraction(self.default), shares=shares)
+
+    @classmethod
+    def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
+        return None if parameters.get("own_thresholds") else Fraction(str(parameters["default"]))
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
         own = tuple((value, math.floor(Fraction(theta) * distribution.rows)) for value, theta in self.thetas)

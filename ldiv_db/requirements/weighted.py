@@ -42,6 +42,7 @@ class DistinctAlpha(Requirement):
     name = "distinct_alpha"
     reaches = "weight"
     more_is_better = True
+    bounds_below = {"values": "l"}  # noqa: RUF012
     fields = {"l": whole, "alpha": not_negative}  # noqa: RUF012
     l: int  # noqa: E741
     alpha: Decimal
@@ -117,6 +118,7 @@ class _OverCategories(DistinctAlpha):
     """Distinct (l,alpha)-diversity, and a requirement on the shares of the categories."""
 
     more_is_better = False
+    bounds_below = {}  # noqa: RUF012
 
     @property
     def of_categories(self) -> EntropyL | RecursiveCL:
