@@ -3,6 +3,9 @@
 A requirement's template returns one row a class with what it `reached` and its `margin`; the class
 violates exactly if the margin is negative. Decisions are made on integers or exact decimals wherever the
 definition allows. Definitions: see each class's docstring.
+
+All that is known of a requirement is in its class, which enters itself under its name in `REQUIREMENTS`; a module with
+another one is imported here.
 """
 
 from ldiv_db.requirements.base import REQUIREMENTS, Attribute, Requirement

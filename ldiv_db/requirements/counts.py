@@ -15,12 +15,22 @@ from ldiv_db.requirements.promises import Promise
 
 
 @dataclass(frozen=True)
-class KAnonymity(Requirement):
+class CountRequirement(Requirement):
+    """What asks for counts alone, and holds in classes of different values as soon as they have rows enough."""
+
+    of_counts = of_eligible = True
+
+    def unique_class_size(self) -> int:
+        return self.least_rows
+
+
+@dataclass(frozen=True)
+class KAnonymity(CountRequirement):
     """k-anonymity: `|G| >= k` (Samarati & Sweeney 1998)."""
 
     name = "k"
     reaches = "rows"
-    more_is_better = of_counts = of_rows = of_eligible = kept_by_select = True
+    more_is_better = of_rows = kept_by_select = True
     bounds_below = {"rows": "k"}  # noqa: RUF012
     fields = {"k": whole}  # noqa: RUF012 - typed in the base class
     k: int
@@ -32,9 +42,6 @@ class KAnonymity(Requirement):
     def least_rows(self) -> int:
         return self.k
 
-    def unique_class_size(self) -> int:
-        return self.k
-
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
         return f"k: {distribution.rows}"
 
@@ -43,12 +50,12 @@ class KAnonymity(Requirement):
 
 
 @dataclass(frozen=True)
-class DistinctL(Requirement):
+class DistinctL(CountRequirement):
     """Distinct l-diversity: at least `l` distinct sensitive values (Machanavajjhala et al. 2006)."""
 
     name = "distinct"
     reaches = "values"
-    more_is_better = of_counts = of_eligible = kept_by_select = True
+    more_is_better = kept_by_select = True
     bounds_below = {"values": "l"}  # noqa: RUF012
     fields = {"l": whole}  # noqa: RUF012
     l: int  # noqa: E741 - the field's name for it
@@ -58,9 +65,6 @@ class DistinctL(Requirement):
 
     @property
     def least_rows(self) -> int:
-        return self.l
-
-    def unique_class_size(self) -> int:
         return self.l
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
@@ -88,12 +92,12 @@ class UniqueDistinctL(DistinctL):
 
 
 @dataclass(frozen=True)
-class PSensitiveK(Requirement):
+class PSensitiveK(CountRequirement):
     """p-sensitive k-anonymity: `|G| >= k` and at least `p` distinct sensitive values (Truta & Vinay 2006)."""
 
     name = "p_sensitive"
     reaches = "values"
-    more_is_better = of_counts = of_eligible = kept_by_select = True
+    more_is_better = kept_by_select = True
     bounds_below = {"rows": "k", "values": "p"}  # noqa: RUF012
     fields = {"p": whole, "k": whole}  # noqa: RUF012
     p: int
@@ -104,9 +108,6 @@ class PSensitiveK(Requirement):
 
     @property
     def least_rows(self) -> int:
-        return max(self.p, self.k)
-
-    def unique_class_size(self) -> int:
         return max(self.p, self.k)
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
-from ldiv_db.requirements.base import Requirement
+from ldiv_db.requirements.counts import CountRequirement
 from ldiv_db.requirements.distribution import Ceiling, Distribution, eligible_ceiling
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import at_least_one, rounded
@@ -21,7 +21,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class EntropyL(Requirement):
+class EntropyL(CountRequirement):
     """Entropy l-diversity: `-sum p ln p >= ln l` over the sensitive values (Machanavajjhala et al. 2006).
 
     Entropies within `TOLERANCE` below `ln l` reach it. What a class reaches is given as `exp(entropy)`,
@@ -30,7 +30,6 @@ class EntropyL(Requirement):
 
     name = "entropy"
     reaches = "exp of entropy"
-    of_counts = of_eligible = True
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal  # noqa: E741
 
@@ -58,9 +57,6 @@ class EntropyL(Requirement):
 
     @property
     def least_rows(self) -> int:
-        return math.ceil(self.l)
-
-    def unique_class_size(self) -> int:
         return math.ceil(self.l)
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
-from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.core import mend_by_core
+from ldiv_db.requirements.counts import CountRequirement
 from ldiv_db.requirements.distribution import Ceiling, Distribution, eligible_ceiling
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import UNIT, at_least_one, plain_decimal, rounded, share, units, whole
@@ -20,12 +20,12 @@ from ldiv_db.requirements.promises import Promise
 
 
 @dataclass(frozen=True)
-class FrequencyL(Requirement):
+class FrequencyL(CountRequirement):
     """Frequency l-diversity: no sensitive value in more than `|G| / l` rows (l-eligibility in TP)."""
 
     name = "frequency"
     reaches = "rows / top value's"
-    of_counts = of_shares = of_eligible = kept_by_select = True
+    of_shares = kept_by_select = True
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal  # noqa: E741
 
@@ -48,10 +48,7 @@ class FrequencyL(Requirement):
 
     @property
     def share_size(self) -> int:
-        return math.ceil(self.l)
-
-    def unique_class_size(self) -> int:
-        return math.ceil(self.l)
+        return self.least_rows
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
         return f"l: {rounded(distribution.rows / distribution.counts[0], 3)}"
@@ -61,13 +58,13 @@ class FrequencyL(Requirement):
 
 
 @dataclass(frozen=True)
-class AlphaK(Requirement):
+class AlphaK(CountRequirement):
     """(alpha,k)-anonymity: `|G| >= k` and no sensitive value in more than `alpha |G|` rows (Wong et al. 2006)."""
 
     name = "alpha_k"
     reaches = "largest share"
     most_is_worst = True
-    of_counts = of_eligible = kept_by_select = True
+    kept_by_select = True
     bounds_below = {"rows": "k"}  # noqa: RUF012
     fields = {"alpha": share, "k": whole}  # noqa: RUF012
     alpha: Decimal
@@ -93,9 +90,6 @@ class AlphaK(Requirement):
     @property
     def share_size(self) -> int:
         return math.ceil(1 / self.alpha)
-
-    def unique_class_size(self) -> int:
-        return self.least_rows
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
         alpha = max(self.alpha, Decimal(rounded(distribution.counts[0] / distribution.rows, 9, up=True)))
