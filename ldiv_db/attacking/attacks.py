@@ -26,7 +26,7 @@ from ldiv_db.policy.release_columns import class_ids_among
 from ldiv_db.recoding.labels import LabelAxis, Matches, known_axes, matched, read_ladders
 from ldiv_db.requirements import Attribute, Requirement, RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
-from ldiv_db.requirements.promises import promise_of_all
+from ldiv_db.requirements.promises import together
 
 Source = Relation | FileRelation
 
@@ -154,7 +154,9 @@ def _attack_counted(
     bounds: list[Fraction] = []
     with _matches(engine, first.listed, axes, attackers.known, "known") as known:
         for name, attribute in attributes.items():
-            target = make_target(engine, attribute, counts[name].classes, promise_of_all(wanted[name]))
+            target = make_target(
+                engine, attribute, counts[name].classes, together(required.promise() for required in wanted[name])
+            )
             found += disclosures(target, attackers.excluded)
             found += [linking(target, known, attackers.show_values)] if known else []
             bounds += [target.bounds.record] if target.bounds.record is not None else []

@@ -8,7 +8,7 @@ from pathlib import Path
 from ldiv_db.database.catalog import Column, without_members
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import (
@@ -17,7 +17,6 @@ from ldiv_db.requirements import (
     Distribution,
     Requirement,
     RequirementSpec,
-    Threshold,
     make_categories,
 )
 from ldiv_db.requirements.named import Named, in_order, in_type, listing, twice
@@ -71,7 +70,7 @@ def _read(engine: Engine, place: int, requirement: Requirement, attribute: Attri
 
     Where it is for several attributes, a value need not be one of each.
     """
-    if not isinstance(requirement, Threshold) or not requirement.named:
+    if not requirement.named:
         return requirement
     key, takes_others = f"require.{place}.{requirement.name}", requirement.absent or not is_only
     return requirement.written_as(_texts(engine, key, attribute.type, requirement.named, takes_others), place)
@@ -87,15 +86,17 @@ def absent_values(
     Raises PolicyError unless the policy allows them to be absent: one that is misspelt would be protected by nothing.
     """
     missing: dict[int, set[Named]] = {}
+    names: dict[int, str] = {}
     allowed: set[int] = set()
     for name, wanted in requirements.items():
-        for found in [one for one in wanted if isinstance(one, Threshold) and one.named]:
-            here = _missing(engine, found, *columns[name])
+        for found in [one for one in wanted if one.named]:
+            here = found.missing(engine, *columns[name])
+            names[found.place] = found.name
             missing[found.place] = missing.get(found.place, here) & here
             allowed |= {found.place} if found.absent else set()
     problems = [
         Problem(
-            f"require.{place}.{Threshold.name}",
+            f"require.{place}.{names[place]}",
             f"{len(values):,} of the values named are in no row: {listing(sorted(values, key=in_order))}",
             "`absent: allow` beside them allows it",
         )
@@ -110,15 +111,6 @@ def absent_values(
 def columns_in(axes: Iterable[SensitiveAxis]) -> dict[str, tuple[Relation | FileRelation, str]]:
     """Where the values of encoded attributes stand."""
     return {axis.column.name: (axis.dictionary, "value") for axis in axes}
-
-
-def _missing(engine: Engine, found: Threshold, table: Relation | FileRelation, column: str) -> set[Named]:
-    """The values, as the policy names them, that the column of the table does not have."""
-    names = dict(zip(found.named, found.written, strict=True))
-    members = engine.load("members", {"value": "VARCHAR"}, [(value,) for value in found.named])
-    rows = engine.rows("requirements/list_absent", totals=table, members=members, column=Identifier(column))
-    engine.drop(members)
-    return {names[value] for (value,) in rows}
 
 
 def _taxonomy(engine: Engine, setting: Sensitive, folder: Path) -> Taxonomy | None:

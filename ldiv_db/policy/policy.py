@@ -167,7 +167,7 @@ class Policy(Document):
     @property
     def needs_class_id(self) -> str | None:
         """What cannot be audited without class ids: classes published with equal labels cannot be told apart."""
-        asked = [spec.name for spec in self.require if spec.name == "unique_distinct"]
+        asked = [spec.name for spec in self.require if not spec.kind.monotone]
         repeats = "key" if self.is_series and not self.decomposes else None
         return asked[0] if asked else "individual" if self.individual else repeats
 
@@ -207,7 +207,7 @@ def parse_policy(document: Any) -> Policy:
     problems += _twice(policy) + policy.target.problems()
     needing = policy.needs_class_id
     if needing and not policy.publishes_class_id:
-        hint = "or require frequency" if needing == "unique_distinct" else ""
+        hint = "or require frequency" if needing in [spec.name for spec in policy.require] else ""
         problems.append(Problem("output.class_id", f"{needing} can only be audited with class ids", hint))
     if problems:
         raise PolicyError(problems)

@@ -15,6 +15,7 @@ from ldiv_db.algorithms.base import Feasibility, Plan, Task
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi, class_size
 from ldiv_db.algorithms.bsgi.subtask import Pool, pool_of
 from ldiv_db.algorithms.feasibility import check_counts
+from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit, Subject, audit_table, require_good
 from ldiv_db.auditing.individuals import audit_individuals
 from ldiv_db.database.catalog import columns_of
@@ -41,10 +42,7 @@ class Waiting(Bsgi):
         l, distinct = class_size(task), {k.column.name: k.distribution.distinct for k in task.encoded.keys}  # noqa: E741
         few = min(distinct, key=lambda name: distinct[name])
         if distinct[few] < l:
-            raise InfeasibleError(
-                f"classes of {l} different values of {few} are impossible: it has {distinct[few]} in"
-                f" {task.encoded.row_count:,} rows. The largest feasible l is {distinct[few]}"
-            )
+            raise InfeasibleError(no_class("classes", l, few, distinct[few], task.encoded.row_count))
         return check_counts(task, suppress=True)
 
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping
 from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
+from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest, what_is_wrong
 from ldiv_db.policy.policy import Policy
@@ -127,9 +128,6 @@ def _why_none(found: Decomposed, groups: Groups) -> str:
     """Why there is not one group, and what could be."""
     primary = found.primary
     if not groups.formed:
-        distinct = primary.distribution.distinct
-        return (
-            f"groups of {primary.l} different values of {primary.name} are impossible: it has {distinct} in"
-            f" {primary.distribution.rows:,} rows. The largest feasible l is {distinct}"
-        )
+        values = primary.distribution
+        return no_class("groups", primary.l, primary.name, values.distinct, values.rows)
     return "no group can be published: " + "; ".join(map(str, groups.refused))

@@ -13,6 +13,7 @@ from typing import Any
 
 from ldiv_db.algorithms import ALGORITHMS, Algorithm, Plan, Task
 from ldiv_db.algorithms.base import Feasibility, Progress, Report
+from ldiv_db.algorithms.infeasible import explained
 from ldiv_db.attacking.similarity import Similarity, measure_similarity
 from ldiv_db.auditing.audit import Audit, refuse_unknown, require_listed
 from ldiv_db.database.catalog import Column, columns_of, refuse_settings
@@ -34,10 +35,9 @@ from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.global_recoding import GlobalRecoding, recoding_of
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
-from ldiv_db.requirements import Attribute, Requirement, Threshold
+from ldiv_db.requirements import Attribute, Requirement
 from ldiv_db.requirements.named import Named, listing
 from ldiv_db.running.estimate import Estimate, estimate_run
-from ldiv_db.running.infeasible import explained
 
 
 @dataclass(frozen=True)
@@ -272,10 +272,7 @@ def resolve_requirements(
     absent_values(engine, requirements, columns_in(encoded.sensitive))
     for axis in encoded.sensitive:
         name, categories = axis.column.name, attributes[axis.column.name].categories
-        requirements[name] = [
-            found.spread(engine, axis.reference) if isinstance(found, Threshold) else found
-            for found in requirements[name]
-        ]
+        requirements[name] = [found.spread(engine, axis.reference) for found in requirements[name]]
         if categories is not None:
             require_listed(engine, name, categories, axis.dictionary)
     return requirements

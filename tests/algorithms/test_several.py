@@ -333,7 +333,7 @@ POLICY = {
 def test_an_individual_is_classified_and_needs_class_ids():
     policy = parse_policy(POLICY)
     assert ("individual", "person") in policy.roles() and policy.publishes_class_id
-    columns = [ldiv_db.catalog.Column(name, "INTEGER") for name in ("age", "disease", "person")]
+    columns = [ldiv_db.database.catalog.Column(name, "INTEGER") for name in ("age", "disease", "person")]
     check_columns(policy, columns)
     named = parse_policy(POLICY | {"identifiers": ["PERSON"]})
     assert [name for _, name in named.roles()] == ["PERSON", "age", "disease"]
@@ -354,6 +354,6 @@ def test_an_individual_is_never_published(changes, message):
 
 
 def test_an_individual_that_the_source_lacks_is_named():
-    columns = [ldiv_db.catalog.Column(name, "INTEGER") for name in ("age", "disease", "persons")]
+    columns = [ldiv_db.database.catalog.Column(name, "INTEGER") for name in ("age", "disease", "persons")]
     with pytest.raises(PolicyError, match=r"individual\.person: the source has no such column.*'persons'"):
         check_columns(parse_policy(POLICY), columns)

@@ -24,11 +24,13 @@ from ldiv_db.algorithms.bsgi import bisection, boundaries, selection
 from ldiv_db.algorithms.bsgi.incorporation import incorporate
 from ldiv_db.algorithms.bsgi.subtask import Pool, left_pool, trimmed, whole_pool
 from ldiv_db.algorithms.costs import drop_paths, measures_of
-from ldiv_db.algorithms.feasibility import check_counts, class_size, most_classes, quotas
+from ldiv_db.algorithms.feasibility import check_counts, class_size, quotas
+from ldiv_db.algorithms.infeasible import none_found
 from ldiv_db.algorithms.neighbours.exchange import exchange
 from ldiv_db.algorithms.neighbours.repair import repair
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Relation, Value
+from ldiv_db.requirements.distribution import most_classes
 
 __all__ = ["Bsgi", "BsgiOptions", "class_size", "most_classes", "quotas"]
 
@@ -79,7 +81,7 @@ class Bsgi(Algorithm):
         l, several = feasible.l, len(task.encoded.keys) > 1  # noqa: E741
         made = self._make(task, l)
         if not made.classes:
-            raise InfeasibleError(f"no {l} rows were found that differ in each of {_names(task)}: lower l")
+            raise InfeasibleError(none_found(task.encoded, l))
         residue = task.encoded.row_count - made.classes * l
         if residue and self.options.residue == "incorporate":
             incorporate(task, made.assigned, task.encoded.keys, made.last)
@@ -156,7 +158,3 @@ def _make_more(task: Task, made: _Made, l: int) -> None:  # noqa: E741
         select = "greedy"
         if task.encoded.row_count - made.classes * l > FEW:
             break
-
-
-def _names(task: Task) -> str:
-    return ", ".join(key.column.name for key in task.encoded.keys)

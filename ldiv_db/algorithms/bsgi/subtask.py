@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.feasibility import hardest_first, most_classes
+from ldiv_db.algorithms.feasibility import hardest_first
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Distribution
+from ldiv_db.requirements.distribution import most_classes
 
 
 @dataclass(frozen=True)

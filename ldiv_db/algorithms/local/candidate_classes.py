@@ -7,30 +7,14 @@ split classes and put together what is left of them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Feasibility, Task
+from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
-from ldiv_db.requirements import (
-    AlphaK,
-    Classes,
-    DistinctAlpha,
-    DistinctL,
-    EntropyL,
-    FrequencyL,
-    KAnonymity,
-    PSensitiveK,
-    RecursiveCL,
-    Requirement,
-    Verdict,
-    judge,
-)
-
-#: Those that ask for nothing but how many values stand in how many rows.
-_OF_COUNTS = (AlphaK, DistinctL, EntropyL, FrequencyL, KAnonymity, PSensitiveK, RecursiveCL)
+from ldiv_db.requirements import Classes, Requirement, Verdict, judge
 
 
 class Judge:
@@ -43,8 +27,8 @@ class Judge:
         self._engine = task.engine
         self._axes = task.encoded.sensitive
         self._wanted = [(axis, task.wanted[axis.column.name]) for axis in self._axes]
-        self.least = max([1, *(least_rows(requirement) for requirement in task.requirements)])
-        self.more_is_better = all(map(_more_is_better, task.requirements))
+        self.least = max([1, *(requirement.least_rows for requirement in task.requirements)])
+        self.more_is_better = all(r.more_is_better and not r.others_known for r in task.requirements)
 
     def margins(self, counts: Relation) -> Relation:
         """The TEMP table (class_no, margin) of the candidates: how far each is from violating; negative violates.
@@ -98,7 +82,7 @@ class Judge:
             dictionary=axis.reference,
             key=axis.code,
             summed=len(self._axes) > 1,
-            as_codes=axis.judged is None and all(isinstance(found, _OF_COUNTS) for found in requirements),
+            as_codes=axis.judged is None and all(found.of_counts for found in requirements),
         )
         classes = Classes(engine, histogram, axis.reference)
         for requirement in requirements:
@@ -109,23 +93,6 @@ class Judge:
         classes.drop()
         engine.drop(histogram)
         return made
-
-
-def _more_is_better(requirement: Requirement) -> bool:
-    return type(requirement) in (DistinctAlpha, DistinctL, KAnonymity, PSensitiveK) and not requirement.others_known
-
-
-def least_rows(requirement: Requirement) -> int:
-    """The fewest rows that a class meeting the requirement can have, as far as is known without counting."""
-    if isinstance(requirement, KAnonymity):
-        return requirement.k
-    if isinstance(requirement, PSensitiveK):
-        return max(requirement.p, requirement.k)
-    if isinstance(requirement, AlphaK):
-        return max(requirement.k, math.ceil(1 / requirement.alpha))
-    if isinstance(requirement, DistinctL | EntropyL | FrequencyL):
-        return math.ceil(requirement.l)
-    return 1
 
 
 def check_monotone(task: Task, name: str) -> Feasibility:
@@ -141,7 +108,7 @@ def check_monotone(task: Task, name: str) -> Feasibility:
     reasons = _known_failures(task, whole) if margin < 0 else []
     task.engine.drop(whole, margins)
     if margin < 0:
-        raise InfeasibleError("\n".join([*reasons, "no table of all these rows meets the policy"]))
+        raise InfeasibleError("\n".join([*reasons, NOTHING_MEETS]))
     size = max(2, Judge(task).least)
     return Feasibility(size, task.encoded.row_count // size, task.encoded.left_out)
 
@@ -154,13 +121,7 @@ def _known_failures(task: Task, whole: Relation) -> list[str]:
         for requirement in (found for found in task.wanted[axis.column.name] if found.others_known and known):
             verdict = _judge_known(task, whole, axis, known, requirement)
             if not verdict.holds:
-                names = ", ".join(other.column.name for other in known)
-                reached = "nothing" if verdict.worst is None else f"{verdict.worst:.9g}"
-                lines.append(
-                    f"{requirement.label} on {axis.column.name} fails even in the whole table as one class: of"
-                    f" {verdict.classes:,} classes for those who know {names} {verdict.violating_classes:,} violate it,"
-                    f" the worst reaches {reached}"
-                )
+                lines.append(fails_for_those_who_know(requirement, axis, known, verdict))
     return lines
 
 
@@ -181,11 +142,7 @@ def _judge_known(
 def _refuse(task: Task, name: str) -> None:
     """Raise PolicyError for requirements that are not monotone, and for individuals."""
     problems = [
-        Problem(
-            "require",
-            f"{name} cannot promise {requirement.label}: two classes that meet it may not meet it together",
-            "bsgi can",
-        )
+        cannot_promise(name, requirement, "two classes that meet it may not meet it together", "bsgi can")
         for requirement in dict.fromkeys(task.requirements)
         if not requirement.monotone
     ]

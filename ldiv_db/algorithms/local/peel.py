@@ -29,7 +29,7 @@ from ldiv_db.algorithms.local.levels import Ladder, Vector, ladders_of, lay_rung
 from ldiv_db.algorithms.neighbours.moves import trade
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
-from ldiv_db.requirements import Distribution, TCloseness
+from ldiv_db.requirements import Distribution
 
 #: How many rows times vectors one statement works on, and the most vectors.
 BATCH, MOST_AT_ONCE = 4_000_000, 256
@@ -170,7 +170,7 @@ class Peel(Algorithm):
         left_over = state.waiting
         if left_over:
             self._absorb(state, vectors)
-        if state.waiting and any(isinstance(requirement, TCloseness) for requirement in task.requirements):
+        if state.waiting and any(requirement.of_whole for requirement in task.requirements):
             self._settle(state, vectors)
         task.engine.drop(grid, left)
         assigned, trades = trade(task, state.judge, measures, state.assigned)
