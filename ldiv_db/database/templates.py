@@ -27,7 +27,7 @@ from ldiv_db.database.errors import TemplateError
 
 DIALECT = "duckdb"
 #: The only plain strings that a hole may write: the glue between the items of a generated list.
-CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + "})
+CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + ", " UNION", " UNION ALL"})
 #: The reader of headers: the fast one, where YAML was built with it.
 _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: What the header of a template declares; `returns` and `implements` are prose, the others list holes.
