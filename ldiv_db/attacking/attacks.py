@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.attacking.covering import LabelAxis, Matches, known_axes, matched, read_hierarchies
 from ldiv_db.attacking.disclosure import Attack, disclosures, make_target
 from ldiv_db.attacking.linking import Exposure, linking, marketer, population_attacks, prosecutor
 from ldiv_db.auditing.audit import Counted, Subject, counted
@@ -18,12 +19,10 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.measuring.resolve import cite
 from ldiv_db.policy.attributes import read_attributes, resolve_all
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.policy import Policy
-from ldiv_db.policy.release_columns import class_ids_among
-from ldiv_db.recoding.labels import LabelAxis, Matches, known_axes, matched, read_ladders
+from ldiv_db.policy.release_columns import class_ids_among, forms, published_columns
 from ldiv_db.requirements import Attribute, Requirement, RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.promises import together
@@ -108,14 +107,15 @@ def columns_asked(
 
 def columns_by_policy(engine: Engine, table: Source, policy: Policy, folder: Path) -> Columns:
     """The columns of a release under a policy: a quasi-identifier is a column of its name, or its two bounds."""
-    ladders = read_ladders(engine, policy.quasi_identifiers, folder)
+    hierarchies = read_hierarchies(engine, policy.quasi_identifiers, folder)
     names = [column.name for column in columns_of(engine, table)]
-    cited = cite(policy, names, {})[: len(ladders)]
+    cited = published_columns(policy, names, {})[: len(hierarchies)]
+    sets = {name for name, form in forms(policy).items() if form == "set"}
     axes = [
-        LabelAxis(name, (column.column, *([column.high] if column.high else [])), ladders[name])
+        LabelAxis(name, (column.column, *([column.high] if column.high else [])), hierarchies[name], name in sets)
         for name, column in zip(policy.quasi_identifiers, cited, strict=True)
     ]
-    trees = [axis.name for axis in axes if len(axis.columns) > 1 and not axis.ladder.by_range]
+    trees = [axis.name for axis in axes if len(axis.columns) > 1 and not axis.hierarchy.by_range]
     if trees:
         what = "is published as two bounds, and its taxonomy is of labels"
         raise PolicyError([Problem(f"quasi_identifiers.{name}", what) for name in trees])

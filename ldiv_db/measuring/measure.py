@@ -17,13 +17,13 @@ from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.measuring.divergence import Divergence, measure_divergence
+from ldiv_db.measuring.prefix_trees import grow_tries
 from ldiv_db.measuring.queries import QueryErrors, measure_queries
-from ldiv_db.measuring.resolve import Resolved, Resolver, cite
-from ldiv_db.measuring.tries import grow_tries
+from ldiv_db.measuring.resolve import Resolved, Resolver
 from ldiv_db.policy.attributes import read_attributes, resolve_all, smallest_class
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.policy import Policy, check_columns
-from ldiv_db.policy.release_columns import class_ids_among, forms
+from ldiv_db.policy.release_columns import class_ids_among, forms, published_columns
 from ldiv_db.recoding.encode import Encoder
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
 from ldiv_db.recoding.loss import Loss
@@ -155,7 +155,8 @@ class _Measuring:
         if wanted.class_column is None and ids:
             wanted = replace(wanted, class_column=ids[0])
         self._wanted = wanted
-        self._cited = cite(policy, names, {"class": wanted.class_column, "class_label": wanted.class_label})
+        others = {"class": wanted.class_column, "class_label": wanted.class_label}
+        self._cited = published_columns(policy, names, others)
 
     def against(self, source: Relation | FileRelation, folder: Path, show_values: bool) -> Measurement:
         engine, wanted = self._engine, self._wanted

@@ -23,8 +23,8 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.measuring.prefix_trees import Step, Tries
 from ldiv_db.measuring.resolve import Resolved
-from ldiv_db.measuring.tries import Step, Tries
 
 #: The part of all rows that a query would count if columns were uniform and independent.
 SELECTIVITY = 0.05

@@ -23,7 +23,7 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.bsgi import bisection, boundaries, selection
 from ldiv_db.algorithms.bsgi.incorporation import incorporate
 from ldiv_db.algorithms.bsgi.subtask import Pool, left_pool, trimmed, whole_pool
-from ldiv_db.algorithms.costs import drop_paths, measures_of
+from ldiv_db.algorithms.costs import drop_paths, lm_measures
 from ldiv_db.algorithms.feasibility import check_counts, class_size, quotas
 from ldiv_db.algorithms.infeasible import none_found
 from ldiv_db.algorithms.neighbours.exchange import exchange
@@ -132,7 +132,7 @@ def _first_classes(pool: Pool, l: int, select: str, exchanges: int) -> _Made:  #
     shares = quotas(task.encoded.sensitive[0].distribution.counts, l, classes)
     if select == "bisect":
         return _Made(bisection.bisect(task, shares, l, classes, pool.others), classes, classes)
-    measures = measures_of(task)
+    measures = lm_measures(task)
     assigned = boundaries.split(task, measures, shares, l, classes)
     assigned, rounds = exchange(task, measures, assigned, l, exchanges)
     drop_paths(task, measures)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.penalties import Way, drop_paths, ways_of
+from ldiv_db.algorithms.costs import Measure, drop_paths, ncp_measures
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
@@ -28,7 +28,7 @@ class _State:
     members: Relation
     bounds: Relation
     classes: Relation
-    ways: Sequence[Way]
+    measures: Sequence[Measure]
     keys: Sequence[SensitiveAxis]
     modulus: Value
 
@@ -38,7 +38,7 @@ def incorporate(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], c
     engine, rows = task.engine, task.encoded.rows
     state = _first_state(task, assigned, keys, classes)
     residual = engine.materialise(
-        "residual", "bsgi/residue/list_residual", rows=rows, assigned=assigned, ways=state.ways, keys=keys
+        "residual", "bsgi/residue/list_residual", rows=rows, assigned=assigned, measures=state.measures, keys=keys
     )
     left = engine.count(residual)
     while left:
@@ -46,19 +46,19 @@ def incorporate(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], c
         engine.drop(residual)
         residual = waiting
     engine.drop(residual, state.members, state.bounds, state.classes)
-    drop_paths(task, state.ways)
+    drop_paths(task, state.measures)
 
 
 def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> _State:
-    engine, encoded, ways = task.engine, task.encoded, ways_of(task)
+    engine, encoded, measures = task.engine, task.encoded, ncp_measures(task)
     bounds = engine.materialise(
         "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
     )
-    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, ways=ways)
+    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, measures=measures)
     members = engine.materialise(
         "members", "bsgi/residue/list_members", rows=encoded.rows, assigned=assigned, keys=keys
     )
-    return _State(assigned, members, bounds, traced, ways, keys, Value(classes + 1))
+    return _State(assigned, members, bounds, traced, measures, keys, Value(classes + 1))
 
 
 def _round(task: Task, state: _State, residual: Relation) -> tuple[Relation, int]:
@@ -71,7 +71,7 @@ def _round(task: Task, state: _State, residual: Relation) -> tuple[Relation, int
         classes=state.classes,
         members=state.members,
         keys=state.keys,
-        ways=state.ways,
+        measures=state.measures,
         modulus=state.modulus,
     )
     settled = engine.materialise("settled", "bsgi/residue/settle_rows", choices=choices)
@@ -95,6 +95,6 @@ def _grow(task: Task, state: _State, settled: Relation) -> None:
     for relation in (state.bounds, state.classes):
         engine.delete_listed(relation, _CLASS, settled)
     engine.insert(state.bounds, "bsgi/residue/list_bounds", bounds=grown)
-    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=grown, ways=state.ways)
+    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=grown, measures=state.measures)
     engine.insert(state.members, "bsgi/residue/list_members", rows=encoded.rows, assigned=settled, keys=state.keys)
     engine.drop(grown)

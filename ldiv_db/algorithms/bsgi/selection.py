@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.penalties import Way, drop_paths, ways_of
+from ldiv_db.algorithms.costs import Measure, drop_paths, ncp_measures
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
@@ -35,7 +35,7 @@ _SMALLEST_BATCH = 8
 class Pool:
     """What classes grow from: the free rows, each row's gains, and the schedule of draws."""
 
-    ways: Sequence[Way]
+    measures: Sequence[Measure]
     free: Relation
     gains: Relation
     draws: Relation
@@ -142,19 +142,19 @@ def _draws(task: Task, l: int, classes: int) -> Relation:  # noqa: E741
 def _pool(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis]) -> Pool:  # noqa: E741
     """All rows with their paths through the taxonomies and their place in the seeded order, and the schedule."""
     engine, encoded = task.engine, task.encoded
-    ways = ways_of(task)
+    measures = ncp_measures(task)
     free = engine.materialise(
         "free",
         "bsgi/list_candidates",
         rows=encoded.rows,
-        ways=ways,
+        measures=measures,
         sensitive=encoded.sensitive[0],
         others=others,
         seed=Value(task.seed),
     )
-    gains = engine.materialise("gains", "bsgi/list_gains", rows=encoded.rows, ways=ways)
-    drop_paths(task, ways)
-    return Pool(ways, free, gains, _draws(task, l, classes), others)
+    gains = engine.materialise("gains", "bsgi/list_gains", rows=encoded.rows, measures=measures)
+    drop_paths(task, measures)
+    return Pool(measures, free, gains, _draws(task, l, classes), others)
 
 
 def _grow_batch(
@@ -172,7 +172,7 @@ def _grow_batch(
         rows=pool.free,
         draws=pool.draws,
         gains=pool.gains,
-        ways=pool.ways,
+        measures=pool.measures,
         first=Value(first),
         end=Value(end),
     )
@@ -184,7 +184,7 @@ def _grow_batch(
             break
         chosen = engine.load("chosen", {"class_id": "BIGINT", "row_id": "BIGINT"}, picks)
         larger = engine.materialise(
-            "grown", "bsgi/grow_classes_by", rows=pool.free, chosen=chosen, grown=grown, ways=pool.ways
+            "grown", "bsgi/grow_classes_by", rows=pool.free, chosen=chosen, grown=grown, measures=pool.measures
         )
         engine.drop(chosen, grown)
         grown = larger
@@ -205,7 +205,7 @@ def _choose_step(
         grown=grown,
         held=held,
         others=pool.others,
-        ways=pool.ways,
+        measures=pool.measures,
         step=Value(step),
         end=Value(batch.end),  # later classes are given up already
         modulus=Value(task.encoded.row_count + 1),

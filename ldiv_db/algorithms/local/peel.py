@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any, Literal
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.costs import drop_paths, measures_of
+from ldiv_db.algorithms.costs import drop_paths, lm_measures
 from ldiv_db.algorithms.local.absorb import Absorption
 from ldiv_db.algorithms.local.candidate_classes import Judge, check_monotone
 from ldiv_db.algorithms.local.levels import Ladder, Vector, ladders_of, lay_rungs, vectors_of
@@ -158,7 +158,7 @@ class Peel(Algorithm):
 
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
-        measures = measures_of(task)
+        measures = lm_measures(task)
         ladders = ladders_of(task, measures)
         grid = lay_rungs(task, ladders)
         assigned = task.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])

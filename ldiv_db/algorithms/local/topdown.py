@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.costs import Measure, drop_paths, measures_of
+from ldiv_db.algorithms.costs import Measure, drop_paths, lm_measures
 from ldiv_db.algorithms.local.candidate_classes import Judge, check_monotone
 from ldiv_db.algorithms.local.unsplit_nodes import add_splits, find_splits
 from ldiv_db.database.templates import Relation, Value
@@ -179,7 +179,7 @@ class TopDown(Algorithm):
 
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
-        engine, measures = task.engine, measures_of(task)
+        engine, measures = task.engine, lm_measures(task)
         rounds = _first_round(task, measures)
         assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
         holes = {"rows": task.encoded.rows, "measures": measures, "sensitive": task.encoded.sensitive}

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.penalties import Way, drop_paths, ways_of
+from ldiv_db.algorithms.costs import Measure, drop_paths, ncp_measures
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
@@ -74,7 +74,7 @@ class _State:
     members: Relation
     classes: Relation
     frequent: Relation
-    ways: Sequence[Way]
+    measures: Sequence[Measure]
     keys: Sequence[Key]
 
 
@@ -99,7 +99,7 @@ def repair(
     conflicts, made = _run_rounds(task, state, conflicts, l, classes)
     good = engine.materialise("assigned", "neighbours/repair/keep_good", members=state.members, conflicts=conflicts)
     engine.drop(state.members, state.classes, state.frequent, conflicts)
-    drop_paths(task, state.ways)
+    drop_paths(task, state.measures)
     return good, made
 
 
@@ -117,7 +117,7 @@ def _find_conflicts(
 
 
 def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> _State:
-    engine, encoded, ways = task.engine, task.encoded, ways_of(task)
+    engine, encoded, measures = task.engine, task.encoded, ncp_measures(task)
     numbered = [Key(key, Value(number)) for number, key in enumerate(keys, 1)]
     # Exchanges leave the rows of a code as many as they are, so this is found once.
     frequent = engine.materialise(
@@ -129,14 +129,14 @@ def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], 
         least=Value(classes // 2),
     )
     members = engine.materialise(
-        "members", "neighbours/repair/list_members", rows=encoded.rows, assigned=assigned, ways=ways, keys=keys
+        "members", "neighbours/repair/list_members", rows=encoded.rows, assigned=assigned, measures=measures, keys=keys
     )
     bounds = engine.materialise(
         "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
     )
-    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, ways=ways)
+    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, measures=measures)
     engine.drop(bounds)
-    return _State(members, traced, frequent, ways, numbered)
+    return _State(members, traced, frequent, measures, numbered)
 
 
 def _run_rounds(
@@ -184,7 +184,7 @@ def _round(task: Task, state: _State, conflicts: Relation, window: _Window) -> i
         partners=partners,
         members=state.members,
         classes=state.classes,
-        ways=state.ways,
+        measures=state.measures,
         ranked=Value(RANKED),
     )
     moves = engine.load("moves", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
@@ -218,7 +218,7 @@ def _apply(task: Task, state: _State, moves: Relation) -> None:
         "neighbours/repair/list_members",
         rows=encoded.rows,
         assigned=moves,
-        ways=state.ways,
+        measures=state.measures,
         keys=[key.axis for key in state.keys],
     )
     touched = engine.materialise("touched", "neighbours/repair/list_touched", members=state.members, moves=moves)
@@ -226,5 +226,5 @@ def _apply(task: Task, state: _State, moves: Relation) -> None:
         "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=touched, axes=encoded.axes
     )
     engine.delete_listed(state.classes, _CLASS, moves)
-    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=bounds, ways=state.ways)
+    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=bounds, measures=state.measures)
     engine.drop(touched, bounds)
