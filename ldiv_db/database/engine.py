@@ -22,6 +22,7 @@ import duckdb
 from ldiv_db.database import interrupts
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.failures import failure_of, first_sentence, refuse_half_characters
+from ldiv_db.database.plain_queries import PlainQueries
 from ldiv_db.database.templates import BUILT_IN, FileRelation, Identifier, Relation, Statement, literal, render
 
 #: The file formats of `Engine.export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
@@ -64,7 +65,7 @@ class Scope:
         return relation
 
 
-class Engine:
+class Engine(PlainQueries):
     """Runs templates on one connection and remembers the steps it took.
 
     `on_step` is called after every named step, `on_statement` before every statement is sent. `catalog` names the
@@ -119,10 +120,6 @@ class Engine:
         """The single value that `template` selects."""
         ((value,),) = self.rows(template, **holes)
         return value
-
-    def count(self, rows: Relation | FileRelation) -> int:
-        """The number of rows."""
-        return int(self.scalar("database/count_rows", rows=rows))
 
     def create(self, target: Relation, template: str, replace: bool = False, **holes: Any) -> None:
         """Make `target`, a table that stays, of what `template` selects; its schema is made if need be."""
@@ -220,10 +217,9 @@ class Engine:
 
         What an inner scope keeps belongs to the outer one. After an error everything is left to `close_scratch`.
         """
-        scope = Scope()
-        start = len(self._scratch)
+        scope, before = Scope(), set(self._scratch)
         yield scope
-        self.drop(*(relation for relation in self._scratch[start:] if relation not in scope.kept))
+        self.drop(*(relation for relation in self._scratch if relation not in before | scope.kept))
 
     def close_scratch(self) -> None:
         """Drop every TEMP table of ours that is left."""
