@@ -78,7 +78,7 @@ def _round(task: Task, state: _State, residual: Relation) -> tuple[Relation, int
     waiting = engine.materialise(
         "residual", "bsgi/residue/keep_waiting", residual=residual, choices=choices, settled=settled
     )
-    engine.insert(state.assigned, "bsgi/residue/list_settled", settled=settled)
+    engine.extend(state.assigned, settled, "row_id", "class_id")
     left = engine.count(waiting)
     if left:
         _grow(task, state, settled)
@@ -94,7 +94,7 @@ def _grow(task: Task, state: _State, settled: Relation) -> None:
     )
     for relation in (state.bounds, state.classes):
         engine.delete_listed(relation, _CLASS, settled)
-    engine.insert(state.bounds, "bsgi/residue/list_bounds", bounds=grown)
+    engine.extend(state.bounds, grown)
     engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=grown, ways=state.ways)
     engine.insert(state.members, "bsgi/residue/list_members", rows=encoded.rows, assigned=settled, keys=state.keys)
     engine.drop(grown)

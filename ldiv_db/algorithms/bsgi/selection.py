@@ -176,7 +176,7 @@ def _grow_batch(
         first=Value(first),
         end=Value(end),
     )
-    picks = [(c, batch.choose(c, [row])) for c, row in engine.rows("bsgi/list_first_rows", grown=grown)]
+    picks = [(c, batch.choose(c, [row])) for c, row in sorted(engine.columns(grown, "class_id", "row_id"))]
     for step in range(2, l + 1):
         alive = [class_id for class_id, _ in picks if class_id < batch.end]
         picks = _choose_step(task, pool, grown, step, batch, alive)

@@ -94,7 +94,7 @@ class Absorption:
     def _seat(self, taken: Relation) -> int:
         engine = self.task.engine
         count = engine.count(taken)
-        engine.insert(self.assigned, "local/copy_rows", rows=taken)
+        engine.extend(self.assigned, taken)
         engine.delete_listed(self.left, Identifier("row_id"), taken)
         engine.drop(taken)
         self.waiting -= count

@@ -137,7 +137,7 @@ def check_monotone(task: Task, name: str) -> Feasibility:
         "whole", "local/count_whole", rows=task.encoded.rows, sensitive=task.encoded.sensitive, one=Value(1)
     )
     margins = Judge(task).margins(whole)
-    margin = task.engine.scalar("local/find_worst", margins=margins)
+    margin = task.engine.least(margins, "margin")
     reasons = _known_failures(task, whole) if margin < 0 else []
     task.engine.drop(whole, margins)
     if margin < 0:

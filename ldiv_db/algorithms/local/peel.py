@@ -118,7 +118,7 @@ class Peeling:
         engine = self.task.engine
         holes = {"rows": self.grid, "assigned": self.assigned, "dictionary": axis.reference}
         values = engine.materialise("published", "local/peel/count_published", key=axis.code, **holes)
-        counts = [row[0] for row in engine.rows("recoding/input/list_counts", dictionary=values)]
+        counts = sorted(engine.column(values, "rows"), reverse=True)
         return replace(axis, judged=(values, Distribution(counts)))
 
     def take_bad(self) -> Relation:
@@ -136,7 +136,7 @@ class Peeling:
         engine = self.task.engine
         count = engine.count(placed)
         if count:
-            engine.insert(self.assigned, "local/copy_rows", rows=placed)
+            engine.extend(self.assigned, placed)
             engine.delete_listed(self.left, Identifier("row_id"), placed)
             self.waiting -= count
             self.steps.append(count)
@@ -162,7 +162,7 @@ class Peel(Algorithm):
         ladders = ladders_of(task, measures)
         grid = lay_rungs(task, ladders)
         assigned = task.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-        left = task.engine.materialise("left", "local/copy_rows", rows=grid)
+        left = task.engine.copy("left", grid)
         judge = Judge(task)
         state = Peeling(task, judge, ladders, grid, left, assigned, task.encoded.row_count)
         vectors = vectors_of(ladders)

@@ -52,6 +52,6 @@ def add_splits(
     engine.delete_listed(taken, Identifier("split"), found)
     holes = {"parts": parts, "found": found, "ways": ways, "measured": measured}
     engine.insert(taken, "local/topdown/list_given", **holes, sensitive=task.encoded.sensitive)
-    engine.insert(chosen, "local/topdown/list_found", found=found)
+    engine.extend(chosen, found, "split", "node")
     engine.drop(found, ways, measured)
     return kept

@@ -67,7 +67,7 @@ def exchange(
 def _run_rounds(task: Task, state: _State, rounds: int) -> list[int]:
     """The exchanges made in each round, until two in a row gain too little: even and odd rounds pair differently."""
     orders = Orders(task, state.measures)
-    cost = int(task.engine.scalar("neighbours/exchange/sum_costs", classes=state.classes))
+    cost = task.engine.total(state.classes, "cost")
     made: list[int] = []
     gained_before = cost
     while len(made) < rounds:
