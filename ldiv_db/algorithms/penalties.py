@@ -6,7 +6,6 @@ their node; that of numbers is the share of their domain.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
@@ -18,7 +17,7 @@ COST_UNIT = 10**6
 
 
 @dataclass(frozen=True)
-class Level:
+class PenaltyLevel:
     """One level of a quasi-identifier's taxonomy: a row's node there, and the cost saved if a class shares it."""
 
     node: Identifier
@@ -27,11 +26,11 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Way:
+class Penalty:
     """A quasi-identifier: the levels of its taxonomy with `paths`, one row a leaf; none for plain numbers."""
 
     axis: Axis
-    levels: tuple[Level, ...]
+    levels: tuple[PenaltyLevel, ...]
     full_cost: Value
     null_code: Value
     paths: Relation | None = None
@@ -46,24 +45,19 @@ class Way:
         return Identifier(f"{self.axis.table.name}_high")
 
 
-def ways_of(task: Task) -> tuple[Way, ...]:
+def penalties_of(task: Task) -> tuple[Penalty, ...]:
     """All quasi-identifiers."""
-    return tuple(_way(task, axis) for axis in task.encoded.axes)
+    return tuple(_penalty(task, axis) for axis in task.encoded.axes)
 
 
-def drop_paths(task: Task, ways: Sequence[Way]) -> None:
-    """Drop what `ways_of` made."""
-    task.engine.drop(*(way.paths for way in ways if way.paths is not None))
-
-
-def _way(task: Task, axis: Axis) -> Way:
+def _penalty(task: Task, axis: Axis) -> Penalty:
     full = Value(round(axis.weight * COST_UNIT))
     null_code = Value(axis.null_code)
     if axis.nodes is None or axis.taxonomy is None:
-        return Way(axis, (), full, null_code)
+        return Penalty(axis, (), full, null_code)
     name = axis.code.name
     levels = tuple(
-        Level(Identifier(f"{name}_node_{depth}"), Identifier(f"{name}_gain_{depth}"), Value(depth))
+        PenaltyLevel(Identifier(f"{name}_node_{depth}"), Identifier(f"{name}_gain_{depth}"), Value(depth))
         for depth in range(1, axis.taxonomy.height + 1)
     )
     paths = task.engine.materialise(
@@ -74,4 +68,4 @@ def _way(task: Task, axis: Axis) -> Way:
         leaves=Value(axis.leaves),
         unit=full,
     )
-    return Way(axis, levels, full, null_code, paths)
+    return Penalty(axis, levels, full, null_code, paths)

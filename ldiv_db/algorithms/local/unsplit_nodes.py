@@ -10,48 +10,54 @@ of a round, beyond that again the one that gives nothing.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.local.candidate_classes import Judge
+from ldiv_db.algorithms.local.candidate_classes import ClassChecker
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: The most ways that are tried for one part, and for all parts of a round.
 MOST, BUDGET = 1024, 2**20
 
 
+@dataclass(frozen=True)
+class PartSplits:
+    """The splits found: (node, split, part, way) of the nodes, and all `ways` with what they give back."""
+
+    found: Relation
+    ways: Relation
+
+
 def find_splits(
-    task: Task, judge: Judge, children: Value, counts: Relation, measured: Relation, chosen: Relation
-) -> tuple[Relation, Relation]:
-    """(node, split, part, way) of the stuck nodes that can be split, and the ways with what they give back."""
+    task: Task, checker: ClassChecker, children: Value, counts: Relation, measured: Relation, chosen: Relation
+) -> PartSplits:
+    """How the stuck nodes can be split, as far as they can."""
     engine, sensitive = task.engine, task.encoded.sensitive
-    only = judge.more_is_better
-    stuck = engine.materialise("stuck", "local/topdown/list_stuck", measured=measured, chosen=chosen, good_only=only)
-    tried = max(1, min(MOST, BUDGET // max(1, engine.count(stuck))))
-    most = Value(1 if only else tried)
-    numbers = engine.load("numbers", {"number": "BIGINT"}, [(number,) for number in range(most.value)])
-    piles = engine.materialise(
-        "piles", "local/topdown/list_piles", counts=counts, stuck=stuck, sensitive=sensitive, most=most
-    )
-    ways = engine.materialise(
-        "ways", "local/topdown/list_ways", piles=piles, numbers=numbers, sensitive=sensitive, most=most
-    )
-    trials = engine.materialise(
-        "trials", "local/topdown/count_ways", ways=ways, counts=counts, sensitive=sensitive, children=children
-    )
-    margins = judge.margins(trials)
-    found = engine.materialise("found", "local/topdown/choose_ways", ways=ways, stuck=stuck, margins=margins)
-    engine.drop(stuck, numbers, piles, trials, margins)
-    return found, ways
+    only = checker.more_is_better
+    with engine.scope() as scope:
+        stuck = engine.materialise(
+            "stuck", "local/topdown/list_stuck", measured=measured, chosen=chosen, good_only=only
+        )
+        tried = max(1, min(MOST, BUDGET // max(1, engine.count(stuck))))
+        most = Value(1 if only else tried)
+        numbers = engine.load("numbers", {"number": "BIGINT"}, [(number,) for number in range(most.value)])
+        holes = {"sensitive": sensitive, "most": most}
+        piles = engine.materialise("piles", "local/topdown/list_piles", counts=counts, stuck=stuck, **holes)
+        ways = engine.materialise("ways", "local/topdown/list_ways", piles=piles, numbers=numbers, **holes)
+        holes = {"ways": ways, "counts": counts, "sensitive": sensitive, "children": children}
+        margins = checker.margins(engine.materialise("trials", "local/topdown/count_ways", **holes))
+        found = engine.materialise("found", "local/topdown/choose_ways", ways=ways, stuck=stuck, margins=margins)
+        return PartSplits(scope.keep(found), scope.keep(ways))
 
 
 def add_splits(
-    task: Task, found: Relation, ways: Relation, parts: Relation, measured: Relation, chosen: Relation, taken: Relation
+    task: Task, splits: PartSplits, parts: Relation, measured: Relation, chosen: Relation, taken: Relation
 ) -> Relation:
     """The parts as measured, the splits found being added to those `chosen` and their rows to those `taken`."""
-    engine = task.engine
+    engine, found = task.engine, splits.found
     kept = engine.materialise("measured", "local/topdown/keep_parts", measured=measured, found=found)
     engine.delete_listed(taken, Identifier("split"), found)
-    holes = {"parts": parts, "found": found, "ways": ways, "measured": measured}
+    holes = {"parts": parts, "found": found, "ways": splits.ways, "measured": measured}
     engine.insert(taken, "local/topdown/list_given", **holes, sensitive=task.encoded.sensitive)
     engine.extend(chosen, found, "split", "node")
-    engine.drop(found, ways, measured)
     return kept
