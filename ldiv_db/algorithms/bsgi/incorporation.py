@@ -39,7 +39,7 @@ def incorporate(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], c
     with engine.scope():
         state = _first_state(task, assigned, keys, classes)
         residual = engine.materialise(
-            "residual", "bsgi/residue/list_residual", rows=rows, assigned=assigned, ways=state.penalties, keys=keys
+            "residual", "bsgi/residue/list_residual", rows=rows, assigned=assigned, penalties=state.penalties, keys=keys
         )
         left = engine.count(residual)
         while left:
@@ -53,7 +53,7 @@ def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], 
     bounds = engine.materialise(
         "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
     )
-    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, ways=penalties)
+    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, penalties=penalties)
     members = engine.materialise(
         "members", "bsgi/residue/list_members", rows=encoded.rows, assigned=assigned, keys=keys
     )
@@ -71,7 +71,7 @@ def _round(task: Task, state: _GrownClasses, residual: Relation) -> tuple[Relati
             classes=state.classes,
             members=state.members,
             keys=state.keys,
-            ways=state.penalties,
+            penalties=state.penalties,
             modulus=state.modulus,
         )
         settled = engine.materialise("settled", "bsgi/residue/settle_rows", choices=choices)
@@ -94,5 +94,5 @@ def _grow(task: Task, state: _GrownClasses, settled: Relation) -> None:
     for relation in (state.bounds, state.classes):
         engine.delete_listed(relation, _CLASS, settled)
     engine.extend(state.bounds, grown)
-    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=grown, ways=state.penalties)
+    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=grown, penalties=state.penalties)
     engine.insert(state.members, "bsgi/residue/list_members", rows=encoded.rows, assigned=settled, keys=state.keys)

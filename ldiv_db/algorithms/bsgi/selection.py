@@ -145,12 +145,12 @@ def _candidates(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis
         "free",
         "bsgi/list_candidates",
         rows=encoded.rows,
-        ways=penalties,
+        penalties=penalties,
         sensitive=encoded.sensitive[0],
         others=others,
         seed=Value(task.seed),
     )
-    gains = engine.materialise("gains", "bsgi/list_gains", rows=encoded.rows, ways=penalties)
+    gains = engine.materialise("gains", "bsgi/list_gains", rows=encoded.rows, penalties=penalties)
     return Candidates(penalties, free, gains, _draws(task, l, classes), others)
 
 
@@ -170,7 +170,7 @@ def _grow_batch(
             rows=candidates.free,
             draws=candidates.draws,
             gains=candidates.gains,
-            ways=candidates.penalties,
+            penalties=candidates.penalties,
             first=Value(first),
             end=Value(end),
         )
@@ -181,7 +181,7 @@ def _grow_batch(
             picks = _choose_step(task, candidates, grown, step, batch, alive)
             if step < l:
                 chosen = engine.load("chosen", {"class_id": "BIGINT", "row_id": "BIGINT"}, picks)
-                holes = {"rows": candidates.free, "chosen": chosen, "grown": grown, "ways": candidates.penalties}
+                holes = {"rows": candidates.free, "chosen": chosen, "grown": grown, "penalties": candidates.penalties}
                 grown = engine.materialise("grown", "bsgi/grow_classes_by", **holes)
     return batch
 
@@ -199,7 +199,7 @@ def _choose_step(
             grown=grown,
             held=_held(task, candidates, batch) if candidates.others else None,
             others=candidates.others,
-            ways=candidates.penalties,
+            penalties=candidates.penalties,
             step=Value(step),
             end=Value(batch.end),  # later classes are given up already
             modulus=Value(task.encoded.row_count + 1),

@@ -14,7 +14,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
-from ldiv_db.algorithms.local.levels import Ladder, Vector
+from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: Candidates of one class are numbered up to this.
@@ -31,7 +31,7 @@ class Absorption:
     left: Relation
     assigned: Relation
     waiting: int
-    ladders: Sequence[Ladder]
+    hierarchies: Sequence[ValueHierarchy]
     vectors: Sequence[Vector]
     spread: Value
     limit: int
@@ -50,15 +50,15 @@ class Absorption:
             counts, margins = self._judged(members)
             holes = {"counts": counts, "margins": margins, "origins": origins, "costs": self.costs}
             self.standing = scope.keep(
-                engine.materialise("standing", "local/peel/list_standing", **holes, ladders=self.ladders)
+                engine.materialise("standing", "local/peel/list_standing", **holes, hierarchies=self.hierarchies)
             )
 
     def _load_costs(self) -> Relation:
-        """What each vector costs on each ladder."""
-        columns = {"vector": "BIGINT"} | {ladder.choice.name: "BIGINT" for ladder in self.ladders}
-        costs = [ladder.costs for ladder in self.ladders]
+        """What each vector costs on each hierarchy."""
+        columns = {"vector": "BIGINT"} | {hierarchy.choice.name: "BIGINT" for hierarchy in self.hierarchies}
+        costs = [hierarchy.costs for hierarchy in self.hierarchies]
         rows = [
-            (number, *(cost[rung] for cost, rung in zip(costs, vector, strict=True)))
+            (number, *(cost[level] for cost, level in zip(costs, vector, strict=True)))
             for number, vector in enumerate(self.vectors)
         ]
         return self.task.engine.load("costs", columns, rows)
@@ -68,7 +68,7 @@ class Absorption:
         engine = self.task.engine
         with engine.scope() as scope:
             waiting, all_keys = keys(self.left), keys(self.grid)
-            by = {"costs": self.costs, "ladders": self.ladders, "vector": Value(number)}
+            by = {"costs": self.costs, "hierarchies": self.hierarchies, "vector": Value(number)}
             holes = {"keys": all_keys, "waiting": waiting, "assigned": self.assigned, "standing": self.standing}
             homes = engine.materialise("homes", "local/peel/list_homes", **holes, **by, limit=Value(self.limit))
             guests = engine.materialise("guests", "local/peel/list_guests", waiting=waiting, homes=homes)

@@ -1,6 +1,6 @@
 """Peeling: the rows that can be published cheaply go first, the rest is generalised further, until all are placed.
 
-Ways to generalise (vectors of rungs, `ladders`) come in rising order of cost, many to a statement. Every row left
+Ways to generalise (vectors of levels, `hierarchies`) come in rising order of cost, many to a statement. Every row left
 goes to the cheapest of them in which it stands in a good class; classes that lost too many rows to cheaper ones
 wait. What is good stays good with more rows of its kind, so nothing that was published is ever undone. Rows that
 are left at the end, because no class of them is good, join classes that can bear them (`absorb`), and classes near
@@ -25,7 +25,7 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.costs import measures_of
 from ldiv_db.algorithms.local.absorb import Absorption
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker, check_monotone
-from ldiv_db.algorithms.local.levels import Ladder, Vector, ladders_of, lay_rungs, vectors_of
+from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, generalise_rows, hierarchies_of, vectors_of
 from ldiv_db.algorithms.neighbours.moves import trade
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
@@ -49,11 +49,11 @@ class PeelOptions(Options):
 
 @dataclass
 class Peeling:
-    """Rows left (`left`, a part of `grid`) and placed (`assigned`), over the ladders of a task."""
+    """Rows left (`left`, a part of `grid`) and placed (`assigned`), over the hierarchies of a task."""
 
     task: Task
     checker: ClassChecker
-    ladders: Sequence[Ladder]
+    hierarchies: Sequence[ValueHierarchy]
     grid: Relation
     left: Relation
     assigned: Relation
@@ -76,17 +76,17 @@ class Peeling:
 
     def keys(self, numbers: range, vectors: Sequence[Vector], of: Relation | None = None) -> Relation:
         engine = self.task.engine
-        columns = {"vector": "BIGINT"} | {ladder.choice.name: "INTEGER" for ladder in self.ladders}
+        columns = {"vector": "BIGINT"} | {hierarchy.choice.name: "INTEGER" for hierarchy in self.hierarchies}
         rows = [(number, *vector) for number, vector in zip(numbers, vectors, strict=True)]
         with engine.scope() as scope:
             loaded = engine.load("vectors", columns, rows)
-            holes = {"rows": of or self.left, "vectors": loaded, "ladders": self.ladders, "spread": self.spread}
+            holes = {"rows": of or self.left, "vectors": loaded, "hierarchies": self.hierarchies, "spread": self.spread}
             return scope.keep(engine.materialise("keys", "local/peel/list_keys", **holes))
 
     @property
     def spread(self) -> Value:
         """More than any key."""
-        return Value(2 ** (sum(ladder.places.bit_length() for ladder in self.ladders) + 1))
+        return Value(2 ** (sum(hierarchy.places.bit_length() for hierarchy in self.hierarchies) + 1))
 
     def _good(self, members: Relation, listed: Relation, rows: Relation | None = None) -> Relation:
         """The listed classes of these members that violate nothing."""
@@ -99,7 +99,7 @@ class Peeling:
 
     def absorption(self, left: Relation, waiting: int, vectors: Sequence[Vector], limit: int) -> Absorption:
         """What has the rows `left` join classes that lose no more than `limit` by it."""
-        fixed = (self.ladders, vectors, self.spread, limit)
+        fixed = (self.hierarchies, vectors, self.spread, limit)
         return Absorption(self.task, self.checker, self.grid, left, self.assigned, waiting, *fixed)
 
     def compare_with_published(self) -> None:
@@ -154,12 +154,12 @@ class Peel(Algorithm):
         feasible, engine = self.check(task), task.engine
         with engine.scope() as scope:
             measures = measures_of(task)
-            ladders, checker = ladders_of(task, measures), ClassChecker(task)
-            grid = lay_rungs(task, ladders)
+            hierarchies, checker = hierarchies_of(task, measures), ClassChecker(task)
+            grid = generalise_rows(task, hierarchies)
             left = engine.copy("left", grid)
             assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-            state = Peeling(task, checker, ladders, grid, left, assigned, task.encoded.row_count)
-            vectors = vectors_of(ladders)
+            state = Peeling(task, checker, hierarchies, grid, left, assigned, task.encoded.row_count)
+            vectors = vectors_of(hierarchies)
             self._peel(state, vectors)
             left_over = state.waiting
             if left_over:
@@ -186,7 +186,8 @@ class Peel(Algorithm):
 
     def _absorb(self, state: Peeling, vectors: Sequence[Vector]) -> None:
         """Have the rows that are left join classes, by some of the vectors, the last of which says nothing."""
-        limit = sum(ladder.full for ladder in state.ladders) if self.options.residue == "suppress" else NO_LIMIT
+        suppresses = self.options.residue == "suppress"
+        limit = sum(hierarchy.full for hierarchy in state.hierarchies) if suppresses else NO_LIMIT
         with state.task.engine.scope() as scope:
             absorption = state.absorption(state.left, state.waiting, vectors, limit)
             self._deal_out(state, absorption, vectors)

@@ -5,10 +5,11 @@ round at once. A node's lowest common ancestors say what it is; along each quasi
 children of that ancestor, or into halves of a range. Good children become nodes, the rows of the others stay; if
 what stays violates, the fewest rows of children with slack are given back to it, or that split is not made. Of a
 node's splits the one that lowers the loss most is carried out. What stays is a node like any other. A node without
-such a split is tried once more, part by part (`stuck`).
+such a split is tried once more, part by part (`unsplit_nodes`).
 
 Guarantee: every class meets every requirement, no row is left out, and the result is locally minimal: along no
-quasi-identifier can rows of one child leave their class so that they and the rest are good, as far as `stuck` tries.
+quasi-identifier can rows of one child leave their class so that they and the rest are good, as far as
+`unsplit_nodes` tries.
 """
 
 from __future__ import annotations

@@ -126,12 +126,17 @@ def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], 
         least=Value(classes // 2),
     )
     members = engine.materialise(
-        "members", "neighbours/repair/list_members", rows=encoded.rows, assigned=assigned, ways=penalties, keys=keys
+        "members",
+        "neighbours/repair/list_members",
+        rows=encoded.rows,
+        assigned=assigned,
+        penalties=penalties,
+        keys=keys,
     )
     bounds = engine.materialise(
         "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
     )
-    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, ways=penalties)
+    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, penalties=penalties)
     return _Members(members, traced, frequent, penalties, numbered)
 
 
@@ -181,7 +186,7 @@ def _round(task: Task, state: _Members, conflicts: Relation, window: _Window) ->
             partners=partners,
             members=state.members,
             classes=state.classes,
-            ways=state.penalties,
+            penalties=state.penalties,
             ranked=Value(RANKED),
         )
         moves = engine.load("moves", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
@@ -213,7 +218,7 @@ def _apply(task: Task, state: _Members, moves: Relation) -> None:
         "neighbours/repair/list_members",
         rows=encoded.rows,
         assigned=moves,
-        ways=state.penalties,
+        penalties=state.penalties,
         keys=[key.axis for key in state.keys],
     )
     touched = engine.materialise("touched", "neighbours/repair/list_touched", members=state.members, moves=moves)
@@ -221,4 +226,4 @@ def _apply(task: Task, state: _Members, moves: Relation) -> None:
         "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=touched, axes=encoded.axes
     )
     engine.delete_listed(state.classes, _CLASS, moves)
-    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=bounds, ways=state.penalties)
+    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=bounds, penalties=state.penalties)
