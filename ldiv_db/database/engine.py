@@ -143,13 +143,15 @@ class Engine(PlainQueries):
         statement.sql = f"COPY (\n{statement.sql}\n) TO {literal(str(path))} ({EXPORTS[form]})"
         self._timed("publish", statement)
 
-    def delete(self, target: Relation, found: Mapping[str, Any]) -> None:
-        """Delete the rows of `target` that have the values `found`, by column."""
-        self.execute(f"DELETE FROM {target.sql()} WHERE {_eq(found, ' AND ')}", found)
+    def delete(self, target: Relation, having: Mapping[str, Any]) -> None:
+        """Delete the rows of `target` that have the values of `having`, by column."""
+        self.execute(f"DELETE FROM {target.sql()} WHERE {_eq(having, ' AND ')}", having)
 
-    def update(self, target: Relation, values: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-        """Set `values`, by column, in the rows of `target` that have the values `found`."""
-        self.execute(f"UPDATE {target.sql()} SET {_eq(values, ', ')} WHERE {_eq(found, ' AND ')}", {**values, **found})
+    def update(self, target: Relation, values: Mapping[str, Any], having: Mapping[str, Any]) -> None:
+        """Set `values`, by column, in the rows of `target` that have the values of `having`."""
+        self.execute(
+            f"UPDATE {target.sql()} SET {_eq(values, ', ')} WHERE {_eq(having, ' AND ')}", {**values, **having}
+        )
 
     @contextmanager
     def attached(self, path: Path, read_only: bool = False) -> Iterator[str]:

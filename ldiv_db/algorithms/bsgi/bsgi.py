@@ -1,10 +1,7 @@
 """BSGI: bucketize by sensitive value, select rows of different buckets into classes, incorporate the rest.
 
-Every class takes l rows of l different sensitive values, so it is unique distinct l-diverse (Ye et al.,
-Definition 2); the number of classes is the largest possible (Theorem 1). Three ways to select:
-`refine` splits the table where values part, in a way that keeps this possible, a few statements a level
-(`boundaries`), and then exchanges rows between near classes (`exchange`); `bisect` only halves it, faster
-and with more loss (`bisection`); `greedy` is the paper's procedure, one class after the other (`selection`).
+Every class takes l rows of l different sensitive values. Of the three ways to select them `refine` loses least,
+`bisect` is the fastest, and `greedy` is the paper's; the package says what each does, and in which order.
 
 Where there are several sensitive attributes, or several rows of an individual, the rows of a class differ
 on every one of these keys (Sections 5.2.2 and 5.2.3). Classes are made on the hardest sensitive attribute;

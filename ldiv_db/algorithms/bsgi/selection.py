@@ -134,7 +134,7 @@ def _draws(task: Task, l: int, classes: int) -> Relation:  # noqa: E741
     buckets = task.engine.rows("bsgi/list_buckets", dictionary=task.encoded.sensitive[0].dictionary)
     plan = schedule([rows for _, rows in buckets], l, classes)
     columns = {"class_id": "BIGINT", "step": "INTEGER", "bucket": "INTEGER"}
-    return task.engine.load("draws", columns, [(c, step, buckets[place - 1][0]) for c, step, place in plan])
+    return task.engine.load("draws", columns, [(c, step, buckets[bucket - 1][0]) for c, step, bucket in plan])
 
 
 def _candidates(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis]) -> Candidates:  # noqa: E741

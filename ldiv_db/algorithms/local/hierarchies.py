@@ -86,20 +86,20 @@ def generalise_rows(task: Task, hierarchies: Sequence[ValueHierarchy]) -> Relati
 
 def vectors_of(hierarchies: Sequence[ValueHierarchy], most: int = MOST_VECTORS) -> list[Vector]:
     """The cheapest vectors in rising order of cost, then one way up from the last of them to everything."""
-    found, costs = [], [hierarchy.costs for hierarchy in hierarchies]
+    vectors, costs = [], [hierarchy.costs for hierarchy in hierarchies]
     for vector in _rising(costs):
-        found.append(vector)
-        if len(found) == most:
+        vectors.append(vector)
+        if len(vectors) == most:
             break
-    last = list(found[-1])
+    last = list(vectors[-1])
     while steps := [
-        (cost[level + 1] - cost[level], place)
-        for place, (level, cost) in enumerate(zip(last, costs, strict=True))
+        (cost[level + 1] - cost[level], axis)
+        for axis, (level, cost) in enumerate(zip(last, costs, strict=True))
         if level < len(cost) - 1
     ]:
         last[min(steps)[1]] += 1
-        found.append(tuple(last))
-    return found
+        vectors.append(tuple(last))
+    return vectors
 
 
 def _rising(costs: Sequence[Sequence[int]]) -> Iterator[Vector]:
@@ -109,11 +109,11 @@ def _rising(costs: Sequence[Sequence[int]]) -> Iterator[Vector]:
     while heap:
         total, vector, first = heapq.heappop(heap)
         yield vector
-        for place in range(first, len(costs)):
-            level = vector[place] + 1
-            if level < len(costs[place]):
-                step = costs[place][level] - costs[place][level - 1]
-                heapq.heappush(heap, (total + step, (*vector[:place], level, *vector[place + 1 :]), place))
+        for axis in range(first, len(costs)):
+            level = vector[axis] + 1
+            if level < len(costs[axis]):
+                step = costs[axis][level] - costs[axis][level - 1]
+                heapq.heappush(heap, (total + step, (*vector[:axis], level, *vector[axis + 1 :]), axis))
 
 
 def _hierarchy(measure: Measure, gains: dict[str, int]) -> ValueHierarchy:
@@ -133,19 +133,19 @@ def _taxonomy_levels(measure: Measure, gains: dict[str, int]) -> Iterator[Hierar
     for level in measure.levels[:-1]:
         saved += gains[level.gain.name]
         upper.append((level, saved))
-    for place, (level, total) in enumerate(reversed(upper), 1):
+    for number, (level, total) in enumerate(reversed(upper), 1):
         cost = int(measure.full.value) - total // gains["rows"]
-        yield HierarchyLevel(Identifier(f"{name}_{place}"), nodes, cost, node=level.node)
+        yield HierarchyLevel(Identifier(f"{name}_{number}"), nodes, cost, node=level.node)
 
 
 def _interval_levels(measure: Measure, full: int) -> Iterator[HierarchyLevel]:
     """The values, then intervals that part the domain into a power of two, down to two."""
     axis = measure.axis
     widths = [-(-(axis.scale + 1) // 2**power) for power in range(WIDTHS, 0, -1)]
-    for place, width in enumerate([1, *(width for width in dict.fromkeys(widths) if width > 1)]):
+    for number, width in enumerate([1, *(width for width in dict.fromkeys(widths) if width > 1)]):
         last = axis.scale // width + 1
         cost = (width - 1) * full // max(axis.scale, 1)
-        column = Identifier(f"{axis.code.name}_{place}")
+        column = Identifier(f"{axis.code.name}_{number}")
         yield HierarchyLevel(column, last + 1, cost, width=Value(width), last=Value(last))
 
 
@@ -153,7 +153,7 @@ def _fitting(hierarchies: list[ValueHierarchy]) -> tuple[ValueHierarchy, ...]:
     """The hierarchies without so many of the finest levels that keys fit into `KEY_BITS`."""
     room = KEY_BITS - MOST_VECTORS.bit_length() - 1
     while sum(hierarchy.places.bit_length() for hierarchy in hierarchies) > room:
-        widest = max(range(len(hierarchies)), key=lambda place: hierarchies[place].places)
+        widest = max(range(len(hierarchies)), key=lambda axis: hierarchies[axis].places)
         old = hierarchies[widest]
         hierarchies[widest] = ValueHierarchy(old.measure, old.levels[1:], old.full)
     return tuple(hierarchies)

@@ -24,7 +24,7 @@ MOST, BUDGET = 1024, 2**20
 class PartSplits:
     """The splits found: (node, split, part, retention) of the nodes, and all `retentions` with what they give back."""
 
-    found: Relation
+    splits: Relation
     retentions: Relation
 
 
@@ -50,20 +50,20 @@ def find_splits(
         )
         holes = {"retentions": retentions, "counts": counts, "sensitive": sensitive, "children": children}
         margins = checker.margins(engine.materialise("trials", "local/topdown/count_retentions", **holes))
-        found = engine.materialise(
+        splits = engine.materialise(
             "part_splits", "local/topdown/choose_retentions", retentions=retentions, unsplit=unsplit, margins=margins
         )
-        return PartSplits(scope.keep(found), scope.keep(retentions))
+        return PartSplits(scope.keep(splits), scope.keep(retentions))
 
 
 def add_splits(
-    task: Task, splits: PartSplits, parts: Relation, measured: Relation, chosen: Relation, taken: Relation
+    task: Task, part_splits: PartSplits, parts: Relation, measured: Relation, chosen: Relation, taken: Relation
 ) -> Relation:
     """The parts as measured, the splits found being added to those `chosen` and their rows to those `taken`."""
-    engine, found = task.engine, splits.found
-    kept = engine.materialise("measured", "local/topdown/keep_parts", measured=measured, part_splits=found)
-    engine.delete_listed(taken, Identifier("split"), found)
-    holes = {"parts": parts, "part_splits": found, "retentions": splits.retentions, "measured": measured}
+    engine, splits = task.engine, part_splits.splits
+    kept = engine.materialise("measured", "local/topdown/keep_parts", measured=measured, part_splits=splits)
+    engine.delete_listed(taken, Identifier("split"), splits)
+    holes = {"parts": parts, "part_splits": splits, "retentions": part_splits.retentions, "measured": measured}
     engine.insert(taken, "local/topdown/list_given", **holes, sensitive=task.encoded.sensitive)
-    engine.extend(chosen, found, "split", "node")
+    engine.extend(chosen, splits, "split", "node")
     return kept

@@ -91,10 +91,10 @@ class Orders:
     def order(self, number: int) -> list[Measure]:
         """Even rounds take the quasi-identifiers with few codes first, with some jitter; odd ones any order."""
         keyed = []
-        for place, measure in enumerate(self._coarse_first):
+        for rank, measure in enumerate(self._coarse_first):
             drawn = self._draw(number, measure.axis.code.name)
-            keyed.append((drawn if number % 2 else place * 1000 + drawn % JITTER, place))
-        return [self._coarse_first[place] for _, place in sorted(keyed)]
+            keyed.append((drawn if number % 2 else rank * 1000 + drawn % JITTER, rank))
+        return [self._coarse_first[rank] for _, rank in sorted(keyed)]
 
     def _draw(self, number: int, name: str) -> int:
         digest = hashlib.sha256(f"{self._seed}:{number}:{name}".encode()).digest()
