@@ -7,7 +7,6 @@ square of a taxonomy's leaves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
@@ -20,7 +19,7 @@ COST_UNIT = 10**6
 
 
 @dataclass(frozen=True)
-class Level:
+class CostLevel:
     """One level of a taxonomy: `node` and `gain` of a row's path there, and columns of a class's rows."""
 
     name: str
@@ -60,7 +59,7 @@ class Measure:
     """
 
     axis: Axis
-    levels: tuple[Level, ...]
+    levels: tuple[CostLevel, ...]
     full: Value
     paths: Relation | None = None
 
@@ -91,18 +90,13 @@ def measures_of(task: Task) -> tuple[Measure, ...]:
     return tuple(_measure(task, axis, round(COST_UNIT * axis.weight / largest)) for axis in task.encoded.axes)
 
 
-def drop_paths(task: Task, measures: Sequence[Measure]) -> None:
-    """Drop what `measures_of` made."""
-    task.engine.drop(*(measure.paths for measure in measures if measure.paths is not None))
-
-
 def _measure(task: Task, axis: Axis, full: int) -> Measure:
     if axis.nodes is None or axis.taxonomy is None:
         return Measure(axis, (), Value(full))
     if axis.scale == 0:  # a taxonomy of one leaf cannot be generalised
         full = 0
     name = axis.code.name
-    levels = tuple(Level(f"{name}_{depth}", Value(depth)) for depth in _depths(axis.taxonomy))
+    levels = tuple(CostLevel(f"{name}_{depth}", Value(depth)) for depth in _depths(axis.taxonomy))
     paths = task.engine.materialise(
         f"levels_{name}",
         "neighbours/exchange/trace_levels",

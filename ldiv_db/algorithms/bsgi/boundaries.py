@@ -18,7 +18,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.bsgi.bisection import fill_root
-from ldiv_db.algorithms.costs import Level, Measure
+from ldiv_db.algorithms.costs import CostLevel, Measure
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Axis
 
@@ -57,7 +57,7 @@ class AxisLevels:
 
     number: Value
     measure: Measure
-    levels: tuple[tuple[Level, Level | None], ...]
+    levels: tuple[tuple[CostLevel, CostLevel | None], ...]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class _Domain:
     """The quasi-identifiers as the statements of a level need them."""
 
     positions: tuple[Position, ...]
-    columns: tuple[Level, ...]
+    columns: tuple[CostLevel, ...]
     levels: Relation
     scales: Relation
 
@@ -112,14 +112,14 @@ def _domain(task: Task, measures: Sequence[Measure]) -> _Domain:
         {"axis": "INTEGER", "levels": "INTEGER", "full_cost": "BIGINT", "scale": "BIGINT", "null_code": "INTEGER"},
         [(number, len(m.levels), m.full.value, m.axis.scale, m.axis.null_code) for number, m in enumerate(measures, 1)],
     )
-    columns = tuple(Level(f"level_{i}", Value(i)) for i in range(max(len(m.levels) for m in measures)))
+    columns = tuple(CostLevel(f"level_{i}", Value(i)) for i in range(max(len(m.levels) for m in measures)))
     trees = [_axis_levels(number, m, columns) for number, m in enumerate(measures, 1) if m.levels]
     levels = task.engine.materialise("levels", "bsgi/list_levels", scales=scales, trees=trees)
     positions = tuple(Position(Value(number), m.axis, _grain(m)) for number, m in enumerate(measures, 1))
     return _Domain(positions, columns, levels, scales)
 
 
-def _axis_levels(number: int, measure: Measure, columns: Sequence[Level]) -> AxisLevels:
+def _axis_levels(number: int, measure: Measure, columns: Sequence[CostLevel]) -> AxisLevels:
     missing = [None] * (len(columns) - len(measure.levels))
     return AxisLevels(Value(number), measure, tuple(zip(columns, [*measure.levels, *missing], strict=True)))
 
