@@ -119,11 +119,6 @@ def ncp_measures(task: Task) -> tuple[Measure, ...]:
     )
 
 
-def drop_paths(task: Task, measures: Sequence[Measure]) -> None:
-    """Drop what `lm_measures` or `ncp_measures` made."""
-    task.engine.drop(*(measure.paths for measure in measures if measure.paths is not None))
-
-
 def _measure(task: Task, axis: Axis, full: int, depths: Sequence[int], domain: Value, ncp: bool) -> Measure:
     if axis.nodes is None or axis.taxonomy is None:
         return Measure(axis, (), Value(full))

@@ -207,7 +207,7 @@ def counted(engine: Engine, subject: Subject, sensitive: str) -> Iterator[Counte
     engine.drop(counts)
     classes = Classes(engine, histogram, whole)
     beside = sums["suppressed_rows"] if holes["ignore"] else sums["unknown_rows"] if unknown else 0
-    _require_all_rows(int(engine.scalar("requirements/sum_rows", totals=histogram) or 0), sums["rows"] - beside)
+    _require_all_rows(engine.total(histogram, "rows"), sums["rows"] - beside)
     yield Counted(subject, classes, listed, columns, sums["rows"], sums["suppressed_rows"], unmatched)
     classes.drop()
     engine.drop(histogram, listed, *([whole] if whole else []))

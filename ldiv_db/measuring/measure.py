@@ -296,7 +296,7 @@ class _Measuring:
         engine, values = self._engine, dictionary
         if self._policy.suppressed == "ignore":
             values = engine.materialise("judged", "recoding/input/list_judged", dictionary=dictionary)
-        return Distribution([row[0] for row in engine.rows("recoding/input/list_counts", dictionary=values)])
+        return Distribution(sorted(engine.column(values, "rows"), reverse=True))
 
     def _promised(self, folder: Path, sensitive: Sequence[Resolved]) -> int | None:
         """The l of the policy's requirements, as a run takes it; None if they ask for nothing."""

@@ -126,7 +126,7 @@ class TablePlace(Place):
             return
         last = 0
         if self.policy.publishes_class_id:
-            last = self.engine.scalar("recoding/publish/find_last_class", published=self.table)
+            last = self.engine.most(self.table, "class_id") or 0
         with draft.rows(last) as holes:
             self.engine.insert(self.table, ROWS, **holes)
 

@@ -105,7 +105,7 @@ class Encoder:
         Rows are numbered with the most uniform quasi-identifier first, so that those of a rare value are
         neighbours: mixing them with the rest is what costs most.
         """
-        return int(self._engine.rows("recoding/input/list_counts", dictionary=axis.dictionary)[0][0])
+        return int(self._engine.most(axis.dictionary, "rows"))
 
     # -- quasi-identifiers -----------------------------------------------------------------------------
 
@@ -263,7 +263,7 @@ class Encoder:
         return None
 
     def _distribution(self, dictionary: Relation) -> Distribution:
-        return Distribution([row[0] for row in self._engine.rows("recoding/input/list_counts", dictionary=dictionary)])
+        return Distribution(sorted(self._engine.column(dictionary, "rows"), reverse=True))
 
     def _individual(self, snapshot: Relation) -> SensitiveAxis | None:
         """Whose row it is, encoded; None if the policy does not say. Each row of nobody known is somebody else's."""

@@ -170,7 +170,7 @@ def _secret(
     dictionary = engine.materialise(
         f"dictionary_{code.name}", "decomposition/map_values", rows=snapshot, column=code, leaves=leaves
     )
-    counts = [row[0] for row in engine.rows("recoding/input/list_counts", dictionary=dictionary)]
+    counts = sorted(engine.column(dictionary, "rows"), reverse=True)
     if leaves:
         engine.drop(leaves)
     return Secret(

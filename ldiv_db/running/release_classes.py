@@ -13,7 +13,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Feasibility, Plan, Task
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi, class_size
-from ldiv_db.algorithms.bsgi.subtask import Pool, pool_of
+from ldiv_db.algorithms.bsgi.subtask import Subtask, subtask_of
 from ldiv_db.algorithms.feasibility import check_counts
 from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit, Subject, audit_table, require_good
@@ -130,34 +130,35 @@ def plan_classes(start: Start) -> ClassesDraft:
 def _plan(start: Start, algorithm: Waiting, task: Task) -> Plan:
     """Classes of the rows that are in none; none at all if there cannot be any and some were published before."""
     l = class_size(task)  # noqa: E741 - the field's name for it
-    pool = _unpublished(start, task, l)
+    subtask = _unpublished(start, task, l)
     try:
-        if pool.classes or not start.series.groups:
-            return algorithm.run(pool.task)
+        if subtask.classes or not start.series.groups:
+            return algorithm.run(subtask.task)
     except InfeasibleError:  # of several keys, counts alone do not tell
         if not start.series.groups:
             raise
     return Plan(start.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []), l)
 
 
-def _unpublished(start: Start, task: Task, l: int) -> Pool:  # noqa: E741
+def _unpublished(start: Start, task: Task, l: int) -> Subtask:  # noqa: E741
     """The rows that no release has published; of the most frequent values those that have waited longest."""
     engine = start.engine
     holes: dict[str, Any] = {"rows": task.encoded.rows, "seed": Value(start.policy.seed)}
     free = engine.materialise("free", "publishing/list_unpublished", key=None, most=Value(None), **holes)
-    pool = _counted(task, free, l)
-    if start.series.groups and pool.classes:
-        key = pool.task.encoded.sensitive[0]
-        first = engine.materialise("first", "publishing/list_unpublished", key=key, most=Value(pool.classes), **holes)
-        pool.drop()
-        pool = _counted(task, first, l)
-    return pool
+    subtask = _counted(task, free, l)
+    if start.series.groups and subtask.classes:
+        key = subtask.task.encoded.sensitive[0]
+        first = engine.materialise(
+            "first", "publishing/list_unpublished", key=key, most=Value(subtask.classes), **holes
+        )
+        subtask = _counted(task, first, l)
+    return subtask
 
 
-def _counted(task: Task, rows: Relation, l: int) -> Pool:  # noqa: E741
-    """The pool of these rows, which are then all there are."""
+def _counted(task: Task, rows: Relation, l: int) -> Subtask:  # noqa: E741
+    """The subtask of these rows, which are then all there are."""
     count = task.engine.count(rows)
-    return pool_of(replace(task, encoded=replace(task.encoded, rows_in=count, left_out=0)), rows, l)
+    return subtask_of(replace(task, encoded=replace(task.encoded, rows_in=count, left_out=0)), rows, l)
 
 
 def _shown(start: Start, encoded: Encoded, recoding: Recoding) -> Relation:

@@ -11,9 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.algorithms import ALGORITHMS, Algorithm, Plan, Task
-from ldiv_db.algorithms.base import Feasibility, Progress, Report
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Progress, Report, Task
 from ldiv_db.algorithms.infeasible import explained
+from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
 from ldiv_db.attacking.similarity import Similarity, measure_similarity
 from ldiv_db.auditing.audit import Audit, refuse_unknown, require_listed
 from ldiv_db.database.catalog import Column, columns_of, refuse_settings
@@ -283,11 +283,10 @@ def make_algorithm(policy: Policy) -> Algorithm:
     if policy.is_series:
         what = f"{policy.algorithm.name} with a key publishes release by release"
         raise PolicyError([Problem("algorithm.name", what, "use `ldiv release publish`, or ldiv_db.publish_release")])
-    kind = ALGORITHMS.get(policy.algorithm.name)
-    if kind is None:
+    if policy.algorithm.name not in ALGORITHMS:
         hint = nearest(policy.algorithm.name, ALGORITHMS)
         raise PolicyError([Problem("algorithm.name", f"no algorithm {policy.algorithm.name!r}", hint)])
-    return kind(policy.algorithm.options)
+    return algorithm_of(policy.algorithm.name)(policy.algorithm.options)
 
 
 def _refuse_sets(policy: Policy, algorithm: Algorithm) -> None:

@@ -52,7 +52,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Tree:
+class AxisLevels:
     """The levels of one quasi-identifier's taxonomy, each with the column that holds it for all taxonomies."""
 
     number: Value
@@ -89,21 +89,20 @@ def split(
 ) -> Relation:
     """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size."""
     engine = task.engine
-    nodes = fill_root(task, quotas, classes)
-    settled = engine.materialise("settled", "bsgi/settle_nodes", nodes=nodes)
-    domain = _domain(task, measures)
     halvings = (classes - 1).bit_length()
     depth, level, largest = -(-halvings * DEPTH // 100), 0, classes
-    while largest > 1:
-        task.progress(level, depth)
-        level += 1
-        nodes, largest, least = _split(task, nodes, domain, l, largest, 2 ** (depth - level))
-        if least == 1:
-            engine.insert(settled, "bsgi/settle_nodes", nodes=nodes)
-    task.progress(depth, depth)
-    assigned = engine.materialise("assigned", "bsgi/number_classes", settled=settled)
-    engine.drop(nodes, settled, domain.levels, domain.scales)
-    return assigned
+    with engine.scope() as scope:
+        nodes = fill_root(task, quotas, classes)
+        settled = engine.materialise("settled", "bsgi/settle_nodes", nodes=nodes)
+        domain = _domain(task, measures)
+        while largest > 1:
+            task.progress(level, depth)
+            level += 1
+            nodes, largest, least = _split(task, nodes, domain, l, largest, 2 ** (depth - level))
+            if least == 1:
+                engine.insert(settled, "bsgi/settle_nodes", nodes=nodes)
+        task.progress(depth, depth)
+        return scope.keep(engine.materialise("assigned", "bsgi/number_classes", settled=settled))
 
 
 def _domain(task: Task, measures: Sequence[Measure]) -> _Domain:
@@ -114,15 +113,15 @@ def _domain(task: Task, measures: Sequence[Measure]) -> _Domain:
         [(number, len(m.levels), m.full.value, m.axis.scale, m.axis.null_code) for number, m in enumerate(measures, 1)],
     )
     columns = tuple(CostLevel(f"level_{i}", Value(i)) for i in range(max(len(m.levels) for m in measures)))
-    trees = [_tree(number, m, columns) for number, m in enumerate(measures, 1) if m.levels]
+    trees = [_axis_levels(number, m, columns) for number, m in enumerate(measures, 1) if m.levels]
     levels = task.engine.materialise("levels", "bsgi/list_levels", scales=scales, trees=trees)
     positions = tuple(Position(Value(number), m.axis, _grain(m)) for number, m in enumerate(measures, 1))
     return _Domain(positions, columns, levels, scales)
 
 
-def _tree(number: int, measure: Measure, columns: Sequence[CostLevel]) -> Tree:
+def _axis_levels(number: int, measure: Measure, columns: Sequence[CostLevel]) -> AxisLevels:
     missing = [None] * (len(columns) - len(measure.levels))
-    return Tree(Value(number), measure, tuple(zip(columns, [*measure.levels, *missing], strict=True)))
+    return AxisLevels(Value(number), measure, tuple(zip(columns, [*measure.levels, *missing], strict=True)))
 
 
 def _grain(measure: Measure) -> Value | None:
@@ -145,25 +144,25 @@ def _split(
     """
     engine, by_bucket = task.engine, largest > FORCED
     holes = {"positions": domain.positions, "sensitive": task.encoded.sensitive[0]}
-    counts = engine.materialise(
-        "counts",
-        "bsgi/count_positions",
-        nodes=nodes,
-        scales=domain.scales,
-        by_bucket=by_bucket,
-        simple=Value(1 if by_bucket else SIMPLE),
-        **holes,
-    )
-    splits = _choose(task, counts, domain, l, largest, most)
-    if by_bucket and task.encoded.row_count >= MANY_ROWS:
-        cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l))
-        halves = engine.materialise("node", "bsgi/split_cells", nodes=nodes, cells=cells, splits=splits, **holes)
-        engine.drop(cells)
-    else:
-        halves = engine.materialise("node", "bsgi/split_nodes", nodes=nodes, splits=splits, l=Value(l), **holes)
-    sides = engine.record("bsgi/bound_splits", splits=splits)
-    engine.drop(nodes, counts, splits)
-    return halves, sides["most"], sides["least"]
+    with engine.scope() as scope:
+        counts = engine.materialise(
+            "counts",
+            "bsgi/count_positions",
+            nodes=nodes,
+            scales=domain.scales,
+            by_bucket=by_bucket,
+            simple=Value(1 if by_bucket else SIMPLE),
+            **holes,
+        )
+        splits = _choose(task, counts, domain, l, largest, most)
+        if by_bucket and task.encoded.row_count >= MANY_ROWS:
+            cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l))
+            halves = engine.materialise("node", "bsgi/split_cells", nodes=nodes, cells=cells, splits=splits, **holes)
+        else:
+            halves = engine.materialise("node", "bsgi/split_nodes", nodes=nodes, splits=splits, l=Value(l), **holes)
+        engine.drop(nodes)  # all the rows, once a level
+        sides = engine.record("bsgi/bound_splits", splits=splits)
+        return scope.keep(halves), sides["most"], sides["least"]
 
 
 def _choose(
@@ -189,6 +188,4 @@ def _choose(
     if largest <= FORCED:
         return engine.materialise("splits", "bsgi/choose_boundaries", **tables, **bounds)
     boundaries = engine.materialise("boundaries", "bsgi/rank_boundaries", ranked=Value(RANKED), **tables, **bounds)
-    splits = engine.materialise("splits", "bsgi/choose_splits", boundaries=boundaries, counts=counts, l=Value(l))
-    engine.drop(boundaries)
-    return splits
+    return engine.materialise("splits", "bsgi/choose_splits", boundaries=boundaries, counts=counts, l=Value(l))
