@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ldiv_db.algorithms.decomposition.encode import Decomposed
 from ldiv_db.auditing.audit import Audit, Pair, Subject, audit_table, require_good
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
@@ -24,7 +25,6 @@ from ldiv_db.policy.series import GROUP_ID
 from ldiv_db.publishing.series_draft import Start
 from ldiv_db.publishing.series_tables import Expected, Tables, label_of, require_tables
 from ldiv_db.requirements import Attribute, RequirementSpec
-from ldiv_db.running.encode_groups import Decomposed
 
 
 def check_before(start: Start, tables: Tables) -> None:

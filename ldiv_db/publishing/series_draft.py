@@ -15,7 +15,7 @@ from typing import Any
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, numbered
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.policy import Policy
 from ldiv_db.publishing import series_ledger as ledger
@@ -137,15 +137,3 @@ def _check_spelling(start: Start, rows: Relation, known: Relation) -> None:
     if not found["met"]:
         what = f"{name} has no key of earlier releases: everybody would count as new"
         raise PolicyError([Problem("key", what, ANOTHER_TARGET)])
-
-
-def require_keys(engine: Engine, policy: Policy, rows: Relation, key: Identifier) -> None:
-    """Raise InfeasibleError unless there are rows, each with a key of its own."""
-    found = engine.record("publishing/count_keys", rows=rows, key=key)
-    if found["rows"] == 0:
-        raise InfeasibleError(f"{policy.source} has no rows to publish")
-    if found["missing"] or found["doubled"]:
-        missing = numbered(found["missing"], "row has", "rows have")
-        raise InfeasibleError(
-            f"key {policy.key}: {missing} none, and {found['doubled']:,} rows share theirs; a key tells rows apart"
-        )

@@ -24,12 +24,13 @@ from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.attributes import read_attributes
 from ldiv_db.policy.release_columns import class_id_columns, forms, identifying_columns, release_columns
 from ldiv_db.publishing.destinations import compare_columns
-from ldiv_db.publishing.series_draft import Draft, Start, match_rows, require_keys
+from ldiv_db.publishing.series_draft import Draft, Start, match_rows
 from ldiv_db.publishing.series_tables import Expected, Tables, require_tables
 from ldiv_db.recoding.encode import Encoder
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
+from ldiv_db.recoding.snapshot import require_keys
 from ldiv_db.requirements import Requirement
 from ldiv_db.running.run import resolve_requirements
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ldiv_db.algorithms.decomposition.encode import Decomposed, encode_source
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping
 from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
 from ldiv_db.auditing.audit import Audit
@@ -20,7 +21,6 @@ from ldiv_db.publishing.decomposed_tables import audit_tables, write_tables
 from ldiv_db.publishing.pairings import Combined, plan_combinations
 from ldiv_db.publishing.series_draft import Draft, Start, match_rows
 from ldiv_db.publishing.series_tables import Expected, Tables
-from ldiv_db.running.encode_groups import Decomposed, encode_source
 
 #: Rows left over join groups at once, and are not kept back, in the algorithms that know no releases over time.
 AT_ONCE = -1
