@@ -61,7 +61,7 @@ class Result:
             "avg_class_size": self.loss.average_class_size,
             "loss": self.loss.as_dict(self.smallest_class),
             "requirements": self.requirements,
-            "similarity": [found.as_dict() for found in self.similarity],
+            "similarity": [attack.as_dict() for attack in self.similarity],
             "search": self.search | {"classes_made": self.loss.classes_made},
             "seconds": self.seconds,
             "seed": self.seed,
@@ -114,9 +114,9 @@ def print_result(console: Console, result: Result) -> None:
     table.add_row("fully generalised", f"{loss.stars:,} cells")
     if loss.kl is not None:
         table.add_row("KL divergence", f"{loss.kl:.4f} nats")
-    for found in result.similarity:
-        shown = f"of {found.rows_after:,} rows, of {found.rows_before:,} in the source"
-        table.add_row(f"category of {found.sensitive} told", shown)
+    for attack in result.similarity:
+        shown = f"of {attack.rows_after:,} rows, of {attack.rows_before:,} in the source"
+        table.add_row(f"category of {attack.sensitive} told", shown)
     table.add_row("seconds", f"{result.seconds:.2f}")
     console.print(table)
     print_audits(console, result.audits)

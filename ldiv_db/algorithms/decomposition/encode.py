@@ -91,7 +91,7 @@ def _secrets(
     engine: Engine, policy: Policy, snapshot: Relation, attributes: Mapping[str, Attribute]
 ) -> tuple[Secret, ...]:
     """The sensitive attributes; values that a taxonomy lacks are reported for all of them at once."""
-    found, problems = [], []
+    secrets, problems = [], []
     for number, (name, setting) in enumerate(policy.sensitive.items(), 1):
         taxonomy = attributes[name].taxonomy
         if taxonomy and policy.nulls_sensitive == "value":
@@ -102,10 +102,10 @@ def _secrets(
             origin = taxonomy.origin if taxonomy else ""
             what = f"taxonomy {origin} has no leaf for {leafless:,} values of the source"
             problems.append(Problem(f"sensitive.{name}.taxonomy", what))
-        found.append(secret)
+        secrets.append(secret)
     if problems:
         raise PolicyError(problems)
-    return tuple(found)
+    return tuple(secrets)
 
 
 def _secret(
