@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,11 @@ from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import Relation
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.channels import limits_of
-from ldiv_db.publishing.destinations import within
 from ldiv_db.publishing.inference import Inference, Release, check_releases
 from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.series import events, require_release
 from ldiv_db.publishing.series_tables import label_of, releases_of
+from ldiv_db.publishing.series_target import opened_entry
 
 #: Figures of a release that add up to where each row is.
 _FIGURES = (
@@ -49,7 +48,10 @@ class PublishedTables:
 def check_series(engine: Engine, series: str) -> Inference:
     """What all releases of a series tell, by the tables as they are now and each attribute's l of the last release."""
     last = require_release(engine, series)
-    with _opened(engine, last) as prefix:
+    file = last.report.get("file")
+    if file is not None and not Path(file).is_file():
+        raise PolicyError([Problem("series", f"no file {file}, to which {last.series} was published")])
+    with opened_entry(engine, last) as prefix:
         listed = releases_of(engine, prefix, last.report["algorithm"], last.release, last.series)
         for release in listed:
             _require_table(engine, release.values, "series")
@@ -62,19 +64,6 @@ def check_series(engine: Engine, series: str) -> Inference:
 def _allowed(first: Entry) -> bool:
     """Whether the policy of a first release asked for combinations whatever they tell."""
     return bool((first.report.get("combinations") or {}).get("option") == "first")
-
-
-@contextmanager
-def _opened(engine: Engine, last: Entry) -> Iterator[Relation]:
-    """The prefix of a series' tables, in the database or in the file where they were published last."""
-    prefix, file = qualify(engine, last.report.get("prefix", last.series), "series"), last.report.get("file")
-    if file is None:
-        yield prefix
-        return
-    if not Path(file).is_file():
-        raise PolicyError([Problem("series", f"no file {file}, to which {last.series} was published")])
-    with engine.attached(Path(file), read_only=True) as database:
-        yield within(database, prefix)
 
 
 def check_sequence(engine: Engine, asked: PublishedTables) -> Inference:

@@ -19,7 +19,7 @@ from ldiv_db.database.files import abandoned, folder_of
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.policy import Policy
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.destinations import DatabaseFile, InDatabase, within
+from ldiv_db.publishing.destinations import DatabaseFile, InDatabase
 from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.refusals import (
     check_file,
@@ -113,13 +113,19 @@ def settle_entry(engine: Engine, entry: Entry) -> None:
     ledger.settle_release(engine, entry.series, entry.release, _is_in_place(engine, entry))
 
 
+def opened_entry(engine: Engine, entry: Entry) -> AbstractContextManager[Relation]:
+    """A context in which the tables of a series can be read, where the ledger says they are; it gives their prefix."""
+    prefix, file = qualify(engine, entry.report.get("prefix", entry.series), "series"), entry.report.get("file")
+    if file is None:
+        return InDatabase(engine, prefix).opened()
+    return DatabaseFile(engine, Path(file), file, prefix, grows=True).opened()
+
+
 def _is_in_place(engine: Engine, entry: Entry) -> bool:
-    path = Path(entry.report["file"])
-    if not path.exists():
+    if not Path(entry.report["file"]).exists():
         return False
-    prefix = qualify(engine, entry.report["prefix"], "target.prefix")
-    with engine.attached(path, read_only=True) as database:
-        tables = tables_of(within(database, prefix), entry.report["algorithm"], entry.release)
+    with opened_entry(engine, entry) as prefix:
+        tables = tables_of(prefix, entry.report["algorithm"], entry.release)
         return all(catalog.table_exists(engine, table) for table in tables.plain.all)
 
 
