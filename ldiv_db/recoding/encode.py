@@ -7,12 +7,10 @@ the leaf's number, for numbers the place between the column's bounds. NULL has t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import AuditError, PolicyError, Problem, numbered
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.parts import TaxonomySpec
@@ -65,9 +63,7 @@ class Encoder:
         sensitive = tuple(self._sensitive(snapshot, i, name, own) for i, name in enumerate(self._policy.sensitive, 1))
         individual = self._individual(snapshot)
         coded = [*sensitive, *([individual] if individual else [])]
-        kept = [
-            replace(c, loose=looseness(self._types[c.column.name.lower()])) for c in renamed("k", self._policy.keep)
-        ]
+        kept = Snapshot(self._engine, self._policy, self._types).loose(renamed("k", self._policy.keep))
         ordered = sorted(axes, key=self._most_frequent, reverse=True)
         engine = self._engine
         rows = engine.materialise(

@@ -16,23 +16,24 @@ from ldiv_db.algorithms.bsgi.bsgi import Bsgi, class_size
 from ldiv_db.algorithms.bsgi.subtask import Subtask, subtask_of
 from ldiv_db.algorithms.feasibility import check_counts
 from ldiv_db.algorithms.infeasible import no_class
-from ldiv_db.auditing.audit import Audit, Subject, audit_table, require_good
-from ldiv_db.auditing.individuals import audit_individuals
+from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.equality import looseness
-from ldiv_db.database.errors import AuditError, InfeasibleError
+from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.attributes import read_attributes
-from ldiv_db.policy.release_columns import class_id_columns, forms, identifying_columns, release_columns
-from ldiv_db.publishing.destinations import compare_columns
-from ldiv_db.publishing.series_draft import Draft, Start, match_rows, require_keys
-from ldiv_db.publishing.series_tables import Expected, Tables, require_tables
+from ldiv_db.policy.release_columns import forms, release_columns
+from ldiv_db.publishing.draft import audit_classes
+from ldiv_db.publishing.refusals import compare_columns
+from ldiv_db.publishing.series_draft import SeriesDraft, Start, match_rows
+from ldiv_db.publishing.series_tables import Expected, ReleaseTables, require_tables
 from ldiv_db.recoding.encode import Encoder
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
+from ldiv_db.recoding.snapshot import require_keys
 from ldiv_db.requirements import Requirement
-from ldiv_db.running.run import resolve_requirements
+from ldiv_db.running.run import Listener, resolve_requirements
 
 
 class Waiting(Bsgi):
@@ -47,7 +48,7 @@ class Waiting(Bsgi):
 
 
 @dataclass(frozen=True)
-class ClassesDraft(Draft):
+class ClassesDraft(SeriesDraft):
     """A release of classes: the encoded rows, how new classes are recoded, and what they must meet."""
 
     encoded: Encoded
@@ -60,7 +61,7 @@ class ClassesDraft(Draft):
     def limits(self) -> list[tuple[str, int]]:
         return [(name, self.plan.l) for name in self.start.policy.sensitive]
 
-    def write(self, tables: Tables, before: Tables | None) -> None:
+    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
         engine, last = self.start.engine, self.start.series.last_group
         if before:
             types = {column.name.lower(): column for column in columns_of(engine, before.people)}
@@ -73,22 +74,12 @@ class ClassesDraft(Draft):
             else:
                 engine.create(tables.people, PUBLISHED, **holes)
 
-    def audit(self, tables: Tables, expected: Expected) -> list[Audit]:
-        engine, policy = self.start.engine, self.start.policy
-        labels, ids = identifying_columns(policy), class_id_columns(policy)
-        subject = Subject(tables.people, labels, ids, suppressed=policy.suppressed)
-        names = list(self.requirements)
-        audits = [
-            audit_table(engine, subject, name, wanted, [other for other in names if other != name])
-            for name, wanted in self.requirements.items()
-        ]
-        beside = audit_individuals(engine, self.encoded, self.recoding.assigned)
-        require_good([*audits, *beside])
-        rows = expected.people + expected.counterfeits
-        for audit in audits:
-            if audit.rows + audit.ignored_rows != rows:
-                raise AuditError(f"{audit.rows:,} rows were written in place of the {rows:,} to be published")
-        return [*audits, *beside]
+    def audit_tables(self, tables: ReleaseTables, expected: Expected) -> list[Audit]:
+        earlier = expected.people + expected.counterfeits - self.rows_new
+        start, recoding = self.start, self.recoding
+        return audit_classes(
+            start.engine, start.policy, tables.people, self.requirements, self.encoded, recoding, earlier
+        )
 
     def figures(self) -> dict[str, Any]:
         return {
@@ -97,13 +88,13 @@ class ClassesDraft(Draft):
         }
 
 
-def check_classes_before(start: Start, tables: Tables) -> None:
+def check_classes_before(start: Start, tables: ReleaseTables) -> None:
     """Raise PolicyError unless the last release's table is there, with the columns that the next one has."""
     require_tables(start.engine, tables)
     compare_columns(start.engine, start.policy, start.columns, tables.people)
 
 
-def plan_classes(start: Start) -> ClassesDraft:
+def plan_classes(start: Start, listener: Listener) -> ClassesDraft:
     """The release as it will be; raises before any work if it cannot be made."""
     engine, policy, series = start.engine, start.policy, start.series
     algorithm = Waiting(policy.algorithm.options)
@@ -115,8 +106,7 @@ def plan_classes(start: Start) -> ClassesDraft:
     matched = match_rows(start, encoded.rows, encoded.rows_in, encoded.left_out)
     encoded = replace(encoded, rows=matched.rows)
     every = [requirement for own in requirements.values() for requirement in own]
-    hear = start.listener
-    task = Task(engine, encoded, every, policy.seed, hear.on_progress, hear.on_search, requirements)
+    task = Task(engine, encoded, every, policy.seed, listener.on_progress, listener.on_search, requirements)
     plan = _plan(start, algorithm, task)
     recoding = plan_recoding(engine, encoded, plan.assigned, forms(policy))
     rows_new = engine.count(plan.assigned)

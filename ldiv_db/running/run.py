@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
 from ldiv_db.attacking.similarity import Similarity, measure_similarity
 from ldiv_db.auditing.audit import Audit, refuse_unknown, require_listed
 from ldiv_db.database.catalog import Column, columns_of, refuse_settings
-from ldiv_db.database.engine import Engine, Step, database_version
+from ldiv_db.database.engine import Engine, Step
 from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.sources import resolve_source
@@ -26,10 +25,10 @@ from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy.attributes import absent_values, columns_in, read_attributes, resolve_all, smallest_class
 from ldiv_db.policy.policy import Policy, check_columns, parse_policy
 from ldiv_db.policy.release_columns import forms
-from ldiv_db.publishing.collisions import refuse_read_target
-from ldiv_db.publishing.destinations import Place, place_of
-from ldiv_db.publishing.draft import Draft
-from ldiv_db.publishing.result import Result
+from ldiv_db.publishing.destinations import Destination, destination_of
+from ldiv_db.publishing.draft import RunDraft
+from ldiv_db.publishing.refusals import check_target
+from ldiv_db.publishing.result import Result, versions
 from ldiv_db.recoding.encode import Encoder
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.global_recoding import GlobalRecoding, recoding_of
@@ -58,7 +57,7 @@ class Preparation:
     algorithm: Algorithm
     task: Task
     feasibility: Feasibility
-    place: Place
+    destination: Destination
     requirements: Mapping[str, Sequence[Requirement]]
     estimate: Estimate
     attributes: Mapping[str, Attribute]
@@ -128,8 +127,8 @@ def run(
                 smallest_class=smallest_class(ready.task.requirements),
             )
 
-        draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
-        return ready.place.publish(draft, run_id, describe)
+        draft = RunDraft(engine, ready.policy, ready.encoded, recoding, ready.requirements, run_id, describe)
+        return ready.destination.publish(draft)
 
 
 def _work_out(
@@ -207,16 +206,11 @@ def plan(
         if rehearse:
             _, recoding = _work_out(ready, Path(folder), listener, catalog)
             _measured(ready, recoding)
-            draft = Draft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
+            draft = RunDraft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
             with draft.rows() as holes:
                 release = engine.materialise("release", PUBLISHED, **holes)
-            draft.audit(release)
+            draft.audits(release)
         return ready
-
-
-def versions() -> dict[str, str]:
-    """The versions that a result depends on."""
-    return {"ldiv_db": version("ldiv-db"), "duckdb": database_version()}
 
 
 @contextmanager
@@ -243,9 +237,8 @@ def _prepared(
     source = resolve_source(engine, policy.source, Path(folder))
     columns = columns_of(engine, source)
     check_columns(policy, columns)
-    place = place_of(engine, policy, Path(folder))
-    place.check(source, columns)
-    refuse_read_target(engine, policy, Path(folder), source)
+    destination = destination_of(engine, policy, Path(folder))
+    check_target(destination, policy, Path(folder), source, columns)
     attributes = read_attributes(engine, policy.sensitive, columns, Path(folder))
     encoded = Encoder(engine, policy, columns, Path(folder), show_values=show_values).encode(source)
     requirements = resolve_requirements(engine, policy, encoded, attributes)
@@ -256,10 +249,10 @@ def _prepared(
     algorithm, reason = algorithm.chosen(task)
     with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
         feasible = algorithm.check(task)
-    estimate = estimate_run(engine, encoded, place.folder)
+    estimate = estimate_run(engine, encoded, destination.folder)
     absent = absent_values(engine, requirements, columns_in(encoded.sensitive))
     yield Preparation(
-        policy, algorithm, task, feasible, place, requirements, estimate, attributes, columns, reason, absent
+        policy, algorithm, task, feasible, destination, requirements, estimate, attributes, columns, reason, absent
     )
 
 

@@ -14,13 +14,13 @@ import sequences
 from tables import fill
 
 import ldiv_db
+from ldiv_db.algorithms.decomposition.encode import encode_source
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping, largest_l_quotas, with_counts
 from ldiv_db.algorithms.decomposition.noise import add_noise, with_links
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.policy import parse_policy
-from ldiv_db.running.encode_groups import encode_source
 from tests.benchmarks.command import engine_on
 from tests.benchmarks.decomposition import TABLE_7A, make_people
 

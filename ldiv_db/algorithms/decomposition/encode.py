@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from ldiv_db.algorithms.decomposition.grouping import Secret
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import is_nested, looseness, refuse_respelt, text_with_collation
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.attributes import read_attributes
 from ldiv_db.policy.policy import Policy
 from ldiv_db.policy.series import primary_of
-from ldiv_db.publishing.series_draft import require_keys
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.recoding.snapshot import signed_columns
+from ldiv_db.recoding.snapshot import Snapshot, renamed, require_keys, signed_columns
 from ldiv_db.requirements import Attribute, Distribution
 from ldiv_db.taxonomies.taxonomy import NULL_LABEL, Taxonomy
 
@@ -57,65 +55,29 @@ def encode_source(
     own and for NULLs that the policy rejects.
     """
     attributes = read_attributes(engine, policy.sensitive, columns, folder)
-    snapshot, rows_in, shown = _snapshot(engine, policy, source, columns)
+    types = {column.name.lower(): column for column in columns}
+    _refuse_signed(signed_columns(engine, policy, types, source))
+    (key,) = renamed("h", [policy.key or ""])
+    taking = Snapshot(engine, policy, types, [key], shown="qk")
+    snapshot = taking.copy(source)
+    require_keys(engine, policy, snapshot, key.alias)
+    taking.check(snapshot)
     secrets = _secrets(engine, policy, snapshot, attributes)
+    shown = taking.loose([*renamed("q", policy.quasi_identifiers), *renamed("k", policy.keep)])
     rows = engine.materialise(
         "rows",
         "decomposition/number_rows",
         rows=snapshot,
-        key=_KEY,
+        key=key,
         secrets=secrets,
         shown=shown,
         secret=Value(secret),
     )
-    kept = engine.count(rows)
+    rows_in, kept = engine.count(source), engine.count(rows)
     engine.drop(snapshot)
     names = [secret.name.lower() for secret in secrets]
     primary = secrets[names.index(primary_of(policy).lower())]
     return Decomposed(rows, secrets, primary, tuple(shown), rows_in, rows_in - kept)
-
-
-_KEY = Renamed(Identifier("key"), Identifier("p1"))
-
-
-def _renamed(letter: str, names: Sequence[str]) -> list[Renamed]:
-    return [Renamed(Identifier(name), Identifier(f"{letter}{i}")) for i, name in enumerate(names, 1)]
-
-
-def _snapshot(
-    engine: Engine, policy: Policy, source: Relation | FileRelation, columns: Sequence[Column]
-) -> tuple[Relation, int, list[Renamed]]:
-    """A TEMP copy under working names, the source's rows, and the columns that are published as they are."""
-    identifying, sensitive = _renamed("q", list(policy.quasi_identifiers)), _renamed("s", list(policy.sensitive))
-    types = {column.name.lower(): column for column in columns}
-    _refuse_signed(signed_columns(engine, policy, types, source))
-    shown = [
-        replace(column, loose=looseness(types[column.column.name.lower()]))
-        for column in [*identifying, *_renamed("k", policy.keep)]
-    ]
-    key = Renamed(Identifier(policy.key or ""), _KEY.alias)
-    required = (identifying if policy.nulls == "suppress" else []) + (
-        sensitive if policy.nulls_sensitive == "suppress" else []
-    )
-    collated = {column.name.lower() for column in text_with_collation(engine, source)}
-    copied = [*shown, *sensitive, key]
-    snapshot = engine.materialise(
-        "snapshot",
-        "recoding/input/snapshot_source",
-        source=source,
-        columns=copied,
-        texts=[column for column in copied if column.column.name.lower() in collated],
-        floats=[key] if types[key.column.name.lower()].is_float else [],
-        required=required,
-    )
-    nested = [column for column in sensitive if is_nested(types[column.column.name.lower()])]
-    refuse_respelt(engine, snapshot, [(f"sensitive.{column.column.name}", column.alias) for column in nested])
-    rejected = (identifying if policy.nulls == "reject" else []) + (
-        sensitive if policy.nulls_sensitive == "reject" else []
-    )
-    require_keys(engine, policy, snapshot, _KEY.alias)
-    _reject_nulls(engine, snapshot, rejected)
-    return snapshot, engine.count(source), shown
 
 
 def _refuse_signed(columns: Sequence[Renamed]) -> None:
@@ -125,22 +87,11 @@ def _refuse_signed(columns: Sequence[Renamed]) -> None:
         raise PolicyError(Problem(f"sensitive.{c.column.name}", what, "take it off in a view") for c in columns)
 
 
-def _reject_nulls(engine: Engine, snapshot: Relation, rejected: Sequence[Renamed]) -> None:
-    if not rejected:
-        return
-    counts = engine.record("recoding/input/count_nulls", rows=snapshot, columns=rejected)
-    found = [f"{c.column.name} in {counts[c.alias.name]:,} rows" for c in rejected if counts[c.alias.name]]
-    if found:
-        raise InfeasibleError(
-            f"NULLs: {', '.join(found)}. Set nulls (quasi-identifiers) or nulls_sensitive to suppress or value to go on"
-        )
-
-
 def _secrets(
     engine: Engine, policy: Policy, snapshot: Relation, attributes: Mapping[str, Attribute]
 ) -> tuple[Secret, ...]:
     """The sensitive attributes; values that a taxonomy lacks are reported for all of them at once."""
-    found, problems = [], []
+    secrets, problems = [], []
     for number, (name, setting) in enumerate(policy.sensitive.items(), 1):
         taxonomy = attributes[name].taxonomy
         if taxonomy and policy.nulls_sensitive == "value":
@@ -151,10 +102,10 @@ def _secrets(
             origin = taxonomy.origin if taxonomy else ""
             what = f"taxonomy {origin} has no leaf for {leafless:,} values of the source"
             problems.append(Problem(f"sensitive.{name}.taxonomy", what))
-        found.append(secret)
+        secrets.append(secret)
     if problems:
         raise PolicyError(problems)
-    return tuple(found)
+    return tuple(secrets)
 
 
 def _secret(
