@@ -19,16 +19,17 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.measuring.resolve import cite
-from ldiv_db.policy.attributes import read_attributes, resolve_all
+from ldiv_db.policy.attributes import read_attributes
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.hierarchies import read_hierarchies
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.policy import Policy
-from ldiv_db.policy.release_columns import class_ids_among
-from ldiv_db.recoding.labels import LabelAxis, Matches, known_axes, matched, read_ladders
+from ldiv_db.policy.required import resolve_all
+from ldiv_db.recoding.labels import LabelAxis, Matches, known_axes, matched
 from ldiv_db.requirements import Attribute, Requirement, RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.promises import promise_of_all
 
-Source = Relation | FileRelation
+Table = Relation | FileRelation
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class Attackers:
 
     excluded: int = 1
     threshold: Decimal = Decimal("0.2")
-    known: Source | None = None
-    population: Source | None = None
+    known: Table | None = None
+    population: Table | None = None
     show_values: bool = False
 
     def problems(self) -> Iterator[Problem]:
@@ -89,7 +90,7 @@ class Attacks:
 
 def columns_asked(
     engine: Engine,
-    table: Source,
+    table: Table,
     quasi_identifiers: Sequence[str],
     sensitive: Mapping[str, Sensitive],
     class_column: str | None,
@@ -106,25 +107,25 @@ def columns_asked(
     return Columns(quasi_identifiers, ids, sensitive, folder=folder)
 
 
-def columns_by_policy(engine: Engine, table: Source, policy: Policy, folder: Path) -> Columns:
+def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path) -> Columns:
     """The columns of a release under a policy: a quasi-identifier is a column of its name, or its two bounds."""
-    ladders = read_ladders(engine, policy.quasi_identifiers, folder)
+    hierarchies = read_hierarchies(engine, policy.quasi_identifiers, folder)
     names = [column.name for column in columns_of(engine, table)]
-    cited = cite(policy, names, {})[: len(ladders)]
+    cited = cite(policy.released, names, {})[: len(hierarchies)]
     axes = [
-        LabelAxis(name, (column.column, *([column.high] if column.high else [])), ladders[name])
+        LabelAxis(name, (column.column, *([column.high] if column.high else [])), hierarchies[name])
         for name, column in zip(policy.quasi_identifiers, cited, strict=True)
     ]
-    trees = [axis.name for axis in axes if len(axis.columns) > 1 and not axis.ladder.by_range]
+    trees = [axis.name for axis in axes if len(axis.columns) > 1 and not axis.hierarchy.by_range]
     if trees:
         what = "is published as two bounds, and its taxonomy is of labels"
         raise PolicyError([Problem(f"quasi_identifiers.{name}", what) for name in trees])
     labels = [column.name for axis in axes for column in axis.columns]
-    return Columns(labels, class_ids_among(policy, names), policy.sensitive, axes, folder)
+    return Columns(labels, policy.released.class_ids_among(names), policy.sensitive, axes, folder)
 
 
 def attack_table(
-    engine: Engine, table: Source, columns: Columns, require: Sequence[RequirementSpec], attackers: Attackers
+    engine: Engine, table: Table, columns: Columns, require: Sequence[RequirementSpec], attackers: Attackers
 ) -> Attacks:
     """All attacks on a published table, with the bounds that `require` promises.
 
@@ -179,7 +180,7 @@ def _recognised(exposure: Exposure, axes: Sequence[LabelAxis], attackers: Attack
 
 @contextmanager
 def _matches(
-    engine: Engine, classes: Relation, axes: Sequence[LabelAxis], people: Source | None, key: str
+    engine: Engine, classes: Relation, axes: Sequence[LabelAxis], people: Table | None, key: str
 ) -> Iterator[Matches | None]:
     """The classes that cover the people of a table, if there is one."""
     if people is None:
@@ -190,7 +191,7 @@ def _matches(
         yield found
 
 
-def _as_text(engine: Engine, people: Source) -> Source:
+def _as_text(engine: Engine, people: Table) -> Table:
     """A CSV file read as text, so that no zero in front of a code is lost."""
     if isinstance(people, FileRelation) and Path(people.path).suffix.lower() == ".csv":
         return FileRelation(people.reader, people.path, tuple(column.name for column in columns_of(engine, people)))

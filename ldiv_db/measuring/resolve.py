@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.policy.policy import Policy
-from ldiv_db.policy.release_columns import columns_as, forms
+from ldiv_db.policy.release_columns import ReleaseColumns, columns_as
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
 
 #: From this width on, times the unit of losses, numbers leave what doubles hold; shrunk, by a power of two, they stay.
@@ -225,24 +224,23 @@ def _unknown(axis: Axis, unknown: dict[str, int]) -> Problem:
     return Problem(f"quasi_identifiers.{axis.name}", what, "is it the right table, source and taxonomy?")
 
 
-def cite(policy: Policy, names: Sequence[str], others: Mapping[str, str | None]) -> list[Cited]:
+def cite(released: ReleaseColumns, names: Sequence[str], others: Mapping[str, str | None]) -> list[Cited]:
     """The published columns of every attribute; raises PolicyError for all that lack, `others` (key to name) too."""
     known = {name.lower() for name in names}
     cited, problems = [], []
-    wished = forms(policy)
-    for number, name in enumerate(policy.quasi_identifiers, 1):
+    for number, (name, form) in enumerate(released.forms.items(), 1):
         low, high = columns_as(name, "bounds")
         bounded = {low.lower(), high.lower()} <= known
-        if name.lower() in known and not (bounded and wished[name] == "bounds"):
+        if name.lower() in known and not (bounded and form == "bounds"):
             cited.append(Cited(Identifier(name), Identifier(f"q{number}")))
         elif bounded:
             cited.append(Cited(Identifier(low), Identifier(f"q{number}"), Identifier(high)))
         else:
             what = f"the published table has neither {name} nor {low} and {high}"
             problems.append(Problem(f"quasi_identifiers.{name}", what, nearest(name, names)))
-    for number, name in enumerate(policy.sensitive, 1):
+    for number, name in enumerate(released.sensitive, 1):
         cited.append(Cited(Identifier(name), Identifier(f"s{number}")))
-    asked = {**{f"sensitive.{name}": name for name in policy.sensitive}, **others}
+    asked = {**{f"sensitive.{name}": name for name in released.sensitive}, **others}
     problems += [
         Problem(key, f"the published table has no column {name}", nearest(name, names))
         for key, name in asked.items()

@@ -9,7 +9,7 @@ from ldiv_db.database import catalog, lineage
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.policy import Policy
+from ldiv_db.policy.document import Policy
 
 
 def refuse_read_target(engine: Engine, policy: Policy, folder: Path, source: Relation | FileRelation) -> None:

@@ -16,13 +16,12 @@ from pathlib import Path
 
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database import catalog, migrate
-from ldiv_db.database.catalog import Column, columns_of, new_table, without_members
+from ldiv_db.database.catalog import columns_of, new_table, without_members
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import abandoned, flush, move, work_folder
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.policy import Policy
-from ldiv_db.policy.release_columns import release_types
+from ldiv_db.policy.document import Policy
 from ldiv_db.publishing.draft import PUBLISHED, WRITTEN, Draft, record_run, settle_run
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.recode import PUBLISHED as ROWS
@@ -46,8 +45,11 @@ class Place(ABC):
         """Where the release takes up room, None if that is memory."""
 
     @abstractmethod
-    def check(self, source: Relation | FileRelation, columns: list[Column]) -> None:
-        """Raise PolicyError if a release of `source`, which has `columns`, may not or cannot go there."""
+    def check(self, source: Relation | FileRelation, types: Mapping[str, str] | None) -> None:
+        """Raise PolicyError if a release of `source` may not or cannot go there.
+
+        `types` are those of the release's columns, None if they are not known.
+        """
 
     @abstractmethod
     def publish(self, draft: Draft, run_id: str, describe: Describe) -> Result:
@@ -82,7 +84,7 @@ class TablePlace(Place):
         file = catalog.file_of(self.engine, catalog.catalog_of(self.engine, self.table))
         return Path(file).parent if file else None
 
-    def check(self, source: Relation | FileRelation, columns: list[Column]) -> None:
+    def check(self, source: Relation | FileRelation, types: Mapping[str, str] | None) -> None:
         engine, table = self.engine, self.table
         if isinstance(source, Relation) and catalog.same_table(engine, table, source):
             raise _refused("target", "is the source itself", "name another table")
@@ -101,8 +103,8 @@ class TablePlace(Place):
             raise _refused("target", f"{table} exists", "set if_exists: replace or append, or name another table")
         if catalog.is_view(engine, table):
             raise _refused("target", f"{table} is a view", "name another table")
-        if self.policy.target.if_exists == "append":
-            compare_columns(self.engine, self.policy, columns, table)
+        if self.policy.target.if_exists == "append" and types is not None:
+            compare_columns(self.engine, types, table)
 
     def publish(self, draft: Draft, run_id: str, describe: Describe) -> Result:
         with self.engine.transaction():
@@ -150,7 +152,7 @@ class FilePlace(Place):
     def _audit(self, draft: Draft, part: Path) -> list[Audit]:
         """The audits of the file, read back."""
 
-    def check(self, source: Relation | FileRelation, columns: list[Column]) -> None:
+    def check(self, source: Relation | FileRelation, types: Mapping[str, str] | None) -> None:
         name = self.policy.target.file or ""
         check_file(self.engine, name, self.path, [source.path] if isinstance(source, FileRelation) else [])
         if not self.path.exists():
@@ -195,8 +197,8 @@ class DatabasePlace(FilePlace):
         super().__init__(engine, policy, path)
         self.table = table if len(table.parts) > 1 else Relation(("main", *table.parts))
 
-    def check(self, source: Relation | FileRelation, columns: list[Column]) -> None:
-        super().check(source, columns)
+    def check(self, source: Relation | FileRelation, types: Mapping[str, str] | None) -> None:
+        super().check(source, types)
         name = self.policy.target.file
         if len(self.table.parts) > 2:
             raise _refused("target.table", f"{self.table} names a database, the file is one", "leave it out")
@@ -225,13 +227,13 @@ class DatabasePlace(FilePlace):
 class DataFilePlace(FilePlace):
     """A Parquet or CSV file."""
 
-    def check(self, source: Relation | FileRelation, columns: list[Column]) -> None:
-        super().check(source, columns)
+    def check(self, source: Relation | FileRelation, types: Mapping[str, str] | None) -> None:
+        super().check(source, types)
         if set("*?[") & set(str(self.path)):
             raise _refused("target.file", "has one of * ? [ in its path, which would be read back as a pattern")
         if self.policy.target.format != "parquet":
             return
-        wide = [name for name, kind in release_types(self.policy, columns).items() if kind in _TOO_WIDE]
+        wide = [name for name, kind in (types or {}).items() if kind in _TOO_WIDE]
         if wide:
             raise _refused(
                 "target.file", f"Parquet has no integers as wide as {', '.join(wide)}", "write CSV or DuckDB"
@@ -247,9 +249,9 @@ class DataFilePlace(FilePlace):
         return draft.audit(FileRelation("read_csv", str(part), tuple(draft.columns)))
 
 
-def compare_columns(engine: Engine, policy: Policy, columns: Sequence[Column], table: Relation) -> None:
-    """Raise PolicyError unless a release has the table's columns: none missing or too many, none of another type."""
-    ours = {name.lower(): kind for name, kind in release_types(policy, columns).items()}
+def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation) -> None:
+    """Raise PolicyError unless the table has the columns of a release, which are of these `types`, and no others."""
+    ours = {name.lower(): kind for name, kind in types.items()}
     theirs = {column.name.lower(): column.type for column in columns_of(engine, table)}
     label = ".".join(table.parts[-2:])
     problems = [

@@ -15,8 +15,7 @@ from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.policy import Policy
-from ldiv_db.policy.release_columns import class_id_columns, identifying_columns, release_columns
+from ldiv_db.policy.document import Policy
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.global_recoding import forget_recoding, record_recoding
@@ -63,7 +62,7 @@ class Draft:
     @property
     def columns(self) -> list[str]:
         """The columns of the release, in their order."""
-        return release_columns(self.policy)
+        return self.policy.released.all
 
     def rows(self, last_class: int = 0, texts: bool = False) -> AbstractContextManager[dict[str, Any]]:
         """What fills the template of the release; class ids follow `last_class`, as `texts` all columns are text."""
@@ -75,7 +74,7 @@ class Draft:
 
         `rows_before` counts the rows that stood there already.
         """
-        labels, ids = identifying_columns(self.policy), class_id_columns(self.policy)
+        labels, ids = self.policy.released.identifying, self.policy.released.class_ids
         suppressed: Suppressed = self.policy.suppressed if self.recoding.blanked is None else "unknown"
         subject = Subject(published, labels, ids, suppressed=suppressed)
         names = list(self.requirements)

@@ -22,7 +22,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import abandoned, flush, folder_of, move, work_folder
 from ldiv_db.database.templates import Relation
-from ldiv_db.policy.policy import Policy
+from ldiv_db.policy.document import Policy
 from ldiv_db.publishing import series_ledger as ledger
 from ldiv_db.publishing.destinations import check_file, refuse_log
 from ldiv_db.publishing.draft import PUBLISHED, STARTED, WRITTEN

@@ -7,17 +7,15 @@ others may be given to new groups. An algorithm says which, and what the tables 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, numbered
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.policy.policy import Policy
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.publishing import series_ledger as ledger
 from ldiv_db.publishing.pairings import Combined
 from ldiv_db.publishing.series_key import ANOTHER_TARGET
@@ -29,16 +27,17 @@ from ldiv_db.running.run import Listener
 
 @dataclass(frozen=True)
 class Start:
-    """What a release starts from: a policy, the source that it fits, the series so far, and what errors may name."""
+    """What a release starts from: a policy held against its source, the series so far, and what errors may name."""
 
     engine: Engine
-    policy: Policy
-    source: Relation | FileRelation
-    columns: Sequence[Column]
-    folder: Path
+    resolved: Resolved
     series: Series
     listener: Listener
     show_values: bool = False
+
+    @property
+    def source(self) -> Source:
+        return self.resolved.source
 
 
 @dataclass(frozen=True)
@@ -121,11 +120,11 @@ def match_rows(start: Start, rows: Relation, rows_in: int, left_out: int) -> Mat
 
 def _check_spelling(start: Start, rows: Relation, known: Relation) -> None:
     """Raise PolicyError if keys of another type than before, or of one not noted, are not written as before."""
-    name = start.policy.key or ""
+    name = key_name(start.source)
     key = Identifier(name)
     found = start.engine.record(
         "publishing/count_respelt",
-        source=start.source,
+        source=start.source.relation,
         rows=rows,
         known=known,
         key=Renamed(key, key),
@@ -139,13 +138,17 @@ def _check_spelling(start: Start, rows: Relation, known: Relation) -> None:
         raise PolicyError([Problem("key", what, ANOTHER_TARGET)])
 
 
-def require_keys(engine: Engine, policy: Policy, rows: Relation, key: Identifier) -> None:
+def key_name(source: Source) -> str:
+    """The column that says which row is which over time."""
+    return source.key.name if source.key else ""
+
+
+def require_keys(engine: Engine, source: Source, rows: Relation, key: Identifier) -> None:
     """Raise InfeasibleError unless there are rows, each with a key of its own."""
     found = engine.record("publishing/count_keys", rows=rows, key=key)
     if found["rows"] == 0:
-        raise InfeasibleError(f"{policy.source} has no rows to publish")
+        raise InfeasibleError(f"{source.name} has no rows to publish")
     if found["missing"] or found["doubled"]:
         missing = numbered(found["missing"], "row has", "rows have")
-        raise InfeasibleError(
-            f"key {policy.key}: {missing} none, and {found['doubled']:,} rows share theirs; a key tells rows apart"
-        )
+        shared = f"{found['doubled']:,} rows share theirs"
+        raise InfeasibleError(f"key {key_name(source)}: {missing} none, and {shared}; a key tells rows apart")

@@ -11,18 +11,16 @@ of a few columns, that it covers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
-from ldiv_db.policy.policy import QuasiIdentifier
-from ldiv_db.taxonomies import readers as taxonomy_sources
+from ldiv_db.policy.hierarchies import Hierarchy
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 from ldiv_db.taxonomies.taxonomy import Taxonomy
@@ -33,52 +31,12 @@ _NONE = Relation(())
 
 
 @dataclass(frozen=True)
-class Ladder:
-    """How labels cover values: by a taxonomy, by levels made of the values themselves, or as ranges."""
-
-    taxonomy: Taxonomy | None = None
-    levels: tuple[Level, ...] = ()
-
-    @property
-    def by_range(self) -> bool:
-        return self.taxonomy is None and not self.levels
-
-
-def read_ladder(engine: Engine, qi: QuasiIdentifier, folder: Path) -> Ladder:
-    """The ladder that a policy gives a quasi-identifier; raises PolicyError for a taxonomy that is not to be had."""
-    spec = qi.taxonomy
-    if spec is None or spec.ranges:
-        return Ladder()
-    if spec.prefix or spec.dates:
-        made = taxonomy_sources.prefix_levels(spec.prefix or []) or taxonomy_sources.date_levels(spec.dates or [])
-        return Ladder(levels=tuple(made))
-    if spec.file is not None:
-        found = taxonomy_sources.read_taxonomy(folder / spec.file, spec.tree)
-    else:
-        found = taxonomies.require(engine, spec.name or "")
-    return Ladder() if found.by_range else Ladder(found)
-
-
-def read_ladders(engine: Engine, keys: Mapping[str, QuasiIdentifier], folder: Path) -> dict[str, Ladder]:
-    """The ladders of all quasi-identifiers; all problems with them at once."""
-    found, problems = {}, []
-    for name, qi in keys.items():
-        try:
-            found[name] = read_ladder(engine, qi, folder)
-        except PolicyError as error:
-            problems += [Problem(f"quasi_identifiers.{name}.{p.key}", p.what, p.hint) for p in error.problems]
-    if problems:
-        raise PolicyError(problems)
-    return found
-
-
-@dataclass(frozen=True)
 class LabelAxis:
-    """One quasi-identifier of a published table: the columns of its label (or bounds) among the classes, its ladder."""
+    """One quasi-identifier of a published table: the columns of its label, or two bounds, among the classes."""
 
     name: str
     columns: tuple[Identifier, ...]
-    ladder: Ladder
+    hierarchy: Hierarchy
 
 
 @dataclass(frozen=True)
@@ -104,12 +62,12 @@ class KnownAxis:
         return self.axis.columns
 
     @property
-    def ladder(self) -> Ladder:
-        return self.axis.ladder
+    def hierarchy(self) -> Hierarchy:
+        return self.axis.hierarchy
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        return self.ladder.levels
+        return self.hierarchy.levels
 
     @property
     def code(self) -> Identifier:
@@ -135,9 +93,11 @@ def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -
     problems = [] if shared else [Problem(key, "has none of the quasi-identifiers", ", ".join(a.name for a in axes))]
     found = []
     for number, (axis, column) in enumerate(shared, 1):
-        kind = _kind(axis.ladder, column)
+        kind = _kind(axis.hierarchy, column)
         if kind is None:
-            what = f"{column.name} takes {'times' if axis.ladder.levels else 'numbers or times'}, it is {column.shown}"
+            what = (
+                f"{column.name} takes {'times' if axis.hierarchy.levels else 'numbers or times'}, it is {column.shown}"
+            )
             problems.append(Problem(key, what))
         found.append(KnownAxis(axis, Identifier(column.name), kind or TEXT, Identifier(f"v{number}")))
     if problems:
@@ -145,11 +105,11 @@ def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -
     return found
 
 
-def _kind(ladder: Ladder, column: Column) -> str | None:
+def _kind(hierarchy: Hierarchy, column: Column) -> str | None:
     """How the known values are compared; None if they cannot be."""
-    if any(level.unit for level in ladder.levels):
+    if hierarchy.of_times:
         return column.kind if column.is_time else None
-    if not ladder.by_range:
+    if not hierarchy.by_range:
         return TEXT
     if column.is_number:
         return "real"
@@ -193,7 +153,7 @@ def matched(
 
 def _in_order(axes: Sequence[KnownAxis]) -> list[KnownAxis]:
     """The axes numbered, those of few labels first: fewer combinations begin alike where there are many."""
-    ordered = sorted(axes, key=lambda axis: (axis.ladder.by_range, axis.different))
+    ordered = sorted(axes, key=lambda axis: (axis.hierarchy.by_range, axis.different))
     return [replace(axis, number=number) for number, axis in enumerate(ordered, 1)]
 
 
@@ -207,7 +167,7 @@ def _covered(engine: Engine, classes: Relation, cells: Relation, axes: Sequence[
         ready = replace(axis, labels=labels, dictionary=dictionary, different=different)
         try:
             found.append(
-                replace(ready, spans=_ranges(engine, ready) if ready.ladder.by_range else _values(engine, ready))
+                replace(ready, spans=_ranges(engine, ready) if ready.hierarchy.by_range else _values(engine, ready))
             )
         except PolicyError as error:
             problems += error.problems
@@ -239,12 +199,12 @@ def _ranges(engine: Engine, axis: KnownAxis) -> Relation:
 def _values(engine: Engine, axis: KnownAxis) -> Relation:
     """The spans of labels of a taxonomy."""
     parts = engine.materialise("parts", "recoding/labels/split_labels", labels=axis.labels, axis=axis)
-    if axis.ladder.taxonomy is None:
+    if axis.hierarchy.taxonomy is None:
         labelled = engine.materialise(
             "labelled", "recoding/labels/list_level_labels", dictionary=axis.dictionary, axis=axis
         )
     else:
-        labelled = _node_labels(engine, axis, axis.ladder.taxonomy, parts)
+        labelled = _node_labels(engine, axis, axis.hierarchy.taxonomy, parts)
     spans = engine.materialise(
         "spans", "recoding/labels/span_values", parts=parts, labelled=labelled, dictionary=axis.dictionary
     )

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ldiv_db.algorithms.decomposition.grouping import Secret
-from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested, looseness, refuse_respelt, text_with_collation
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.policy.attributes import read_attributes
-from ldiv_db.policy.policy import Policy
-from ldiv_db.policy.series import primary_of
-from ldiv_db.publishing.series_draft import require_keys
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.policy.problems import Problems
+from ldiv_db.policy.resolve import Resolved, Source
+from ldiv_db.publishing.series_draft import key_name, require_keys
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.recoding.snapshot import signed_columns
-from ldiv_db.requirements import Attribute, Distribution
+from ldiv_db.recoding.snapshot import names_of, renamed, signed_columns
+from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomies.taxonomy import NULL_LABEL, Taxonomy
 
 _NODES = {"node": "INTEGER", "low": "INTEGER", "high": "INTEGER", "height": "INTEGER"}
@@ -43,22 +40,14 @@ class Decomposed:
         return tuple(secret for secret in self.secrets if secret is not self.primary)
 
 
-def encode_source(
-    engine: Engine,
-    policy: Policy,
-    source: Relation | FileRelation,
-    columns: Sequence[Column],
-    folder: Path,
-    secret: str,
-) -> Decomposed:
+def encode_source(engine: Engine, resolved: Resolved, secret: str) -> Decomposed:
     """The source encoded; `secret` goes before what is hashed.
 
-    Raises PolicyError for taxonomies that are missing or lack values, InfeasibleError for rows without a key of their
+    Raises PolicyError for taxonomies that lack values, InfeasibleError for rows without a key of their
     own and for NULLs that the policy rejects.
     """
-    attributes = read_attributes(engine, policy.sensitive, columns, folder)
-    snapshot, rows_in, shown = _snapshot(engine, policy, source, columns)
-    secrets = _secrets(engine, policy, snapshot, attributes)
+    snapshot, rows_in, shown = _snapshot(engine, resolved.source)
+    secrets = _secrets(engine, resolved, snapshot)
     rows = engine.materialise(
         "rows",
         "decomposition/number_rows",
@@ -71,51 +60,43 @@ def encode_source(
     kept = engine.count(rows)
     engine.drop(snapshot)
     names = [secret.name.lower() for secret in secrets]
-    primary = secrets[names.index(primary_of(policy).lower())]
+    primary = secrets[names.index(resolved.primary.lower())]
     return Decomposed(rows, secrets, primary, tuple(shown), rows_in, rows_in - kept)
 
 
 _KEY = Renamed(Identifier("key"), Identifier("p1"))
 
 
-def _renamed(letter: str, names: Sequence[str]) -> list[Renamed]:
-    return [Renamed(Identifier(name), Identifier(f"{letter}{i}")) for i, name in enumerate(names, 1)]
-
-
-def _snapshot(
-    engine: Engine, policy: Policy, source: Relation | FileRelation, columns: Sequence[Column]
-) -> tuple[Relation, int, list[Renamed]]:
+def _snapshot(engine: Engine, source: Source) -> tuple[Relation, int, list[Renamed]]:
     """A TEMP copy under working names, the source's rows, and the columns that are published as they are."""
-    identifying, sensitive = _renamed("q", list(policy.quasi_identifiers)), _renamed("s", list(policy.sensitive))
-    types = {column.name.lower(): column for column in columns}
-    _refuse_signed(signed_columns(engine, policy, types, source))
-    shown = [
-        replace(column, loose=looseness(types[column.column.name.lower()]))
-        for column in [*identifying, *_renamed("k", policy.keep)]
-    ]
-    key = Renamed(Identifier(policy.key or ""), _KEY.alias)
-    required = (identifying if policy.nulls == "suppress" else []) + (
-        sensitive if policy.nulls_sensitive == "suppress" else []
+    identifying = renamed("q", [qi.name for qi in source.quasi_identifiers])
+    sensitive, kept = renamed("s", names_of(source.sensitive)), renamed("k", names_of(source.keep))
+    types = source.types
+    _refuse_signed(signed_columns(engine, source))
+    shown = [replace(column, loose=looseness(types[column.column.name])) for column in [*identifying, *kept]]
+    key = Renamed(Identifier(key_name(source)), _KEY.alias)
+    required = (identifying if source.nulls == "suppress" else []) + (
+        sensitive if source.nulls_sensitive == "suppress" else []
     )
-    collated = {column.name.lower() for column in text_with_collation(engine, source)}
+    collated = {column.name.lower() for column in text_with_collation(engine, source.relation)}
     copied = [*shown, *sensitive, key]
     snapshot = engine.materialise(
         "snapshot",
         "recoding/input/snapshot_source",
-        source=source,
+        source=source.relation,
         columns=copied,
         texts=[column for column in copied if column.column.name.lower() in collated],
-        floats=[key] if types[key.column.name.lower()].is_float else [],
+        floats=[key] if types[key.column.name].is_float else [],
         required=required,
     )
-    nested = [column for column in sensitive if is_nested(types[column.column.name.lower()])]
+    nested = [column for column in sensitive if is_nested(types[column.column.name])]
     refuse_respelt(engine, snapshot, [(f"sensitive.{column.column.name}", column.alias) for column in nested])
-    rejected = (identifying if policy.nulls == "reject" else []) + (
-        sensitive if policy.nulls_sensitive == "reject" else []
+    rejected = (identifying if source.nulls == "reject" else []) + (
+        sensitive if source.nulls_sensitive == "reject" else []
     )
-    require_keys(engine, policy, snapshot, _KEY.alias)
+    require_keys(engine, source, snapshot, _KEY.alias)
     _reject_nulls(engine, snapshot, rejected)
-    return snapshot, engine.count(source), shown
+    return snapshot, engine.count(source.relation), shown
 
 
 def _refuse_signed(columns: Sequence[Renamed]) -> None:
@@ -136,24 +117,21 @@ def _reject_nulls(engine: Engine, snapshot: Relation, rejected: Sequence[Renamed
         )
 
 
-def _secrets(
-    engine: Engine, policy: Policy, snapshot: Relation, attributes: Mapping[str, Attribute]
-) -> tuple[Secret, ...]:
+def _secrets(engine: Engine, resolved: Resolved, snapshot: Relation) -> tuple[Secret, ...]:
     """The sensitive attributes; values that a taxonomy lacks are reported for all of them at once."""
-    found, problems = [], []
-    for number, (name, setting) in enumerate(policy.sensitive.items(), 1):
-        taxonomy = attributes[name].taxonomy
-        if taxonomy and policy.nulls_sensitive == "value":
+    found, problems = [], Problems()
+    for number, (name, attribute) in enumerate(resolved.required.attributes.items(), 1):
+        taxonomy = attribute.taxonomy
+        if taxonomy and resolved.source.nulls_sensitive == "value":
             taxonomy = taxonomy.with_null()
-        secret = _secret(engine, snapshot, number, name, setting.l or 1, taxonomy)
+        secret = _secret(engine, snapshot, number, name, resolved.limits[name], taxonomy)
         leafless = engine.scalar("decomposition/count_leafless", dictionary=secret.dictionary)
         if leafless:
             origin = taxonomy.origin if taxonomy else ""
             what = f"taxonomy {origin} has no leaf for {leafless:,} values of the source"
-            problems.append(Problem(f"sensitive.{name}.taxonomy", what))
+            problems.add([Problem(f"sensitive.{name}.taxonomy", what)])
         found.append(secret)
-    if problems:
-        raise PolicyError(problems)
+    problems.refuse()
     return tuple(found)
 
 

@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database import migrate
-from ldiv_db.database.catalog import columns_of, table_exists
+from ldiv_db.database.catalog import table_exists
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest, numbered
-from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import Relation, Value
-from ldiv_db.policy.policy import Policy, check_columns, parse_policy
+from ldiv_db.policy.policy import Written
+from ldiv_db.policy.resolve import Findings, Resolved, resolve
 from ldiv_db.policy.series import DECOMPOSITIONS, REPEATED
 from ldiv_db.publishing import series_ledger as ledger
 from ldiv_db.publishing.channels import limits_of
@@ -57,7 +58,7 @@ class Released:
 
 def publish_release(
     connection: Any,
-    policy: Policy | dict[str, Any],
+    policy: Written,
     folder: str | Path = ".",
     listener: Listener | None = None,
     catalog: str | None = None,
@@ -71,50 +72,69 @@ def publish_release(
     the caller's it joins that one, unless it goes to a file.
     """
     start = time.perf_counter()
-    policy = parse_policy(policy)
-    _require_series(policy)
     with working_engine(connection, listener, catalog) as engine:
-        place = place_of(engine, policy, Path(folder))
-        place.check()
+        resolved, place = resolve_release(engine, policy, Path(folder))
         migrate.pending(engine)  # raises if the ledger could not be written
         settle_crashed(engine, place.name)
-        work = _Work(place, _plan(place, Path(folder), listener or Listener(), show_values), start)
+        work = _Work(place, _plan(place, resolved, listener or Listener(), show_values), start)
         place.publish(work)
         return work.released[0]
 
 
-def _require_series(policy: Policy) -> None:
-    """Raise PolicyError unless the policy is one of releases over time."""
-    name = policy.algorithm.name
-    if name in REPEATED and not policy.is_series:
-        what = f"is required: {name} without one publishes one table, without releases over time"
-        raise PolicyError([Problem("key", what, "name the column that says which row is which over time")])
-    if not policy.is_series:
+def resolve_release(engine: Engine, written: Written, folder: Path) -> tuple[Resolved, Place]:
+    """The policy held against its source, for releases over time, and their place; raises PolicyError."""
+    places: list[Place] = []
+
+    def check_target(found: Findings) -> None:
+        if found.policy.is_series:
+            places.append(_checked_place_of_series(engine, found))
+
+    resolved = resolve(engine, written, folder, {"algorithm": _check_series, "target": check_target})
+    return resolved, places[0]
+
+
+def _checked_place_of_series(engine: Engine, found: Findings) -> Place:
+    """The place that the target names; raises PolicyError if releases may not go there."""
+    place = place_of(engine, found.policy, found.folder)
+    place.check()
+    if found.source is not None:
+        refuse_read_target(engine, found.policy, found.folder, found.source)
+    return place
+
+
+def _check_series(found: Findings) -> None:
+    """Raise PolicyError unless the policy is one of releases over time, and the algorithm has its options."""
+    policy, name = found.policy, found.policy.algorithm.name
+    if policy.decomposes:
+        read_options(name, policy.algorithm.options)
+    elif name not in REPEATED:
         what = f"{name} publishes one table, without releases over time"
         raise PolicyError([Problem("algorithm.name", what, nearest(name, [*DECOMPOSITIONS, *REPEATED]))])
-    if policy.decomposes:
-        read_options(policy)
+    elif not policy.is_series:
+        what = f"is required: {name} without one publishes one table, without releases over time"
+        raise PolicyError([Problem("key", what, "name the column that says which row is which over time")])
+    else:
+        Bsgi(policy.algorithm.options)
 
 
-def _plan(place: Place, folder: Path, listener: Listener, show_values: bool) -> Draft:
+def _plan(place: Place, resolved: Resolved, listener: Listener, show_values: bool) -> Draft:
     """The release as it will be; raises before any work if it cannot be made."""
-    engine, policy, name = place.engine, place.policy, place.policy.algorithm.name
-    source = resolve_source(engine, policy.source, folder)
-    columns = columns_of(engine, source)
-    check_columns(policy, columns)
-    series = ledger.open_series(engine, place.name, name, key_of(policy, columns))
-    refuse_read_target(engine, policy, folder, source)
-    if policy.target.file is None:
+    engine, name, source = place.engine, resolved.algorithm, resolved.source
+    assert source.key is not None  # noqa: S101 - releases over time have one
+    series = ledger.open_series(engine, place.name, name, key_of(source.key))
+    if resolved.target.file is None:
         numbers = range(1, series.next + 1)
-        refuse_read_tables(engine, source, [table for number in numbers for table in place.tables(number).all])
+        tables = [table for number in numbers for table in place.tables(number).all]
+        refuse_read_tables(engine, source.relation, tables)
     place.check_next(series.next)
-    start = Start(engine, policy, source, columns, folder, series, listener, show_values)
+    start = Start(engine, resolved, series, listener, show_values)
+    decomposes = name in DECOMPOSITIONS
     if series.releases:
         with place.opened() as prefix:
             require_earlier(engine, prefix, name, series.releases)
             before = tables_of(prefix, name, series.releases)
-            (check_before if policy.decomposes else check_classes_before)(start, before)
-    return plan_decomposition(start) if policy.decomposes else plan_classes(start)
+            (check_before if decomposes else check_classes_before)(start, before)
+    return plan_decomposition(start) if decomposes else plan_classes(start)
 
 
 @dataclass(frozen=True)
@@ -134,15 +154,15 @@ class _Work:
         ledger.record_members(self.place.engine, self.series, self.draft.matched.rows, self.draft.shown)
 
     def _tables(self, prefix: Relation) -> Tables:
-        return self.draft.written(tables_of(prefix, self.place.policy.algorithm.name, self.series.next))
+        return self.draft.written(tables_of(prefix, self.draft.start.resolved.algorithm, self.series.next))
 
     def write(self, prefix: Relation) -> None:
-        name, series = self.place.policy.algorithm.name, self.series
+        name, series = self.draft.start.resolved.algorithm, self.series
         before = tables_of(prefix, name, series.releases) if series.releases else None
         self.draft.write(self._tables(prefix), before)
 
     def judge(self, prefix: Relation, run_id: str) -> dict[str, Any]:
-        draft, engine, name = self.draft, self.place.engine, self.place.policy.algorithm.name
+        draft, engine, name = self.draft, self.place.engine, self.draft.start.resolved.algorithm
         holes = {"rows": draft.matched.rows, "known": draft.matched.known}
         counts = engine.record("publishing/summarise_rows", **holes)
         short = engine.scalar("publishing/count_short_groups", **holes)
@@ -159,7 +179,7 @@ class _Work:
 
     def _figures(self, run_id: str, counts: dict[str, Any], people: int) -> dict[str, Any]:
         """What the result says in numbers."""
-        draft, policy, matched = self.draft, self.place.policy, self.draft.matched
+        draft, matched, resolved = self.draft, self.draft.matched, self.draft.start.resolved
         waiting = self.place.engine.record(
             "publishing/summarise_waiting", rows=matched.rows, shown=draft.shown, threshold=Value(draft.threshold)
         )
@@ -167,9 +187,9 @@ class _Work:
             "series": self.series.name,
             "release": self.series.next,
             "run_id": run_id,
-            "algorithm": policy.algorithm.name,
-            "source": policy.source,
-            "file": policy.target.file,
+            "algorithm": resolved.algorithm,
+            "source": resolved.source.name,
+            "file": resolved.target.file,
             "tables": [str(table) for table in self._tables(self.place.prefix).all],
             "l": dict(draft.limits),
             "rows_in": matched.rows_in,
@@ -181,7 +201,7 @@ class _Work:
             "groups": self.series.groups + draft.groups_new,
             "groups_new": draft.groups_new,
             **draft.figures(),
-            "seed": policy.seed,
+            "seed": resolved.source.seed,
             "versions": versions(),
             "seconds": time.perf_counter() - self.begun,
         }

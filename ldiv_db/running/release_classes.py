@@ -21,12 +21,10 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import AuditError, InfeasibleError
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.policy.attributes import read_attributes
-from ldiv_db.policy.release_columns import class_id_columns, forms, identifying_columns, release_columns
 from ldiv_db.publishing.destinations import compare_columns
 from ldiv_db.publishing.series_draft import Draft, Start, match_rows, require_keys
 from ldiv_db.publishing.series_tables import Expected, Tables, require_tables
-from ldiv_db.recoding.encode import Encoder
+from ldiv_db.recoding.encode import encode
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
@@ -60,13 +58,13 @@ class ClassesDraft(Draft):
 
     @property
     def limits(self) -> list[tuple[str, int]]:
-        return [(name, self.plan.l) for name in self.start.policy.sensitive]
+        return [(column.name, self.plan.l) for column in self.start.source.sensitive]
 
     def write(self, tables: Tables, before: Tables | None) -> None:
         engine, last = self.start.engine, self.start.series.last_group
         if before:
             types = {column.name.lower(): column for column in columns_of(engine, before.people)}
-            names = [(Identifier(name), types[name.lower()]) for name in release_columns(self.start.policy)]
+            names = [(Identifier(name), types[name.lower()]) for name in self.start.resolved.released.all]
             columns = [Renamed(name, name, looseness(column)) for name, column in names]
             engine.create(tables.people, "publishing/list_published", published=before.people, columns=columns)
         with published_rows(engine, self.encoded, self.recoding, True, last) as holes:
@@ -76,9 +74,9 @@ class ClassesDraft(Draft):
                 engine.create(tables.people, PUBLISHED, **holes)
 
     def audit(self, tables: Tables, expected: Expected) -> list[Audit]:
-        engine, policy = self.start.engine, self.start.policy
-        labels, ids = identifying_columns(policy), class_id_columns(policy)
-        subject = Subject(tables.people, labels, ids, suppressed=policy.suppressed)
+        engine, resolved = self.start.engine, self.start.resolved
+        labels, ids = resolved.released.identifying, resolved.released.class_ids
+        subject = Subject(tables.people, labels, ids, suppressed=resolved.suppressed)
         names = list(self.requirements)
         audits = [
             audit_table(engine, subject, name, wanted, [other for other in names if other != name])
@@ -102,29 +100,27 @@ class ClassesDraft(Draft):
 def check_classes_before(start: Start, tables: Tables) -> None:
     """Raise PolicyError unless the last release's table is there, with the columns that the next one has."""
     require_tables(start.engine, tables)
-    compare_columns(start.engine, start.policy, start.columns, tables.people)
+    compare_columns(start.engine, start.resolved.types, tables.people)
 
 
 def plan_classes(start: Start) -> ClassesDraft:
     """The release as it will be; raises before any work if it cannot be made."""
-    engine, policy, series = start.engine, start.policy, start.series
-    algorithm = Waiting(policy.algorithm.options)
-    attributes = read_attributes(engine, policy.sensitive, start.columns, start.folder)
-    encoder = Encoder(engine, policy, list(start.columns), start.folder, series.secret, start.show_values)
-    encoded = encoder.encode(start.source)
-    require_keys(engine, policy, encoded.rows, Identifier("key_hash"))
-    requirements = resolve_requirements(engine, policy, encoded, attributes)
+    engine, resolved, source = start.engine, start.resolved, start.source
+    algorithm = Waiting(dict(resolved.options))
+    encoded = encode(engine, source, start.series.secret, start.show_values)
+    require_keys(engine, source, encoded.rows, Identifier("key_hash"))
+    requirements, _ = resolve_requirements(engine, resolved.required, encoded)
     matched = match_rows(start, encoded.rows, encoded.rows_in, encoded.left_out)
     encoded = replace(encoded, rows=matched.rows)
     every = [requirement for own in requirements.values() for requirement in own]
     hear = start.listener
-    task = Task(engine, encoded, every, policy.seed, hear.on_progress, hear.on_search, requirements)
+    task = Task(engine, encoded, every, source.seed, hear.on_progress, hear.on_search, requirements)
     plan = _plan(start, algorithm, task)
-    recoding = plan_recoding(engine, encoded, plan.assigned, forms(policy))
+    recoding = plan_recoding(engine, encoded, plan.assigned, resolved.released.forms)
     rows_new = engine.count(plan.assigned)
     classes = engine.count(recoding.classes)
     new = replace(encoded, rows_in=rows_new, left_out=0)
-    loss = measure_recoding(engine, new, recoding, policy.publishes_class_id) if rows_new else None
+    loss = measure_recoding(engine, new, recoding, resolved.released.has_class_ids) if rows_new else None
     shown = _shown(start, encoded, recoding)
     return ClassesDraft(start, matched, shown, classes, rows_new, encoded, recoding, plan, requirements, loss)
 
@@ -145,7 +141,7 @@ def _plan(start: Start, algorithm: Waiting, task: Task) -> Plan:
 def _unpublished(start: Start, task: Task, l: int) -> Pool:  # noqa: E741
     """The rows that no release has published; of the most frequent values those that have waited longest."""
     engine = start.engine
-    holes: dict[str, Any] = {"rows": task.encoded.rows, "seed": Value(start.policy.seed)}
+    holes: dict[str, Any] = {"rows": task.encoded.rows, "seed": Value(start.source.seed)}
     free = engine.materialise("free", "publishing/list_unpublished", key=None, most=Value(None), **holes)
     pool = _counted(task, free, l)
     if start.series.groups and pool.classes:

@@ -6,6 +6,7 @@ longest waiting first.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,6 @@ from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grou
 from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest, what_is_wrong
-from ldiv_db.policy.policy import Policy
 from ldiv_db.publishing.decomposed_tables import audit_tables, write_tables
 from ldiv_db.publishing.pairings import Combined, plan_combinations
 from ldiv_db.publishing.series_draft import Draft, Start, match_rows
@@ -52,7 +52,7 @@ class DecomposedDraft(Draft):
         write_tables(self.start.engine, tables, before, self.found, rows, self.shown, last)
 
     def audit(self, tables: Tables, expected: Expected) -> list[Audit]:
-        return audit_tables(self.start.engine, tables, self.start.policy, expected)
+        return audit_tables(self.start.engine, tables, self.start.resolved, expected)
 
     def figures(self) -> dict[str, Any]:
         groups = self.groups
@@ -74,12 +74,12 @@ class DecomposedDraft(Draft):
 
 def plan_decomposition(start: Start) -> DecomposedDraft:
     """The release as it will be; raises before any work if it cannot be made."""
-    engine, policy, series = start.engine, start.policy, start.series
-    options = read_options(policy)
-    found = encode_source(engine, policy, start.source, start.columns, start.folder, series.secret)
+    engine, resolved, series = start.engine, start.resolved, start.series
+    options = read_options(resolved.algorithm, resolved.options)
+    found = encode_source(engine, resolved, series.secret)
     matched = match_rows(start, found.rows, found.rows_in, found.left_out)
-    waits = options.starvation if policy.algorithm.name == "decomposition_plus" else AT_ONCE
-    drawn = (policy.seed, series.next)
+    waits = options.starvation if resolved.algorithm == "decomposition_plus" else AT_ONCE
+    drawn = (resolved.source.seed, series.next)
     task = Grouping(engine, matched.rows, found.primary, found.others, options, *drawn, start.listener.on_progress)
     groups = make_groups(task, matched.rows, waits)
     if not groups.count and not series.groups:
@@ -90,16 +90,15 @@ def plan_decomposition(start: Start) -> DecomposedDraft:
 
 def _plan_combined(start: Start, found: Decomposed, groups: Groups, options: DecompositionOptions) -> Combined | None:
     """Whether there is a table of combinations; anatomy, which has one attribute, knows none."""
-    if start.policy.algorithm.name == "anatomy":
+    if start.resolved.algorithm == "anatomy":
         return None
     if start.series.releases:
         return Combined(options.combinations, published=False)
     return plan_combinations(start.engine, options.combinations, groups.shown, found.secrets)
 
 
-def read_options(policy: Policy) -> DecompositionOptions:
-    """The algorithm's options; raises PolicyError if it has no such options."""
-    name, given = policy.algorithm.name, policy.algorithm.options
+def read_options(name: str, given: Mapping[str, Any]) -> DecompositionOptions:
+    """The options of the algorithm of that name; raises PolicyError if it has no such options."""
     try:
         options = DecompositionOptions.model_validate({**_defaults(name), **given})
     except ValidationError as error:

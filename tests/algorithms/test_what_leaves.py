@@ -24,18 +24,17 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.policy import parse_policy
-from ldiv_db.policy.release_columns import forms
+from ldiv_db.policy.resolve import resolve
 from ldiv_db.publishing.destinations import place_of
 from ldiv_db.publishing.draft import Draft
 from ldiv_db.publishing.series_draft import Matched, Start
 from ldiv_db.publishing.series_key import Key
 from ldiv_db.publishing.series_ledger import Series
 from ldiv_db.publishing.series_tables import tables_of
-from ldiv_db.recoding.encode import Encoder
+from ldiv_db.recoding.encode import encode
 from ldiv_db.recoding.recode import plan_recoding
 from ldiv_db.running.release_classes import ClassesDraft
 from ldiv_db.running.run import Listener
@@ -134,13 +133,12 @@ def drafted(case: Case, folder: Path, shape: dict[str, Any], target: Any, con: A
          "identifiers": ["s2", "k1", "k2"], "output": {"class_id": True}, "nulls_sensitive": "value", **shape}
     )  # fmt: skip
     engine = Engine(con)
-    source = Relation(("source",))
-    encoded = Encoder(engine, policy, columns_of(engine, source), folder).encode(source)
+    encoded = encode(engine, resolve(engine, policy, folder).source)
     recoding = plan_recoding(
         engine,
         encoded,
         given(engine, encoded, case),
-        forms(policy),
+        policy.released.forms,
         blanked=blanks(engine, encoded, case) if blank else None,
     )
     yield Draft(engine, policy, encoded, recoding, {name: [] for name in policy.sensitive})
@@ -300,13 +298,12 @@ def test_files_are_the_same_whatever_the_threads(tmp_path):
             con.execute(f"CREATE TABLE source AS {rows} ORDER BY {order}")
             for name in ("release.parquet", "release.csv"):
                 engine, policy = Engine(con), parse_policy(document | {"target": name})
-                source = Relation(("source",))
-                encoded = Encoder(engine, policy, columns_of(engine, source), tmp_path).encode(source)
+                encoded = encode(engine, resolve(engine, policy, tmp_path).source)
                 con.execute(
                     f"CREATE OR REPLACE TEMP TABLE c AS SELECT row_id, {encoded.axes[0].code.sql()} // 10 AS class_id"
                     f" FROM {encoded.rows.sql()}"
                 )
-                recoding = plan_recoding(engine, encoded, Relation(("temp", "main", "c")), forms(policy))
+                recoding = plan_recoding(engine, encoded, Relation(("temp", "main", "c")), policy.released.forms)
                 draft = Draft(engine, policy, encoded, recoding, {"s": []})
                 found += file_content(partial(place_of(engine, policy, tmp_path)._write, draft), tmp_path, name)
                 engine.close_scratch()
