@@ -27,10 +27,10 @@ from ldiv_db.database.errors import TemplateError
 
 DIALECT = "duckdb"
 #: The only plain strings that a hole may write: the glue between the items of a generated list.
-CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + "})
+CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + ", " UNION", " UNION ALL"})
 #: The reader of headers: the fast one, where YAML was built with it.
 _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-#: What the header of a template declares; `returns` and `implements` are prose, the others list holes.
+#: What the header of a template declares; `returns` and `implements` are prose, `example` is worked (see tests/sql/examples.py), the others list holes.
 HOLE_KINDS = ("relations", "identifiers", "values", "options")
 
 
@@ -227,7 +227,7 @@ def header(template: str, folders: tuple[Path, ...] = ()) -> dict[str, Any]:
     parsed = yaml.load(text[2:end], Loader=_YAML)  # noqa: S506 - a safe loader either way
     if not isinstance(parsed, dict) or "returns" not in parsed:
         raise TemplateError(f"{template}: the header says what the template returns")
-    unknown = set(parsed) - {"returns", "implements", *HOLE_KINDS}
+    unknown = set(parsed) - {"returns", "implements", "example", *HOLE_KINDS}
     if unknown:
         raise TemplateError(f"{template}: unknown keys in the header: {sorted(unknown)}")
     return parsed

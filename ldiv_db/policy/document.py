@@ -98,7 +98,7 @@ class Algorithm(BaseModel):
 
 def _columns(value: Any) -> Any:
     """A list of column names as a mapping to empty settings."""
-    if isinstance(value, list):
+    if isinstance(value, list) and all(isinstance(name, str) for name in value):
         return {name: {} for name in value}
     if isinstance(value, Mapping):
         return {name: {} if settings is None else settings for name, settings in value.items()}

@@ -647,3 +647,8 @@ def test_no_statement_holds_a_value(statements):
             if f"'{literal.this}'" in template_text(statement.template) + macros
         }
         assert written <= own | {"", "utf-8"}, statement.template  # the encoding that sqlglot adds to `encode`
+
+
+@pytest.mark.parametrize("path", sorted(resource_folder("sql").rglob("*.j2")), ids=lambda path: path.stem)
+def test_lines_fit(path):
+    assert max(map(len, path.read_text(encoding="utf-8").splitlines())) <= 120

@@ -1,0 +1,97 @@
+"""The worked examples in the headers of templates: tables to read, values, and the rows that come of them.
+
+    example: |
+      summary
+      class_no rows values
+      1        4    2
+      l = 2
+      gives
+      class_no rows reached margin
+      1        4    2       0
+
+A line of one word begins a table: its columns, then its rows, NULL as such. `l = 2` is a value, `axes = [{code: q1}]`
+(YAML) an object of names. `gives` is what the template returns, in any order of rows.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import yaml
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Identifier, Relation, Value, header
+
+
+@dataclass
+class Table:
+    """Columns and rows as an example writes them."""
+
+    columns: list[str]
+    rows: list[list] = field(default_factory=list)
+
+
+def read_example(template):
+    """(tables by name, values and objects by name) of the template's example; the table `gives` is the result."""
+    tables, values, name = {}, {}, None
+    for line in header(template)["example"].splitlines():
+        words = line.split()
+        if match := re.fullmatch(r"(\w+) = (.+)", line):
+            values[match[1]] = yaml.safe_load(match[2])
+        elif len(words) == 1 and (name is None or words[0] == "gives" or is_hole(template, words[0])):
+            name = words[0]
+        elif name not in tables:
+            tables[name] = Table(words)
+        else:
+            tables[name].rows.append([plain(word) for word in words])
+    return tables, values
+
+
+def is_hole(template, word):
+    return word in (header(template).get("relations") or ())
+
+
+def plain(word):
+    """A number if it looks like one, None for NULL, or the text."""
+    named = {"NULL": None, "TRUE": True, "FALSE": False}
+    if word in named:
+        return named[word]
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word
+
+
+def type_of(values):
+    kinds = {type(value) for value in values} - {type(None)}
+    return {frozenset({int}): "BIGINT", frozenset({str}): "VARCHAR"}.get(frozenset(kinds), "DOUBLE")
+
+
+def hole(value):
+    """What fills a hole: texts are names, numbers values, lists and mappings hold some of them."""
+    if isinstance(value, list):
+        return [hole(item) for item in value]
+    if isinstance(value, dict):
+        return SimpleNamespace(**{key: hole(item) for key, item in value.items()})
+    return Identifier(value) if isinstance(value, str) else Value(value)
+
+
+def run_example(con, template):
+    """(columns, rows) that the template makes of its example's tables and values."""
+    tables, values = read_example(template)
+    head = header(template)
+    holes = dict.fromkeys(head.get("options") or (), False)
+    for name, table in tables.items():
+        if name != "gives":
+            kinds = [type_of([row[i] for row in table.rows]) for i in range(len(table.columns))]
+            columns = ", ".join(f'"{column}" {kind}' for column, kind in zip(table.columns, kinds, strict=True))
+            con.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" ({columns})')
+            con.executemany(f'INSERT INTO "{name}" VALUES ({", ".join("?" * len(table.columns))})', table.rows)
+            holes[name] = Relation(("temp", "main", name))
+    holes |= {name: hole(value) for name, value in values.items()}
+    records = Engine(con).records(template, **holes)
+    return tables["gives"], records
