@@ -30,7 +30,8 @@ DIALECT = "duckdb"
 CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + ", " UNION", " UNION ALL"})
 #: The reader of headers: the fast one, where YAML was built with it.
 _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-#: What the header of a template declares; `returns` and `implements` are prose, `example` is worked (see tests/sql/examples.py), the others list holes.
+#: What the header of a template declares; `returns` and `implements` are prose, `example` is one that a test works, the
+#: others list holes.
 HOLE_KINDS = ("relations", "identifiers", "values", "options")
 
 

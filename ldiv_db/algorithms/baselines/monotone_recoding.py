@@ -121,7 +121,7 @@ class Codings:
             for low, high in own
             for code in range(low, high + 1)
         ]
-        columns = dict.fromkeys(("axis", "code", "p_low", "p_high"), "INTEGER")
+        columns = dict.fromkeys(("axis", "code", "cut_low", "cut_high"), "INTEGER")
         places = engine.load("places", columns, listed)
         assigned = engine.materialise("assigned", "cuts/assign_classes", rows=rows, places=places, axes=self.axes)
         bounds = [tree.axis for tree in self.trees]

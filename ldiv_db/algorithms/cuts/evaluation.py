@@ -206,5 +206,5 @@ class Evaluator:
 
     def _columns(self, summed: Iterable[Identifier]) -> list[Identifier]:
         """The columns of partitions that stay as they are."""
-        others = [Identifier(name) for name in ("p_loss", "finest", "dearest", "uniform")]
-        return [*(word.p for word in self.problem.words), *summed, *others]
+        others = [Identifier(name) for name in ("cut_loss", "finest", "dearest", "uniform")]
+        return [*(word.cut_key for word in self.problem.words), *summed, *others]

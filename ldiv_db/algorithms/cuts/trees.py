@@ -195,20 +195,20 @@ class BitWord:
 
 @dataclass(frozen=True)
 class Word:
-    """A column of keys: of the partition in the cut (`p`), in that with every open value specialised once (`q`), and in
-    the most specific cut of the subtree (`s`)."""
+    """A column of keys: of the partition in the cut, in that with every open value specialised once, and in
+    the most specific cut of the subtree."""
 
     place: int
     axes: tuple[NumberedAxis, ...]
 
     @property
-    def p(self) -> Identifier:
-        return Identifier(f"p_{self.place}")
+    def cut_key(self) -> Identifier:
+        return Identifier(f"cut_key_{self.place}")
 
     @property
-    def q(self) -> Identifier:
-        return Identifier(f"q_{self.place}")
+    def next_key(self) -> Identifier:
+        return Identifier(f"next_key_{self.place}")
 
     @property
-    def s(self) -> Identifier:
-        return Identifier(f"s_{self.place}")
+    def leaf_key(self) -> Identifier:
+        return Identifier(f"leaf_key_{self.place}")
