@@ -24,9 +24,9 @@ from ldiv_db.policy.parts import Sensitive, read_requirement
 from ldiv_db.policy.policy import Policy, parse_policy, read_policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.profiling.profile import Profile, profile_table
-from ldiv_db.publishing.result import Result
+from ldiv_db.publishing.result import Released, Result
 from ldiv_db.requirements import RequirementSpec, parse_requirement
-from ldiv_db.running.release import Released, publish_release
+from ldiv_db.running.release import publish_release
 from ldiv_db.running.run import Listener, plan, run, working_engine
 
 __all__ = [

@@ -8,15 +8,12 @@ top-down specialisation under every other requirement that was measured (README)
 
 from __future__ import annotations
 
-import math
-
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi, class_size
 from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.algorithms.local.peel import Peel
 from ldiv_db.algorithms.local.topdown import TopDown
 from ldiv_db.database.errors import InfeasibleError, PolicyError
-from ldiv_db.requirements import AlphaK, FrequencyL, KAnonymity, Requirement, Threshold
 
 #: From so many rows on Mondrian is chosen.
 MANY_ROWS = 5_000_000
@@ -44,7 +41,7 @@ class Auto(Algorithm):
             return Bsgi({}), "algorithm bsgi: shares are bounded, and fewest rows do that if all their values differ"
         if task.encoded.row_count >= MANY_ROWS:
             return Mondrian({}), f"algorithm mondrian: it is the fastest from {MANY_ROWS:,} rows on"
-        if all(isinstance(requirement, KAnonymity) for requirement in task.requirements):
+        if all(requirement.of_rows for requirement in task.requirements):
             return Peel({}), "algorithm peel: it loses least where rows alone are counted"
         return TopDown({}), "algorithm topdown: it loses least under requirements that larger classes keep"
 
@@ -62,7 +59,7 @@ def _shares_decide(task: Task) -> bool:
 
     Of two rows with different values there is no smaller class, but larger ones may hold equal rows.
     """
-    bound = max(map(_share_size, task.requirements), default=0)
+    bound = max((requirement.share_size for requirement in task.requirements), default=0)
     try:
         if bound < 3 or class_size(task) != bound:
             return False
@@ -70,12 +67,3 @@ def _shares_decide(task: Task) -> bool:
     except (InfeasibleError, PolicyError):
         return False
     return True
-
-
-def _share_size(requirement: Requirement) -> int:
-    """The rows of different values that keep every share below the requirement's bound; 0 if it bounds none."""
-    if isinstance(requirement, AlphaK):
-        return math.ceil(1 / requirement.alpha)
-    if isinstance(requirement, FrequencyL | Threshold):
-        return requirement.unique_class_size()
-    return 0

@@ -1,8 +1,9 @@
-"""What generalising costs, as integers that statements can add: a quasi-identifier's levels, or its range.
+"""What generalising costs, as integers that statements can add: by levels of taxonomies, or by the share of a range.
 
-The cost of a span is its weighted LM. For a taxonomy it is the root's cost less the gains of all levels
-at which both ends share their node; for numbers it is the share of the domain. No table grows with the
-square of a taxonomy's leaves.
+The cost of a taxonomy's span is the root's cost less the gains of all levels at which both ends share their node; that
+of numbers is the share of their domain. No table grows with the square of a taxonomy's leaves. What is compared between
+quasi-identifiers is LM, relative to the largest weight; BSGI's own IL, and what works beside it, is NCP by weight.
+`sql/macros/costs.j2` has the formulas.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
-#: The cost of full generalisation of the quasi-identifier with the largest weight.
+#: The cost of full generalisation of a quasi-identifier: by LM of that with the largest weight, by NCP of weight 1.
 COST_UNIT = 10**6
 
 
 @dataclass(frozen=True)
-class Level:
+class CostLevel:
     """One level of a taxonomy: `node` and `gain` of a row's path there, and columns of a class's rows."""
 
     name: str
@@ -60,13 +61,18 @@ class Measure:
     """
 
     axis: Axis
-    levels: tuple[Level, ...]
+    levels: tuple[CostLevel, ...]
     full: Value
     paths: Relation | None = None
 
     @property
     def table(self) -> Identifier:
         return self.axis.table
+
+    @property
+    def high_table(self) -> Identifier:
+        """The alias of the path of a class's greatest code, beside `table` for its smallest."""
+        return Identifier(f"{self.axis.table.name}_high")
 
     @property
     def null_code(self) -> Value:
@@ -85,31 +91,47 @@ class Measure:
         return Identifier(f"{self.axis.code.name}_rest_high")
 
 
-def measures_of(task: Task) -> tuple[Measure, ...]:
-    """The measures of all quasi-identifiers; weights are relative to the largest."""
+def lm_measures(task: Task) -> tuple[Measure, ...]:
+    """All quasi-identifiers by LM; weights are relative to the largest, and only levels that change the cost count."""
     largest = max(axis.weight for axis in task.encoded.axes) or 1.0
-    return tuple(_measure(task, axis, round(COST_UNIT * axis.weight / largest)) for axis in task.encoded.axes)
+    measures = []
+    for axis in task.encoded.axes:
+        full = round(COST_UNIT * axis.weight / largest)
+        depths = _depths(axis.taxonomy) if axis.taxonomy else []
+        if axis.taxonomy and axis.scale == 0:  # a taxonomy of one leaf cannot be generalised
+            full = 0
+        measures.append(_measure(task, axis, full, depths, axis.scale_value, ncp=False))
+    return tuple(measures)
 
 
-def drop_paths(task: Task, measures: Sequence[Measure]) -> None:
-    """Drop what `measures_of` made."""
-    task.engine.drop(*(measure.paths for measure in measures if measure.paths is not None))
+def ncp_measures(task: Task) -> tuple[Measure, ...]:
+    """All quasi-identifiers by NCP times their weight, in COST_UNIT: a cost and a row number fit one integer."""
+    return tuple(
+        _measure(
+            task,
+            axis,
+            round(COST_UNIT * axis.weight),
+            range(1, axis.taxonomy.height + 1) if axis.taxonomy else [],
+            Value(axis.leaves),
+            ncp=True,
+        )
+        for axis in task.encoded.axes
+    )
 
 
-def _measure(task: Task, axis: Axis, full: int) -> Measure:
+def _measure(task: Task, axis: Axis, full: int, depths: Sequence[int], domain: Value, ncp: bool) -> Measure:
     if axis.nodes is None or axis.taxonomy is None:
         return Measure(axis, (), Value(full))
-    if axis.scale == 0:  # a taxonomy of one leaf cannot be generalised
-        full = 0
     name = axis.code.name
-    levels = tuple(Level(f"{name}_{depth}", Value(depth)) for depth in _depths(axis.taxonomy))
+    levels = tuple(CostLevel(f"{name}_{depth}", Value(depth)) for depth in depths)
     paths = task.engine.materialise(
         f"levels_{name}",
-        "neighbours/exchange/trace_levels",
+        "neighbours/trace_levels",
         nodes=axis.nodes,
         levels=levels,
-        scale=axis.scale_value,
+        domain=domain,
         full=Value(full),
+        ncp=ncp,
     )
     return Measure(axis, levels, Value(full), paths)
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.attacking.covering import LabelAxis, Matches, known_axes, matched
 from ldiv_db.attacking.disclosure import Attack, disclosures, make_target
 from ldiv_db.attacking.linking import Exposure, linking, marketer, population_attacks, prosecutor
 from ldiv_db.auditing.audit import Counted, Subject, counted
@@ -18,16 +19,15 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.measuring.resolve import cite
 from ldiv_db.policy.attributes import read_attributes
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.hierarchies import read_hierarchies
 from ldiv_db.policy.parts import Sensitive
+from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.required import resolve_all
-from ldiv_db.recoding.labels import LabelAxis, Matches, known_axes, matched
 from ldiv_db.requirements import Attribute, Requirement, RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
-from ldiv_db.requirements.promises import promise_of_all
+from ldiv_db.requirements.promises import together
 
 Table = Relation | FileRelation
 
@@ -111,9 +111,10 @@ def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path
     """The columns of a release under a policy: a quasi-identifier is a column of its name, or its two bounds."""
     hierarchies = read_hierarchies(engine, policy.quasi_identifiers, folder)
     names = [column.name for column in columns_of(engine, table)]
-    cited = cite(policy.released, names, {})[: len(hierarchies)]
+    cited = published_columns(policy.released, names, {})[: len(hierarchies)]
+    sets = {name for name, form in policy.released.forms.items() if form == "set"}
     axes = [
-        LabelAxis(name, (column.column, *([column.high] if column.high else [])), hierarchies[name])
+        LabelAxis(name, (column.column, *([column.high] if column.high else [])), hierarchies[name], name in sets)
         for name, column in zip(policy.quasi_identifiers, cited, strict=True)
     ]
     trees = [axis.name for axis in axes if len(axis.columns) > 1 and not axis.hierarchy.by_range]
@@ -155,7 +156,9 @@ def _attack_counted(
     bounds: list[Fraction] = []
     with _matches(engine, first.listed, axes, attackers.known, "known") as known:
         for name, attribute in attributes.items():
-            target = make_target(engine, attribute, counts[name].classes, promise_of_all(wanted[name]))
+            target = make_target(
+                engine, attribute, counts[name].classes, together(required.promise() for required in wanted[name])
+            )
             found += disclosures(target, attackers.excluded)
             found += [linking(target, known, attackers.show_values)] if known else []
             bounds += [target.bounds.record] if target.bounds.record is not None else []

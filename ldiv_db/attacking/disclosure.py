@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from ldiv_db.attacking.bounds import Bounds, Prior
 from ldiv_db.auditing.audit import require_listed
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements import Attribute, Categories, Classes
-from ldiv_db.requirements.promises import Bounds, Prior, Promise
+from ldiv_db.requirements.promises import Promise
 
 #: Means are sums of whole units, so that they do not depend on the order of rows.
 UNIT = 10**9

@@ -7,10 +7,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from ldiv_db.attacking.covering import Matches
 from ldiv_db.attacking.disclosure import UNIT, Attack, Gain, Target, gain_of, mean_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
-from ldiv_db.recoding.labels import Matches
 
 #: So many of the people that are told most surely are listed on request.
 SHOWN = 20

@@ -16,13 +16,11 @@ from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import AuditError, PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import Categories, Classes, DistinctAlpha, Requirement, Verdict, judge
+from ldiv_db.requirements import Categories, Classes, Requirement, Verdict, judge
 
 #: What becomes of suppressed rows: they are judged like any others, or left out, or a NULL in the place of a sensitive
 #: value is no value but counts in the size of its class: a share is that of the rows of whom an attacker must think.
 Suppressed = Literal["judge", "ignore", "unknown"]
-#: The requirements that can be judged where some values are unknown: bounds on the shares of those that are known.
-_OF_SHARES = ("frequency", "threshold")
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,7 @@ def refuse_unknown(suppressed: Suppressed, requirements: Iterable[Requirement]) 
         problems = [
             Problem("suppressed", f"unknown values leave open whether {requirement.label} holds")
             for requirement in requirements
-            if requirement.name not in _OF_SHARES
+            if not requirement.of_shares
         ]
         if problems:
             raise PolicyError(problems)
@@ -177,7 +175,7 @@ def _bound(watch: Watch | None, sensitive: str, found: Counted) -> Any:
 
 def refuse_unlisted(engine: Engine, sensitive: str, requirements: Sequence[Requirement], values: Relation) -> None:
     """Raise PolicyError if one of `values` (value, ...), NULL aside, belongs to no category that a requirement uses."""
-    for categories in {r.categories for r in requirements if isinstance(r, DistinctAlpha)}:
+    for categories in {r.listed for r in requirements if r.listed is not None}:
         require_listed(engine, sensitive, categories, values)
 
 
@@ -209,7 +207,7 @@ def counted(engine: Engine, subject: Subject, sensitive: str) -> Iterator[Counte
     engine.drop(counts)
     classes = Classes(engine, histogram, whole)
     beside = sums["suppressed_rows"] if holes["ignore"] else sums["unknown_rows"] if unknown else 0
-    _require_all_rows(int(engine.scalar("requirements/sum_rows", totals=histogram) or 0), sums["rows"] - beside)
+    _require_all_rows(engine.total(histogram, "rows"), sums["rows"] - beside)
     yield Counted(subject, classes, listed, columns, sums["rows"], sums["suppressed_rows"], unmatched)
     classes.drop()
     engine.drop(histogram, listed, *([whole] if whole else []))

@@ -14,7 +14,7 @@ from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.attributes import read_attributes
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.required import absent_values, resolve_all
-from ldiv_db.requirements import RequirementSpec, Threshold
+from ldiv_db.requirements import RequirementSpec
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,8 @@ def question_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str
 
 
 def _auto(spec: RequirementSpec) -> list[Problem]:
-    if not spec.is_auto:
-        return []
-    if spec.name == Threshold.name:
-        what = "base needs the source of a policy, from which thresholds follow"
-        return [Problem("require", f"{spec.name}: {what}", "write them out: threshold:0.5,HIV=0.1")]
-    return [Problem("require", f"{spec.name}: auto needs a source, say the number")]
+    what, hint = spec.kind.lacks_source
+    return [Problem("require", f"{spec.name}: {what}", hint)] if spec.is_auto else []
 
 
 def missing_columns(

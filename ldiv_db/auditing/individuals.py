@@ -5,9 +5,8 @@ Whose a row is stands in no release, so this is judged on the classes that the r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.engine import Engine
@@ -17,12 +16,11 @@ from ldiv_db.requirements import Classes, Requirement, judge
 
 
 @dataclass(frozen=True)
-class Individuals(Requirement):
+class Individuals(Requirement, in_policy=False):
     """No individual has two rows in a class (BSGI, Section 5.2.2): whose a row is differs like a unique value."""
 
     name = "individuals"
     reaches = "rows"
-    fields: ClassVar[Mapping[str, Any]] = {}
 
     @property
     def template(self) -> str:

@@ -27,11 +27,12 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.policy import examine_file
 from ldiv_db.publishing import earlier_releases as releases
-from ldiv_db.publishing import series_ledger as ledger
+from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference
-from ldiv_db.publishing.result import print_rows
-from ldiv_db.publishing.series_destinations import settle_crashed
-from ldiv_db.running.release import Released, publish_release
+from ldiv_db.publishing.result import Released, print_rows
+from ldiv_db.publishing.series import name_of, require_release
+from ldiv_db.publishing.series_target import settle_crashed
+from ldiv_db.running.release import publish_release
 
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Publish a table again as it changes."
@@ -153,7 +154,7 @@ def list_command(
       ldiv release list warehouse.duckdb
     """
     with _settled(database, catalog) as engine:
-        found = ledger.releases(engine, series and ledger.name_of(engine, series))
+        found = ledger.releases(engine, series and name_of(engine, series))
     if json:
         print_json({"releases": [entry.as_dict() for entry in found]})
         return
@@ -187,7 +188,7 @@ def show_command(
       ldiv release show warehouse.duckdb published.census 2
     """
     with _settled(database, catalog) as engine:
-        entry = ledger.require_release(engine, series, release)
+        entry = require_release(engine, series, release)
     if json:
         print_json(entry.as_dict())
         return
@@ -275,7 +276,7 @@ def _checked(
     if lacking:
         raise PolicyError(lacking)
     columns = [name for text in group for name in text.split(",")]
-    asked = releases.Tables(table, key, columns, [_limit(text) for text in sensitive], values or (), count)
+    asked = releases.PublishedTables(table, key, columns, [_limit(text) for text in sensitive], values or (), count)
     return releases.check_sequence(engine, asked)
 
 

@@ -22,6 +22,7 @@ import duckdb
 from ldiv_db.database import interrupts
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.failures import failure_of, first_sentence, refuse_half_characters
+from ldiv_db.database.plain_queries import PlainQueries
 from ldiv_db.database.templates import BUILT_IN, FileRelation, Identifier, Relation, Statement, literal, render
 
 #: The file formats of `Engine.export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
@@ -64,7 +65,7 @@ class Scope:
         return relation
 
 
-class Engine:
+class Engine(PlainQueries):
     """Runs templates on one connection and remembers the steps it took.
 
     `on_step` is called after every named step, `on_statement` before every statement is sent. `catalog` names the
@@ -120,10 +121,6 @@ class Engine:
         ((value,),) = self.rows(template, **holes)
         return value
 
-    def count(self, rows: Relation | FileRelation) -> int:
-        """The number of rows."""
-        return int(self.scalar("database/count_rows", rows=rows))
-
     def create(self, target: Relation, template: str, replace: bool = False, **holes: Any) -> None:
         """Make `target`, a table that stays, of what `template` selects; its schema is made if need be."""
         if len(target.parts) > 1:
@@ -146,13 +143,15 @@ class Engine:
         statement.sql = f"COPY (\n{statement.sql}\n) TO {literal(str(path))} ({EXPORTS[form]})"
         self._timed("publish", statement)
 
-    def delete(self, target: Relation, found: Mapping[str, Any]) -> None:
-        """Delete the rows of `target` that have the values `found`, by column."""
-        self.execute(f"DELETE FROM {target.sql()} WHERE {_eq(found, ' AND ')}", found)
+    def delete(self, target: Relation, having: Mapping[str, Any]) -> None:
+        """Delete the rows of `target` that have the values of `having`, by column."""
+        self.execute(f"DELETE FROM {target.sql()} WHERE {_eq(having, ' AND ')}", having)
 
-    def update(self, target: Relation, values: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-        """Set `values`, by column, in the rows of `target` that have the values `found`."""
-        self.execute(f"UPDATE {target.sql()} SET {_eq(values, ', ')} WHERE {_eq(found, ' AND ')}", {**values, **found})
+    def update(self, target: Relation, values: Mapping[str, Any], having: Mapping[str, Any]) -> None:
+        """Set `values`, by column, in the rows of `target` that have the values of `having`."""
+        self.execute(
+            f"UPDATE {target.sql()} SET {_eq(values, ', ')} WHERE {_eq(having, ' AND ')}", {**values, **having}
+        )
 
     @contextmanager
     def attached(self, path: Path, read_only: bool = False) -> Iterator[str]:
@@ -220,10 +219,9 @@ class Engine:
 
         What an inner scope keeps belongs to the outer one. After an error everything is left to `close_scratch`.
         """
-        scope = Scope()
-        start = len(self._scratch)
+        scope, before = Scope(), set(self._scratch)
         yield scope
-        self.drop(*(relation for relation in self._scratch[start:] if relation not in scope.kept))
+        self.drop(*(relation for relation in self._scratch if relation not in before | scope.kept))
 
     def close_scratch(self) -> None:
         """Drop every TEMP table of ours that is left."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
-from ldiv_db.measuring.tries import Tries
+from ldiv_db.measuring.prefix_trees import Tries
 
 #: Divergence is summed in this many parts of one, as whole numbers.
 _UNIT = 10**12

@@ -16,10 +16,11 @@ from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.measuring.divergence import Divergence, measure_divergence
+from ldiv_db.measuring.prefix_trees import grow_tries
 from ldiv_db.measuring.queries import QueryErrors, measure_queries
-from ldiv_db.measuring.resolve import Resolved, Resolver, cite
-from ldiv_db.measuring.tries import grow_tries
+from ldiv_db.measuring.resolve import ResolvedColumn, Resolver
 from ldiv_db.policy.parts import LARGEST_SEED
+from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.required import smallest_class
 from ldiv_db.policy.resolve import Described
 from ldiv_db.recoding.encode import scan
@@ -138,7 +139,8 @@ class _Measuring:
         if wanted.class_column is None and ids:
             wanted = replace(wanted, class_column=ids[0])
         self._wanted = wanted
-        self._cited = cite(original.released, names, {"class": wanted.class_column, "class_label": wanted.class_label})
+        others = {"class": wanted.class_column, "class_label": wanted.class_label}
+        self._cited = published_columns(original.released, names, others)
 
     def measure(self, show_values: bool) -> Measurement:
         engine, wanted, source = self._engine, self._wanted, self._source
@@ -183,7 +185,7 @@ class _Measuring:
         label = [Renamed(Identifier(self._wanted.class_label), _LABEL)] if self._wanted.class_label else []
         return self._classes + label
 
-    def _sensitive(self, resolver: Resolver, snapshot: Relation, number: int, name: str) -> Resolved:
+    def _sensitive(self, resolver: Resolver, snapshot: Relation, number: int, name: str) -> ResolvedColumn:
         code = Identifier(f"s{number}")
         dictionary = self._engine.materialise(
             f"dictionary_{code.name}",
@@ -200,8 +202,8 @@ class _Measuring:
     def _loss(
         self,
         numbered: Relation,
-        found: Sequence[Resolved],
-        sensitive: Sequence[Resolved],
+        found: Sequence[ResolvedColumn],
+        sensitive: Sequence[ResolvedColumn],
         axes: Sequence[Axis],
         rows_in: int,
     ) -> Loss:
@@ -247,7 +249,7 @@ class _Measuring:
         loss: Loss,
         rows_in: int,
         numbered: Relation,
-        found: Sequence[Resolved],
+        found: Sequence[ResolvedColumn],
         divergence: Divergence | None,
         queries: QueryErrors | None,
         l: int | None,  # noqa: E741
@@ -274,9 +276,9 @@ class _Measuring:
         engine, values = self._engine, dictionary
         if not self._source.judges_null:
             values = engine.materialise("judged", "recoding/input/list_judged", dictionary=dictionary)
-        return Distribution([row[0] for row in engine.rows("recoding/input/list_counts", dictionary=values)])
+        return Distribution(sorted(engine.column(values, "rows"), reverse=True))
 
-    def _promised(self, sensitive: Sequence[Resolved]) -> int | None:
+    def _promised(self, sensitive: Sequence[ResolvedColumn]) -> int | None:
         """The l of the policy's requirements, as a run takes it; None if they ask for nothing."""
         hardest = min((self._judged(column.dictionary) for column in sensitive), key=lambda found: found.largest_l)
         wanted = self._required.resolved(hardest)

@@ -1,36 +1,26 @@
 """Published values resolved: each distinct one becomes the codes that it covers and what it loses.
 
-A published cell is a value, the label of a node, a range, a set, `*` or NULL; two columns of bounds read as a
-range. Text is compared, because a release may come from a file or another tool. Only distinct values are looked
-at, and only codes leave this module.
+Labels are read by their grammar (`recoding.labels`), a value of the source being one too. Text is compared, because a
+release may come from a file or another tool. Only distinct values are looked at, and only codes leave this module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.policy.release_columns import ReleaseColumns, columns_as
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
+from ldiv_db.recoding.labels import choose_reading, count_unread, read_parts, read_ranges, span_ranges
 
 #: From this width on, times the unit of losses, numbers leave what doubles hold; shrunk, by a power of two, they stay.
 _WIDE, _SHRINK = 1e290, 2.0**-64
 
 
 @dataclass(frozen=True)
-class Cited:
-    """The published column of an attribute, perhaps with one of upper bounds; `alias` is its working name."""
-
-    column: Identifier
-    alias: Identifier
-    high: Identifier | None = None
-
-
-@dataclass(frozen=True)
-class Resolved:
+class ResolvedColumn:
     """One attribute whose published values are known.
 
     `dictionary` is (value, rows, code) of the source, codes `first..first + leaves - 1`; `values` is (value_no,
@@ -63,7 +53,9 @@ class Resolver:
         self._engine = engine
         self._counted = counted
 
-    def quasi_identifiers(self, axes: Sequence[Axis], kinds: Sequence[str], sets: Sequence[bool]) -> list[Resolved]:
+    def quasi_identifiers(
+        self, axes: Sequence[Axis], kinds: Sequence[str], sets: Sequence[bool]
+    ) -> list[ResolvedColumn]:
         """The axes resolved; `kinds` are those of the source's columns, `sets` says where sets are known to be written.
 
         Raises PolicyError that counts, for every column, the published values that nothing knows.
@@ -72,16 +64,14 @@ class Resolver:
         for axis, kind, written in zip(axes, kinds, sets, strict=True):
             resolved = self._tree(axis, kind, written) if axis.nodes else self._numbers(axis, kind)
             found.append(resolved)
-            unknown = self._engine.record(
-                "measuring/count_unknown", values_of=resolved.values, weights=resolved.weights
-            )
+            unknown = count_unread(self._engine, resolved.values, resolved.weights)
             if unknown["count"]:
                 problems.append(_unknown(axis, unknown))
         if problems:
             raise PolicyError(problems)
         return found
 
-    def sensitive(self, name: str, number: int, dictionary: Relation, leaves: int) -> Resolved:
+    def sensitive(self, name: str, number: int, dictionary: Relation, leaves: int) -> ResolvedColumn:
         """A sensitive attribute resolved: values are compared as they are, blanks cover all of them."""
         code = f"s{number}"
         values = self._values(Identifier(code))
@@ -90,7 +80,7 @@ class Resolver:
         )
         weights = self._engine.materialise(f"weights_{code}", "measuring/weigh_sensitive", spans=spans)
         table = Identifier(f"t_{code}")
-        return Resolved(name, Identifier(code), table, dictionary, values, spans, weights, leaves, first=1)
+        return ResolvedColumn(name, Identifier(code), table, dictionary, values, spans, weights, leaves, first=1)
 
     # -- steps -----------------------------------------------------------------------------------------
 
@@ -99,27 +89,11 @@ class Resolver:
             f"values_{code.name}", "measuring/list_values", counted=self._counted, column=code
         )
 
-    def _parts(self, code: Identifier, values: Relation) -> Relation:
-        """Every value, and the members of those that may be sets."""
-        sets = self._engine.materialise(f"sets_{code.name}", "measuring/split_sets", values_of=values)
-        parts = self._engine.materialise(f"parts_{code.name}", "measuring/list_parts", values_of=values, sets=sets)
-        self._engine.drop(sets)
-        return parts
-
-    def _chosen(self, code: Identifier, found: Relation, sets_first: bool) -> tuple[Relation, Relation]:
-        """What was found for the reading that holds, and the spans of codes that it covers."""
-        chosen = self._engine.materialise(
-            f"chosen_{code.name}", "measuring/choose_parts", found=found, sets_first=sets_first
-        )
-        spans = self._engine.materialise(f"spans_{code.name}", "measuring/merge_spans", chosen=chosen)
-        self._engine.drop(found)
-        return chosen, spans
-
-    def _tree(self, axis: Axis, kind: str, sets_first: bool) -> Resolved:
+    def _tree(self, axis: Axis, kind: str, sets_first: bool) -> ResolvedColumn:
         engine, code, null_code = self._engine, axis.code, Value(axis.null_code)
         nodes = axis.nodes or Relation(())
         values = self._values(code)
-        parts = self._parts(code, values)
+        parts = read_parts(engine, values)
         found = engine.materialise(
             f"found_{code.name}",
             "measuring/find_nodes",
@@ -130,56 +104,49 @@ class Resolver:
             last=Value(axis.scale),
         )
         if kind in ("integer", "real"):
-            placed = engine.materialise(f"placed_{code.name}", "measuring/place_numbers", parts=parts, kind="real")
-            ranges = engine.materialise(
-                f"ranges_{code.name}",
+            ranges = read_ranges(engine, parts, "real")
+            touched = engine.materialise(
+                f"touched_{code.name}",
                 "measuring/find_ranges",
                 found=found,
-                placed=placed,
+                ranges=ranges,
                 nodes=nodes,
                 null_code=null_code,
             )
-            engine.drop(found, placed)
-            found = ranges
-        chosen, spans = self._chosen(code, found, sets_first)
+            engine.drop(found, ranges)
+            found = touched
+        reading = choose_reading(engine, found, sets_first)
         weights = engine.materialise(
             f"weights_{code.name}",
             "measuring/weigh_nodes",
-            spans=spans,
+            spans=reading.spans,
             leaves=Value(axis.leaves),
             unit=Value(LOSS_UNIT),
         )
-        engine.drop(parts, chosen)
-        return self._resolved(axis, axis.dictionary, values, spans, weights, axis.leaves, axis.null_code)
+        engine.drop(parts, reading.chosen)
+        return self._resolved(axis, axis.dictionary, values, reading.spans, weights, axis.leaves, axis.null_code)
 
-    def _numbers(self, axis: Axis, kind: str) -> Resolved:
+    def _numbers(self, axis: Axis, kind: str) -> ResolvedColumn:
         """Codes are counted anew, one for every different number: those of an axis may have been rounded."""
         engine, code = self._engine, axis.code
         values = self._values(code)
-        parts = self._parts(code, values)
+        parts = read_parts(engine, values)
         ranks = engine.materialise(
             f"ranks_{code.name}", "measuring/rank_numbers", dictionary=axis.dictionary, kind=kind
         )
         bounds = engine.record("measuring/bound_ranks", ranks=ranks)
         null_code = None if axis.null_code is None else bounds["leaves"] - 1
-        placed = engine.materialise(f"placed_{code.name}", "measuring/place_numbers", parts=parts, kind=kind)
-        found = engine.materialise(
-            f"found_{code.name}",
-            "measuring/find_ranks",
-            placed=placed,
-            ranks=ranks,
-            null_code=Value(null_code),
-            last=Value(bounds["leaves"] - 1),
-        )
-        chosen, spans = self._chosen(code, found, False)
+        ranges = read_ranges(engine, parts, kind)
+        found = span_ranges(engine, ranges, ranks, null_code, bounds["leaves"] - 1)
+        reading = choose_reading(engine, found, sets_first=False)
         smallest, largest = bounds["smallest"] or 0, bounds["largest"] or 0
         width = float(largest - smallest) or 1.0
         shrink = _SHRINK if width > _WIDE else 1.0
         weights = engine.materialise(
             f"weights_{code.name}",
             "measuring/weigh_numbers",
-            chosen=chosen,
-            spans=spans,
+            chosen=reading.chosen,
+            spans=reading.spans,
             null_code=Value(null_code),
             smallest=Value(smallest),
             largest=Value(largest),
@@ -187,8 +154,8 @@ class Resolver:
             width=Value(width * shrink),
             unit=Value(LOSS_UNIT),
         )
-        engine.drop(parts, placed, chosen)
-        return self._resolved(axis, ranks, values, spans, weights, bounds["leaves"], null_code)
+        engine.drop(parts, ranges, reading.chosen)
+        return self._resolved(axis, ranks, values, reading.spans, weights, bounds["leaves"], null_code)
 
     def _resolved(
         self,
@@ -199,8 +166,8 @@ class Resolver:
         weights: Relation,
         leaves: int,
         null_code: int | None,
-    ) -> Resolved:
-        return Resolved(
+    ) -> ResolvedColumn:
+        return ResolvedColumn(
             name=axis.name,
             code=axis.code,
             table=axis.table,
@@ -222,30 +189,3 @@ def _unknown(axis: Axis, unknown: dict[str, int]) -> Problem:
     else:
         what += f"no label of taxonomy {axis.taxonomy.origin}, value of the source, range, set, * or NULL"
     return Problem(f"quasi_identifiers.{axis.name}", what, "is it the right table, source and taxonomy?")
-
-
-def cite(released: ReleaseColumns, names: Sequence[str], others: Mapping[str, str | None]) -> list[Cited]:
-    """The published columns of every attribute; raises PolicyError for all that lack, `others` (key to name) too."""
-    known = {name.lower() for name in names}
-    cited, problems = [], []
-    for number, (name, form) in enumerate(released.forms.items(), 1):
-        low, high = columns_as(name, "bounds")
-        bounded = {low.lower(), high.lower()} <= known
-        if name.lower() in known and not (bounded and form == "bounds"):
-            cited.append(Cited(Identifier(name), Identifier(f"q{number}")))
-        elif bounded:
-            cited.append(Cited(Identifier(low), Identifier(f"q{number}"), Identifier(high)))
-        else:
-            what = f"the published table has neither {name} nor {low} and {high}"
-            problems.append(Problem(f"quasi_identifiers.{name}", what, nearest(name, names)))
-    for number, name in enumerate(released.sensitive, 1):
-        cited.append(Cited(Identifier(name), Identifier(f"s{number}")))
-    asked = {**{f"sensitive.{name}": name for name in released.sensitive}, **others}
-    problems += [
-        Problem(key, f"the published table has no column {name}", nearest(name, names))
-        for key, name in asked.items()
-        if name and name.lower() not in known
-    ]
-    if problems:
-        raise PolicyError(problems)
-    return cited

@@ -160,7 +160,7 @@ class Policy(Document):
     @property
     def needs_class_id(self) -> str | None:
         """What cannot be audited without class ids: classes published with equal labels cannot be told apart."""
-        asked = [spec.name for spec in self.require if spec.name == "unique_distinct"]
+        asked = [spec.name for spec in self.require if not spec.kind.monotone]
         repeats = "key" if self.is_series and not self.decomposes else None
         return asked[0] if asked else "individual" if self.individual else repeats
 

@@ -151,7 +151,7 @@ def _problems_of(policy: Policy) -> list[Problem]:
     problems += [*_require_problems(policy), *_twice(policy), *policy.target.problems()]
     needing = policy.needs_class_id
     if needing and not policy.publishes_class_id:
-        hint = "or require frequency" if needing == "unique_distinct" else ""
+        hint = "or require frequency" if needing in [spec.name for spec in policy.require] else ""
         problems.append(Problem("output.class_id", f"{needing} can only be audited with class ids", hint))
     return problems
 

@@ -7,11 +7,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ldiv_db.database.catalog import Column
-from ldiv_db.database.errors import Problem
+from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.templates import Identifier
 
 #: A label (of a tree, or of a range), the label or the set of the values where that loses less, or two bounds.
 Form = Literal["label", "set", "bounds"]
 CLASS_ID = "class_id"
+
+
+@dataclass(frozen=True)
+class PublishedColumn:
+    """The published column of an attribute, perhaps with one of upper bounds; `alias` is its working name."""
+
+    column: Identifier
+    alias: Identifier
+    high: Identifier | None = None
 
 
 def columns_as(name: str, form: Form) -> tuple[str, ...]:
@@ -68,3 +78,32 @@ class ReleaseColumns:
                 yield Problem("output.bounds", f"{name} would be published as {column}, which the source has already")
         if self.has_class_ids and CLASS_ID in taken:
             yield Problem(f"output.{CLASS_ID}", "the source has a column of that name")
+
+
+def published_columns(
+    released: ReleaseColumns, names: Sequence[str], others: Mapping[str, str | None]
+) -> list[PublishedColumn]:
+    """The published columns of every attribute; raises PolicyError for all that lack, `others` (key to name) too."""
+    known = {name.lower() for name in names}
+    found, problems = [], []
+    for number, (name, form) in enumerate(released.forms.items(), 1):
+        low, high = columns_as(name, "bounds")
+        bounded = {low.lower(), high.lower()} <= known
+        if name.lower() in known and not (bounded and form == "bounds"):
+            found.append(PublishedColumn(Identifier(name), Identifier(f"q{number}")))
+        elif bounded:
+            found.append(PublishedColumn(Identifier(low), Identifier(f"q{number}"), Identifier(high)))
+        else:
+            what = f"the published table has neither {name} nor {low} and {high}"
+            problems.append(Problem(f"quasi_identifiers.{name}", what, nearest(name, names)))
+    for number, name in enumerate(released.sensitive, 1):
+        found.append(PublishedColumn(Identifier(name), Identifier(f"s{number}")))
+    asked = {**{f"sensitive.{name}": name for name in released.sensitive}, **others}
+    problems += [
+        Problem(key, f"the published table has no column {name}", nearest(name, names))
+        for key, name in asked.items()
+        if name and name.lower() not in known
+    ]
+    if problems:
+        raise PolicyError(problems)
+    return found

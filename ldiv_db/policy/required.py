@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.attributes import texts_of
 from ldiv_db.policy.problems import Problems, is_said
-from ldiv_db.requirements import Attribute, Distribution, Requirement, RequirementSpec, Threshold
+from ldiv_db.requirements import Attribute, Distribution, Requirement, RequirementSpec
 from ldiv_db.requirements.named import Named, in_order, listing
 
 
@@ -18,23 +18,29 @@ from ldiv_db.requirements.named import Named, in_order, listing
 class Required:
     """What is required of each attribute; parameters that are `auto` wait for the distribution of its values.
 
-    `read` are requirements that name values, by their number in the policy and the attribute.
+    `texts` are the values that requirements name as their columns write them, by the number of the requirement in the
+    policy and the attribute.
     """
 
     specs: Sequence[RequirementSpec]
     attributes: Mapping[str, Attribute]
-    read: Mapping[tuple[int, str], Requirement]
+    texts: Mapping[tuple[int, str], Mapping[Named, Named]]
 
     def resolved(self, distribution: Distribution | None = None) -> dict[str, list[Requirement]]:
         """The requirements on each attribute."""
         return {
             name: [
-                self.read.get((number, name)) or spec.resolve(distribution, attribute)
+                self._written(number, spec.resolve(distribution, attribute), name)
                 for number, spec in enumerate(self.specs)
                 if spec.concerns(name)
             ]
             for name, attribute in self.attributes.items()
         }
+
+    def _written(self, number: int, requirement: Requirement, name: str) -> Requirement:
+        """The requirement with the values that it names as their column writes them."""
+        texts = self.texts.get((number, name))
+        return requirement if texts is None else requirement.written_as(texts, number)
 
 
 def resolve_all(
@@ -61,28 +67,16 @@ def collect_required(
     wanted = [(n, spec, a) for n, spec in enumerate(specs) for a in attributes.values() if spec.concerns(a.name)]
     wrong = [problem for n, spec, attribute in wanted for problem in spec.problems(f"require.{n}", attribute)]
     problems.add(wrong)
-    read: dict[tuple[int, str], Requirement] = {}
+    texts: dict[tuple[int, str], Mapping[Named, Named]] = {}
     for number, spec, attribute in wanted:
-        if spec.name != Threshold.name or is_said(f"require.{number}", wrong):
-            continue
-        with problems.collected():
-            read[number, attribute.name] = _read_threshold(engine, number, spec, attribute, names or attributes)
-    return Required(specs, attributes, read)
-
-
-def _read_threshold(
-    engine: Engine, number: int, spec: RequirementSpec, attribute: Attribute, attributes: Iterable[str]
-) -> Requirement:
-    """The requirement with the values that it names as their column writes them.
-
-    Where it is for several attributes, a value need not be one of each.
-    """
-    found = spec.resolve(None, attribute)
-    if not isinstance(found, Threshold) or not found.named:
-        return found
-    takes_others = found.absent or sum(map(spec.concerns, attributes)) != 1
-    key = f"require.{number}.{found.name}"
-    return found.written_as(texts_of(engine, key, attribute.type, found.named, takes_others), number)
+        found = None if is_said(f"require.{number}", wrong) else spec.provisional(attribute)
+        if found is not None and found.named:
+            with problems.collected():
+                # Where it is for several attributes, a value need not be one of each.
+                takes_others = found.absent or sum(map(spec.concerns, names or attributes)) != 1
+                key = f"require.{number}.{found.name}"
+                texts[number, attribute.name] = texts_of(engine, key, attribute.type, found.named, takes_others)
+    return Required(specs, attributes, texts)
 
 
 def absent_values(
@@ -95,15 +89,17 @@ def absent_values(
     Raises PolicyError unless the policy allows them to be absent: one that is misspelt would be protected by nothing.
     """
     missing: dict[int, set[Named]] = {}
+    names: dict[int, str] = {}
     allowed: set[int] = set()
     for name, wanted in requirements.items():
-        for found in [one for one in wanted if isinstance(one, Threshold) and one.named]:
-            here = _missing(engine, found, *columns[name])
+        for found in [one for one in wanted if one.named]:
+            here = found.missing(engine, *columns[name])
+            names[found.place] = found.name
             missing[found.place] = missing.get(found.place, here) & here
             allowed |= {found.place} if found.absent else set()
     problems = [
         Problem(
-            f"require.{place}.{Threshold.name}",
+            f"require.{place}.{names[place]}",
             f"{len(values):,} of the values named are in no row: {listing(sorted(values, key=in_order))}",
             "`absent: allow` beside them allows it",
         )
@@ -113,15 +109,6 @@ def absent_values(
     if problems:
         raise PolicyError(problems)
     return sorted({value for values in missing.values() for value in values}, key=in_order)
-
-
-def _missing(engine: Engine, found: Threshold, table: Relation | FileRelation, column: str) -> set[Named]:
-    """The values, as the policy names them, that the column of the table does not have."""
-    names = dict(zip(found.named, found.written, strict=True))
-    members = engine.load("members", {"value": "VARCHAR"}, [(value,) for value in found.named])
-    rows = engine.rows("requirements/list_absent", totals=table, members=members, column=Identifier(column))
-    engine.drop(members)
-    return {names[value] for (value,) in rows}
 
 
 def smallest_class(requirements: Iterable[Requirement]) -> int | None:

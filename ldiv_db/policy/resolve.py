@@ -64,6 +64,11 @@ class Source:
     seed: int
 
     @property
+    def key_name(self) -> str:
+        """The column that says which row is which over time; empty if there is none."""
+        return self.key.name if self.key else ""
+
+    @property
     def types(self) -> dict[str, Column]:
         """All these columns by name."""
         others = [column for column in (self.individual, self.key) if column]

@@ -19,8 +19,8 @@ class Limited:
     l: int  # noqa: E741 - the field's name for it
 
     @property
-    def place(self) -> Identifier:
-        """What its values are called among combinations."""
+    def text(self) -> Identifier:
+        """The column of its values, as text, among combinations."""
         return Identifier(f"v{self.number.value}")
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ldiv_db.algorithms.decomposition.encode import Decomposed
 from ldiv_db.auditing.audit import Audit, Pair, Subject, audit_table, require_good
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
@@ -21,31 +22,36 @@ from ldiv_db.database.errors import AuditError, PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.series import GROUP_ID
+from ldiv_db.publishing.draft import require_rows
 from ldiv_db.publishing.series_draft import Start
-from ldiv_db.publishing.series_tables import Expected, Tables, label_of, require_tables
+from ldiv_db.publishing.series_tables import Expected, ReleaseTables, label_of, require_tables
 from ldiv_db.requirements import Attribute, RequirementSpec
-from ldiv_db.running.encode_groups import Decomposed
 
 
-def check_before(start: Start, tables: Tables) -> None:
+def check_decomposed_before(start: Start, tables: ReleaseTables) -> None:
     """Raise PolicyError unless the last release's tables are there, with the columns that the policy still has."""
     engine, names = start.engine, start.resolved.limits
     require_tables(engine, tables)
     wanted = {GROUP_ID, *(name.lower() for name in names), *([tables.count] if tables.count else [])}
-    found = {column.name.lower() for column in columns_of(engine, tables.values)}
-    if wanted != found:
+    if wanted != {column.name.lower() for column in columns_of(engine, tables.values)}:
         what = f"{label_of(tables.values)} has other sensitive attributes than the policy"
         raise PolicyError([Problem("sensitive", what, "give another target to other releases")])
 
 
 def write_tables(
-    engine: Engine, tables: Tables, before: Tables | None, found: Decomposed, rows: Relation, shown: Relation, last: int
+    engine: Engine,
+    tables: ReleaseTables,
+    before: ReleaseTables | None,
+    source: Decomposed,
+    rows: Relation,
+    shown: Relation,
+    last: int,
 ) -> None:
     """Make the tables: `shown` are the new groups, numbered after `last`; old ones are as in the tables `before`."""
     placed = engine.materialise("placed", "publishing/place_rows", rows=rows, shown=shown, last=Value(last))
     group_id = Identifier(GROUP_ID)
     engine.create(
-        tables.people, "publishing/list_people", rows=rows, placed=placed, group_id=group_id, shown=found.shown
+        tables.people, "publishing/list_people", rows=rows, placed=placed, group_id=group_id, shown=source.shown
     )
     engine.drop(placed)
     holes: dict[str, Any] = {
@@ -55,15 +61,15 @@ def write_tables(
         "last": Value(last),
     }
     if tables.count is not None:
-        columns: dict[str, Any] = {"attribute": found.primary, "count": Identifier(tables.count)}
+        columns: dict[str, Any] = {"attribute": source.primary, "count": Identifier(tables.count)}
         engine.create(tables.values, "publishing/count_values", **holes, **columns)
         return
-    engine.create(tables.values, "publishing/order_values", secrets=found.secrets, **holes)
+    engine.create(tables.values, "publishing/order_values", secrets=source.secrets, **holes)
     if tables.marginals is not None:
-        engine.create(tables.marginals, "publishing/list_marginals", secrets=found.secrets, shown=shown)
+        engine.create(tables.marginals, "publishing/list_marginals", secrets=source.secrets, shown=shown)
 
 
-def audit_tables(engine: Engine, tables: Tables, resolved: Resolved, expected: Expected) -> list[Audit]:
+def audit_tables(engine: Engine, tables: ReleaseTables, resolved: Resolved, expected: Expected) -> list[Audit]:
     """The audits of the tables as they stand, one a sensitive attribute; raises AuditError if one fails."""
     pair = Pair(tables.values, GROUP_ID, tables.count)
     subject = Subject(tables.people, [], pair=pair)
@@ -73,8 +79,7 @@ def audit_tables(engine: Engine, tables: Tables, resolved: Resolved, expected: E
     ]
     require_good(audits)
     people = engine.count(tables.people)
-    if people != expected.people:
-        raise AuditError(f"{people:,} rows were written in place of the {expected.people:,} to be published")
+    require_rows(people, expected.people)
     for audit in audits:
         if (audit.rows, audit.unmatched_groups) != (people + expected.counterfeits, expected.short_groups):
             raise AuditError(f"{audit.sensitive}: the two tables do not have the same rows in each group")
@@ -89,7 +94,7 @@ def _required(resolved: Resolved, name: str) -> list[RequirementSpec]:
     return [RequirementSpec(requirement, l) for requirement in names]
 
 
-def _require_same_totals(engine: Engine, tables: Tables, names: Sequence[str]) -> None:
+def _require_same_totals(engine: Engine, tables: ReleaseTables, names: Sequence[str]) -> None:
     """Raise AuditError if combinations tell of values that the groups do not have, or the other way round."""
     for name in names if tables.marginals else []:
         holes = {"one": tables.values, "other": tables.marginals}

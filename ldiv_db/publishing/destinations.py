@@ -1,82 +1,56 @@
-"""Where a release goes: a table of the source's database, or a file of its own.
+"""Destinations: where a draft goes, and how it gets there whole or not at all.
 
-A table is made, audited and entered in the ledger in one transaction. A file is written beside its place,
-closed, audited as it lies there, and moved into place; the ledger says `written` before the move and
-`published` after it. Whatever moment a process dies at, the old file is there or the whole new one, and the
-next run to the same place removes what was left over and has the ledger say what is true.
+Tables of the source's database are made, audited and entered in the ledger in one transaction. A file is written
+beside its place, closed, audited as it lies there, flushed, and moved into place; the ledger says `written` before the
+move and `published` after it. A file of several releases is written as a copy of what is there, with the next one; as
+it is the ledger that knows what belongs to it, it says `started` before there is a folder to write in.
+
+Whatever moment a process dies at, the old file is there or the whole new one, and the next publication to the same
+place removes what was left over and has the ledger say what is true.
 """
 
 from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from ldiv_db.auditing.audit import Audit
 from ldiv_db.database import catalog, migrate
-from ldiv_db.database.catalog import columns_of, new_table, without_members
+from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import abandoned, flush, move, work_folder
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.document import Policy
-from ldiv_db.publishing.draft import PUBLISHED, WRITTEN, Draft, record_run, settle_run
-from ldiv_db.publishing.result import Result
-from ldiv_db.recoding.recode import PUBLISHED as ROWS
+from ldiv_db.policy.document import Target
+from ldiv_db.publishing.draft import Draft, Outcome
+from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, settle_run
 
-#: Makes the result of a run out of its audits.
-Describe = Callable[[list[Audit]], Result]
-#: Integers that Parquet has no type for; they would silently become floating-point numbers.
-_TOO_WIDE = ("HUGEINT", "UHUGEINT")
+Where = Relation | FileRelation
 
 
-class Place(ABC):
-    """A place that a release goes to."""
+class Destination(ABC):
+    """Where a draft goes."""
 
-    def __init__(self, engine: Engine, policy: Policy):
+    def __init__(self, engine: Engine):
         self.engine = engine
-        self.policy = policy
 
     @property
     @abstractmethod
     def folder(self) -> Path | None:
-        """Where the release takes up room, None if that is memory."""
+        """Where what is published takes up room, None if that is memory."""
 
     @abstractmethod
-    def check(self, source: Relation | FileRelation, types: Mapping[str, str] | None) -> None:
-        """Raise PolicyError if a release of `source` may not or cannot go there.
-
-        `types` are those of the release's columns, None if they are not known.
-        """
-
-    @abstractmethod
-    def publish(self, draft: Draft, run_id: str, describe: Describe) -> Result:
-        """Write, audit and publish, with a row in the ledger; raises AuditError if it fails its policy."""
+    def publish(self, draft: Draft[Outcome]) -> Outcome:
+        """Have the draft written, audited, published and entered in the ledger, or nothing of it."""
 
 
-def place_of(engine: Engine, policy: Policy, folder: Path) -> Place:
-    """The place that the policy names; `folder` is where relative files lie.
+class InDatabase(Destination):
+    """A table of the source's database, or the prefix of several."""
 
-    Raises PolicyError for what is no name of a table, DatabaseError if the ledger could not be written.
-    """
-    target = policy.target
-    migrate.pending(engine)
-    table = new_table(engine, target.table, "target.table", target.file is not None) if target.table else None
-    if target.file is None:
-        return TablePlace(engine, policy, table or Relation(()))
-    path = (folder / target.file).resolve()
-    if target.format == "duckdb":
-        return DatabasePlace(engine, policy, path, table or Relation(()))
-    return DataFilePlace(engine, policy, path)
-
-
-class TablePlace(Place):
-    """A table of the source's database."""
-
-    def __init__(self, engine: Engine, policy: Policy, table: Relation):
-        super().__init__(engine, policy)
+    def __init__(self, engine: Engine, table: Relation):
+        super().__init__(engine)
         self.table = table
 
     @property
@@ -84,212 +58,169 @@ class TablePlace(Place):
         file = catalog.file_of(self.engine, catalog.catalog_of(self.engine, self.table))
         return Path(file).parent if file else None
 
-    def check(self, source: Relation | FileRelation, types: Mapping[str, str] | None) -> None:
-        engine, table = self.engine, self.table
-        if isinstance(source, Relation) and catalog.same_table(engine, table, source):
-            raise _refused("target", "is the source itself", "name another table")
-        if [part.lower() for part in table.parts[-2:-1]] == [catalog.SCHEMA]:
-            raise _refused("target", f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")
-        home = catalog.catalog_of(engine, table).lower()
-        if home not in ("temp", (engine.catalog or home).lower()):
-            what = "a table cannot be published in one transaction with a catalog in another database"
-            raise _refused("target.table", what, "give `file:` as well, or leave the catalog in the database")
-        if home not in ("temp", catalog.current_database(engine).lower()):
-            what = f"{table} is in another database, one transaction writes one"
-            raise _refused("target.table", what, "give `file:` as well")
-        if not catalog.table_exists(engine, table):
-            return
-        if self.policy.target.if_exists == "fail":
-            raise _refused("target", f"{table} exists", "set if_exists: replace or append, or name another table")
-        if catalog.is_view(engine, table):
-            raise _refused("target", f"{table} is a view", "name another table")
-        if self.policy.target.if_exists == "append" and types is not None:
-            compare_columns(self.engine, types, table)
+    def opened(self) -> AbstractContextManager[Relation]:
+        """A context in which what was published can be read."""
+        return nullcontext(self.table)
 
-    def publish(self, draft: Draft, run_id: str, describe: Describe) -> Result:
+    def publish(self, draft: Draft[Outcome]) -> Outcome:
         with self.engine.transaction():
-            before = self._rows_before()
-            self._write(draft)
-            result = describe(draft.audit(self.table, before))
-            record_run(self.engine, result, PUBLISHED)
-        return result
-
-    def _rows_before(self) -> int:
-        """The rows that an appended release follows."""
-        if self.policy.target.if_exists != "append" or not catalog.table_exists(self.engine, self.table):
-            return 0
-        return self.engine.count(self.table)
-
-    def _write(self, draft: Draft) -> None:
-        how = self.policy.target.if_exists
-        if how != "append" or not catalog.table_exists(self.engine, self.table):
-            with draft.rows() as holes:
-                self.engine.create(self.table, ROWS, replace=how == "replace", **holes)
-            return
-        last = 0
-        if self.policy.publishes_class_id:
-            last = self.engine.scalar("recoding/publish/find_last_class", published=self.table)
-        with draft.rows(last) as holes:
-            self.engine.insert(self.table, ROWS, **holes)
+            draft.announce()
+            draft.write(self.table)
+            outcome = draft.audit(self.table)
+            draft.enter(outcome, PUBLISHED)
+        return outcome
 
 
-class FilePlace(Place):
-    """A file that holds the release and nothing else."""
+class InFile(Destination):
+    """A file that holds what is published and nothing else; `name` is what the user calls it."""
 
-    def __init__(self, engine: Engine, policy: Policy, path: Path):
-        super().__init__(engine, policy)
+    def __init__(self, engine: Engine, path: Path, name: str):
+        super().__init__(engine)
         self.path = path
+        self.name = name
 
     @property
     def folder(self) -> Path | None:
         return self.path.parent
 
     @abstractmethod
-    def _write(self, draft: Draft, part: Path) -> None:
-        """Write the release to the new file `part` and close it."""
+    def writing(self, part: Path) -> AbstractContextManager[Where]:
+        """A context in which the file `part` can be written; at its end the file is closed."""
 
     @abstractmethod
-    def _audit(self, draft: Draft, part: Path) -> list[Audit]:
-        """The audits of the file, read back."""
+    def reading(self, part: Path) -> AbstractContextManager[Where]:
+        """A context in which what was written to `part` can be read."""
 
-    def check(self, source: Relation | FileRelation, types: Mapping[str, str] | None) -> None:
-        name = self.policy.target.file or ""
-        check_file(self.engine, name, self.path, [source.path] if isinstance(source, FileRelation) else [])
-        if not self.path.exists():
-            return
-        if self.policy.target.if_exists == "fail":
-            raise _refused("target", f"{name} exists", "set if_exists: replace, or name another file")
-
-    def publish(self, draft: Draft, run_id: str, describe: Describe) -> Result:
+    def publish(self, draft: Draft[Outcome]) -> Outcome:
         try:
-            with migrate.unmade_on_error(self.engine), work_folder(self.path.parent, self.path.name, run_id) as folder:
-                part = folder / self.path.name
-                self._write(draft, part)
-                result = describe(self._audit(draft, part))
-                flush(part)
-                self._move(part, result)
+            with (
+                migrate.unmade_on_error(self.engine),
+                _announced(draft),  # before there is a folder: nobody would find one that no ledger knows
+                work_folder(self.path.parent, self.path.name, draft.run_id) as folder,
+            ):
+                return self._publish(draft, folder / self.path.name)
         except OSError as error:
-            raise DatabaseError(f"cannot write {self.policy.target.file}: {error.strerror}") from error
-        return result
+            raise DatabaseError(f"cannot write {self.name}: {error.strerror}") from error
 
-    def _move(self, part: Path, result: Result) -> None:
+    def _publish(self, draft: Draft[Outcome], part: Path) -> Outcome:
+        draft.require_announced()
+        self._start_from(draft, part)
+        with self.writing(part) as where:
+            draft.write(where)
+        with self.reading(part) as where:
+            outcome = draft.audit(where)
+        flush(part)
+        self._move(draft, outcome, part)
+        return outcome
+
+    def _start_from(self, draft: Draft[Outcome], part: Path) -> None:
+        """Have in `part` what is published already and stays; nothing here."""
+
+    def _move(self, draft: Draft[Outcome], outcome: Outcome, part: Path) -> None:
         """Move the file into place; the ledger says before and after how far it has come."""
         left = abandoned(self.path.parent, self.path.name)
         with self.engine.transaction():
-            migrate.migrate(self.engine)
-            for run_id, folder in left.items():
-                settle_run(self.engine, run_id, in_place=not (folder / self.path.name).exists())
-            record_run(self.engine, result, WRITTEN)
-        try:
-            if self.policy.target.if_exists == "fail" and self.path.exists():
-                raise _refused("target", f"{self.policy.target.file} was made by someone else meanwhile")
+            self._settle_runs(left)
+            draft.enter(outcome, WRITTEN)
+        with _settled(draft, part):
+            if not draft.replaces and self.path.exists():
+                what = f"{self.name} was made by someone else meanwhile"
+                raise PolicyError([Problem("target.file", what, "name another file")])
             move(part, self.path)
-        finally:
-            settle_run(self.engine, result.run_id, in_place=not part.exists())
         for folder in left.values():
             shutil.rmtree(folder, ignore_errors=True)
 
+    def _settle_runs(self, left: dict[str, Path]) -> None:
+        """Have the ledger say what became of runs to this file that died: their files are moved, or still there."""
+        if left:
+            migrate.migrate(self.engine)
+        for run_id, folder in left.items():
+            settle_run(self.engine, run_id, in_place=not (folder / self.path.name).exists())
 
-class DatabasePlace(FilePlace):
-    """A table in a DuckDB file of its own."""
 
-    def __init__(self, engine: Engine, policy: Policy, path: Path, table: Relation):
-        super().__init__(engine, policy, path)
-        self.table = table if len(table.parts) > 1 else Relation(("main", *table.parts))
+@contextmanager
+def _announced(draft: Draft[Outcome]) -> Iterator[None]:
+    """Within, the draft is announced; an error has it withdrawn, unless it was entered."""
+    draft.announce()
+    try:
+        yield
+    except BaseException:
+        with suppress(DatabaseError):  # the first error is the one to report
+            draft.withdraw()
+        raise
 
-    def check(self, source: Relation | FileRelation, types: Mapping[str, str] | None) -> None:
-        super().check(source, types)
-        name = self.policy.target.file
-        if len(self.table.parts) > 2:
-            raise _refused("target.table", f"{self.table} names a database, the file is one", "leave it out")
-        refuse_log(name or "", self.path)
-        if self.path.exists():
-            with self.engine.attached(self.path, read_only=True) as database:
-                others = [r for r in catalog.relations_in(self.engine, database) if not self._is_ours(r)]
-            if others:
-                raise _refused("target.file", f"{name} holds other tables, which replace would drop", "name a new file")
 
-    def _is_ours(self, relation: Relation) -> bool:
-        return [part.lower() for part in relation.parts] == [part.lower() for part in self.table.parts]
+@contextmanager
+def _settled(draft: Draft[Outcome], part: Path) -> Iterator[None]:
+    """Within, `part` is moved into place; at the end the ledger says what became of it."""
+    try:
+        yield
+    except BaseException:
+        with suppress(DatabaseError):  # the first error is the one to report
+            draft.settle(in_place=not part.exists())
+        raise
+    draft.settle(in_place=True)
 
-    def _within(self, database: str) -> Relation:
-        return Relation((database, *self.table.parts))
 
-    def _write(self, draft: Draft, part: Path) -> None:
-        with self.engine.attached(part) as database, draft.rows() as holes, self.engine.transaction():
-            self.engine.create(self._within(database), ROWS, **holes)
+class DatabaseFile(InFile):
+    """A DuckDB file with a table, or with the tables of all releases of a series: then it `grows`."""
 
-    def _audit(self, draft: Draft, part: Path) -> list[Audit]:
+    def __init__(self, engine: Engine, path: Path, name: str, table: Relation, grows: bool = False):
+        super().__init__(engine, path, name)
+        self.table = table
+        self.grows = grows
+
+    @contextmanager
+    def writing(self, part: Path) -> Iterator[Relation]:
+        with self.engine.attached(part) as database, self.engine.transaction():
+            yield within(database, self.table)
+
+    @contextmanager
+    def reading(self, part: Path) -> Iterator[Relation]:
         with self.engine.attached(part, read_only=True) as database:
-            return draft.audit(self._within(database))
+            yield within(database, self.table)
+
+    def opened(self) -> AbstractContextManager[Relation]:
+        """A context in which what was published can be read."""
+        return self.reading(self.path)
+
+    def _start_from(self, draft: Draft[Outcome], part: Path) -> None:
+        if self.grows and draft.replaces:
+            shutil.copyfile(self.path, part)
 
 
-class DataFilePlace(FilePlace):
-    """A Parquet or CSV file."""
+class DataFile(InFile):
+    """A Parquet file, or a CSV file, which is read back by its `columns`."""
 
-    def check(self, source: Relation | FileRelation, types: Mapping[str, str] | None) -> None:
-        super().check(source, types)
-        if set("*?[") & set(str(self.path)):
-            raise _refused("target.file", "has one of * ? [ in its path, which would be read back as a pattern")
-        if self.policy.target.format != "parquet":
-            return
-        wide = [name for name, kind in (types or {}).items() if kind in _TOO_WIDE]
-        if wide:
-            raise _refused(
-                "target.file", f"Parquet has no integers as wide as {', '.join(wide)}", "write CSV or DuckDB"
-            )
+    def __init__(self, engine: Engine, path: Path, name: str, form: str, columns: list[str]):
+        super().__init__(engine, path, name)
+        self.form = form
+        self.columns = columns
 
-    def _write(self, draft: Draft, part: Path) -> None:
-        with draft.rows(texts=self.policy.target.format == "csv") as holes:
-            self.engine.export(part, self.policy.target.format or "", ROWS, **holes)
+    def writing(self, part: Path) -> AbstractContextManager[FileRelation]:
+        return self.reading(part)
 
-    def _audit(self, draft: Draft, part: Path) -> list[Audit]:
-        if self.policy.target.format == "parquet":
-            return draft.audit(FileRelation("read_parquet", str(part)))
-        return draft.audit(FileRelation("read_csv", str(part), tuple(draft.columns)))
+    def reading(self, part: Path) -> AbstractContextManager[FileRelation]:
+        if self.form == "parquet":
+            return nullcontext(FileRelation("read_parquet", str(part)))
+        return nullcontext(FileRelation("read_csv", str(part), tuple(self.columns)))
 
 
-def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation) -> None:
-    """Raise PolicyError unless the table has the columns of a release, which are of these `types`, and no others."""
-    ours = {name.lower(): kind for name, kind in types.items()}
-    theirs = {column.name.lower(): column.type for column in columns_of(engine, table)}
-    label = ".".join(table.parts[-2:])
-    problems = [
-        Problem("target", f"{label} has column {name} as {_shown(theirs, name)}, not {_shown(ours, name)}")
-        for name in sorted(ours.keys() | theirs.keys())
-        if ours.get(name) != theirs.get(name)
-    ]
-    if problems:
-        raise PolicyError(problems)
+def destination_of(engine: Engine, target: Target, folder: Path, columns: list[str]) -> Destination:
+    """The destination of a table with these columns that a policy names; `folder` is where relative files lie.
+
+    Raises PolicyError for what is no name of a table, DatabaseError if the ledger could not be written.
+    """
+    migrate.pending(engine)
+    table = new_table(engine, target.table, "target.table", target.file is not None) if target.table else Relation(())
+    if target.file is None:
+        return InDatabase(engine, table)
+    path = (folder / target.file).resolve()
+    if target.format == "duckdb":
+        return DatabaseFile(engine, path, target.file, table)
+    return DataFile(engine, path, target.file, target.format or "", columns)
 
 
-def _shown(types: Mapping[str, str], name: str) -> str:
-    return without_members(types.get(name, "none"))
-
-
-def check_file(engine: Engine, name: str, path: Path, sources: Sequence[str] = ()) -> None:
-    """Raise PolicyError if a file there, `name` to the user, cannot be written beside and moved into place."""
-    if engine.in_transaction():
-        raise _refused("target.file", "a file joins no open transaction", "commit first, or publish to a table")
-    if not path.parent.is_dir():
-        raise _refused("target.file", f"no folder for {name}")
-    if any(_same_file(path, Path(other)) for other in [*catalog.open_files(engine), *sources]):
-        raise _refused("target.file", f"{name} is the source, or is open here", "name another file")
-    if path.exists() and not path.is_file():
-        raise _refused("target.file", f"{name} is no file")
-
-
-def refuse_log(name: str, path: Path) -> None:
-    """Raise PolicyError if a database file has a log beside it: who moves the file would leave changes behind."""
-    if Path(f"{path}.wal").exists():
-        raise _refused("target.file", f"{name} has a write-ahead log beside it", "open and close it once")
-
-
-def _refused(key: str, what: str, hint: str = "") -> PolicyError:
-    return PolicyError([Problem(key, what, hint)])
-
-
-def _same_file(one: Path, other: Path) -> bool:
-    with suppress(OSError):
-        return one.samefile(other)
-    return False
+def within(database: str, table: Relation) -> Relation:
+    """The table, or prefix, in an attached database."""
+    return Relation((database, *(table.parts if len(table.parts) > 1 else ("main", table.name))))

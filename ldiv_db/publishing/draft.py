@@ -1,143 +1,164 @@
-"""Releases: what is to be published, its audit, and its row in the ledger."""
+"""Drafts: what is to be published, which a destination has written, audited and entered in the ledger."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from ldiv_db.auditing.audit import Audit, Subject, Suppressed, audit_table, require_good
 from ldiv_db.auditing.individuals import audit_individuals
-from ldiv_db.database import catalog, migrate
+from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.document import Policy
+from ldiv_db.policy.resolve import Resolved
+from ldiv_db.publishing.ledger import enter_run, settle_run
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.encoded import Encoded
-from ldiv_db.recoding.global_recoding import forget_recoding, record_recoding
+from ldiv_db.recoding.recode import PUBLISHED as ROWS
 from ldiv_db.recoding.recode import Recoding, published_rows
-from ldiv_db.requirements import Requirement, plain
+from ldiv_db.requirements import Requirement
 
-#: What the ledger says of a release: it is being made; its file is whole and about to be moved into place; it is there.
-STARTED, WRITTEN, PUBLISHED = "started", "written", "published"
-#: The ledger's columns, and those of the requirements that a run met.
-_RUN_COLUMNS = {
-    "run_id": "VARCHAR",
-    "finished_at": "TIMESTAMPTZ",
-    "algorithm": "VARCHAR",
-    "source": "VARCHAR",
-    "target": "VARCHAR",
-    "rows_in": "BIGINT",
-    "rows_published": "BIGINT",
-    "rows_suppressed": "BIGINT",
-    "classes": "BIGINT",
-    "lm_mean": "DOUBLE",
-    "versions": "VARCHAR",
-    "status": "VARCHAR",
-    "seed": "VARCHAR",
-}
-_REQUIREMENT_COLUMNS = {
-    "run_id": "VARCHAR",
-    "requirement": "VARCHAR",
-    "parameters": "VARCHAR",
-    "holds": "BOOLEAN",
-    "worst": "DOUBLE",
-}
+#: What its audit makes of a draft: what its publication returns, and the ledger keeps.
+Outcome = TypeVar("Outcome")
 
 
-@dataclass(frozen=True)
-class Draft:
-    """A release that is planned but not written."""
+class Draft(ABC, Generic[Outcome]):
+    """What is to be published: a table, or the tables of a release; `where` is that table, its file, or their prefix.
+
+    A destination calls `announce`, `write`, `audit`, `enter`, and for a file `settle` at the end, or `withdraw` if it
+    did not come to `enter`.
+    """
+
+    @property
+    @abstractmethod
+    def run_id(self) -> str:
+        """What it is known by in the ledger, and in the name of the folder in which a file is written."""
+
+    @property
+    @abstractmethod
+    def replaces(self) -> bool:
+        """Whether it takes the place of a file that is there."""
+
+    def announce(self) -> None:
+        """Have the ledger say that it is being written, if what a dead process leaves would not tell."""
+
+    def require_announced(self) -> None:
+        """Raise PolicyError if it was taken for one whose process is dead."""
+
+    def withdraw(self) -> None:
+        """Take back what was announced."""
+
+    @abstractmethod
+    def write(self, where: Relation | FileRelation) -> None:
+        """Make what is to be published."""
+
+    @abstractmethod
+    def audit(self, where: Relation | FileRelation) -> Outcome:
+        """What was written, once it is audited; raises AuditError if it fails the policy."""
+
+    @abstractmethod
+    def enter(self, outcome: Outcome, status: str) -> None:
+        """Write it into the ledger; inside a transaction."""
+
+    @abstractmethod
+    def settle(self, in_place: bool) -> None:
+        """Have the ledger say what became of its file, which it has as written."""
+
+
+def audit_classes(
+    engine: Engine,
+    resolved: Resolved,
+    published: Relation | FileRelation,
+    requirements: Mapping[str, Sequence[Requirement]],
+    encoded: Encoded,
+    recoding: Recoding,
+    earlier_rows: int,
+) -> list[Audit]:
+    """The audits of a table of classes; raises AuditError if it fails the policy or has lost or gained rows.
+
+    `earlier_rows` are those of it that were published before; the others are those of `recoding`.
+    """
+    suppressed: Suppressed = resolved.suppressed if recoding.blanked is None else "unknown"
+    released = resolved.released
+    subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed)
+    names = list(requirements)
+    audits = [
+        audit_table(engine, subject, name, wanted, [other for other in names if other != name])
+        for name, wanted in requirements.items()
+    ]
+    beside = audit_individuals(engine, encoded, recoding.assigned)
+    require_good([*audits, *beside])
+    expected = engine.count(recoding.assigned)
+    for audit in audits:
+        require_rows(audit.rows + audit.ignored_rows - earlier_rows, expected)
+    return [*audits, *beside]
+
+
+def require_rows(written: int, expected: int) -> None:
+    """Raise AuditError unless as many rows were written as were to be."""
+    if written != expected:
+        raise AuditError(f"{written:,} rows were written in place of the {expected:,} to be published")
+
+
+@dataclass
+class RunDraft(Draft[Result]):
+    """The table of one run; `describe` makes the result of its audits."""
 
     engine: Engine
-    policy: Policy
+    resolved: Resolved
     encoded: Encoded
     recoding: Recoding
     requirements: Mapping[str, Sequence[Requirement]]
+    run_id: str = ""
+    describe: Callable[[list[Audit]], Result] | None = None
+    #: The rows of the table that the draft is appended to.
+    earlier_rows: int = 0
 
     @property
-    def columns(self) -> list[str]:
-        """The columns of the release, in their order."""
-        return self.policy.released.all
+    def replaces(self) -> bool:
+        return self.resolved.target.if_exists != "fail"
 
     def rows(self, last_class: int = 0, texts: bool = False) -> AbstractContextManager[dict[str, Any]]:
         """What fills the template of the release; class ids follow `last_class`, as `texts` all columns are text."""
-        ids = self.policy.publishes_class_id
+        ids = self.resolved.released.has_class_ids
         return published_rows(self.engine, self.encoded, self.recoding, ids, last_class, texts)
 
-    def audit(self, published: Relation | FileRelation, rows_before: int = 0) -> list[Audit]:
-        """The audits of what was written; raises AuditError if it fails the policy or has lost or gained rows.
+    def write(self, where: Relation | FileRelation) -> None:
+        engine, target = self.engine, self.resolved.target
+        if isinstance(where, FileRelation):
+            with self.rows(texts=target.format == "csv") as holes:
+                engine.export(Path(where.path), target.format or "", ROWS, **holes)
+        elif target.if_exists == "append" and catalog.table_exists(engine, where):
+            self._append(where)
+        else:
+            with self.rows() as holes:
+                engine.create(where, ROWS, replace=target.if_exists == "replace", **holes)
 
-        `rows_before` counts the rows that stood there already.
-        """
-        labels, ids = self.policy.released.identifying, self.policy.released.class_ids
-        suppressed: Suppressed = self.policy.suppressed if self.recoding.blanked is None else "unknown"
-        subject = Subject(published, labels, ids, suppressed=suppressed)
-        names = list(self.requirements)
-        audits = [
-            audit_table(self.engine, subject, name, wanted, [other for other in names if other != name])
-            for name, wanted in self.requirements.items()
-        ]
-        beside = audit_individuals(self.engine, self.encoded, self.recoding.assigned)
-        require_good([*audits, *beside])
-        expected = self.engine.count(self.recoding.assigned)
-        for audit in audits:
-            found = audit.rows + audit.ignored_rows - rows_before
-            if found != expected:
-                raise AuditError(f"{found:,} rows were written in place of the {expected:,} to be published")
-        return [*audits, *beside]
+    def _append(self, table: Relation) -> None:
+        self.earlier_rows, last = self.engine.count(table), 0
+        if self.resolved.released.has_class_ids:
+            last = self.engine.most(table, "class_id") or 0
+        with self.rows(last) as holes:
+            self.engine.insert(table, ROWS, **holes)
 
-
-def record_run(engine: Engine, result: Result, status: str) -> None:
-    """Write the run into the ledger, the catalog brought up to date first; call inside a transaction."""
-    migrate.migrate(engine)
-    engine.append(
-        catalog.catalog_table(engine, "run"),
-        _RUN_COLUMNS,
-        [
-            (
-                result.run_id,
-                datetime.now(UTC),
-                result.algorithm,
-                result.source,
-                result.target,
-                result.loss.rows_published + result.loss.rows_suppressed,
-                result.loss.rows_published,
-                result.loss.rows_suppressed,
-                result.loss.classes,
-                result.loss.lm_mean,
-                json.dumps(result.versions),
-                status,
-                str(result.seed),
-            )
-        ],
-    )
-    rows = [
-        (
-            result.run_id,
-            verdict.requirement.name,
-            json.dumps({k: plain(v) for k, v in verdict.requirement.shown.items()}),
-            verdict.holds,
-            verdict.worst,
+    def audits(self, where: Relation | FileRelation) -> list[Audit]:
+        """The audits of what was written; raises AuditError if it fails the policy or has lost or gained rows."""
+        return audit_classes(
+            self.engine, self.resolved, where, self.requirements, self.encoded, self.recoding, self.earlier_rows
         )
-        for audit in result.audits
-        for verdict in audit.verdicts
-    ]
-    engine.append(catalog.catalog_table(engine, "run_requirement"), _REQUIREMENT_COLUMNS, rows)
-    if result.recoding is not None:
-        record_recoding(engine, result.run_id, result.recoding)
 
+    def audit(self, where: Relation | FileRelation) -> Result:
+        if self.describe is None:
+            raise TypeError("a draft that nobody describes is for rehearsals")
+        return self.describe(self.audits(where))
 
-def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
-    """Have the ledger say what became of a release that was written beside: it is in place, or never was."""
-    if in_place:
-        engine.update(catalog.catalog_table(engine, "run"), {"status": PUBLISHED}, {"run_id": run_id})
-        return
-    with engine.transaction():
-        forget_recoding(engine, run_id)
-        for table in ("run_requirement", "run"):
-            engine.delete(catalog.catalog_table(engine, table), {"run_id": run_id})
+    def enter(self, outcome: Result, status: str) -> None:
+        enter_run(self.engine, outcome, status)
+
+    def settle(self, in_place: bool) -> None:
+        settle_run(self.engine, self.run_id, in_place)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,13 @@ from ldiv_db.database.catalog import columns_of, qualify
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import Relation
-from ldiv_db.publishing import series_ledger as ledger
+from ldiv_db.publishing import ledger
 from ldiv_db.publishing.channels import limits_of
 from ldiv_db.publishing.inference import Inference, Release, check_releases
-from ldiv_db.publishing.series_destinations import within
-from ldiv_db.publishing.series_ledger import Entry
-from ldiv_db.publishing.series_tables import label_of
-from ldiv_db.running.release import releases_of
+from ldiv_db.publishing.ledger import Entry
+from ldiv_db.publishing.series import events, require_release
+from ldiv_db.publishing.series_tables import label_of, releases_of
+from ldiv_db.publishing.series_target import opened_entry
 
 #: Figures of a release that add up to where each row is.
 _FIGURES = (
@@ -33,7 +32,7 @@ _FIGURES = (
 
 
 @dataclass(frozen=True)
-class Tables:
+class PublishedTables:
     """Any published tables, the oldest first: `people` have the key and the columns of groups, `values` the sensitive
     columns; where there are no `values`, people have these too.
     """
@@ -48,15 +47,18 @@ class Tables:
 
 def check_series(engine: Engine, series: str) -> Inference:
     """What all releases of a series tell, by the tables as they are now and each attribute's l of the last release."""
-    last = ledger.require_release(engine, series)
-    with _opened(engine, last) as prefix:
+    last = require_release(engine, series)
+    file = last.report.get("file")
+    if file is not None and not Path(file).is_file():
+        raise PolicyError([Problem("series", f"no file {file}, to which {last.series} was published")])
+    with opened_entry(engine, last) as prefix:
         listed = releases_of(engine, prefix, last.report["algorithm"], last.release, last.series)
         for release in listed:
             _require_table(engine, release.values, "series")
         entries = ledger.releases(engine, last.series)
         allowed = _allowed(entries[0])
-        found = check_releases(engine, listed, limits_of(list(last.report["l"].items())), allowed=allowed)
-    return replace(found, ordered=tuple(f"release {entry.release}" for entry in entries if entry.is_ordered))
+        inference = check_releases(engine, listed, limits_of(list(last.report["l"].items())), allowed=allowed)
+    return replace(inference, ordered=tuple(f"release {entry.release}" for entry in entries if entry.is_ordered))
 
 
 def _allowed(first: Entry) -> bool:
@@ -64,20 +66,7 @@ def _allowed(first: Entry) -> bool:
     return bool((first.report.get("combinations") or {}).get("option") == "first")
 
 
-@contextmanager
-def _opened(engine: Engine, last: Entry) -> Iterator[Relation]:
-    """The prefix of a series' tables, in the database or in the file where they were published last."""
-    prefix, file = qualify(engine, last.report.get("prefix", last.series), "series"), last.report.get("file")
-    if file is None:
-        yield prefix
-        return
-    if not Path(file).is_file():
-        raise PolicyError([Problem("series", f"no file {file}, to which {last.series} was published")])
-    with engine.attached(Path(file), read_only=True) as database:
-        yield within(database, prefix)
-
-
-def check_sequence(engine: Engine, asked: Tables) -> Inference:
+def check_sequence(engine: Engine, asked: PublishedTables) -> Inference:
     """What published tables of anybody's tell when they are compared; raises PolicyError if they lack a column.
 
     Groups are compared in pairs: all of them together may tell more.
@@ -121,9 +110,9 @@ def difference(engine: Engine, series: str, first: int, last: int) -> dict[str, 
     """What happened to rows between two releases of a series, in counts."""
     if first >= last:
         raise PolicyError([Problem("release", "the first comes before the last", f"{last} {first}")])
-    one, other = (ledger.require_release(engine, series, number) for number in (first, last))
-    events = ledger.events(engine, one.series)
-    between = [row for row in events if first < row["release"] <= last]
+    one, other = (require_release(engine, series, number) for number in (first, last))
+    listed = events(engine, one.series)
+    between = [row for row in listed if first < row["release"] <= last]
     return {
         "series": one.series,
         "releases": [first, last],

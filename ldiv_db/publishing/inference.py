@@ -130,7 +130,7 @@ def check_releases(
     engine.insert(exposed, "publishing/list_exposed_keys", weighed=keys, limits=loaded)
     names = {limit.number.value: limit.column.name for limit in limits}
     best = engine.rows("publishing/find_best_share", weights=weights, twins=twins, keys=keys)
-    found = Inference(
+    inference = Inference(
         releases=tuple(release.name for release in releases),
         best={names[number]: share for number, share in best},
         limits={limit.column.name: limit.l for limit in limits},
@@ -138,7 +138,7 @@ def check_releases(
         channels=_channels(engine, exposed, names, releases),
     ).joined(_pairings(engine, cells, releases, limits, since), allowed)
     engine.drop(members, cells, loaded, weights, twins, keys, exposed)
-    return found
+    return inference
 
 
 def _channels(
@@ -160,7 +160,7 @@ def _pairings(
     engine: Engine, cells: Relation, releases: Sequence[Release], limits: Sequence[Limited], since: int
 ) -> list[Channel]:
     """What combinations tell of the groups that are new since the last release that published combinations."""
-    found: list[Channel] = []
+    channels: list[Channel] = []
     before: tuple[int, Relation | None] = (0, None)
     for number, release in enumerate(releases, 1):
         if release.combinations is None:
@@ -169,10 +169,10 @@ def _pairings(
             named = [releases[last - 1].name for last in (before[0], number) if last]
             new = {"release": Value(number), "before": Value(before[0])}
             fresh = engine.materialise("fresh", "publishing/list_fresh_cells", cells=cells, **new)
-            found += tell_pairings(engine, fresh, release.combinations, before[1], limits, tuple(named))
+            channels += tell_pairings(engine, fresh, release.combinations, before[1], limits, tuple(named))
             engine.drop(fresh)
         before = (number, release.combinations)
-    return found
+    return channels
 
 
 def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited]) -> tuple[Relation, Relation]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +12,8 @@ from rich.table import Table
 
 from ldiv_db.attacking.similarity import Similarity
 from ldiv_db.auditing.audit import Audit
+from ldiv_db.database.engine import database_version
+from ldiv_db.publishing.inference import Inference
 from ldiv_db.recoding.global_recoding import GlobalRecoding
 from ldiv_db.recoding.loss import Loss
 
@@ -58,13 +61,37 @@ class Result:
             "avg_class_size": self.loss.average_class_size,
             "loss": self.loss.as_dict(self.smallest_class),
             "requirements": self.requirements,
-            "similarity": [found.as_dict() for found in self.similarity],
+            "similarity": [attack.as_dict() for attack in self.similarity],
             "search": self.search | {"classes_made": self.loss.classes_made},
             "seconds": self.seconds,
             "seed": self.seed,
             "versions": self.versions,
             "notes": list(self.notes),
         }
+
+
+@dataclass(frozen=True)
+class Released:
+    """What a release published and kept back: the object that `ldiv release publish --json` prints."""
+
+    figures: dict[str, Any]
+    audits: Sequence[Audit] = ()
+    inference: Inference | None = None
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as JSON has it, keys as in the README."""
+        return {
+            **self.figures,
+            "requirements": [{**v.as_dict(), "sensitive": a.sensitive} for a in self.audits for v in a.verdicts],
+            "inference": self.inference.as_dict() if self.inference else None,
+            "notes": list(self.notes),
+        }
+
+
+def versions() -> dict[str, str]:
+    """The versions that a result depends on."""
+    return {"ldiv_db": version("ldiv-db"), "duckdb": database_version()}
 
 
 def print_result(console: Console, result: Result) -> None:
@@ -87,9 +114,9 @@ def print_result(console: Console, result: Result) -> None:
     table.add_row("fully generalised", f"{loss.stars:,} cells")
     if loss.kl is not None:
         table.add_row("KL divergence", f"{loss.kl:.4f} nats")
-    for found in result.similarity:
-        shown = f"of {found.rows_after:,} rows, of {found.rows_before:,} in the source"
-        table.add_row(f"category of {found.sensitive} told", shown)
+    for attack in result.similarity:
+        shown = f"of {attack.rows_after:,} rows, of {attack.rows_before:,} in the source"
+        table.add_row(f"category of {attack.sensitive} told", shown)
     table.add_row("seconds", f"{result.seconds:.2f}")
     console.print(table)
     print_audits(console, result.audits)

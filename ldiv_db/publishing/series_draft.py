@@ -6,34 +6,46 @@ others may be given to new groups. An algorithm says which, and what the tables 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+import uuid
+from abc import abstractmethod
+from dataclasses import dataclass, field
 from typing import Any
 
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, numbered
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.errors import PolicyError, Problem, numbered
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved, Source
-from ldiv_db.publishing import series_ledger as ledger
+from ldiv_db.publishing import ledger
+from ldiv_db.publishing.channels import limits_of
+from ldiv_db.publishing.draft import Draft
+from ldiv_db.publishing.inference import check_releases
+from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import Combined
+from ldiv_db.publishing.refusals import refused
+from ldiv_db.publishing.result import Released, versions
+from ldiv_db.publishing.series import Series, known_keys, record_members, record_series
 from ldiv_db.publishing.series_key import ANOTHER_TARGET
-from ldiv_db.publishing.series_ledger import Series
-from ldiv_db.publishing.series_tables import Expected, Tables
+from ldiv_db.publishing.series_tables import Expected, ReleaseTables, releases_of, tables_of
+from ldiv_db.publishing.series_target import SeriesTarget, settle_entry
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.running.run import Listener
 
 
 @dataclass(frozen=True)
 class Start:
-    """What a release starts from: a policy held against its source, the series so far, and what errors may name."""
+    """What a release starts from: a policy held against its source, the series so far, and what errors may name.
+
+    `begun` is when its work began.
+    """
 
     engine: Engine
     resolved: Resolved
     series: Series
-    listener: Listener
+    target: SeriesTarget
     show_values: bool = False
+    run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    begun: float = field(default_factory=time.perf_counter)
 
     @property
     def source(self) -> Source:
@@ -54,14 +66,16 @@ class Matched:
 
 
 @dataclass(frozen=True)
-class Draft(ABC):
-    """A release that is planned but not written; `shown` is (row_id, group_no, ...) of its new groups, from 1."""
+class SeriesDraft(Draft[Released]):
+    """The next release of a series; `shown` is (row_id, group_no, ...) of its new groups, from 1."""
 
     start: Start
     matched: Matched
     shown: Relation
     groups_new: int
     rows_new: int
+
+    # -- what an algorithm says of its releases --------------------------------------------------------
 
     @property
     @abstractmethod
@@ -73,21 +87,17 @@ class Draft(ABC):
         """What becomes of combinations of sensitive values, None if the algorithm knows none."""
         return None
 
-    def written(self, tables: Tables) -> Tables:
-        """Of the tables that a release may have those that this one has."""
-        return tables if self.combined and self.combined.published else tables.plain
-
     @property
     def threshold(self) -> int | None:
         """After how many releases a row has waited too long, None if there is no such number."""
         return None
 
     @abstractmethod
-    def write(self, tables: Tables, before: Tables | None) -> None:
+    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
         """Make the tables; what was published before stays as it is in the tables `before`."""
 
     @abstractmethod
-    def audit(self, tables: Tables, expected: Expected) -> list[Audit]:
+    def audit_tables(self, tables: ReleaseTables, expected: Expected) -> list[Audit]:
         """The audits of the tables as they stand, one a sensitive attribute; raises AuditError if one fails."""
 
     @abstractmethod
@@ -99,9 +109,124 @@ class Draft(ABC):
         """What the user should hear of it."""
         return []
 
+    # -- what a destination asks for -------------------------------------------------------------------
 
-#: Plans the next release; raises before any work if it cannot be made.
-Maker = Callable[[Start], Draft]
+    @property
+    def run_id(self) -> str:
+        return self.start.run_id
+
+    @property
+    def replaces(self) -> bool:
+        return self.start.series.releases > 0
+
+    def announce(self) -> None:
+        start, algorithm = self.start, self.start.resolved.algorithm
+        report = {"run_id": self.run_id, "algorithm": algorithm, **start.target.where}
+        with start.engine.transaction():
+            record_series(start.engine, start.series, algorithm, start.source.name)
+            ledger.start_release(start.engine, start.series.name, start.series.next, start.source.seed, report)
+
+    def require_announced(self) -> None:
+        if self._unsettled() is None:  # taken for a dead one, as it had no folder yet
+            raise refused("target.prefix", "another release of the series is under way", "wait")
+
+    def withdraw(self) -> None:
+        entry = self._unsettled()
+        if entry is not None:
+            settle_entry(self.start.engine, entry)
+
+    def _unsettled(self) -> Entry | None:
+        """The ledger's entry of this very release, None if it is settled, or another one's."""
+        entries = ledger.unsettled(self.start.engine, self.start.series.name)
+        return next((entry for entry in entries if entry.report.get("run_id") == self.run_id), None)
+
+    def write(self, where: Relation | FileRelation) -> None:
+        algorithm, series = self.start.resolved.algorithm, self.start.series
+        before = tables_of(_prefix(where), algorithm, series.releases) if series.releases else None
+        self.write_tables(self._tables(_prefix(where)), before)
+
+    def audit(self, where: Relation | FileRelation) -> Released:
+        """What was written, once it is audited and compared with all earlier releases, by the keys in the ledger."""
+        engine, series, prefix = self.start.engine, self.start.series, _prefix(where)
+        with engine.transaction():
+            record_members(engine, series, self.matched.rows, self.shown)
+            counts, expected = self._counted()
+            audits = self.audit_tables(self._tables(prefix), expected)
+            listed = releases_of(engine, prefix, self.start.resolved.algorithm, series.next, series.name)
+            allowed = self.combined is not None and self.combined.allowed
+            inference = check_releases(engine, listed, limits_of(self.limits), series.next, allowed)
+            inference.require_good()
+            figures = self._figures(counts, expected.people)
+        return Released(figures, audits, inference, [*self.notes, *_notes(counts)])
+
+    def enter(self, outcome: Released, status: str) -> None:
+        report = outcome.as_dict() | self.start.target.where
+        ledger.advance_release(self.start.engine, self.start.series.name, self.start.series.next, report, status)
+
+    def settle(self, in_place: bool) -> None:
+        ledger.settle_release(self.start.engine, self.start.series.name, self.start.series.next, in_place)
+
+    def _tables(self, prefix: Relation) -> ReleaseTables:
+        """The tables of this release; that of combinations only if they are published."""
+        tables = tables_of(prefix, self.start.resolved.algorithm, self.start.series.next)
+        return tables if self.combined and self.combined.published else tables.plain
+
+    def _counted(self) -> tuple[dict[str, Any], Expected]:
+        """What became of rows, in numbers, and what the tables must add up to."""
+        holes = {"rows": self.matched.rows, "known": self.matched.known}
+        counts = self.start.engine.record("publishing/summarise_rows", **holes)
+        short = self.start.engine.scalar("publishing/count_short_groups", **holes)
+        return counts, Expected(counts["rows_kept"] + self.rows_new, counts["counterfeits"], short)
+
+    def _figures(self, counts: dict[str, Any], people: int) -> dict[str, Any]:
+        """What the result says in numbers."""
+        start, matched = self.start, self.matched
+        waiting = start.engine.record(
+            "publishing/summarise_waiting", rows=matched.rows, shown=self.shown, threshold=Value(self.threshold)
+        )
+        return {
+            "series": start.series.name,
+            "release": start.series.next,
+            "run_id": self.run_id,
+            "algorithm": start.resolved.algorithm,
+            "source": start.source.name,
+            "file": start.resolved.target.file,
+            "tables": [str(table) for table in self._tables(start.target.prefix).all],
+            "l": dict(self.limits),
+            "rows_in": matched.rows_in,
+            "rows_left_out": matched.left_out,
+            "rows_published": people,
+            "rows_first_published": self.rows_new,
+            **counts,
+            **waiting,
+            "groups": start.series.groups + self.groups_new,
+            "groups_new": self.groups_new,
+            **self.figures(),
+            "seed": start.source.seed,
+            "versions": versions(),
+            "seconds": time.perf_counter() - start.begun,
+        }
+
+
+def _prefix(where: Relation | FileRelation) -> Relation:
+    if not isinstance(where, Relation):
+        raise TypeError("releases of a series are tables")
+    return where
+
+
+def _notes(counts: dict[str, Any]) -> list[str]:
+    """What the user should hear."""
+    notes = []
+    if counts["rows_changed"]:
+        rows = numbered(counts["rows_changed"], "published row has", "published rows have")
+        notes.append(f"{rows} other sensitive values now; the old ones stay")
+    if counts["counterfeits"]:
+        gone = (
+            "published row is gone; its values stay in its group",
+            "published rows are gone; their values stay in their groups",
+        )
+        notes.append(numbered(counts["counterfeits"], *gone))
+    return notes
 
 
 def match_rows(start: Start, rows: Relation, rows_in: int, left_out: int) -> Matched:
@@ -110,7 +235,7 @@ def match_rows(start: Start, rows: Relation, rows_in: int, left_out: int) -> Mat
     Raises PolicyError if keys are written otherwise than in earlier releases, so that they would not be matched.
     """
     engine, series = start.engine, start.series
-    known = ledger.known_keys(engine, series)
+    known = known_keys(engine, series)
     if not (series.is_new or series.key.is_written_as(series.key_before)):
         _check_spelling(start, rows, known)
     matched = engine.materialise("matched", "publishing/match_rows", rows=rows, known=known, release=Value(series.next))
@@ -120,9 +245,9 @@ def match_rows(start: Start, rows: Relation, rows_in: int, left_out: int) -> Mat
 
 def _check_spelling(start: Start, rows: Relation, known: Relation) -> None:
     """Raise PolicyError if keys of another type than before, or of one not noted, are not written as before."""
-    name = key_name(start.source)
+    name = start.source.key_name
     key = Identifier(name)
-    found = start.engine.record(
+    counts = start.engine.record(
         "publishing/count_respelt",
         source=start.source.relation,
         rows=rows,
@@ -130,25 +255,9 @@ def _check_spelling(start: Start, rows: Relation, known: Relation) -> None:
         key=Renamed(key, key),
         secret=Value(start.series.secret),
     )
-    if found["respelt"]:
-        what = f"{name} has {found['respelt']:,} of the keys of earlier releases written otherwise"
+    if counts["respelt"]:
+        what = f"{name} has {counts['respelt']:,} of the keys of earlier releases written otherwise"
         raise PolicyError([Problem("key", what, "write them as before, in a view")])
-    if not found["met"]:
+    if not counts["met"]:
         what = f"{name} has no key of earlier releases: everybody would count as new"
         raise PolicyError([Problem("key", what, ANOTHER_TARGET)])
-
-
-def key_name(source: Source) -> str:
-    """The column that says which row is which over time."""
-    return source.key.name if source.key else ""
-
-
-def require_keys(engine: Engine, source: Source, rows: Relation, key: Identifier) -> None:
-    """Raise InfeasibleError unless there are rows, each with a key of its own."""
-    found = engine.record("publishing/count_keys", rows=rows, key=key)
-    if found["rows"] == 0:
-        raise InfeasibleError(f"{source.name} has no rows to publish")
-    if found["missing"] or found["doubled"]:
-        missing = numbered(found["missing"], "row has", "rows have")
-        shared = f"{found['doubled']:,} rows share theirs"
-        raise InfeasibleError(f"key {key_name(source)}: {missing} none, and {shared}; a key tells rows apart")

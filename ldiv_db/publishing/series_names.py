@@ -24,8 +24,8 @@ def known_as(text: str, path: Path | None, known: Mapping[str, str | None], sche
     for name in known:
         if (file, tables) == _spelling(name, schema):
             return name
-    for name, place in known.items():
-        if path is not None and place == where and tables == _spelling(name, schema)[1]:
+    for name, known_file in known.items():
+        if path is not None and known_file == where and tables == _spelling(name, schema)[1]:
             return name
     return text
 

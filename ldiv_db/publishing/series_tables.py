@@ -6,14 +6,16 @@ from dataclasses import dataclass, replace
 
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.series import COUNT, DECOMPOSITIONS, GROUP_ID
+from ldiv_db.publishing import ledger
+from ldiv_db.publishing.inference import Release
+from ldiv_db.publishing.refusals import refused
 
 
 @dataclass(frozen=True)
-class Tables:
+class ReleaseTables:
     """The tables of one release: of people, of sensitive values (perhaps the same), and perhaps of their combinations.
 
     `group` is the column that says which rows belong together, `count` that of counts in the table of sensitive values.
@@ -26,7 +28,7 @@ class Tables:
     count: str | None = None
 
     @property
-    def plain(self) -> Tables:
+    def plain(self) -> ReleaseTables:
         """Those that every release has: without combinations."""
         return replace(self, marginals=None)
 
@@ -36,7 +38,7 @@ class Tables:
         return list(dict.fromkeys(listed))
 
 
-def tables_of(prefix: Relation, algorithm: str, release: int) -> Tables:
+def tables_of(prefix: Relation, algorithm: str, release: int) -> ReleaseTables:
     """The tables of a release: of `published.census` `published.census_1_qid` and so on, or `published.census_1`.
 
     Whether it has combinations is not said, only what their table is called.
@@ -46,9 +48,9 @@ def tables_of(prefix: Relation, algorithm: str, release: int) -> Tables:
         return Relation((*prefix.parts[:-1], "_".join([prefix.name, str(release), *suffix])))
 
     if algorithm not in DECOMPOSITIONS:
-        return Tables(named(), named(), group=CLASS_ID)
+        return ReleaseTables(named(), named(), group=CLASS_ID)
     people, values, *rest = (named(suffix) for suffix in DECOMPOSITIONS[algorithm])
-    return Tables(people, values, rest[0] if rest else None, count=None if rest else COUNT)
+    return ReleaseTables(people, values, rest[0] if rest else None, count=None if rest else COUNT)
 
 
 @dataclass(frozen=True)
@@ -71,15 +73,35 @@ def require_earlier(engine: Engine, prefix: Relation, algorithm: str, last: int)
         table = tables_of(prefix, algorithm, number).values
         if not catalog.table_exists(engine, table):
             what = f"{label_of(table)} of release {number} is gone"
-            raise refused(what, "a release is compared with all earlier ones")
+            raise refused("target.prefix", what, "a release is compared with all earlier ones")
 
 
-def require_tables(engine: Engine, tables: Tables) -> None:
+def require_tables(engine: Engine, tables: ReleaseTables) -> None:
     """Raise PolicyError unless the last release's tables are there."""
     gone = [table for table in tables.plain.all if not catalog.table_exists(engine, table)]
     if gone:
-        raise refused(f"{label_of(gone[0])} of the last release is gone", "a release builds on the last one")
+        raise refused(
+            "target.prefix", f"{label_of(gone[0])} of the last release is gone", "a release builds on the last one"
+        )
 
 
-def refused(what: str, hint: str) -> PolicyError:
-    return PolicyError([Problem("target.prefix", what, hint)])
+def releases_of(engine: Engine, prefix: Relation, algorithm: str, last: int, series: str) -> list[Release]:
+    """The releases of a series up to `last`, as they lie in the database of `prefix`."""
+    members = ledger.table(engine, "release_member")
+    listed = []
+    for number in range(1, last + 1):
+        tables = tables_of(prefix, algorithm, number)
+        with_marginals = tables.marginals is not None and catalog.table_exists(engine, tables.marginals)
+        listed.append(
+            Release(
+                name=f"release {number}",
+                values=tables.values,
+                group=(tables.group,),
+                members=members,
+                series=series,
+                number=number,
+                count=tables.count,
+                combinations=tables.marginals if with_marginals else None,
+            )
+        )
+    return listed

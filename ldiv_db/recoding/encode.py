@@ -7,17 +7,16 @@ the leaf's number, for numbers the place between the column's bounds. NULL has t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import AuditError, PolicyError, Problem, numbered
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.problems import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
 from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
-from ldiv_db.recoding.snapshot import Snapshot, names_of, renamed, signed_columns
+from ldiv_db.recoding.snapshot import Snapshot, loose, names_of, renamed, signed_columns
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy as taxonomies
@@ -70,8 +69,7 @@ class _Encoder:
         snapshot = found.snapshot
         sensitive = tuple(self._sensitive(snapshot, i, c.name, own) for i, c in enumerate(source.sensitive, 1))
         individual = self._individual(snapshot)
-        kept = renamed("k", names_of(source.keep))
-        kept = [replace(c, loose=looseness(of)) for c, of in zip(kept, source.keep, strict=True)]
+        kept = loose(source, renamed("k", names_of(source.keep)))
         rows = engine.materialise(
             "rows",
             "recoding/input/encode_rows",
@@ -96,7 +94,7 @@ class _Encoder:
         Rows are numbered with the most uniform quasi-identifier first, so that those of a rare value are
         neighbours: mixing them with the rest is what costs most.
         """
-        return int(self._engine.rows("recoding/input/list_counts", dictionary=axis.dictionary)[0][0])
+        return int(self._engine.most(axis.dictionary, "rows"))
 
     # -- quasi-identifiers -----------------------------------------------------------------------------
 
@@ -212,7 +210,7 @@ class _Encoder:
         return None
 
     def _distribution(self, dictionary: Relation) -> Distribution:
-        return Distribution([row[0] for row in self._engine.rows("recoding/input/list_counts", dictionary=dictionary)])
+        return Distribution(sorted(self._engine.column(dictionary, "rows"), reverse=True))
 
     def _individual(self, snapshot: Relation) -> SensitiveAxis | None:
         """Whose row it is, encoded; None if nothing says so. Each row of nobody known is somebody else's."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import is_nested, refuse_respelt, text_with_collation
-from ldiv_db.database.errors import InfeasibleError
+from ldiv_db.database.equality import is_nested, looseness, refuse_respelt, text_with_collation
+from ldiv_db.database.errors import InfeasibleError, numbered
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.resolve import Nulls, Source
 from ldiv_db.recoding.encoded import Renamed
@@ -24,6 +24,11 @@ def names_of(columns: Iterable[Column]) -> list[str]:
     return [column.name for column in columns]
 
 
+def loose(source: Source, columns: Iterable[Renamed]) -> list[Renamed]:
+    """The columns with how equal values of theirs may be written differently."""
+    return [replace(column, loose=looseness(source.types[column.column.name])) for column in columns]
+
+
 def signed_columns(engine: Engine, source: Source) -> list[Renamed]:
     """The sensitive columns, under names of their own, in which a zero or NaN has a sign: it is published so."""
     pairs = zip(renamed("w", names_of(source.sensitive)), source.sensitive, strict=True)
@@ -34,11 +39,15 @@ def signed_columns(engine: Engine, source: Source) -> list[Renamed]:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is copied of a source; `beside` is taken as well."""
+    """What is copied of a source: the columns with a role, and `beside` what is taken as well.
+
+    Columns whose working names begin with a letter of `shown` are published as they are, not by a code of theirs.
+    """
 
     engine: Engine
     source: Source
     beside: Sequence[Renamed] = ()
+    shown: str = "kw"
 
     def take(self) -> tuple[Relation, int, int]:
         """A TEMP copy of its columns, the source's row count, and how many rows a NULL left out.
@@ -48,15 +57,37 @@ class Snapshot:
         """
         engine, source = self.engine, self.source.relation
         rows_in = engine.count(source)
-        snapshot = self._copy()
+        snapshot = self.copy()
         kept = engine.count(snapshot)
         if rows_in == 0:
             raise InfeasibleError(f"{source} is empty: there is nothing to publish")
         if kept == 0:
             raise InfeasibleError(f"every one of the {rows_in:,} rows has a NULL that the policy suppresses")
+        self.check(snapshot)
+        return snapshot, rows_in, rows_in - kept
+
+    def copy(self) -> Relation:
+        """A TEMP copy of its columns, without the rows that a NULL leaves out; not checked."""
+        source = self.source
+        individual = renamed("p", [source.individual.name] if source.individual else [])
+        kept = renamed("k", names_of(source.keep))
+        columns = [*self._identifying, *self._sensitive, *individual, *kept, *self.beside]
+        collated = {column.name.lower() for column in text_with_collation(self.engine, source.relation)}
+        return self.engine.materialise(
+            "snapshot",
+            "recoding/input/snapshot_source",
+            source=source.relation,
+            columns=columns,
+            texts=[column for column in columns if column.column.name.lower() in collated],
+            # Which of two equal zeros would stand for both would depend on the order of the rows.
+            floats=[c for c in columns if self._type(c).is_float and not self._is_shown(c)],
+            required=self._where_nulls("suppress"),
+        )
+
+    def check(self, snapshot: Relation) -> None:
+        """Raise for NULLs that the policy rejects, and for values that are equal and written differently."""
         self._reject_nulls(snapshot)
         self._refuse_respelt(snapshot)
-        return snapshot, rows_in, rows_in - kept
 
     @property
     def _identifying(self) -> list[Renamed]:
@@ -66,47 +97,46 @@ class Snapshot:
     def _sensitive(self) -> list[Renamed]:
         return renamed("s", names_of(self.source.sensitive))
 
-    def _copy(self) -> Relation:
-        source = self.source
-        individual = renamed("p", [source.individual.name] if source.individual else [])
-        compared = self._identifying + self._sensitive + individual
-        columns = [*compared, *renamed("k", names_of(source.keep)), *self.beside]
-        shown = {column.alias.name for column in columns if column.alias.name[0] in "kw"}
-        collated = {column.name.lower() for column in text_with_collation(self.engine, source.relation)}
-        return self.engine.materialise(
-            "snapshot",
-            "recoding/input/snapshot_source",
-            source=source.relation,
-            columns=columns,
-            texts=[column for column in columns if column.column.name.lower() in collated],
-            # Which of two equal zeros would stand for both would depend on the order of the rows.
-            floats=[c for c in columns if self._type(c).is_float and c.alias.name not in shown],
-            required=self._where("suppress"),
-        )
-
-    def _where(self, nulls: Nulls) -> list[Renamed]:
-        """The columns whose NULLs are to be treated that way."""
-        source = self.source
-        found = self._identifying if source.nulls == nulls else []
-        return found + (self._sensitive if source.nulls_sensitive == nulls else [])
+    def _where_nulls(self, treated: Nulls) -> list[Renamed]:
+        """The columns whose NULLs are to be treated so."""
+        identifying = self._identifying if self.source.nulls == treated else []
+        return identifying + (self._sensitive if self.source.nulls_sensitive == treated else [])
 
     def _type(self, column: Renamed) -> Column:
         return self.source.types[column.column.name]
 
+    def _is_shown(self, column: Renamed) -> bool:
+        return column.alias.name[0] in self.shown
+
     def _reject_nulls(self, snapshot: Relation) -> None:
-        rejected = self._where("reject")
+        rejected = self._where_nulls("reject")
         if not rejected:
             return
         counts = self.engine.record("recoding/input/count_nulls", rows=snapshot, columns=rejected)
-        found = {column.column.name: counts[column.alias.name] for column in rejected if counts[column.alias.name]}
-        if found:
-            text = ", ".join(f"{name} in {count:,} rows" for name, count in found.items())
+        nulls = [f"{c.column.name} in {counts[c.alias.name]:,} rows" for c in rejected if counts[c.alias.name]]
+        if nulls:
             raise InfeasibleError(
-                f"NULLs: {text}. Set nulls (quasi-identifiers) or nulls_sensitive to suppress or value to go on"
+                f"NULLs: {', '.join(nulls)}. Set nulls (quasi-identifiers) or nulls_sensitive to suppress or value"
+                " to go on"
             )
 
     def _refuse_respelt(self, snapshot: Relation) -> None:
-        keys = {"quasi_identifiers": self._identifying, "sensitive": self._sensitive}
-        nested = [(f"{key}.{c.column.name}", c.alias) for key, columns in keys.items() for c in columns
-                  if is_nested(self._type(c))]  # fmt: skip
+        coded = {"quasi_identifiers": self._identifying, "sensitive": self._sensitive}
+        nested = [
+            (f"{key}.{column.column.name}", column.alias)
+            for key, columns in coded.items()
+            for column in columns
+            if is_nested(self._type(column)) and not self._is_shown(column)
+        ]
         refuse_respelt(self.engine, snapshot, nested)
+
+
+def require_keys(engine: Engine, source: Source, rows: Relation, key: Identifier) -> None:
+    """Raise InfeasibleError unless there are rows, each with a key of its own."""
+    counts = engine.record("recoding/input/count_keys", rows=rows, key=key)
+    if counts["rows"] == 0:
+        raise InfeasibleError(f"{source.name} has no rows to publish")
+    if counts["missing"] or counts["doubled"]:
+        missing = numbered(counts["missing"], "row has", "rows have")
+        shared = f"{counts['doubled']:,} rows share theirs"
+        raise InfeasibleError(f"key {source.key_name}: {missing} none, and {shared}; a key tells rows apart")

@@ -35,18 +35,14 @@ from ldiv_db.recoding.global_recoding import (
     fetch_recoding,
 )
 from ldiv_db.recoding.rules import Rule
-from ldiv_db.requirements import Attribute, Threshold
+from ldiv_db.requirements import REQUIREMENTS, Attribute, Requirement
 from ldiv_db.requirements.named import Named, in_order
 
 #: The template of the recoding.
 TEMPLATE = "recoding/statement/select_recoded"
 #: Multiples of thresholds beyond this would not fit an integer together with counts of rows.
 _FINEST = 10**9
-#: The requirements that bound the rows and the values of a class from below, and the parameter that does.
-_LEAST_ROWS = {"k": "k", "alpha_k": "k", "p_sensitive": "k"}
-_LEAST_VALUES = {"distinct": "l", "p_sensitive": "p", "distinct_alpha": "l"}
-#: The requirements that the SELECT keeps, and what it says of any other.
-_KEPT = {"frequency", "threshold", "k", "distinct", "alpha_k", "p_sensitive"}
+#: What the SELECT says of a requirement that it does not keep.
 _NOT_KEPT = "-- {} is not kept on a table that has changed since the run: audit the result, e.g. with `ldiv check`."
 
 
@@ -129,7 +125,8 @@ def recoding_sql(
     on the table of the run alone.
     """
     text = written(render(TEMPLATE, recoding_holes(engine, run, source, policy)), dialect)
-    comments = [_NOT_KEPT.format(name) for name in sorted({name for name, _ in _met(engine, run)} - _KEPT)]
+    lost = {name for name, _ in _met(engine, run) if not _kind(name).kept_by_select}
+    comments = [_NOT_KEPT.format(name) for name in sorted(lost)]
     return "\n".join([*comments, text])
 
 
@@ -138,7 +135,7 @@ def recoding_holes(engine: Engine, run: Run, source: str | None = None, policy: 
     recoding = _fetch(engine, run)
     thresholds = _thresholds(engine, run, policy, recoding)
     weights, common = _weights(thresholds) if thresholds else (None, 1)
-    rows, values = (_least(engine, run, names) for names in (_LEAST_ROWS, _LEAST_VALUES))
+    rows, values = (_least(engine, run, bound) for bound in ("rows", "values"))
     return {
         "source": _source(engine, source or run.source),
         "columns": _shown(recoding, QUASI_IDENTIFIER, "q"),
@@ -235,9 +232,15 @@ def _met(engine: Engine, run: Run) -> list[tuple[str, dict[str, Any]]]:
     return [(name, json.loads(text)) for name, text in rows]
 
 
-def _least(engine: Engine, run: Run, names: Mapping[str, str]) -> Value | None:
-    """The most that a requirement of the run has for the parameter in `names`; None if none has it."""
-    found = [int(parameters[names[name]]) for name, parameters in _met(engine, run) if name in names]
+def _kind(name: str) -> type[Requirement]:
+    """The class of a requirement in the ledger; a requirement without anything if no policy may ask for it."""
+    return REQUIREMENTS.get(name, Requirement)
+
+
+def _least(engine: Engine, run: Run, bound: str) -> Value | None:
+    """The most `rows` or `values` that a requirement of the run asks of a class; None if none asks for any."""
+    met = [(_kind(name).bounds_below.get(bound), parameters) for name, parameters in _met(engine, run)]
+    found = [int(parameters[name]) for name, parameters in met if name is not None]
     return Value(max(found)) if found else None
 
 
@@ -256,16 +259,12 @@ def _thresholds(engine: Engine, run: Run, policy: Policy | None, recoding: Globa
     """The thresholds of the run, the least of what its requirements say; None if none of them says any."""
     found: list[Shares] = []
     for name, parameters in _met(engine, run):
-        if name == "frequency":
-            found.append(Shares(1 / Fraction(str(parameters["l"]))))
-        elif name == "alpha_k":
-            found.append(Shares(Fraction(str(parameters["alpha"]))))
-        elif "base" in parameters:
+        if "base" in parameters:
             raise _from_base("RUN")
-        elif name == Threshold.name and not parameters.get("own_thresholds"):
-            found.append(Shares(Fraction(str(parameters["default"]))))
-    for threshold in _own(engine, run, policy, recoding):
-        found.append(Shares(Fraction(threshold.default), {v: Fraction(x) for v, x in threshold.thetas}))
+        if (share := _kind(name).recorded_share(parameters)) is not None:
+            found.append(Shares(share))
+    for promise in [requirement.promise() for requirement in _own(engine, run, policy, recoding)]:
+        found.append(Shares(promise.share, dict(promise.shares)))
     if not found:
         return None
     values = {value for shares in found for value in shares.own}
@@ -274,22 +273,21 @@ def _thresholds(engine: Engine, run: Run, policy: Policy | None, recoding: Globa
     )
 
 
-def _own(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecoding) -> list[Threshold]:
+def _own(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecoding) -> list[Requirement]:
     """The requirements that give values thresholds of their own, out of the policy, which must be that of the run."""
-    met = _met(engine, run)
-    wanted = [found for name, found in met if name == Threshold.name and found.get("own_thresholds")]
+    wanted = [(name, found) for name, found in _met(engine, run) if found.get("own_thresholds")]
     if not wanted:
         return []
     if policy is None:
         what = "values have thresholds of their own, which the ledger does not tell"
         raise PolicyError([Problem("--policy", what, "name the file of the run's policy")])
     (column,) = [column for column in recoding.columns if column.role == SENSITIVE]
-    wanted_specs = [spec for spec in policy.require if spec.name == Threshold.name]
+    wanted_specs = [spec for spec in policy.require if spec.name in dict(wanted)]
     specs = resolve_all(engine, wanted_specs, {column.name: Attribute(column.name, type=column.type)})[column.name]
-    found = [spec for spec in specs if isinstance(spec, Threshold) and spec.thetas]
-    if any(isinstance(spec, Threshold) and spec.from_base for spec in specs):
+    found = [requirement for requirement in specs if requirement.named]
+    if any("base" in requirement.shown for requirement in specs):
         raise _from_base("--policy")
-    if sorted(map(_as_recorded, found)) != sorted(map(_sorted, wanted)):
+    if sorted(_sorted(one.shown) for one in found) != sorted(_sorted(parameters) for _, parameters in wanted):
         raise PolicyError([Problem("--policy", "has other thresholds than the run")])
     return found
 
@@ -297,10 +295,6 @@ def _own(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecodi
 def _from_base(key: str) -> PolicyError:
     what = "thresholds from a base follow from the rows that the run had, which the ledger does not tell"
     return PolicyError([Problem(key, what, "write the thresholds out in the policy, and run it")])
-
-
-def _as_recorded(threshold: Threshold) -> str:
-    return _sorted({"default": float(threshold.default), "own_thresholds": len(threshold.thetas)})
 
 
 def _sorted(parameters: Mapping[str, Any]) -> str:

@@ -3,23 +3,22 @@
 A requirement's template returns one row a class with what it `reached` and its `margin`; the class
 violates exactly if the margin is negative. Decisions are made on integers or exact decimals wherever the
 definition allows. Definitions: see each class's docstring.
+
+All that is known of a requirement is in its class, which enters itself under its name in `REQUIREMENTS`; a module with
+another one is imported here.
 """
 
-from ldiv_db.requirements.base import Attribute, Distribution, Requirement, plain
+from ldiv_db.requirements.base import REQUIREMENTS, Attribute, Requirement
 from ldiv_db.requirements.categories import Categories, make_categories
 from ldiv_db.requirements.closeness import TCloseness
-from ldiv_db.requirements.counts import (
-    AlphaK,
-    DistinctL,
-    EntropyL,
-    FrequencyL,
-    KAnonymity,
-    PSensitiveK,
-    RecursiveCL,
-    UniqueDistinctL,
-)
+from ldiv_db.requirements.counts import DistinctL, KAnonymity, PSensitiveK, UniqueDistinctL
+from ldiv_db.requirements.distribution import Distribution
+from ldiv_db.requirements.entropy import EntropyL
 from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.spec import REQUIREMENTS, RequirementSpec, parse_requirement
+from ldiv_db.requirements.parameters import plain
+from ldiv_db.requirements.recursive import RecursiveCL
+from ldiv_db.requirements.shares import AlphaK, FrequencyL
+from ldiv_db.requirements.spec import RequirementSpec, parse_requirement
 from ldiv_db.requirements.threshold import Threshold
 from ldiv_db.requirements.verdict import Verdict, judge
 from ldiv_db.requirements.weighted import DistinctAlpha, EntropyAlpha, RecursiveAlpha

@@ -1,49 +1,28 @@
-"""What every requirement has: its parameters, the attribute it is about, a measure and a way to mend a class."""
+"""What every requirement has: parameters, an attribute, a measure, a way to mend a class, and what follows from it.
+
+All that is known of a requirement is said in its class; nothing else asks which one it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.templates import FileRelation, Relation, Value
 from ldiv_db.requirements.categories import Categories
+from ldiv_db.requirements.distribution import Ceiling, Distribution
 from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.parameters import DIGITS
+from ldiv_db.requirements.named import Named
+from ldiv_db.requirements.parameters import plain
+from ldiv_db.requirements.promises import Promise
+from ldiv_db.requirements.written import Written
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
-#: A decimal times this is a whole number.
-UNIT = 10**DIGITS
-#: Reads one parameter as it is written; raises ValueError.
-Reader = Callable[[Any], Any]
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """The sensitive values of a table as counts in falling order, largest first."""
-
-    counts: Sequence[int]
-
-    @property
-    def rows(self) -> int:
-        return sum(self.counts)
-
-    @property
-    def distinct(self) -> int:
-        return len(self.counts)
-
-    @property
-    def largest_l(self) -> int:
-        """The largest l for which the table is l-eligible: `floor(n / n_1)`."""
-        return self.rows // self.counts[0] if self.counts else 0
-
-    @property
-    def auto_l(self) -> int:
-        """The l that `auto` stands for: `max(2, floor(n / n_1))` (BSGI, Corollary 3)."""
-        return max(2, self.largest_l)
+#: What a policy may require, by its name: every subclass with a name of its own, unless it says otherwise.
+REQUIREMENTS: dict[str, type[Requirement]] = {}
 
 
 @dataclass(frozen=True)
@@ -60,7 +39,7 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class Requirement:
+class Requirement(Written):
     """One requirement with its parameters resolved, for the sensitive attribute it is judged on.
 
     With `others_known` it must hold in every class refined by the other sensitive attributes: rows of a
@@ -68,22 +47,44 @@ class Requirement:
     knows them (Machanavajjhala et al. 2007, section 4.3: the others count as quasi-identifiers).
     """
 
-    name: ClassVar[str]
-    #: The parameters as they are written, each with its reader; the only one that must be given may be written alone.
-    fields: ClassVar[Mapping[str, Reader]]
-    #: Those of them that may be left out.
-    optional: ClassVar[frozenset[str]] = frozenset()
     #: What of the classes its template takes.
     relations: ClassVar[tuple[str, ...]] = ("summary",)
-    #: Whether the union of two good classes is good: then the whole table as one class is the best there can be.
-    monotone: ClassVar[bool] = True
-
-    #: Whether the class that reaches the most is the worst: shares, ratios and distances.
-    most_is_worst: ClassVar[bool] = False
     #: What figure a class reaches; of several conditions that of one, while the margin is that of the worst.
     reaches: ClassVar[str]
+    #: Whether the class that reaches the most is the worst: shares, ratios and distances.
+    most_is_worst: ClassVar[bool] = False
+
+    #: Whether the union of two good classes is good: then the whole table as one class is the best there can be.
+    monotone: ClassVar[bool] = True
+    #: Whether a good class with any more rows is good.
+    more_is_better: ClassVar[bool] = False
+    #: Whether classes of equal counts are alike, whatever the values are.
+    of_counts: ClassVar[bool] = False
+    #: Whether nothing but the number of rows is asked for.
+    of_rows: ClassVar[bool] = False
+    #: Whether its promise of shares is all of it; then it can be judged where some values are unknown.
+    of_shares: ClassVar[bool] = False
+    #: Whether classes are compared with the whole table, so that rows that are left out change what is good.
+    of_whole: ClassVar[bool] = False
+    #: Whether l-eligible classes meet it from some l on: the one that classes of l different values do.
+    of_eligible: ClassVar[bool] = False
+
+    #: Whether a recoding as one SELECT keeps it on rows that come later.
+    kept_by_select: ClassVar[bool] = False
+    #: The parameters that bound the `rows` and the `values` of a class from below.
+    bounds_below: ClassVar[Mapping[str, str]] = {}
 
     others_known: bool = field(default=False, kw_only=True)
+    #: Which of the requirements of a policy it is, from 0, where it names values.
+    place: int = field(default=0, compare=False, kw_only=True)
+
+    def __init_subclass__(cls, in_policy: bool = True) -> None:
+        """Enter the requirement among those that a policy may ask for."""
+        super().__init_subclass__()
+        if in_policy and "name" in vars(cls):
+            REQUIREMENTS[cls.name] = cls
+
+    # -- its parameters ------------------------------------------------------------------------------
 
     @classmethod
     def build(cls, values: Mapping[str, Any], attribute: Attribute, others_known: bool) -> Requirement:
@@ -100,6 +101,48 @@ class Requirement:
     def shown(self) -> dict[str, Any]:
         """The parameters without any sensitive value."""
         return self.parameters
+
+    def __str__(self) -> str:
+        return f"{self.name} " + ", ".join(f"{k}={plain(v)}" for k, v in self.parameters.items())
+
+    @property
+    def label(self) -> str:
+        """As `str`, without any sensitive value."""
+        return f"{self.name} " + ", ".join(f"{k}={plain(v)}" for k, v in self.shown.items())
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """How it is written, with and without sensitive values."""
+        return str(self), self.label
+
+    @property
+    def named(self) -> tuple[Named, ...]:
+        """The values that it names."""
+        return ()
+
+    @property
+    def absent(self) -> bool:
+        """Whether the values that it names need not occur."""
+        return False
+
+    def written_as(self, texts: Mapping[Named, Named], place: int) -> Requirement:
+        """The same with every value that it names as `texts` has it; `place` is its number in the policy."""
+        return self
+
+    def missing(self, engine: Engine, table: Relation | FileRelation, column: str) -> set[Named]:
+        """The values that it names, as the policy names them, that the column of the table does not have."""
+        return set()
+
+    def spread(self, engine: Engine, dictionary: Relation) -> Requirement:
+        """The requirement with what follows from the values (value, rows) of the source."""
+        return self
+
+    @property
+    def listed(self) -> Categories | None:
+        """The categories that every value must be of, if any."""
+        return None
+
+    # -- judging and mending classes -----------------------------------------------------------------
 
     @property
     def template(self) -> str:
@@ -125,9 +168,39 @@ class Requirement:
         """
         return engine.materialise("mended", "requirements/mend_whole", measures=measures)
 
+    # -- what follows from it ------------------------------------------------------------------------
+
+    def promise(self) -> Promise:
+        """What good classes keep to, against any attacker.
+
+        Where others are known it holds for parts of a class, and so for their union.
+        """
+        return Promise()
+
+    @classmethod
+    def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
+        """The share that parameters, as the ledger has them, allow every value; None if they do not tell of one."""
+        return None
+
+    def ceiling(self, distribution: Distribution) -> Ceiling | None:
+        """How frequent a value may be in the whole table; None if it is not the frequency of values that it bounds."""
+        return None
+
+    @property
+    def least_rows(self) -> int:
+        """The fewest rows that a good class can have, as far as is known without counting."""
+        return 1
+
+    @property
+    def share_size(self) -> int:
+        """The rows of different values that keep every share below its bound; 0 if shares are not what it bounds."""
+        return 0
+
     def unique_class_size(self) -> int | None:
         """The smallest size from which on every class of pairwise different sensitive values is good; None if none."""
         raise AssertionError("every requirement says its class size")
+
+    # -- what is nearest to it -----------------------------------------------------------------------
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
         """The nearest parameters that the table as one class meets, which `reached` that much; in words."""
@@ -140,28 +213,3 @@ class Requirement:
     def nearest_at(self, size: int) -> str:
         """The nearest parameters that classes of `size` different sensitive values meet, in words."""
         raise AssertionError("every requirement says what is nearest")
-
-    def __str__(self) -> str:
-        return f"{self.name} " + ", ".join(f"{k}={plain(v)}" for k, v in self.parameters.items())
-
-    @property
-    def label(self) -> str:
-        """As `str`, without any sensitive value."""
-        return f"{self.name} " + ", ".join(f"{k}={plain(v)}" for k, v in self.shown.items())
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """How it is written, with and without sensitive values."""
-        return str(self), self.label
-
-
-def plain(value: Any) -> Any:
-    """A parameter as JSON has it."""
-    if isinstance(value, Decimal | Fraction):
-        return int(value) if value == int(value) else float(value)
-    return value
-
-
-def units(value: Decimal | Fraction) -> int:
-    """The decimal in units of its last digit; what is finer is cut off."""
-    return int(value * UNIT)

@@ -16,15 +16,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Relation, Value
-from ldiv_db.requirements.base import UNIT, Attribute, Distribution, Requirement, units
+from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.core import mend_if_few
+from ldiv_db.requirements.distribution import Distribution
 from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.parameters import distance
+from ldiv_db.requirements.parameters import UNIT, distance, units
+from ldiv_db.requirements.promises import Promise
 from ldiv_db.taxonomies.taxonomy import Node, Taxonomy
 
 AUTO, EQUAL, ORDERED, HIERARCHICAL = "auto", "equal", "ordered", "hierarchical"
@@ -54,6 +57,7 @@ class TCloseness(Requirement):
     name = "t_closeness"
     reaches = "distance"
     most_is_worst = True
+    of_whole = True
     fields = {"t": distance, "distance": ground}  # noqa: RUF012
     optional = frozenset({"distance"})
     t: Decimal
@@ -136,6 +140,10 @@ class TCloseness(Requirement):
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return mend_if_few(engine, classes, measures, 0)
+
+    def promise(self) -> Promise:
+        """With equal distances the largest gap between two distributions, over any set of values, is their distance."""
+        return Promise(difference=Fraction(self.t)) if self.distance == EQUAL else Promise()
 
     def unique_class_size(self) -> None:
         return None

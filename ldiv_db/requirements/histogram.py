@@ -42,7 +42,7 @@ class Classes:
     @cached_property
     def rows(self) -> int:
         """The rows of all classes."""
-        return int(self._engine.scalar("requirements/sum_rows", totals=self.totals) or 0)
+        return self._engine.total(self.totals, "rows")
 
     def by_category(self, categories: Categories) -> Classes:
         """The same classes with every sensitive value replaced by the number of its category."""

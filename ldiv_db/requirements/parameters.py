@@ -1,11 +1,14 @@
-"""Parameters as they are written, read and checked; every reader raises ValueError that says what it takes."""
+"""Parameters, read and checked, where every reader raises ValueError that says what it takes; and numbers in words."""
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
+from fractions import Fraction
 from typing import Any
 
 DIGITS = 9
+#: A decimal times this is a whole number.
+UNIT = 10**DIGITS
 #: No class has so many rows, no column so many values.
 LARGEST = 10**9
 
@@ -59,3 +62,26 @@ def share(argument: Any) -> Decimal:
 def distance(argument: Any) -> Decimal:
     """A decimal from 0 to 1."""
     return decimal(argument, Decimal(0), Decimal(1))
+
+
+def units(value: Decimal | Fraction) -> int:
+    """The decimal in units of its last digit; what is finer is cut off."""
+    return int(value * UNIT)
+
+
+def plain(value: Any) -> Any:
+    """A parameter as JSON has it."""
+    if isinstance(value, Decimal | Fraction):
+        return int(value) if value == int(value) else float(value)
+    return value
+
+
+def plain_decimal(value: Decimal) -> str:
+    """The decimal without trailing zeros."""
+    return f"{value.normalize():f}"
+
+
+def rounded(number: float, digits: int, up: bool = False) -> str:
+    """The number with so many digits after the point, never nearer than it may be."""
+    way = ROUND_CEILING if up else ROUND_FLOOR
+    return f"{Decimal(str(number)).quantize(Decimal(1).scaleb(-digits), way).normalize():f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -10,16 +11,19 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation, Value
-from ldiv_db.requirements.base import UNIT, Attribute, Distribution, Requirement, units
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.core import mend_by_core
-from ldiv_db.requirements.counts import rounded
+from ldiv_db.requirements.distribution import Ceiling, Distribution
 from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.named import Named, in_order, listing, named_value, shown_value
-from ldiv_db.requirements.parameters import share
+from ldiv_db.requirements.named import Named, in_order, listing, named_value, read_named, shown_value
+from ldiv_db.requirements.parameters import UNIT, rounded, share, units
+from ldiv_db.requirements.promises import Promise
 
 #: The words beside the values that have thresholds; a value of such a name stands under `values`.
 DEFAULT, BASE, ABSENT, VALUES = WORDS = ("default", "base", "absent", "values")
+#: A part of thresholds on the command line: commas within double quotes are the value's own.
+_PART = re.compile(r'\s*"(?:[^"]|"")*"\s*=[^,]*|[^,]+')
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,11 @@ class Threshold(Requirement):
     name = "threshold"
     reaches = "share / threshold"
     most_is_worst = True
-    fields = {}  # noqa: RUF012 - its parameters are named by values
+    of_shares = of_eligible = kept_by_select = True
+    lacks_source = (
+        "base needs the source of a policy, from which thresholds follow",
+        "write them out: threshold:0.5,HIV=0.1",
+    )
     relations = ("histogram",)
     default: Decimal
     thetas: tuple[tuple[Named, Decimal | Fraction], ...] = ()
@@ -43,12 +51,38 @@ class Threshold(Requirement):
     #: The values that the policy itself names, and whether they need not occur.
     named: tuple[Named, ...] = ()
     absent: bool = False
-    #: The same values as they were named, and which of the requirements this is, from 0.
+    #: The same values as they were named.
     written: tuple[Named, ...] = field(default=(), compare=False)
-    place: int = field(default=0, compare=False)
 
     @classmethod
-    def build(cls, values: Mapping[Any, Any], attribute: Attribute, others_known: bool) -> Requirement:
+    def parse(cls, text: str) -> dict[str, Any]:
+        """The words and values of thresholds; what is given twice is an error."""
+        words: dict[str, str] = {}
+        values: dict[Named, str] = {}
+        for part in _PART.findall(text):
+            name, equals, theta = part.rpartition("=")
+            word = name.strip() if equals else DEFAULT
+            value = read_named(name)
+            is_word = word in (DEFAULT, BASE, ABSENT)
+            if word in words or (value in values and not is_word):
+                raise ValueError(f"threshold: {part!r} is given twice")
+            if is_word:
+                words[word] = theta
+            else:
+                values[value] = theta
+        return {**words, VALUES: values} if values else {**words}
+
+    @classmethod
+    def by_name(cls, argument: Any) -> dict[Any, Any]:
+        return dict(argument) if isinstance(argument, Mapping) else {DEFAULT: argument}
+
+    @classmethod
+    def needs_source(cls, argument: Any) -> bool:
+        return isinstance(argument, Mapping) and BASE in argument
+
+    @classmethod
+    def read(cls, argument: Any, auto: int | None) -> dict[str, Any]:
+        values = cls.by_name(argument)
         if not values:
             raise ValueError("names no threshold")
         thetas = _own_thresholds(values)
@@ -56,17 +90,26 @@ class Threshold(Requirement):
             raise ValueError("takes base or default, not both")
         if values.get(ABSENT, "error") not in ("allow", "error"):
             raise ValueError("absent takes allow or error; the threshold of a value of that name stands under `values`")
-        default = share(values.get(BASE, values.get(DEFAULT, 1)))
         named = tuple(sorted(thetas, key=in_order))
-        own = tuple((value, thetas[value]) for value in named)
-        allowed = values.get(ABSENT) == "allow"
-        return cls(default, own, from_base=BASE in values, named=named, absent=allowed, others_known=others_known)
+        return {
+            "default": share(values.get(BASE, values.get(DEFAULT, 1))),
+            "thetas": tuple((value, thetas[value]) for value in named),
+            "from_base": BASE in values,
+            "named": named,
+            "absent": values.get(ABSENT) == "allow",
+        }
 
     def written_as(self, texts: Mapping[Named, Named], place: int) -> Threshold:
-        """The same thresholds, of the requirement of that place, with every value as `texts` has it."""
         thetas = tuple((texts[value], theta) for value, theta in self.thetas)
         named = tuple(texts[value] for value in self.named)
         return replace(self, thetas=thetas, named=named, written=self.named, place=place)
+
+    def missing(self, engine: Engine, table: Relation | FileRelation, column: str) -> set[Named]:
+        names = dict(zip(self.named, self.written, strict=True))
+        members = engine.load("members", {"value": "VARCHAR"}, [(value,) for value in self.named])
+        rows = engine.rows("requirements/list_absent", totals=table, members=members, column=Identifier(column))
+        engine.drop(members)
+        return {names[value] for (value,) in rows}
 
     def spread(self, engine: Engine, dictionary: Relation) -> Threshold:
         """With the thresholds that follow from a base; itself if there is no base."""
@@ -107,8 +150,24 @@ class Threshold(Requirement):
         own = [(value, units(theta)) for value, theta in self.thetas]
         return mend_by_core(engine, classes, measures, units(self.default), UNIT, own)
 
-    def unique_class_size(self) -> int:
+    def promise(self) -> Promise:
+        shares = tuple((value, Fraction(theta)) for value, theta in self.thetas)
+        return Promise(share=Fraction(self.default), shares=shares)
+
+    @classmethod
+    def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
+        return None if parameters.get("own_thresholds") else Fraction(str(parameters["default"]))
+
+    def ceiling(self, distribution: Distribution) -> Ceiling | None:
+        own = tuple((value, math.floor(Fraction(theta) * distribution.rows)) for value, theta in self.thetas)
+        return Ceiling(math.floor(Fraction(self.default) * distribution.rows), own, by_threshold=True)
+
+    @property
+    def share_size(self) -> int:
         return math.ceil(1 / min(Fraction(theta) for theta in [self.default, *dict(self.thetas).values()]))
+
+    def unique_class_size(self) -> int:
+        return self.share_size
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
         return f"thresholds {rounded(reached or 1, 3, up=True)} times as high"

@@ -8,8 +8,9 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
-from ldiv_db.requirements.base import Requirement, plain
+from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.histogram import Classes
+from ldiv_db.requirements.parameters import plain
 
 #: Is shown the measures of a requirement on the classes before they are dropped.
 Watch = Callable[[Requirement, Classes, Relation], None]

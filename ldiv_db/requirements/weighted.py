@@ -8,19 +8,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
-from ldiv_db.requirements.base import UNIT, Attribute, Distribution, Requirement, units
+from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.categories import Categories
 from ldiv_db.requirements.core import mend_if_few
-from ldiv_db.requirements.counts import TOLERANCE, EntropyL, RecursiveCL, plain_decimal, rounded
+from ldiv_db.requirements.distribution import Distribution
+from ldiv_db.requirements.entropy import TOLERANCE, EntropyL
 from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.parameters import at_least_one, not_negative, positive, whole
+from ldiv_db.requirements.parameters import (
+    UNIT,
+    at_least_one,
+    not_negative,
+    plain_decimal,
+    positive,
+    rounded,
+    units,
+    whole,
+)
+from ldiv_db.requirements.promises import Promise
+from ldiv_db.requirements.recursive import RecursiveCL
 
 
 @dataclass(frozen=True)
@@ -29,6 +41,8 @@ class DistinctAlpha(Requirement):
 
     name = "distinct_alpha"
     reaches = "weight"
+    more_is_better = True
+    bounds_below = {"values": "l"}  # noqa: RUF012
     fields = {"l": whole, "alpha": not_negative}  # noqa: RUF012
     l: int  # noqa: E741
     alpha: Decimal
@@ -67,6 +81,17 @@ class DistinctAlpha(Requirement):
         """The distinct values that a class must have."""
         return math.ceil(self.l)
 
+    @property
+    def listed(self) -> Categories:
+        return self.categories
+
+    def promise(self) -> Promise:
+        """Weights that sum to alpha take rows, of which some have a weight."""
+        alpha, most = Fraction(self.alpha), max(self.categories.weights)
+        size = math.ceil(alpha / most) if most else 1
+        weightless = [number for number, weight in enumerate(self.categories.weights, 1) if not weight]
+        return Promise(max(size, 1), self.values_needed, mixed=frozenset(weightless if alpha else ()))
+
     def unique_class_size(self) -> int | None:
         """The smallest size from which on even the worst choice of different values is good."""
         most = sum(self.categories.sizes)
@@ -92,6 +117,9 @@ class DistinctAlpha(Requirement):
 class _OverCategories(DistinctAlpha):
     """Distinct (l,alpha)-diversity, and a requirement on the shares of the categories."""
 
+    more_is_better = False
+    bounds_below = {}  # noqa: RUF012
+
     @property
     def of_categories(self) -> EntropyL | RecursiveCL:
         """What the categories must meet."""
@@ -106,6 +134,11 @@ class _OverCategories(DistinctAlpha):
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return mend_if_few(engine, classes.by_category(self.categories), measures, self.values_needed)
+
+    def promise(self) -> Promise:
+        """What categories promise as values would: no value has more rows than its category."""
+        found = self.of_categories.promise()
+        return super().promise() & replace(found, categories=found.values)
 
     def nearest_in(self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution) -> str:
         """What `reached` is that of the categories, of which those that occur count."""

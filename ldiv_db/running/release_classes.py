@@ -13,23 +13,25 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Feasibility, Plan, Task
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi, class_size
-from ldiv_db.algorithms.bsgi.subtask import Pool, pool_of
+from ldiv_db.algorithms.bsgi.subtask import Subtask, subtask_of
 from ldiv_db.algorithms.feasibility import check_counts
-from ldiv_db.auditing.audit import Audit, Subject, audit_table, require_good
-from ldiv_db.auditing.individuals import audit_individuals
+from ldiv_db.algorithms.infeasible import no_class
+from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.equality import looseness
-from ldiv_db.database.errors import AuditError, InfeasibleError
+from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.publishing.destinations import compare_columns
-from ldiv_db.publishing.series_draft import Draft, Start, match_rows, require_keys
-from ldiv_db.publishing.series_tables import Expected, Tables, require_tables
+from ldiv_db.publishing.draft import audit_classes
+from ldiv_db.publishing.refusals import compare_columns
+from ldiv_db.publishing.series_draft import SeriesDraft, Start, match_rows
+from ldiv_db.publishing.series_tables import Expected, ReleaseTables, require_tables
 from ldiv_db.recoding.encode import encode
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
+from ldiv_db.recoding.snapshot import require_keys
 from ldiv_db.requirements import Requirement
-from ldiv_db.running.run import resolve_requirements
+from ldiv_db.running.run import Listener, resolve_requirements
 
 
 class Waiting(Bsgi):
@@ -39,15 +41,12 @@ class Waiting(Bsgi):
         l, distinct = class_size(task), {k.column.name: k.distribution.distinct for k in task.encoded.keys}  # noqa: E741
         few = min(distinct, key=lambda name: distinct[name])
         if distinct[few] < l:
-            raise InfeasibleError(
-                f"classes of {l} different values of {few} are impossible: it has {distinct[few]} in"
-                f" {task.encoded.row_count:,} rows. The largest feasible l is {distinct[few]}"
-            )
+            raise InfeasibleError(no_class("classes", l, few, distinct[few], task.encoded.row_count))
         return check_counts(task, suppress=True)
 
 
 @dataclass(frozen=True)
-class ClassesDraft(Draft):
+class ClassesDraft(SeriesDraft):
     """A release of classes: the encoded rows, how new classes are recoded, and what they must meet."""
 
     encoded: Encoded
@@ -60,7 +59,7 @@ class ClassesDraft(Draft):
     def limits(self) -> list[tuple[str, int]]:
         return [(column.name, self.plan.l) for column in self.start.source.sensitive]
 
-    def write(self, tables: Tables, before: Tables | None) -> None:
+    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
         engine, last = self.start.engine, self.start.series.last_group
         if before:
             types = {column.name.lower(): column for column in columns_of(engine, before.people)}
@@ -73,22 +72,12 @@ class ClassesDraft(Draft):
             else:
                 engine.create(tables.people, PUBLISHED, **holes)
 
-    def audit(self, tables: Tables, expected: Expected) -> list[Audit]:
-        engine, resolved = self.start.engine, self.start.resolved
-        labels, ids = resolved.released.identifying, resolved.released.class_ids
-        subject = Subject(tables.people, labels, ids, suppressed=resolved.suppressed)
-        names = list(self.requirements)
-        audits = [
-            audit_table(engine, subject, name, wanted, [other for other in names if other != name])
-            for name, wanted in self.requirements.items()
-        ]
-        beside = audit_individuals(engine, self.encoded, self.recoding.assigned)
-        require_good([*audits, *beside])
-        rows = expected.people + expected.counterfeits
-        for audit in audits:
-            if audit.rows + audit.ignored_rows != rows:
-                raise AuditError(f"{audit.rows:,} rows were written in place of the {rows:,} to be published")
-        return [*audits, *beside]
+    def audit_tables(self, tables: ReleaseTables, expected: Expected) -> list[Audit]:
+        earlier = expected.people + expected.counterfeits - self.rows_new
+        start, recoding = self.start, self.recoding
+        return audit_classes(
+            start.engine, start.resolved, tables.people, self.requirements, self.encoded, recoding, earlier
+        )
 
     def figures(self) -> dict[str, Any]:
         return {
@@ -97,13 +86,13 @@ class ClassesDraft(Draft):
         }
 
 
-def check_classes_before(start: Start, tables: Tables) -> None:
+def check_classes_before(start: Start, tables: ReleaseTables) -> None:
     """Raise PolicyError unless the last release's table is there, with the columns that the next one has."""
     require_tables(start.engine, tables)
     compare_columns(start.engine, start.resolved.types, tables.people)
 
 
-def plan_classes(start: Start) -> ClassesDraft:
+def plan_classes(start: Start, listener: Listener) -> ClassesDraft:
     """The release as it will be; raises before any work if it cannot be made."""
     engine, resolved, source = start.engine, start.resolved, start.source
     algorithm = Waiting(dict(resolved.options))
@@ -113,8 +102,7 @@ def plan_classes(start: Start) -> ClassesDraft:
     matched = match_rows(start, encoded.rows, encoded.rows_in, encoded.left_out)
     encoded = replace(encoded, rows=matched.rows)
     every = [requirement for own in requirements.values() for requirement in own]
-    hear = start.listener
-    task = Task(engine, encoded, every, source.seed, hear.on_progress, hear.on_search, requirements)
+    task = Task(engine, encoded, every, source.seed, listener.on_progress, listener.on_search, requirements)
     plan = _plan(start, algorithm, task)
     recoding = plan_recoding(engine, encoded, plan.assigned, resolved.released.forms)
     rows_new = engine.count(plan.assigned)
@@ -128,34 +116,35 @@ def plan_classes(start: Start) -> ClassesDraft:
 def _plan(start: Start, algorithm: Waiting, task: Task) -> Plan:
     """Classes of the rows that are in none; none at all if there cannot be any and some were published before."""
     l = class_size(task)  # noqa: E741 - the field's name for it
-    pool = _unpublished(start, task, l)
+    subtask = _unpublished(start, task, l)
     try:
-        if pool.classes or not start.series.groups:
-            return algorithm.run(pool.task)
+        if subtask.classes or not start.series.groups:
+            return algorithm.run(subtask.task)
     except InfeasibleError:  # of several keys, counts alone do not tell
         if not start.series.groups:
             raise
     return Plan(start.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []), l)
 
 
-def _unpublished(start: Start, task: Task, l: int) -> Pool:  # noqa: E741
+def _unpublished(start: Start, task: Task, l: int) -> Subtask:  # noqa: E741
     """The rows that no release has published; of the most frequent values those that have waited longest."""
     engine = start.engine
     holes: dict[str, Any] = {"rows": task.encoded.rows, "seed": Value(start.source.seed)}
     free = engine.materialise("free", "publishing/list_unpublished", key=None, most=Value(None), **holes)
-    pool = _counted(task, free, l)
-    if start.series.groups and pool.classes:
-        key = pool.task.encoded.sensitive[0]
-        first = engine.materialise("first", "publishing/list_unpublished", key=key, most=Value(pool.classes), **holes)
-        pool.drop()
-        pool = _counted(task, first, l)
-    return pool
+    subtask = _counted(task, free, l)
+    if start.series.groups and subtask.classes:
+        key = subtask.task.encoded.sensitive[0]
+        first = engine.materialise(
+            "first", "publishing/list_unpublished", key=key, most=Value(subtask.classes), **holes
+        )
+        subtask = _counted(task, first, l)
+    return subtask
 
 
-def _counted(task: Task, rows: Relation, l: int) -> Pool:  # noqa: E741
-    """The pool of these rows, which are then all there are."""
+def _counted(task: Task, rows: Relation, l: int) -> Subtask:  # noqa: E741
+    """The subtask of these rows, which are then all there are."""
     count = task.engine.count(rows)
-    return pool_of(replace(task, encoded=replace(task.encoded, rows_in=count, left_out=0)), rows, l)
+    return subtask_of(replace(task, encoded=replace(task.encoded, rows_in=count, left_out=0)), rows, l)
 
 
 def _shown(start: Start, encoded: Encoded, recoding: Recoding) -> Relation:

@@ -12,32 +12,34 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ldiv_db.algorithms.decomposition.encode import Decomposed, encode_source
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping
 from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
+from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest, what_is_wrong
 from ldiv_db.publishing.decomposed_tables import audit_tables, write_tables
 from ldiv_db.publishing.pairings import Combined, plan_combinations
-from ldiv_db.publishing.series_draft import Draft, Start, match_rows
-from ldiv_db.publishing.series_tables import Expected, Tables
-from ldiv_db.running.encode_groups import Decomposed, encode_source
+from ldiv_db.publishing.series_draft import SeriesDraft, Start, match_rows
+from ldiv_db.publishing.series_tables import Expected, ReleaseTables
+from ldiv_db.running.run import Listener
 
 #: Rows left over join groups at once, and are not kept back, in the algorithms that know no releases over time.
 AT_ONCE = -1
 
 
 @dataclass(frozen=True)
-class DecomposedDraft(Draft):
+class DecomposedDraft(SeriesDraft):
     """A decomposed release: the encoded source and its new groups."""
 
-    found: Decomposed
+    source: Decomposed
     groups: Groups
     waits: int
     combinations: Combined | None
 
     @property
     def limits(self) -> list[tuple[str, int]]:
-        return [(secret.name, secret.l) for secret in self.found.secrets]
+        return [(secret.name, secret.l) for secret in self.source.secrets]
 
     @property
     def combined(self) -> Combined | None:
@@ -47,17 +49,17 @@ class DecomposedDraft(Draft):
     def threshold(self) -> int:
         return self.waits
 
-    def write(self, tables: Tables, before: Tables | None) -> None:
+    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
         rows, last = self.matched.rows, self.start.series.last_group
-        write_tables(self.start.engine, tables, before, self.found, rows, self.shown, last)
+        write_tables(self.start.engine, tables, before, self.source, rows, self.shown, last)
 
-    def audit(self, tables: Tables, expected: Expected) -> list[Audit]:
+    def audit_tables(self, tables: ReleaseTables, expected: Expected) -> list[Audit]:
         return audit_tables(self.start.engine, tables, self.start.resolved, expected)
 
     def figures(self) -> dict[str, Any]:
         groups = self.groups
         return {
-            "primary": self.found.primary.name,
+            "primary": self.source.primary.name,
             "rows_placed": groups.placed,
             "residual": sorted((rows for _, rows in groups.residual if rows), reverse=True),
             "noise": [lost.as_dict() for lost in groups.lost],
@@ -72,29 +74,29 @@ class DecomposedDraft(Draft):
         return [*map(str, self.groups.refused), *([note] if note else [])]
 
 
-def plan_decomposition(start: Start) -> DecomposedDraft:
+def plan_decomposition(start: Start, listener: Listener) -> DecomposedDraft:
     """The release as it will be; raises before any work if it cannot be made."""
     engine, resolved, series = start.engine, start.resolved, start.series
     options = read_options(resolved.algorithm, resolved.options)
-    found = encode_source(engine, resolved, series.secret)
-    matched = match_rows(start, found.rows, found.rows_in, found.left_out)
+    source = encode_source(engine, resolved, series.secret)
+    matched = match_rows(start, source.rows, source.rows_in, source.left_out)
     waits = options.starvation if resolved.algorithm == "decomposition_plus" else AT_ONCE
     drawn = (resolved.source.seed, series.next)
-    task = Grouping(engine, matched.rows, found.primary, found.others, options, *drawn, start.listener.on_progress)
+    task = Grouping(engine, matched.rows, source.primary, source.others, options, *drawn, listener.on_progress)
     groups = make_groups(task, matched.rows, waits)
     if not groups.count and not series.groups:
-        raise InfeasibleError(_why_none(found, groups))
-    combined = _plan_combined(start, found, groups, options)
-    return DecomposedDraft(start, matched, groups.shown, groups.count, groups.rows, found, groups, waits, combined)
+        raise InfeasibleError(_why_none(source, groups))
+    combined = _plan_combined(start, source, groups, options)
+    return DecomposedDraft(start, matched, groups.shown, groups.count, groups.rows, source, groups, waits, combined)
 
 
-def _plan_combined(start: Start, found: Decomposed, groups: Groups, options: DecompositionOptions) -> Combined | None:
+def _plan_combined(start: Start, source: Decomposed, groups: Groups, options: DecompositionOptions) -> Combined | None:
     """Whether there is a table of combinations; anatomy, which has one attribute, knows none."""
     if start.resolved.algorithm == "anatomy":
         return None
     if start.series.releases:
         return Combined(options.combinations, published=False)
-    return plan_combinations(start.engine, options.combinations, groups.shown, found.secrets)
+    return plan_combinations(start.engine, options.combinations, groups.shown, source.secrets)
 
 
 def read_options(name: str, given: Mapping[str, Any]) -> DecompositionOptions:
@@ -122,13 +124,10 @@ def _problem(name: str, item: Any) -> Problem:
     return Problem(key, what_is_wrong(item))
 
 
-def _why_none(found: Decomposed, groups: Groups) -> str:
+def _why_none(source: Decomposed, groups: Groups) -> str:
     """Why there is not one group, and what could be."""
-    primary = found.primary
+    primary = source.primary
     if not groups.formed:
-        distinct = primary.distribution.distinct
-        return (
-            f"groups of {primary.l} different values of {primary.name} are impossible: it has {distinct} in"
-            f" {primary.distribution.rows:,} rows. The largest feasible l is {distinct}"
-        )
+        values = primary.distribution
+        return no_class("groups", primary.l, primary.name, values.distinct, values.rows)
     return "no group can be published: " + "; ".join(map(str, groups.refused))

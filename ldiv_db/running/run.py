@@ -8,35 +8,33 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.algorithms import Algorithm, Plan, Task
-from ldiv_db.algorithms.base import Feasibility, Progress, Report
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Progress, Report, Task
+from ldiv_db.algorithms.infeasible import explained
 from ldiv_db.attacking.similarity import Similarity, measure_similarity
 from ldiv_db.auditing.audit import Audit, refuse_unknown, require_listed
 from ldiv_db.database.catalog import refuse_settings
-from ldiv_db.database.engine import Engine, Step, database_version
+from ldiv_db.database.engine import Engine, Step
 from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.templates import Statement
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy.policy import Written
 from ldiv_db.policy.required import Required, absent_values, smallest_class
 from ldiv_db.policy.resolve import Resolved
-from ldiv_db.publishing.destinations import Place
-from ldiv_db.publishing.draft import Draft
-from ldiv_db.publishing.result import Result
+from ldiv_db.publishing.destinations import Destination
+from ldiv_db.publishing.draft import RunDraft
+from ldiv_db.publishing.result import Result, versions
 from ldiv_db.recoding.encode import encode
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.global_recoding import GlobalRecoding, recoding_of
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
-from ldiv_db.requirements import Requirement, Threshold
+from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.named import Named, listing
 from ldiv_db.running.choices import Choices, resolve_run
 from ldiv_db.running.estimate import Estimate, estimate_run
-from ldiv_db.running.infeasible import explained
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Preparation:
     algorithm: Algorithm
     task: Task
     feasibility: Feasibility
-    place: Place
+    destination: Destination
     estimate: Estimate
     reason: str = ""
     #: Values that have a threshold in the policy, but do not occur.
@@ -133,7 +131,7 @@ def run(
                 smallest_class=smallest_class(ready.task.requirements),
             )
 
-        return ready.place.publish(_draft(ready, recoding), run_id, describe)
+        return ready.destination.publish(_draft(ready, recoding, run_id, describe))
 
 
 def plan(
@@ -160,13 +158,13 @@ def plan(
             draft = _draft(ready, recoding)
             with draft.rows() as holes:
                 release = engine.materialise("release", PUBLISHED, **holes)
-            draft.audit(release)
+            draft.audits(release)
         return ready
 
 
 def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool) -> Preparation:
     """The source encoded, and what comes of it; raises before any work if what is required cannot be met."""
-    resolved, algorithm, place = choices.resolved, choices.algorithm, choices.place
+    resolved, algorithm, destination = choices.resolved, choices.algorithm, choices.destination
     encoded = encode(engine, resolved.source, show_values=show_values)
     requirements, absent = resolve_requirements(engine, resolved.required, encoded)
     every = [requirement for own in requirements.values() for requirement in own]
@@ -176,8 +174,8 @@ def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool
     algorithm, reason = algorithm.chosen(task)
     with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
         feasible = algorithm.check(task)
-    estimate = estimate_run(engine, encoded, place.folder)
-    return Preparation(resolved, algorithm, task, feasible, place, estimate, reason, absent)
+    estimate = estimate_run(engine, encoded, destination.folder)
+    return Preparation(resolved, algorithm, task, feasible, destination, estimate, reason, absent)
 
 
 def resolve_requirements(
@@ -192,10 +190,7 @@ def resolve_requirements(
     absent = absent_values(engine, requirements, {s.column.name: (s.dictionary, "value") for s in encoded.sensitive})
     for axis in encoded.sensitive:
         name, categories = axis.column.name, required.attributes[axis.column.name].categories
-        requirements[name] = [
-            found.spread(engine, axis.reference) if isinstance(found, Threshold) else found
-            for found in requirements[name]
-        ]
+        requirements[name] = [found.spread(engine, axis.reference) for found in requirements[name]]
         if categories is not None:
             require_listed(engine, name, categories, axis.dictionary)
     return requirements, absent
@@ -220,9 +215,15 @@ def _recode(ready: Preparation, plan: Plan) -> Recoding:
     return plan_recoding(engine, ready.encoded, plan.assigned, forms, plan.classes, plan.blanked, plan.stars)
 
 
-def _draft(ready: Preparation, recoding: Recoding) -> Draft:
-    """The release as it will be."""
-    return Draft(ready.task.engine, ready.place.policy, ready.encoded, recoding, ready.requirements)
+def _draft(
+    ready: Preparation,
+    recoding: Recoding,
+    run_id: str = "",
+    describe: Callable[[list[Audit]], Result] | None = None,
+) -> RunDraft:
+    """The release as it will be; nobody describes that of a rehearsal."""
+    engine, requirements = ready.task.engine, ready.requirements
+    return RunDraft(engine, ready.resolved, ready.encoded, recoding, requirements, run_id, describe)
 
 
 def _measured(ready: Preparation, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:
@@ -245,11 +246,6 @@ def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> Glob
     if not ready.algorithm.recodes_globally:
         return None
     return recoding_of(ready.task.engine, ready.resolved.source, recoding, plan.search)
-
-
-def versions() -> dict[str, str]:
-    """The versions that a result depends on."""
-    return {"ldiv_db": version("ldiv-db"), "duckdb": database_version()}
 
 
 @contextmanager

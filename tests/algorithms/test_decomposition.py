@@ -14,11 +14,11 @@ import sequences
 from tables import fill
 
 import ldiv_db
+from ldiv_db.algorithms.decomposition.encode import encode_source
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping, largest_l_quotas, with_counts
 from ldiv_db.algorithms.decomposition.noise import add_noise, with_links
 from ldiv_db.database.engine import Engine
 from ldiv_db.policy.resolve import resolve
-from ldiv_db.running.encode_groups import encode_source
 from tests.benchmarks.command import engine_on
 from tests.benchmarks.decomposition import TABLE_7A, make_people
 

@@ -5,8 +5,8 @@ import pytest
 import ldiv_db
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
+from ldiv_db.algorithms.infeasible import HINT
 from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError
-from ldiv_db.running.infeasible import HINT
 from ldiv_db.running.preview import describe_plan
 
 COLUMNS = {"name": "VARCHAR", "age": "INTEGER", "secret": "VARCHAR"}

@@ -438,17 +438,17 @@ def test_a_crash_leaves_nothing(tmp_path):
     database = tmp_path / "x.duckdb"
     code = (
         "import duckdb, os, ldiv_db\n"
-        "from ldiv_db.releasing import decompose, ledger\n"
+        "from ldiv_db.publishing import ledger\n"
         f"con = duckdb.connect({str(database)!r})\n"
         "con.execute(\"CREATE TABLE people AS SELECT i AS id, i AS person, 'v' || i % 3 AS s1 FROM range(9) t(i)\")\n"
         "policy = dict(source='people', target=dict(prefix='pub.p'), key='id', quasi_identifiers=['person'],\n"
         "              sensitive=dict(s1=dict(l=3)), algorithm='decomposition_plus')\n"
         "ldiv_db.publish_release(con, policy)\n"
-        "real = ledger.record_release\n"
+        "real = ledger.advance_release\n"
         "def dying(*args):\n"
         "    real(*args)\n"
         "    os._exit(9)\n"
-        "ledger.record_release = dying\n"
+        "ledger.advance_release = dying\n"
         "ldiv_db.publish_release(con, policy)\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from times import seeds
 
-from ldiv_db.algorithms import penalties as ways
+from ldiv_db.algorithms import costs
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.bsgi import bsgi, selection
 from ldiv_db.database.engine import Engine
@@ -63,7 +63,7 @@ def coded_axes(encoded) -> list:
     """The oracle's costs of the quasi-identifiers' codes."""
     axes = []
     for axis in encoded.axes:
-        unit = round(axis.weight * ways.COST_UNIT)
+        unit = round(axis.weight * costs.COST_UNIT)
         if axis.taxonomy is None:
             axes.append(oracle.CodedNumbers(axis.scale, axis.null_code, unit))
         else:

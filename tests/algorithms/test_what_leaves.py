@@ -28,16 +28,15 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.policy import parse_policy
 from ldiv_db.policy.resolve import resolve
-from ldiv_db.publishing.destinations import place_of
-from ldiv_db.publishing.draft import Draft
+from ldiv_db.publishing.destinations import destination_of
+from ldiv_db.publishing.draft import RunDraft
+from ldiv_db.publishing.series import Series
 from ldiv_db.publishing.series_draft import Matched, Start
 from ldiv_db.publishing.series_key import Key
-from ldiv_db.publishing.series_ledger import Series
 from ldiv_db.publishing.series_tables import tables_of
 from ldiv_db.recoding.encode import encode
 from ldiv_db.recoding.recode import plan_recoding
 from ldiv_db.running.release_classes import ClassesDraft
-from ldiv_db.running.run import Listener
 
 #: Values of a sensitive attribute: of text with NULL and what a collation holds equal, and of numbers.
 WORDS, NUMBERS = ("flu", "Flu", "", "HIV", "ü", None), (-2, 0, 10, 9, None)
@@ -128,20 +127,21 @@ def drafted(case: Case, folder: Path, shape: dict[str, Any], target: Any, con: A
     case.write_trees(folder)
     fill(con, "source", COLUMNS, [(*p, *v) for p, v in zip(case.people, case.values, strict=True)])
     con.execute("ALTER TABLE source ALTER k1 TYPE VARCHAR COLLATE NOCASE")
-    policy = parse_policy(
-        {"source": "source", "target": target, "quasi_identifiers": KEYS, "sensitive": ["s1"], "require": [{"k": 1}],
-         "identifiers": ["s2", "k1", "k2"], "output": {"class_id": True}, "nulls_sensitive": "value", **shape}
-    )  # fmt: skip
+    policy = {
+        "source": "source", "target": target, "quasi_identifiers": KEYS, "sensitive": ["s1"], "require": [{"k": 1}],
+        "identifiers": ["s2", "k1", "k2"], "output": {"class_id": True}, "nulls_sensitive": "value", **shape,
+    }  # fmt: skip
     engine = Engine(con)
-    encoded = encode(engine, resolve(engine, policy, folder).source)
+    resolved = resolve(engine, policy, folder)
+    encoded = encode(engine, resolved.source)
     recoding = plan_recoding(
         engine,
         encoded,
         given(engine, encoded, case),
-        policy.released.forms,
+        resolved.released.forms,
         blanked=blanks(engine, encoded, case) if blank else None,
     )
-    yield Draft(engine, policy, encoded, recoding, {name: [] for name in policy.sensitive})
+    yield RunDraft(engine, resolved, encoded, recoding, {name: [] for name in resolved.limits})
     engine.close_scratch()
 
 
@@ -180,12 +180,21 @@ def connection(threads: int) -> Any:
 def published(case: Case, folder: Path, shape: dict[str, Any], place: str, threads: int, blank: bool) -> list[Any]:
     """What is published of the case at the place, once or, of a database file, three times."""
     with connection(threads) as con, drafted(case, folder, shape, aim(place), con, blank) as draft:
-        target = place_of(draft.engine, draft.policy, folder)
         if place == "published.patients":
-            target._write(draft)
+            write(draft, folder)
             return table_content(con, Relation(("published", "patients")))
         repeats = 3 if place.endswith(".duckdb") else 1
-        return file_content(partial(target._write, draft), folder, place, repeats)
+        return file_content(partial(write, draft, folder), folder, place, repeats)
+
+
+def write(draft: RunDraft, folder: Path, part: Path | None = None) -> None:
+    """Write the draft where its policy says, to a file as `part`."""
+    destination = destination_of(draft.engine, draft.resolved.target, folder, draft.resolved.released.all)
+    if part is None:
+        draft.write(destination.table)
+        return
+    with destination.writing(part) as where:
+        draft.write(where)
 
 
 def aim(place: str) -> Any:
@@ -215,7 +224,7 @@ def test_the_cases_have_what_could_tell(tmp_path):
         connection(1) as con,
         drafted(case, tmp_path, {"keep": ["k1"], "identifiers": ["s2", "k2"]}, "t", con) as draft,
     ):
-        place_of(draft.engine, draft.policy, tmp_path)._write(draft)
+        write(draft, tmp_path)
         rows = con.execute("SELECT class_id, person, age, town, s1, k1 FROM t").fetchall()
         labels = {row[0]: row[1:4] for row in rows}
         assert max(Counter(labels.values()).values()) > 3 and len(labels) == 40
@@ -230,7 +239,7 @@ def test_classes_are_numbered_by_labels_then_by_the_values_that_they_show(tmp_pa
     """The numbers are those that anybody can give to the published classes: no other order and no coin is in them."""
     case = Case(random.Random(seed))
     with connection(2) as con, drafted(case, tmp_path, {}, "t", con) as draft:
-        place_of(draft.engine, draft.policy, tmp_path)._write(draft)
+        write(draft, tmp_path)
         rows = con.execute("SELECT class_id, person, age, town, s1 FROM t").fetchall()
     assert [row[0] for row in rows] == sorted(row[0] for row in rows)
     classes: dict[int, list[Any]] = {}
@@ -254,7 +263,7 @@ def test_appended_classes_follow_the_last_whatever_the_algorithm_called_them(tmp
         with connection(1 + turn % 2) as con:
             for part in (case, case.dealt_out()):
                 with drafted(part, tmp_path, {}, target, con) as draft:
-                    place_of(draft.engine, draft.policy, tmp_path)._write(draft)
+                    write(draft, tmp_path)
             found.append(table_content(con, Relation(("patients",))))
             assert con.execute("SELECT max(class_id) FROM patients").fetchone() == (80,)
         case = case.dealt_out()
@@ -271,15 +280,15 @@ def test_a_release_of_a_series_is_published_alike(tmp_path):
             for number, part in enumerate((case, later)):
                 with drafted(part, tmp_path, {"seed": turn}, "unused", con) as draft:
                     series = Series("p", "secret", Key("person", "text"), releases=number, last_group=40 * number)
-                    next_release(draft, series).write(tables[number], tables[0] if number else None)
+                    next_release(draft, series).write_tables(tables[number], tables[0] if number else None)
             found.append(table_content(con, *(table.people for table in tables)))
         case, later = case.dealt_out(), later.dealt_out()
     assert found[0] == found[1] == found[2]
 
 
-def next_release(draft: Draft, series: Series) -> ClassesDraft:
+def next_release(draft: RunDraft, series: Series) -> ClassesDraft:
     """The draft as one of a series."""
-    start = Start(draft.engine, draft.policy, Relation(("source",)), [], Path(), series, Listener())
+    start = Start(draft.engine, draft.resolved, series, None)
     nothing = Relation(("nothing",))
     return ClassesDraft(
         start, Matched(nothing, nothing, 0, 0), nothing, 0, 0, draft.encoded, draft.recoding, None, {}, None
@@ -297,15 +306,16 @@ def test_files_are_the_same_whatever_the_threads(tmp_path):
         with duckdb.connect(config={"threads": threads}) as con:
             con.execute(f"CREATE TABLE source AS {rows} ORDER BY {order}")
             for name in ("release.parquet", "release.csv"):
-                engine, policy = Engine(con), parse_policy(document | {"target": name})
-                encoded = encode(engine, resolve(engine, policy, tmp_path).source)
+                engine = Engine(con)
+                resolved = resolve(engine, document | {"target": name}, tmp_path)
+                encoded = encode(engine, resolved.source)
                 con.execute(
                     f"CREATE OR REPLACE TEMP TABLE c AS SELECT row_id, {encoded.axes[0].code.sql()} // 10 AS class_id"
                     f" FROM {encoded.rows.sql()}"
                 )
-                recoding = plan_recoding(engine, encoded, Relation(("temp", "main", "c")), policy.released.forms)
-                draft = Draft(engine, policy, encoded, recoding, {"s": []})
-                found += file_content(partial(place_of(engine, policy, tmp_path)._write, draft), tmp_path, name)
+                recoding = plan_recoding(engine, encoded, Relation(("temp", "main", "c")), resolved.released.forms)
+                draft = RunDraft(engine, resolved, encoded, recoding, {"s": []})
+                found += file_content(partial(write, draft, tmp_path), tmp_path, name)
                 engine.close_scratch()
     assert found[0:2] == found[2:4] == found[4:6]
     (tmp_path / "release.parquet").write_bytes(found[0])
@@ -508,15 +518,13 @@ def test_the_audit_judges_the_thresholds_that_follow(rare, monkeypatch):
     """A release that keeps the base alone, and not what follows for frequent values, would be too strict; one that
     keeps neither fails, and the message says it in the words of the policy.
     """
-    from ldiv_db.publishing.destinations import TablePlace  # noqa: PLC0415
+    real = RunDraft.write
 
-    real = TablePlace._write
+    def broken(self, where):
+        real(self, where)
+        self.engine.execute(f"UPDATE {where.sql()} SET disease = 'Zika' WHERE disease <> 'Flu'")
 
-    def broken(self, draft):
-        real(self, draft)
-        self.engine.execute(f"UPDATE {self.table.sql()} SET disease = 'Zika' WHERE disease <> 'Flu'")
-
-    monkeypatch.setattr(TablePlace, "_write", broken)
+    monkeypatch.setattr(RunDraft, "write", broken)
     wanted = BASE | {"algorithm": "topdown", "require": [{"threshold": {"base": 0.3}}]}
     with pytest.raises(ldiv_db.AuditError) as failed:
         ldiv_db.run(rare, wanted)

@@ -19,9 +19,10 @@ from ldiv_db.database.engine import Engine, Step, open_database
 from ldiv_db.database.templates import Identifier, Relation, Value, resource_folder
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.policy import parse_policy
+from ldiv_db.publishing.result import versions
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.running.demo import adult_policy
-from ldiv_db.running.run import run, versions
+from ldiv_db.running.run import run
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.children import measure_in_children, peak_memory, settings_of
 from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine_on, show

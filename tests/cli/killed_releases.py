@@ -13,19 +13,17 @@ from forked import die, fork_each
 
 import ldiv_db
 from ldiv_db.database import engine
-from ldiv_db.publishing import series_destinations as places
-from ldiv_db.running import release as publish
+from ldiv_db.publishing import destinations, series_draft
 
 
 def run(folder: Path, moment: str) -> None:
-    if moment in ("write", "record"):
-        setattr(publish._Work, moment, die)
-    elif moment in ("start", "settle"):
-        setattr(places.Filed, f"_{moment}", die)
-    elif moment == "folder":
-        places.work_folder = die
+    steps = {"start": "announce", "write": "write", "settle": "settle"}
+    if moment in steps:
+        setattr(series_draft.SeriesDraft, steps[moment], lambda *_, **__: die())
+    elif moment == "record":
+        series_draft.record_members = die
     else:
-        setattr(places, moment, die)
+        setattr(destinations, {"folder": "work_folder"}.get(moment, moment), die)
     with engine.open_database(folder / "hospital.duckdb") as connection:
         connection.execute("SET threads = 1")
         ldiv_db.publish_release(connection, ldiv_db.read_policy(folder / "policy.yml"), folder)

@@ -382,7 +382,7 @@ def decompose(con, listener):
     con.execute("CREATE TABLE plus_2_marginals AS FROM plus_1_marginals")  # as older versions had it
     releases.check_series(engine, "plus")
     releases.difference(engine, "plus", 1, 2)
-    asked = releases.Tables(["source", "source"], "id", ["age"], [("secret", 1)])
+    asked = releases.PublishedTables(["source", "source"], "id", ["age"], [("secret", 1)])
     releases.check_sequence(engine, asked)
 
 

@@ -184,6 +184,44 @@ def test_sets_are_read_as_they_are_written(con, tmp_path):
     assert sum(labels.values()) == sum(classes.values())
 
 
+UNREADABLE = ['{a"b, c}', '{a, "b}', '{a, "b"c"}', "{a, }", "{a, {b}", "{a, b", "{}", "{a, x}"]
+
+
+@pytest.mark.parametrize("label", UNREADABLE)
+@pytest.mark.parametrize("taxonomy", [{"file": "tree.json"}, {"prefix": [5]}, None])
+def test_what_is_no_label_is_none_for_whoever_reads_it(label, taxonomy, con, tmp_path):
+    """A set is unreadable for its loss and for its attackers alike; `x` is a label of levels made of values alone."""
+    (tmp_path / "tree.json").write_text(json.dumps({"any": {leaf: {} for leaf in ["a", "b", "c"]}}))
+    number, values = taxonomy is None, ["1", "2", "3"] if taxonomy is None else ["a", "b", "c"]
+    if number:
+        label = label.translate(str.maketrans("abc", "123"))
+    fill(con, "x", {"q": "INTEGER" if number else "VARCHAR", "s": "VARCHAR"}, [(v, "x") for v in values])
+    fill(con, "t", {"q": "VARCHAR", "s": "VARCHAR"}, [(label, "x"), (values[0], "x"), ("*", "x")])
+    key = {"numeric": True} if number else {"taxonomy": taxonomy}
+    policy = {"source": "x", "target": "y", "quasi_identifiers": {"q": key}, "sensitive": ["s"], "require": [{"k": 1}]}
+    with pytest.raises(PolicyError, match="q: 1 different published values"):
+        ldiv_db.measure(con, "t", policy=policy, folder=tmp_path)
+    if taxonomy == {"prefix": [5]} and label == "{a, x}":
+        ldiv_db.attack(con, "t", policy=policy, folder=tmp_path, known="x")
+    else:
+        with pytest.raises(PolicyError, match="q: 1 of its labels are"):
+            ldiv_db.attack(con, "t", policy=policy, folder=tmp_path, known="x")
+
+
+def test_a_label_that_looks_like_a_set_is_read_alike(con, tmp_path):
+    """It is that of a node first, or of a set where the policy writes sets."""
+    (tmp_path / "tree.json").write_text(json.dumps({"any": {leaf: {} for leaf in ["a", "b", "{a}"]}}))
+    fill(con, "x", {"q": "VARCHAR", "s": "VARCHAR"}, [(v, "x") for v in ["a", "b", "{a}"]])
+    fill(con, "t", {"q": "VARCHAR", "s": "VARCHAR"}, [("{a}", "x"), ("{a, b}", "x")])
+    policy = {"source": "x", "target": "y", "sensitive": ["s"], "require": [{"k": 1}]}
+    policy["quasi_identifiers"] = {"q": {"taxonomy": {"file": "tree.json"}}}
+    for recode, covered in (("tree", {"a": 1, "b": 1, "{a}": 1}), ("set", {"a": 2, "b": 1})):
+        words = {"policy": policy | {"recode": recode}, "folder": tmp_path}
+        shown = found(ldiv_db.attack(con, "t", known="x", show_values=True, **words), "linking").shown
+        assert {row["q"]: row["classes"] for row in shown} == covered
+        assert ldiv_db.measure(con, "t", **words).rows_uncovered == 3 - len(covered)
+
+
 def test_a_set_of_ranges_that_overlap_covers_once(con):
     policy = hospital(con)
     con.execute("UPDATE t SET age = '{[20-30], 25, [24-26)}' WHERE age = '[20-30]'")

@@ -122,6 +122,43 @@ def test_scratch_is_temporary_and_dropped(con):
     assert con.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("t",)]
 
 
+def scratch_of(con):
+    return {name for (name,) in con.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()}
+
+
+def test_a_scope_drops_what_it_is_not_told_to_keep(engine, con):
+    before, gone = (engine.load("x", {"a": "INTEGER"}, []) for _ in range(2))
+    with engine.scope() as outer:
+        engine.drop(gone)
+        with engine.scope() as inner:
+            engine.load("y", {"a": "INTEGER"}, [])
+            kept = inner.keep(engine.load("y", {"a": "INTEGER"}, []))
+            handed = inner.keep(engine.load("y", {"a": "INTEGER"}, []))
+        assert scratch_of(con) == {before.name, kept.name, handed.name}
+        outer.keep(kept)
+    assert scratch_of(con) == {before.name, kept.name}
+
+
+def test_an_error_leaves_a_scope_to_the_end_of_the_run(engine, con):
+    with pytest.raises(ValueError, match="stop"), engine.scope():
+        engine.load("x", {"a": "INTEGER"}, [])
+        raise ValueError("stop")
+    assert len(scratch_of(con)) == 1
+    engine.close_scratch()
+    assert not scratch_of(con)
+
+
+def test_plain_queries_need_no_template(engine):
+    made = engine.load("x", {"a": "INTEGER", "b c": "VARCHAR"}, [(3, "x"), (1, "y")])
+    copied = engine.copy("copied", made, "a")
+    engine.extend(copied, made, "a")
+    assert (engine.count(copied), engine.least(copied, "a"), engine.most(copied, "a")) == (4, 1, 3)
+    assert engine.total(copied, "a") == 8 and sorted(engine.column(copied, "a")) == [1, 1, 3, 3]
+    assert sorted(engine.columns(engine.copy("all", made), "b c", "a")) == [("x", 3), ("y", 1)]
+    empty = engine.load("x", {"a": "INTEGER"}, [])
+    assert (engine.least(empty, "a"), engine.most(empty, "a"), engine.total(empty, "a")) == (None, None, 0)
+
+
 def test_two_engines_do_not_meet(con):
     con.execute("CREATE TABLE t (x INTEGER)")
     first, second = Engine(con), Engine(con)

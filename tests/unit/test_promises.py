@@ -10,8 +10,9 @@ import oracle
 import pytest
 from times import TIMES
 
+from ldiv_db.attacking.bounds import Bounds, Prior
 from ldiv_db.requirements import REQUIREMENTS, Attribute, RequirementSpec, make_categories
-from ldiv_db.requirements.promises import Bounds, Prior, Promise, promise_of
+from ldiv_db.requirements.promises import Promise
 
 GROUPS = [["a", "b"], ["c", "d"], ["e"]]
 CATEGORY = {value: number for number, group in enumerate(GROUPS, 1) for value in group}
@@ -34,7 +35,7 @@ def is_good(values, table, name, parameters):
 
 
 def promised(name, parameters):
-    return promise_of(required(name, parameters))
+    return required(name, parameters).promise()
 
 
 def bounds_of(promise, table):

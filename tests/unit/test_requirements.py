@@ -1,10 +1,14 @@
 """Requirements as they are written."""
 
+import re
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
+import ldiv_db
 from ldiv_db.requirements import (
+    REQUIREMENTS,
     DistinctL,
     Distribution,
     FrequencyL,
@@ -71,3 +75,11 @@ def test_auto_is_the_largest_feasible(counts, largest, auto):
 def test_auto_needs_a_source():
     with pytest.raises(ValueError, match="auto needs"):
         RequirementSpec("k", "auto").resolve(None)
+
+
+def test_nothing_else_asks_which_requirement_it_has():
+    """What is known of a requirement is in its class; its room alone names it."""
+    package = Path(ldiv_db.__file__).parent
+    names = re.compile(rf"\b({'|'.join(kind.__name__ for kind in REQUIREMENTS.values())})\b")
+    naming = {path for path in package.rglob("*.py") if names.search(path.read_text(encoding="utf-8"))}
+    assert {path.parent for path in naming} == {package / "requirements"}

@@ -17,11 +17,12 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
 from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
+from ldiv_db.algorithms.infeasible import cannot_promise, explain
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import Classes, judge
+from ldiv_db.requirements import Classes
 
 #: Keys from here on take integers of 16 bytes, and none may reach the second number.
 _WORD, _MOST = 2**62, 2**126
@@ -171,16 +172,8 @@ def check_codings(algorithm: Algorithm, task: Task, problems: Sequence[Problem] 
     found = [*problems, *_problems(algorithm.name, task)]
     if found:
         raise PolicyError(found)
-    engine, (axis,) = task.engine, task.encoded.sensitive
-    classes = Classes(engine, engine.materialise("whole", "requirements/take_whole", dictionary=axis.reference))
-    failed = [
-        f"{wanted.label} on {axis.column.name} fails even in the whole table as one class; the nearest it"
-        f" meets is {wanted.nearest_in(engine, classes, verdict.worst, axis.judged_distribution)}"
-        for wanted in task.requirements
-        if not (verdict := judge(engine, wanted, classes)).holds
-    ]
-    classes.drop()
-    engine.drop(classes.histogram)
+    (axis,) = task.encoded.sensitive
+    failed = explain(task.engine, axis, task.requirements, takes_any_class=True)
     if failed:
         raise InfeasibleError("\n".join(failed))
     sizes = [requirement.unique_class_size() or 1 for requirement in task.requirements]
@@ -199,7 +192,6 @@ def _problems(name: str, task: Task) -> Iterator[Problem]:
         yield Problem("individual", f"{name} does not keep the rows of an individual apart", "use bsgi")
     for requirement in task.requirements:
         if not requirement.monotone:
-            what = f"{name} cannot promise {requirement.label}: the union of good classes may be bad"
-            yield Problem("require", what, "distinct or frequency")
+            yield cannot_promise(name, requirement, "the union of good classes may be bad", "distinct or frequency")
     if prod(axis.leaves for axis in encoded.axes) * BATCH >= _MOST:
         yield Problem("quasi_identifiers", f"{name}: too many, with too many leaves, to number their classes")

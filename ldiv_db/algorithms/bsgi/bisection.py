@@ -44,11 +44,11 @@ def bisect(
         fewest = classes >> (level + 1)  # classes of a left half, at least
         wanting = [key for key in others if key.distribution.counts[0] > fewest]
         halved = _halve(task, nodes, l, others, wanting)
-        engine.drop(nodes)
+        engine.drop(nodes)  # all the rows, once a level
         nodes = halved
     task.progress(levels, levels)
     assigned = engine.materialise("assigned", "bsgi/assign_nodes", nodes=nodes)
-    engine.drop(nodes)
+    engine.drop(nodes)  # all the rows, as long as exchanges go on
     return assigned
 
 
@@ -57,7 +57,7 @@ def fill_root(task: Task, quotas: list[int], classes: int, others: Sequence[Sens
     engine, encoded = task.engine, task.encoded
     sensitive = encoded.sensitive[0]
     buckets = engine.load("quotas", {"place": "BIGINT", "quota": "BIGINT"}, list(enumerate(quotas, 1)))
-    root = engine.materialise(
+    return engine.materialise(
         "node",
         "bsgi/fill_root",
         rows=encoded.rows,
@@ -69,8 +69,6 @@ def fill_root(task: Task, quotas: list[int], classes: int, others: Sequence[Sens
         seed=Value(task.seed),
         classes=Value(classes),
     )
-    engine.drop(buckets)
-    return root
 
 
 def _halve(
@@ -82,16 +80,14 @@ def _halve(
 ) -> Relation:
     """The next level: every node of two classes or more split in two; of the `others` some are `wanting` a side."""
     engine, encoded = task.engine, task.encoded
-    spreads = engine.materialise(
-        "spreads", "bsgi/measure_spreads", nodes=nodes, axes=encoded.axes, unit=Value(SPREAD_UNIT)
-    )
     holes = {"axes": encoded.axes, "sensitive": encoded.sensitive[0], "others": others}
-    sided = _sided(task, nodes, spreads, wanting, holes) if wanting else None
-    halved = engine.materialise(
-        "node", "bsgi/halve_nodes", nodes=nodes, spreads=spreads, sided=sided, l=Value(l), **holes
-    )
-    engine.drop(spreads, *([sided] if sided else []))
-    return halved
+    with engine.scope() as scope:
+        spreads = engine.materialise(
+            "spreads", "bsgi/measure_spreads", nodes=nodes, axes=encoded.axes, unit=Value(SPREAD_UNIT)
+        )
+        sided = _sided(task, nodes, spreads, wanting, holes) if wanting else None
+        more = {"nodes": nodes, "spreads": spreads, "sided": sided, "l": Value(l)}
+        return scope.keep(engine.materialise("node", "bsgi/halve_nodes", **more, **holes))
 
 
 def _sided(
@@ -104,6 +100,6 @@ def _sided(
         clipped = engine.materialise(
             "sided", "bsgi/clip_sides", sided=sided, key=key, left=Value(left), right=Value(right), **holes
         )
-        engine.drop(sided)
+        engine.drop(sided)  # all the rows, once a key
         sided = clipped
     return sided

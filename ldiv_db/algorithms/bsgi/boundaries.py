@@ -18,7 +18,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.bsgi.bisection import fill_root
-from ldiv_db.algorithms.costs import Level, Measure
+from ldiv_db.algorithms.costs import CostLevel, Measure
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Axis
 
@@ -52,12 +52,12 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Tree:
+class AxisLevels:
     """The levels of one quasi-identifier's taxonomy, each with the column that holds it for all taxonomies."""
 
     number: Value
     measure: Measure
-    levels: tuple[tuple[Level, Level | None], ...]
+    levels: tuple[tuple[CostLevel, CostLevel | None], ...]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class _Domain:
     """The quasi-identifiers as the statements of a level need them."""
 
     positions: tuple[Position, ...]
-    columns: tuple[Level, ...]
+    columns: tuple[CostLevel, ...]
     levels: Relation
     scales: Relation
 
@@ -89,21 +89,20 @@ def split(
 ) -> Relation:
     """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size."""
     engine = task.engine
-    nodes = fill_root(task, quotas, classes)
-    settled = engine.materialise("settled", "bsgi/settle_nodes", nodes=nodes)
-    domain = _domain(task, measures)
     halvings = (classes - 1).bit_length()
     depth, level, largest = -(-halvings * DEPTH // 100), 0, classes
-    while largest > 1:
-        task.progress(level, depth)
-        level += 1
-        nodes, largest, least = _split(task, nodes, domain, l, largest, 2 ** (depth - level))
-        if least == 1:
-            engine.insert(settled, "bsgi/settle_nodes", nodes=nodes)
-    task.progress(depth, depth)
-    assigned = engine.materialise("assigned", "bsgi/number_classes", settled=settled)
-    engine.drop(nodes, settled, domain.levels, domain.scales)
-    return assigned
+    with engine.scope() as scope:
+        nodes = fill_root(task, quotas, classes)
+        settled = engine.materialise("settled", "bsgi/settle_nodes", nodes=nodes)
+        domain = _domain(task, measures)
+        while largest > 1:
+            task.progress(level, depth)
+            level += 1
+            nodes, largest, least = _split(task, nodes, domain, l, largest, 2 ** (depth - level))
+            if least == 1:
+                engine.insert(settled, "bsgi/settle_nodes", nodes=nodes)
+        task.progress(depth, depth)
+        return scope.keep(engine.materialise("assigned", "bsgi/number_classes", settled=settled))
 
 
 def _domain(task: Task, measures: Sequence[Measure]) -> _Domain:
@@ -113,16 +112,16 @@ def _domain(task: Task, measures: Sequence[Measure]) -> _Domain:
         {"axis": "INTEGER", "levels": "INTEGER", "full_cost": "BIGINT", "scale": "BIGINT", "null_code": "INTEGER"},
         [(number, len(m.levels), m.full.value, m.axis.scale, m.axis.null_code) for number, m in enumerate(measures, 1)],
     )
-    columns = tuple(Level(f"level_{i}", Value(i)) for i in range(max(len(m.levels) for m in measures)))
-    trees = [_tree(number, m, columns) for number, m in enumerate(measures, 1) if m.levels]
+    columns = tuple(CostLevel(f"level_{i}", Value(i)) for i in range(max(len(m.levels) for m in measures)))
+    trees = [_axis_levels(number, m, columns) for number, m in enumerate(measures, 1) if m.levels]
     levels = task.engine.materialise("levels", "bsgi/list_levels", scales=scales, trees=trees)
     positions = tuple(Position(Value(number), m.axis, _grain(m)) for number, m in enumerate(measures, 1))
     return _Domain(positions, columns, levels, scales)
 
 
-def _tree(number: int, measure: Measure, columns: Sequence[Level]) -> Tree:
+def _axis_levels(number: int, measure: Measure, columns: Sequence[CostLevel]) -> AxisLevels:
     missing = [None] * (len(columns) - len(measure.levels))
-    return Tree(Value(number), measure, tuple(zip(columns, [*measure.levels, *missing], strict=True)))
+    return AxisLevels(Value(number), measure, tuple(zip(columns, [*measure.levels, *missing], strict=True)))
 
 
 def _grain(measure: Measure) -> Value | None:
@@ -145,25 +144,25 @@ def _split(
     """
     engine, by_bucket = task.engine, largest > FORCED
     holes = {"positions": domain.positions, "sensitive": task.encoded.sensitive[0]}
-    counts = engine.materialise(
-        "counts",
-        "bsgi/count_positions",
-        nodes=nodes,
-        scales=domain.scales,
-        by_bucket=by_bucket,
-        simple=Value(1 if by_bucket else SIMPLE),
-        **holes,
-    )
-    splits = _choose(task, counts, domain, l, largest, most)
-    if by_bucket and task.encoded.row_count >= MANY_ROWS:
-        cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l))
-        halves = engine.materialise("node", "bsgi/split_cells", nodes=nodes, cells=cells, splits=splits, **holes)
-        engine.drop(cells)
-    else:
-        halves = engine.materialise("node", "bsgi/split_nodes", nodes=nodes, splits=splits, l=Value(l), **holes)
-    sides = engine.record("bsgi/bound_splits", splits=splits)
-    engine.drop(nodes, counts, splits)
-    return halves, sides["most"], sides["least"]
+    with engine.scope() as scope:
+        counts = engine.materialise(
+            "counts",
+            "bsgi/count_positions",
+            nodes=nodes,
+            scales=domain.scales,
+            by_bucket=by_bucket,
+            simple=Value(1 if by_bucket else SIMPLE),
+            **holes,
+        )
+        splits = _choose(task, counts, domain, l, largest, most)
+        if by_bucket and task.encoded.row_count >= MANY_ROWS:
+            cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l))
+            halves = engine.materialise("node", "bsgi/split_cells", nodes=nodes, cells=cells, splits=splits, **holes)
+        else:
+            halves = engine.materialise("node", "bsgi/split_nodes", nodes=nodes, splits=splits, l=Value(l), **holes)
+        engine.drop(nodes)  # all the rows, once a level
+        sides = engine.record("bsgi/bound_splits", splits=splits)
+        return scope.keep(halves), sides["most"], sides["least"]
 
 
 def _choose(
@@ -189,6 +188,4 @@ def _choose(
     if largest <= FORCED:
         return engine.materialise("splits", "bsgi/choose_boundaries", **tables, **bounds)
     boundaries = engine.materialise("boundaries", "bsgi/rank_boundaries", ranked=Value(RANKED), **tables, **bounds)
-    splits = engine.materialise("splits", "bsgi/choose_splits", boundaries=boundaries, counts=counts, l=Value(l))
-    engine.drop(boundaries)
-    return splits
+    return engine.materialise("splits", "bsgi/choose_splits", boundaries=boundaries, counts=counts, l=Value(l))

@@ -1,10 +1,7 @@
 """BSGI: bucketize by sensitive value, select rows of different buckets into classes, incorporate the rest.
 
-Every class takes l rows of l different sensitive values, so it is unique distinct l-diverse (Ye et al.,
-Definition 2); the number of classes is the largest possible (Theorem 1). Three ways to select:
-`refine` splits the table where values part, in a way that keeps this possible, a few statements a level
-(`boundaries`), and then exchanges rows between near classes (`exchange`); `bisect` only halves it, faster
-and with more loss (`bisection`); `greedy` is the paper's procedure, one class after the other (`selection`).
+Every class takes l rows of l different sensitive values. Of the three ways to select them `refine` loses least,
+`bisect` is the fastest, and `greedy` is the paper's; the package says what each does, and in which order.
 
 Where there are several sensitive attributes, or several rows of an individual, the rows of a class differ
 on every one of these keys (Sections 5.2.2 and 5.2.3). Classes are made on the hardest sensitive attribute;
@@ -22,13 +19,15 @@ from pydantic import Field
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.bsgi import bisection, boundaries, selection
 from ldiv_db.algorithms.bsgi.incorporation import incorporate
-from ldiv_db.algorithms.bsgi.subtask import Pool, left_pool, trimmed, whole_pool
-from ldiv_db.algorithms.costs import drop_paths, measures_of
-from ldiv_db.algorithms.feasibility import check_counts, class_size, most_classes, quotas
-from ldiv_db.algorithms.neighbours.exchange import exchange
+from ldiv_db.algorithms.bsgi.subtask import Subtask, residual_subtask, trimmed, whole_subtask
+from ldiv_db.algorithms.costs import lm_measures
+from ldiv_db.algorithms.feasibility import check_counts, class_size, quotas
+from ldiv_db.algorithms.infeasible import none_found
+from ldiv_db.algorithms.neighbours.exchange import exchange_rows
 from ldiv_db.algorithms.neighbours.repair import repair
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Relation, Value
+from ldiv_db.requirements.distribution import most_classes
 
 __all__ = ["Bsgi", "BsgiOptions", "class_size", "most_classes", "quotas"]
 
@@ -57,7 +56,6 @@ class _Made:
     def add(self, task: Task, more: _Made) -> None:
         """Take in more classes, numbered after these."""
         task.engine.insert(self.assigned, "bsgi/residue/shift_classes", assigned=more.assigned, last=Value(self.last))
-        task.engine.drop(more.assigned)
         self.last += more.last
         self.classes += more.classes
         self.repairs += more.repairs
@@ -79,7 +77,7 @@ class Bsgi(Algorithm):
         l, several = feasible.l, len(task.encoded.keys) > 1  # noqa: E741
         made = self._make(task, l)
         if not made.classes:
-            raise InfeasibleError(f"no {l} rows were found that differ in each of {_names(task)}: lower l")
+            raise InfeasibleError(none_found(task.encoded, l))
         residue = task.encoded.row_count - made.classes * l
         if residue and self.options.residue == "incorporate":
             incorporate(task, made.assigned, task.encoded.keys, made.last)
@@ -89,7 +87,7 @@ class Bsgi(Algorithm):
 
     def _make(self, task: Task, l: int) -> _Made:  # noqa: E741
         """All classes that can be found, the first of them in the way that the policy asks for."""
-        made = _select(whole_pool(task, l), l, self.options.select, self.options.exchange)
+        made = _select(whole_subtask(task, l), l, self.options.select, self.options.exchange)
         if len(task.encoded.keys) > 1:
             _make_more(task, made, l)
         return made
@@ -107,33 +105,34 @@ class Bsgi(Algorithm):
         }
 
 
-def _select(pool: Pool, l: int, select: str, exchanges: int = 0) -> _Made:  # noqa: E741
-    """Classes of the pool's rows that differ on every key; the pool is dropped."""
-    if select != "greedy":  # which takes what fits, others need counts that do
-        pool = trimmed(pool, l)
-    if not pool.classes:
-        made = _Made(pool.task.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []), 0, 0)
-    else:
-        made = _first_classes(pool, l, select, exchanges)
-    if made.classes and pool.others:
-        made.assigned, made.repairs = repair(pool.task, made.assigned, pool.task.encoded.keys, l, made.last)
-        made.classes = pool.task.engine.count(made.assigned) // l
-    pool.drop()
+def _select(subtask: Subtask, l: int, select: str, exchanges: int = 0) -> _Made:  # noqa: E741
+    """Classes of the subtask's rows that differ on every key."""
+    engine = subtask.task.engine
+    with engine.scope() as scope:
+        if select != "greedy":  # which takes what fits, others need counts that do
+            subtask = trimmed(subtask, l)
+        if not subtask.classes:
+            made = _Made(engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []), 0, 0)
+        else:
+            made = _first_classes(subtask, l, select, exchanges)
+        if made.classes and subtask.others:
+            made.assigned, made.repairs = repair(subtask.task, made.assigned, subtask.task.encoded.keys, l, made.last)
+            made.classes = engine.count(made.assigned) // l
+        scope.keep(made.assigned)
     return made
 
 
-def _first_classes(pool: Pool, l: int, select: str, exchanges: int) -> _Made:  # noqa: E741
+def _first_classes(subtask: Subtask, l: int, select: str, exchanges: int) -> _Made:  # noqa: E741
     """Classes that differ on the first key, and by `greedy` on the others."""
-    task, classes = pool.task, pool.classes
+    task, classes = subtask.task, subtask.classes
     if select == "greedy":
-        return _Made(selection.select(task, l, classes, pool.others), classes, classes)
+        return _Made(selection.select(task, l, classes, subtask.others), classes, classes)
     shares = quotas(task.encoded.sensitive[0].distribution.counts, l, classes)
     if select == "bisect":
-        return _Made(bisection.bisect(task, shares, l, classes, pool.others), classes, classes)
-    measures = measures_of(task)
+        return _Made(bisection.bisect(task, shares, l, classes, subtask.others), classes, classes)
+    measures = lm_measures(task)
     assigned = boundaries.split(task, measures, shares, l, classes)
-    assigned, rounds = exchange(task, measures, assigned, l, exchanges)
-    drop_paths(task, measures)
+    assigned, rounds = exchange_rows(task, measures, assigned, l, exchanges)
     return _Made(assigned, classes, classes, rounds)
 
 
@@ -145,18 +144,14 @@ def _make_more(task: Task, made: _Made, l: int) -> None:  # noqa: E741
     """
     select = "bisect"
     for turn in range(PASSES):
-        pool = left_pool(replace(task, seed=task.seed + turn), made.assigned, l)
-        if not pool.classes:
-            pool.drop()
-            break
-        more = _select(pool, l, select)
-        made.add(task, more)
+        with task.engine.scope():
+            left = residual_subtask(replace(task, seed=task.seed + turn), made.assigned, l)
+            if not left.classes:
+                break
+            more = _select(left, l, select)
+            made.add(task, more)
         if more.classes:
             continue
         select = "greedy"
         if task.encoded.row_count - made.classes * l > FEW:
             break
-
-
-def _names(task: Task) -> str:
-    return ", ".join(key.column.name for key in task.encoded.keys)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.penalties import Way, drop_paths, ways_of
+from ldiv_db.algorithms.costs import Measure, ncp_measures
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
@@ -21,14 +21,14 @@ _CLASS = Identifier("class_id")
 
 
 @dataclass(frozen=True)
-class _State:
+class _GrownClasses:
     """The classes as they have grown: their rows, the keys' codes in them, their bounds, and what they cost."""
 
     assigned: Relation
     members: Relation
     bounds: Relation
     classes: Relation
-    ways: Sequence[Way]
+    measures: Sequence[Measure]
     keys: Sequence[SensitiveAxis]
     modulus: Value
 
@@ -36,57 +36,56 @@ class _State:
 def incorporate(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> None:
     """Add to `assigned` (row_id, class_id), of class ids up to `classes`, the rows left over that find a class."""
     engine, rows = task.engine, task.encoded.rows
-    state = _first_state(task, assigned, keys, classes)
-    residual = engine.materialise(
-        "residual", "bsgi/residue/list_residual", rows=rows, assigned=assigned, ways=state.ways, keys=keys
-    )
-    left = engine.count(residual)
-    while left:
-        waiting, left = _round(task, state, residual)
-        engine.drop(residual)
-        residual = waiting
-    engine.drop(residual, state.members, state.bounds, state.classes)
-    drop_paths(task, state.ways)
+    with engine.scope():
+        state = _first_state(task, assigned, keys, classes)
+        residual = engine.materialise(
+            "residual", "bsgi/residue/list_residual", rows=rows, assigned=assigned, measures=state.measures, keys=keys
+        )
+        left = engine.count(residual)
+        while left:
+            waiting, left = _round(task, state, residual)
+            engine.drop(residual)  # all residual rows, once a round
+            residual = waiting
 
 
-def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> _State:
-    engine, encoded, ways = task.engine, task.encoded, ways_of(task)
+def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> _GrownClasses:
+    engine, encoded, measures = task.engine, task.encoded, ncp_measures(task)
     bounds = engine.materialise(
         "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
     )
-    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, ways=ways)
+    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, measures=measures)
     members = engine.materialise(
         "members", "bsgi/residue/list_members", rows=encoded.rows, assigned=assigned, keys=keys
     )
-    return _State(assigned, members, bounds, traced, ways, keys, Value(classes + 1))
+    return _GrownClasses(assigned, members, bounds, traced, measures, keys, Value(classes + 1))
 
 
-def _round(task: Task, state: _State, residual: Relation) -> tuple[Relation, int]:
+def _round(task: Task, state: _GrownClasses, residual: Relation) -> tuple[Relation, int]:
     """The residual rows that must choose again, and how many; those that are settled are in their classes."""
     engine = task.engine
-    choices = engine.materialise(
-        "choices",
-        "bsgi/residue/choose_classes",
-        residual=residual,
-        classes=state.classes,
-        members=state.members,
-        keys=state.keys,
-        ways=state.ways,
-        modulus=state.modulus,
-    )
-    settled = engine.materialise("settled", "bsgi/residue/settle_rows", choices=choices)
-    waiting = engine.materialise(
-        "residual", "bsgi/residue/keep_waiting", residual=residual, choices=choices, settled=settled
-    )
-    engine.insert(state.assigned, "bsgi/residue/list_settled", settled=settled)
-    left = engine.count(waiting)
-    if left:
-        _grow(task, state, settled)
-    engine.drop(choices, settled)
-    return waiting, left
+    with engine.scope() as scope:
+        choices = engine.materialise(
+            "choices",
+            "bsgi/residue/choose_classes",
+            residual=residual,
+            classes=state.classes,
+            members=state.members,
+            keys=state.keys,
+            measures=state.measures,
+            modulus=state.modulus,
+        )
+        settled = engine.materialise("settled", "bsgi/residue/settle_rows", choices=choices)
+        waiting = engine.materialise(
+            "residual", "bsgi/residue/keep_waiting", residual=residual, choices=choices, settled=settled
+        )
+        engine.extend(state.assigned, settled, "row_id", "class_id")
+        left = engine.count(waiting)
+        if left:
+            _grow(task, state, settled)
+        return scope.keep(waiting), left
 
 
-def _grow(task: Task, state: _State, settled: Relation) -> None:
+def _grow(task: Task, state: _GrownClasses, settled: Relation) -> None:
     """Have the classes that settled rows join be as they are with them; only those are measured anew."""
     engine, encoded = task.engine, task.encoded
     grown = engine.materialise(
@@ -94,7 +93,6 @@ def _grow(task: Task, state: _State, settled: Relation) -> None:
     )
     for relation in (state.bounds, state.classes):
         engine.delete_listed(relation, _CLASS, settled)
-    engine.insert(state.bounds, "bsgi/residue/list_bounds", bounds=grown)
-    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=grown, ways=state.ways)
+    engine.extend(state.bounds, grown)
+    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=grown, measures=state.measures)
     engine.insert(state.members, "bsgi/residue/list_members", rows=encoded.rows, assigned=settled, keys=state.keys)
-    engine.drop(grown)

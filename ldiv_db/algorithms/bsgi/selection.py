@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.penalties import Way, drop_paths, ways_of
+from ldiv_db.algorithms.costs import Measure, ncp_measures
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
@@ -32,10 +32,10 @@ _SMALLEST_BATCH = 8
 
 
 @dataclass(frozen=True)
-class Pool:
+class Candidates:
     """What classes grow from: the free rows, each row's gains, and the schedule of draws."""
 
-    ways: Sequence[Way]
+    measures: Sequence[Measure]
     free: Relation
     gains: Relation
     draws: Relation
@@ -109,26 +109,24 @@ def select(
     Fewer if rows must differ on the `others` as well: classes that gave up are left out.
     """
     engine = task.engine
-    pool = _pool(task, l, classes, others)
     columns = {"row_id": "BIGINT", "class_id": "BIGINT"}
-    picked = engine.load("picked", columns, [])
-    first, size = 1, BATCH
-    while first <= classes:
-        task.progress(first - 1, classes)
-        batch = _grow_batch(task, pool, first, min(first + size, classes + 1), l)
-        engine.append(picked, columns, batch.accepted())
-        rest = engine.materialise("free", "bsgi/keep_free", rows=pool.free, picked=picked, first=Value(first))
-        engine.drop(pool.free)
-        # Where classes crowd, most of a large batch would be thrown away.
-        size = max(min(BATCH, _SMALLEST_BATCH), min(BATCH, 2 * (batch.end - first)))
-        pool, first = replace(pool, free=rest), batch.end
-    task.progress(classes, classes)
-    engine.drop(pool.free, pool.gains, pool.draws)
-    if not others:
-        return picked
-    whole = engine.materialise("assigned", "bsgi/keep_whole", picked=picked, l=Value(l))
-    engine.drop(picked)
-    return whole
+    with engine.scope() as scope:
+        candidates = _candidates(task, l, classes, others)
+        picked = engine.load("picked", columns, [])
+        first, size = 1, BATCH
+        while first <= classes:
+            task.progress(first - 1, classes)
+            batch = _grow_batch(task, candidates, first, min(first + size, classes + 1), l)
+            engine.append(picked, columns, batch.accepted())
+            rest = engine.materialise("free", "bsgi/keep_free", rows=candidates.free, picked=picked, first=Value(first))
+            engine.drop(candidates.free)  # all free rows, once a batch
+            # Where classes crowd, most of a large batch would be thrown away.
+            size = max(min(BATCH, _SMALLEST_BATCH), min(BATCH, 2 * (batch.end - first)))
+            candidates, first = replace(candidates, free=rest), batch.end
+        task.progress(classes, classes)
+        if not others:
+            return scope.keep(picked)
+        return scope.keep(engine.materialise("assigned", "bsgi/keep_whole", picked=picked, l=Value(l)))
 
 
 def _draws(task: Task, l: int, classes: int) -> Relation:  # noqa: E741
@@ -136,95 +134,89 @@ def _draws(task: Task, l: int, classes: int) -> Relation:  # noqa: E741
     buckets = task.engine.rows("bsgi/list_buckets", dictionary=task.encoded.sensitive[0].dictionary)
     plan = schedule([rows for _, rows in buckets], l, classes)
     columns = {"class_id": "BIGINT", "step": "INTEGER", "bucket": "INTEGER"}
-    return task.engine.load("draws", columns, [(c, step, buckets[place - 1][0]) for c, step, place in plan])
+    return task.engine.load("draws", columns, [(c, step, buckets[bucket - 1][0]) for c, step, bucket in plan])
 
 
-def _pool(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis]) -> Pool:  # noqa: E741
+def _candidates(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis]) -> Candidates:  # noqa: E741
     """All rows with their paths through the taxonomies and their place in the seeded order, and the schedule."""
     engine, encoded = task.engine, task.encoded
-    ways = ways_of(task)
+    measures = ncp_measures(task)
     free = engine.materialise(
         "free",
         "bsgi/list_candidates",
         rows=encoded.rows,
-        ways=ways,
+        measures=measures,
         sensitive=encoded.sensitive[0],
         others=others,
         seed=Value(task.seed),
     )
-    gains = engine.materialise("gains", "bsgi/list_gains", rows=encoded.rows, ways=ways)
-    drop_paths(task, ways)
-    return Pool(ways, free, gains, _draws(task, l, classes), others)
+    gains = engine.materialise("gains", "bsgi/list_gains", rows=encoded.rows, measures=measures)
+    return Candidates(measures, free, gains, _draws(task, l, classes), others)
 
 
 def _grow_batch(
     task: Task,
-    pool: Pool,
+    candidates: Candidates,
     first: int,
     end: int,
     l: int,  # noqa: E741
 ) -> _Batch:
     """The classes from `first` on and before `end`, grown from the free rows, one row a class and step."""
     engine, batch = task.engine, _Batch(end)
-    grown = engine.materialise(
-        "grown",
-        "bsgi/start_classes",
-        rows=pool.free,
-        draws=pool.draws,
-        gains=pool.gains,
-        ways=pool.ways,
-        first=Value(first),
-        end=Value(end),
-    )
-    picks = [(c, batch.choose(c, [row])) for c, row in engine.rows("bsgi/list_first_rows", grown=grown)]
-    for step in range(2, l + 1):
-        alive = [class_id for class_id, _ in picks if class_id < batch.end]
-        picks = _choose_step(task, pool, grown, step, batch, alive)
-        if step == l:
-            break
-        chosen = engine.load("chosen", {"class_id": "BIGINT", "row_id": "BIGINT"}, picks)
-        larger = engine.materialise(
-            "grown", "bsgi/grow_classes_by", rows=pool.free, chosen=chosen, grown=grown, ways=pool.ways
+    with engine.scope():
+        grown = engine.materialise(
+            "grown",
+            "bsgi/start_classes",
+            rows=candidates.free,
+            draws=candidates.draws,
+            gains=candidates.gains,
+            measures=candidates.measures,
+            first=Value(first),
+            end=Value(end),
         )
-        engine.drop(chosen, grown)
-        grown = larger
-    engine.drop(grown)
+        started = sorted(engine.columns(grown, "class_id", "row_id"))
+        picks = [(class_id, batch.choose(class_id, [row])) for class_id, row in started]
+        for step in range(2, l + 1):
+            alive = [class_id for class_id, _ in picks if class_id < batch.end]
+            picks = _choose_step(task, candidates, grown, step, batch, alive)
+            if step < l:
+                chosen = engine.load("chosen", {"class_id": "BIGINT", "row_id": "BIGINT"}, picks)
+                holes = {"rows": candidates.free, "chosen": chosen, "grown": grown, "measures": candidates.measures}
+                grown = engine.materialise("grown", "bsgi/grow_classes_by", **holes)
     return batch
 
 
 def _choose_step(
-    task: Task, pool: Pool, grown: Relation, step: int, batch: _Batch, classes: Sequence[int]
+    task: Task, candidates: Candidates, grown: Relation, step: int, batch: _Batch, classes: Sequence[int]
 ) -> list[tuple[int, int]]:
     """The row that each of the classes takes in this step, as (class_id, row_id); one that finds none gives up."""
     engine = task.engine
-    held = _held(task, pool, batch) if pool.others else None
-    ranked = engine.rows(
-        "bsgi/rank_candidates",
-        rows=pool.free,
-        draws=pool.draws,
-        grown=grown,
-        held=held,
-        others=pool.others,
-        ways=pool.ways,
-        step=Value(step),
-        end=Value(batch.end),  # later classes are given up already
-        modulus=Value(task.encoded.row_count + 1),
-        stride=Value(TIE_STRIDE),
-        ranked=Value(RANKED),
-    )
-    if held:
-        engine.drop(held)
-    found = {class_id: [row[1] for row in rows] for class_id, rows in itertools.groupby(ranked, key=lambda row: row[0])}
+    with engine.scope():
+        ranked = engine.rows(
+            "bsgi/rank_candidates",
+            rows=candidates.free,
+            draws=candidates.draws,
+            grown=grown,
+            held=_held(task, candidates, batch) if candidates.others else None,
+            others=candidates.others,
+            measures=candidates.measures,
+            step=Value(step),
+            end=Value(batch.end),  # later classes are given up already
+            modulus=Value(task.encoded.row_count + 1),
+            stride=Value(TIE_STRIDE),
+            ranked=Value(RANKED),
+        )
+    best = {class_id: [row[1] for row in rows] for class_id, rows in itertools.groupby(ranked, key=lambda row: row[0])}
     for class_id in classes:
-        if class_id not in found:
+        if class_id not in best:
             batch.give_up(class_id)
-    return [(class_id, batch.choose(class_id, rows)) for class_id, rows in found.items()]
+    return [(class_id, batch.choose(class_id, rows)) for class_id, rows in best.items()]
 
 
-def _held(task: Task, pool: Pool, batch: _Batch) -> Relation:
+def _held(task: Task, candidates: Candidates, batch: _Batch) -> Relation:
     """The codes of the other keys in the rows that the classes of a batch hold, as (codes, class_id)."""
     engine = task.engine
     taken = engine.load("taken", {"row_id": "BIGINT", "class_id": "BIGINT"}, batch.held())
-    held = engine.materialise("held", "bsgi/residue/list_members", rows=pool.free, assigned=taken, keys=pool.others)
-    engine.drop(taken)
-    return held
+    return engine.materialise(
+        "held", "bsgi/residue/list_members", rows=candidates.free, assigned=taken, keys=candidates.others
+    )

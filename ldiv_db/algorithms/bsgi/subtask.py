@@ -1,7 +1,7 @@
-"""Pools: rows of which classes are to be made, as a task of their own, where several keys count.
+"""Subtasks: rows of which classes are to be made, as a task of their own, where several keys count.
 
-A pool's keys have the counts of its rows, and the hardest sensitive attribute is its first: classes are made
-on that one, and repaired for the others. In a trimmed pool no code of any key is in more rows than there
+A subtask's keys have the counts of its rows, and the hardest sensitive attribute is its first: classes are made
+on that one, and repaired for the others. In a trimmed subtask no code of any key is in more rows than there
 can be classes.
 """
 
@@ -10,68 +10,67 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.feasibility import hardest_first, most_classes
+from ldiv_db.algorithms.feasibility import hardest_first
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Distribution
+from ldiv_db.requirements.distribution import most_classes
 
 
 @dataclass(frozen=True)
-class Pool:
-    """A task over some rows, and the most classes there can be of them; `made` is what there is to drop."""
+class Subtask:
+    """A task over some rows, and the most classes there can be of them."""
 
     task: Task
     classes: int
-    made: tuple[Relation, ...] = ()
 
     @property
     def others(self) -> tuple[SensitiveAxis, ...]:
         """The keys besides the one that classes are made on."""
         return self.task.encoded.keys[1:]
 
-    def drop(self) -> None:
-        self.task.engine.drop(*self.made)
 
-
-def whole_pool(task: Task, l: int) -> Pool:  # noqa: E741 - the field's name for it
+def whole_subtask(task: Task, l: int) -> Subtask:  # noqa: E741 - the field's name for it
     """All rows."""
-    return Pool(_hardest_first(task), _most(task, l))
+    return Subtask(_hardest_first(task), _most(task, l))
 
 
-def left_pool(task: Task, assigned: Relation, l: int) -> Pool:  # noqa: E741
+def residual_subtask(task: Task, assigned: Relation, l: int) -> Subtask:  # noqa: E741
     """The rows without a class."""
     free = task.engine.materialise("free", "bsgi/residue/list_free", rows=task.encoded.rows, assigned=assigned)
-    return pool_of(task, free, l)
+    return subtask_of(task, free, l)
 
 
-def trimmed(pool: Pool, l: int) -> Pool:  # noqa: E741
-    """The pool without what is too much of any code; leaving rows out may lower what another code may have."""
-    while pool.classes:
-        worst = max(pool.task.encoded.keys, key=lambda key: key.distribution.counts[0])
-        if len(pool.task.encoded.keys) == 1 or worst.distribution.counts[0] <= pool.classes:
+def trimmed(subtask: Subtask, l: int) -> Subtask:  # noqa: E741
+    """The subtask without what is too much of any code; leaving rows out may lower what another code may have."""
+    engine, rows = subtask.task.engine, None
+    while subtask.classes:
+        encoded = subtask.task.encoded
+        worst = max(encoded.keys, key=lambda key: key.distribution.counts[0])
+        if len(encoded.keys) == 1 or worst.distribution.counts[0] <= subtask.classes:
             break
-        encoded, engine = pool.task.encoded, pool.task.engine
-        rows = engine.materialise(
+        fewer = engine.materialise(
             "trimmed",
             "bsgi/residue/trim_codes",
             rows=encoded.rows,
             key=worst,
             others=[key for key in encoded.keys if key is not worst],
-            most=Value(pool.classes),
-            seed=Value(pool.task.seed),
+            most=Value(subtask.classes),
+            seed=Value(subtask.task.seed),
         )
-        pool.drop()
-        pool = pool_of(pool.task, rows, l)
-    return pool
+        if rows:
+            engine.drop(rows)  # all the rows, once for every code that is too frequent
+        subtask, rows = subtask_of(subtask.task, fewer, l), fewer
+    return subtask
 
 
-def pool_of(task: Task, rows: Relation, l: int) -> Pool:  # noqa: E741
-    """These rows, which the pool then owns."""
+def subtask_of(task: Task, rows: Relation, l: int) -> Subtask:  # noqa: E741
+    """These rows, with the counts of their values."""
     encoded = task.encoded
     sensitive = tuple(_counted(task, rows, key) for key in encoded.sensitive)
     individual = _counted(task, rows, encoded.individual) if encoded.individual else None
-    pooled = replace(task, encoded=replace(encoded, rows=rows, sensitive=sensitive, individual=individual))
-    return Pool(_hardest_first(pooled), _most(pooled, l), (rows, *(key.dictionary for key in pooled.encoded.keys)))
+    some = replace(task, encoded=replace(encoded, rows=rows, sensitive=sensitive, individual=individual))
+    return Subtask(_hardest_first(some), _most(some, l))
 
 
 def _hardest_first(task: Task) -> Task:

@@ -158,7 +158,7 @@ class Sweep:
 
     def _sum(self, boxes: Relation, group: Sequence[Digit], rest: Sequence[Digit]) -> Relation:
         """The boxes with the group's digits those of cuts, some of the rest taken out first if there are too many."""
-        work = self._engine.materialise("summed", "cuts/copy_boxes", boxes=boxes)
+        work = self._engine.copy("summed", boxes, "key", "cost")
         rows = self._engine.count(work)
         for digit in _largest_first(rest):
             if rows * blow_up(group) <= _MOST_JOINED:
@@ -171,10 +171,10 @@ class Sweep:
 
     def _bound(self, summed: Relation, rest: Sequence[Digit]) -> list[Prefix]:
         """The bounds of prefixes, lowest first."""
-        work = self._engine.materialise("summed", "cuts/copy_boxes", boxes=summed)
+        work = self._engine.copy("summed", summed, "key", "cost")
         for digit in _largest_first(rest):
             work = self._take_out(work, digit)
-        found = [(cost, key) for key, cost in self._engine.rows("cuts/list_costs", boxes=work)]
+        found = sorted(self._engine.columns(work, "cost", "key"))
         self._engine.drop(work)
         return found
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
-from fractions import Fraction
 from functools import partial
 from math import prod
 from typing import Any, ClassVar, Literal
@@ -26,10 +25,9 @@ from ldiv_db.algorithms.cuts.descent import find_start, offer_root
 from ldiv_db.algorithms.cuts.enumeration import Outcome, Search, Standing
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
 from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, make_problem, thresholds_of
+from ldiv_db.algorithms.infeasible import cannot_promise, no_cut
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import FrequencyL, Threshold
-from ldiv_db.requirements.counts import rounded
 from ldiv_db.requirements.named import in_order, shown_value
 
 _BY_CELLS = ("vioSA", "allSA")
@@ -161,9 +159,10 @@ def _task_problems(task: Task) -> Iterator[Problem]:
         what = "ignore leaves rows with NULL unjudged, and cuts judges all rows of a partition"
         yield Problem("suppressed", what, "suppressed: judge, or nulls_sensitive: suppress")
     for requirement in task.requirements:
-        if not isinstance(requirement, FrequencyL | Threshold):
-            what = f"cuts cannot promise {requirement.label}: it bounds the shares of sensitive values"
-            yield Problem("require", what, "threshold or frequency")
+        if not requirement.of_shares:
+            yield cannot_promise(
+                "cuts", requirement, "it bounds the shares of sensitive values", "threshold or frequency"
+            )
 
 
 def _refuse_infeasible(task: Task, thetas: dict[int, Any]) -> None:
@@ -173,38 +172,14 @@ def _refuse_infeasible(task: Task, thetas: dict[int, Any]) -> None:
     rows = axis.distribution.rows
     over = {code: counts[code] for code, theta in thetas.items() if counts[code] > theta * rows}
     if over:
-        raise InfeasibleError(
-            f"no cut is allowed without suppression: {len(over):,} sensitive values exceed their thresholds in the"
-            f" whole table. {_nearest_thresholds(over, thetas, rows, _named_codes(task))} Or set algorithm.scheme to"
-            " vioRec, vioSA, allRec or allSA"
-        )
-
-
-def _nearest_thresholds(over: dict[int, int], thetas: dict[int, Any], rows: int, names: dict[int, str]) -> str:
-    """What can be met: of the values that the policy names their shares, of the others, which are data, a factor."""
-    shares = [
-        f"{names[code]}: {_rounded_up(over[code], rows)} (asked for: {float(thetas[code]):.6g})"
-        for code in sorted(over, key=over.__getitem__)
-        if code in names
-    ]
-    factors = [Fraction(count) / (thetas[code] * rows) for code, count in over.items() if code not in names]
-    said = [f"The smallest that can be met are their shares there: {', '.join(shares)}."] if shares else []
-    if factors:
-        times = f"thresholds {rounded(float(max(factors)), 3, up=True)} times as high."
-        said.append(f"{'The others, which the policy does not name,' if shares else 'They'} can be met with {times}")
-    return " ".join(said)
+        raise InfeasibleError(no_cut(over, thetas, rows, _named_codes(task)))
 
 
 def _named_codes(task: Task) -> dict[int, str]:
     """The values that the policy names, by code; others are data, which an error may not show."""
-    values = {value for found in task.requirements if isinstance(found, Threshold) for value in found.named}
+    values = {value for requirement in task.requirements for value in requirement.named}
     named = sorted(values, key=in_order)
     return {code: shown_value(named[place]) for code, place in codes_of(task, named).items()}
-
-
-def _rounded_up(count: int, rows: int) -> str:
-    """The share with six digits, no less than it is."""
-    return f"{-(-count * 10**6 // rows) / 10**6:.6f}"
 
 
 def _progress_line(found: Standing, scale: int) -> str:

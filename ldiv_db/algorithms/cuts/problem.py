@@ -28,9 +28,8 @@ from ldiv_db.algorithms.cuts.trees import (
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import FrequencyL, Requirement, Threshold
-from ldiv_db.requirements.base import UNIT, units
 from ldiv_db.requirements.named import Named
+from ldiv_db.requirements.parameters import UNIT, units
 
 #: More columns of counts than this are refused.
 MOST_COLUMNS = 500
@@ -262,10 +261,10 @@ def thresholds_of(task: Task) -> dict[int, Fraction]:
     (axis,) = task.encoded.sensitive
     found = dict.fromkeys(range(1, axis.distribution.distinct + 1), Fraction(1))
     for requirement in task.requirements:
-        default, own = _thetas(requirement)
-        codes = codes_of(task, [value for value, _ in own])
+        promise = requirement.promise()
+        codes = codes_of(task, [value for value, _ in promise.shares])
         for code in found:
-            theta = own[codes[code]][1] if code in codes else default
+            theta = promise.shares[codes[code]][1] if code in codes else promise.share
             found[code] = min(found[code], theta)
     if lcm(*(theta.denominator for theta in found.values())) > _FINEST:  # those of a base: a little less is safe
         return {code: Fraction(units(theta), UNIT) for code, theta in found.items()}
@@ -280,11 +279,3 @@ def codes_of(task: Task, values: Sequence[Named]) -> dict[int, int]:
     codes = dict(task.engine.rows("cuts/list_thresholds", dictionary=axis.dictionary, thetas=listed))
     task.engine.drop(listed)
     return codes
-
-
-def _thetas(requirement: Requirement) -> tuple[Fraction, list[tuple[Named, Fraction]]]:
-    """The threshold of all values, and those of some."""
-    if isinstance(requirement, FrequencyL):
-        return 1 / Fraction(requirement.l), []
-    assert isinstance(requirement, Threshold)  # noqa: S101 - `check_task` lets nothing else through
-    return Fraction(requirement.default), [(value, Fraction(theta)) for value, theta in requirement.thetas]

@@ -141,7 +141,7 @@ def _choose(task: Grouping, holes: dict[str, Any], nearest: bool) -> Relation:
     """The noise, one row of every group in a turn."""
     engine = task.engine
     taken = engine.load("noise", _NOISE, [])
-    turns = engine.scalar("decomposition/count_turns", surplus=holes["surplus"])
+    turns = engine.most(holes["surplus"], "turn") or 0
     for turn in range(1, turns + 1):
         chosen = {"taken": taken, "turn": Value(turn), "coins": Value(task.coins), "nearest": nearest}
         engine.insert(taken, "decomposition/choose_noise", **holes, **chosen)

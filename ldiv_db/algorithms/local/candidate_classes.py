@@ -1,4 +1,4 @@
-"""Judging candidate classes: every requirement on all of them at once, by the statements that the audit uses too.
+"""Checking candidate classes: every requirement on all of them at once, by the statements that the audit uses too.
 
 Candidates may overlap; they are given by counts alone, so that a thousand ways to generalise cost a few
 statements. A requirement is monotone if the union of two good classes is good: only then may an algorithm
@@ -7,34 +7,18 @@ split classes and put together what is left of them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Feasibility, Task
+from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
-from ldiv_db.requirements import (
-    AlphaK,
-    Classes,
-    DistinctAlpha,
-    DistinctL,
-    EntropyL,
-    FrequencyL,
-    KAnonymity,
-    PSensitiveK,
-    RecursiveCL,
-    Requirement,
-    Verdict,
-    judge,
-)
-
-#: Those that ask for nothing but how many values stand in how many rows.
-_OF_COUNTS = (AlphaK, DistinctL, EntropyL, FrequencyL, KAnonymity, PSensitiveK, RecursiveCL)
+from ldiv_db.requirements import Classes, Requirement, Verdict, judge
 
 
-class Judge:
-    """The requirements of a task; `least` is the fewest rows that a good class can have.
+class ClassChecker:
+    """Checks candidate classes by the requirements of a task; `least` is the fewest rows that a good class can have.
 
     If `more_is_better` a good class with any more rows is good.
     """
@@ -42,33 +26,30 @@ class Judge:
     def __init__(self, task: Task):
         self._engine = task.engine
         self._axes = task.encoded.sensitive
-        self._wanted = [(axis, task.wanted[axis.column.name]) for axis in self._axes]
-        self.least = max([1, *(least_rows(requirement) for requirement in task.requirements)])
-        self.more_is_better = all(map(_more_is_better, task.requirements))
+        self._asked = [(axis, *self._parted(task.wanted[axis.column.name])) for axis in self._axes]
+        self.least = max([1, *(requirement.least_rows for requirement in task.requirements)])
+        self.more_is_better = all(r.more_is_better and not r.others_known for r in task.requirements)
+
+    def _parted(self, requirements: Sequence[Requirement]) -> tuple[list[Requirement], list[Requirement]]:
+        """The requirements, apart from those that hold even for those who know the other sensitive attributes."""
+        refined = [r for r in requirements if r.others_known and len(self._axes) > 1]
+        return [r for r in requirements if r not in refined], refined
 
     def margins(self, counts: Relation) -> Relation:
         """The TEMP table (class_no, margin) of the candidates: how far each is from violating; negative violates.
 
         `counts` is (class_no, the code of each sensitive attribute, rows).
         """
-        made: list[Relation] = []
-        for axis, requirements in self._wanted:
-            plain = [r for r in requirements if not (r.others_known and len(self._axes) > 1)]
-            made += self._measure(counts, axis, plain)
-            refined = [r for r in requirements if r not in plain]
-            if refined:
-                made += self._measure_refined(counts, axis, refined)
-        worst = made[0]
-        if len(made) > 1:
-            worst = self._engine.materialise("worst", "local/take_worst", margins=made)
-            self._engine.drop(*made)
-        return self._completed(counts, worst) if any(axis.judged for axis in self._axes) else worst
-
-    def _completed(self, counts: Relation, margins: Relation) -> Relation:
-        """The margins, with those of the candidates that have no row to be judged; these are dropped."""
-        completed = self._engine.materialise("margins", "local/complete_margins", margins=margins, counts=counts)
-        self._engine.drop(margins)
-        return completed
+        with self._engine.scope() as scope:
+            margins = [
+                *(self._measure(counts, axis, own) for axis, own, _ in self._asked if own),
+                *(self._measure_refined(counts, axis, refined) for axis, _, refined in self._asked if refined),
+            ]
+            made = [margin for of_axis in margins for margin in of_axis]
+            worst = made[0] if len(made) == 1 else self._engine.materialise("worst", "local/take_worst", margins=made)
+            if any(axis.judged for axis in self._axes):  # some candidates may have no row to be judged
+                worst = self._engine.materialise("margins", "local/complete_margins", margins=worst, counts=counts)
+            return scope.keep(worst)
 
     def _measure_refined(
         self, counts: Relation, axis: SensitiveAxis, requirements: Sequence[Requirement]
@@ -76,9 +57,7 @@ class Judge:
         """The margins of requirements that must hold even for those who know the other sensitive attributes."""
         known = [other for other in self._axes if other is not axis]
         refined = self._engine.materialise("refined", "local/refine_counts", counts=counts, key=axis.code, known=known)
-        made = self._measure(refined, axis, requirements, refined)
-        self._engine.drop(refined)
-        return made
+        return self._measure(refined, axis, requirements, refined)
 
     def _measure(
         self,
@@ -88,44 +67,23 @@ class Judge:
         refined: Relation | None = None,
     ) -> list[Relation]:
         """The margins of the classes, one TEMP table a requirement."""
-        if not requirements:
-            return []
-        engine, made = self._engine, []
-        histogram = engine.materialise(
-            "histogram",
-            "local/list_histogram",
-            counts=counts,
-            dictionary=axis.reference,
-            key=axis.code,
-            summed=len(self._axes) > 1,
-            as_codes=axis.judged is None and all(isinstance(found, _OF_COUNTS) for found in requirements),
-        )
-        classes = Classes(engine, histogram, axis.reference)
-        for requirement in requirements:
-            measures = requirement.measure(engine, classes)
-            holes = {"measures": measures, "refined": refined or measures, "is_refined": refined is not None}
-            made.append(engine.materialise("margins", "local/list_margins", **holes))
-            engine.drop(measures)
-        classes.drop()
-        engine.drop(histogram)
-        return made
-
-
-def _more_is_better(requirement: Requirement) -> bool:
-    return type(requirement) in (DistinctAlpha, DistinctL, KAnonymity, PSensitiveK) and not requirement.others_known
-
-
-def least_rows(requirement: Requirement) -> int:
-    """The fewest rows that a class meeting the requirement can have, as far as is known without counting."""
-    if isinstance(requirement, KAnonymity):
-        return requirement.k
-    if isinstance(requirement, PSensitiveK):
-        return max(requirement.p, requirement.k)
-    if isinstance(requirement, AlphaK):
-        return max(requirement.k, math.ceil(1 / requirement.alpha))
-    if isinstance(requirement, DistinctL | EntropyL | FrequencyL):
-        return math.ceil(requirement.l)
-    return 1
+        engine = self._engine
+        with engine.scope() as scope:
+            histogram = engine.materialise(
+                "histogram",
+                "local/list_histogram",
+                counts=counts,
+                dictionary=axis.reference,
+                key=axis.code,
+                summed=len(self._axes) > 1,
+                as_codes=axis.judged is None and all(requirement.of_counts for requirement in requirements),
+            )
+            classes, made = Classes(engine, histogram, axis.reference), []
+            for requirement in requirements:
+                measures = requirement.measure(engine, classes)
+                holes = {"measures": measures, "refined": refined or measures, "is_refined": refined is not None}
+                made.append(scope.keep(engine.materialise("margins", "local/list_margins", **holes)))
+            return made
 
 
 def check_monotone(task: Task, name: str) -> Feasibility:
@@ -133,16 +91,15 @@ def check_monotone(task: Task, name: str) -> Feasibility:
     table as one class, the best there can be, violates a requirement.
     """
     _refuse(task, name)
-    whole = task.engine.materialise(
-        "whole", "local/count_whole", rows=task.encoded.rows, sensitive=task.encoded.sensitive, one=Value(1)
-    )
-    margins = Judge(task).margins(whole)
-    margin = task.engine.scalar("local/find_worst", margins=margins)
-    reasons = _known_failures(task, whole) if margin < 0 else []
-    task.engine.drop(whole, margins)
-    if margin < 0:
-        raise InfeasibleError("\n".join([*reasons, "no table of all these rows meets the policy"]))
-    size = max(2, Judge(task).least)
+    checker = ClassChecker(task)
+    with task.engine.scope():
+        holes = {"rows": task.encoded.rows, "sensitive": task.encoded.sensitive, "one": Value(1)}
+        whole = task.engine.materialise("whole", "local/count_whole", **holes)
+        holds = task.engine.least(checker.margins(whole), "margin") >= 0
+        reasons = [] if holds else _known_failures(task, whole)
+    if not holds:
+        raise InfeasibleError("\n".join([*reasons, NOTHING_MEETS]))
+    size = max(2, checker.least)
     return Feasibility(size, task.encoded.row_count // size, task.encoded.left_out)
 
 
@@ -151,16 +108,10 @@ def _known_failures(task: Task, whole: Relation) -> list[str]:
     axes, lines = task.encoded.sensitive, []
     for axis in axes:
         known = [other for other in axes if other is not axis]
-        for requirement in (found for found in task.wanted[axis.column.name] if found.others_known and known):
+        for requirement in (r for r in task.wanted[axis.column.name] if r.others_known and known):
             verdict = _judge_known(task, whole, axis, known, requirement)
             if not verdict.holds:
-                names = ", ".join(other.column.name for other in known)
-                reached = "nothing" if verdict.worst is None else f"{verdict.worst:.9g}"
-                lines.append(
-                    f"{requirement.label} on {axis.column.name} fails even in the whole table as one class: of"
-                    f" {verdict.classes:,} classes for those who know {names} {verdict.violating_classes:,} violate it,"
-                    f" the worst reaches {reached}"
-                )
+                lines.append(fails_for_those_who_know(requirement, axis, known, verdict))
     return lines
 
 
@@ -172,20 +123,13 @@ def _judge_known(
     holes = {"counts": refined, "dictionary": axis.reference, "key": axis.code}
     histogram = engine.materialise("histogram", "local/list_histogram", **holes, summed=True, as_codes=False)
     classes = Classes(engine, histogram, axis.reference)
-    verdict = judge(engine, requirement, classes)
-    classes.drop()
-    engine.drop(refined, histogram)
-    return verdict
+    return judge(engine, requirement, classes)
 
 
 def _refuse(task: Task, name: str) -> None:
     """Raise PolicyError for requirements that are not monotone, and for individuals."""
     problems = [
-        Problem(
-            "require",
-            f"{name} cannot promise {requirement.label}: two classes that meet it may not meet it together",
-            "bsgi can",
-        )
+        cannot_promise(name, requirement, "two classes that meet it may not meet it together", "bsgi can")
         for requirement in dict.fromkeys(task.requirements)
         if not requirement.monotone
     ]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.local.candidate_classes import Judge, check_monotone
+from ldiv_db.algorithms.local.candidate_classes import ClassChecker, check_monotone
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import Axis
 
@@ -58,48 +58,48 @@ class Mondrian(Algorithm):
 
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
-        engine, judge, axes = task.engine, Judge(task), task.encoded.axes
+        engine, checker, axes = task.engine, ClassChecker(task), task.encoded.axes
         widths = widths_of(axes)
-        assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-        holes = {"rows": task.encoded.rows, "axes": axes, "sensitive": task.encoded.sensitive}
-        active = engine.materialise("active", "local/mondrian/start_nodes", **holes)
         last, rounds = 1, 0
-        while True:
-            choices = self._choose(task, judge, active, widths)
-            engine.insert(assigned, "local/mondrian/list_settled", active=active, choices=choices)
-            if not engine.count(choices):
-                break
-            active, last = self._split(task, judge, active, choices, widths, last)
-            rounds += 1
-            task.progress(engine.count(assigned), task.encoded.row_count)
-        engine.drop(active, choices)
+        with engine.scope() as scope:
+            assigned = scope.keep(engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []))
+            holes = {"rows": task.encoded.rows, "axes": axes, "sensitive": task.encoded.sensitive}
+            active = engine.materialise("active", "local/mondrian/start_nodes", **holes)
+            while True:
+                choices = self._choose(task, checker, active, widths)
+                engine.insert(assigned, "local/mondrian/list_settled", active=active, choices=choices)
+                if not engine.count(choices):
+                    break
+                active, last = self._split(task, checker, active, choices, widths, last)
+                rounds += 1
+                task.progress(engine.count(assigned), task.encoded.row_count)
         return Plan(assigned, feasible.l, feasible.notes, self._search(rounds))
 
-    def _choose(self, task: Task, judge: Judge, active: Relation, widths: Sequence[Width]) -> Relation:
+    def _choose(self, task: Task, checker: ClassChecker, active: Relation, widths: Sequence[Width]) -> Relation:
         """The quasi-identifier that each node is to be split along."""
         engine = task.engine
-        bounds = engine.materialise("bounds", "local/mondrian/bound_nodes", active=active, axes=task.encoded.axes)
-        holes = {"bounds": bounds, "widths": widths, "least": Value(2 * judge.least)}
-        choices = engine.materialise("choices", "local/mondrian/choose_axes", **holes)
-        engine.drop(bounds)
-        return choices
+        with engine.scope() as scope:
+            bounds = engine.materialise("bounds", "local/mondrian/bound_nodes", active=active, axes=task.encoded.axes)
+            holes = {"bounds": bounds, "widths": widths, "least": Value(2 * checker.least)}
+            return scope.keep(engine.materialise("choices", "local/mondrian/choose_axes", **holes))
 
     def _split(
-        self, task: Task, judge: Judge, active: Relation, choices: Relation, widths: Sequence[Width], last: int
+        self, task: Task, checker: ClassChecker, active: Relation, choices: Relation, widths: Sequence[Width], last: int
     ) -> tuple[Relation, int]:
         """The rows of nodes that go on, in sides where both are good, and the last number of a node."""
         engine, sensitive = task.engine, task.encoded.sensitive
-        sides = self._sides(task, active, choices, widths)
-        counts = engine.materialise("counts", "local/count_classes", members=sides, rows=active, sensitive=sensitive)
-        margins = judge.margins(counts)
-        splits = engine.materialise("splits", "local/mondrian/list_splits", margins=margins, last=Value(last))
-        holes = {"axes": task.encoded.axes, "sensitive": sensitive}
-        moved = engine.materialise(
-            "active", "local/mondrian/move_rows", active=active, sides=sides, splits=splits, **holes
-        )
-        last += 2 * engine.count(splits)
-        engine.drop(sides, counts, margins, splits, choices, active)
-        return moved, last
+        with engine.scope() as scope:
+            sides = self._sides(task, active, choices, widths)
+            holes = {"members": sides, "rows": active, "sensitive": sensitive}
+            counts = engine.materialise("counts", "local/count_classes", **holes)
+            margins = checker.margins(counts)
+            splits = engine.materialise("splits", "local/mondrian/list_splits", margins=margins, last=Value(last))
+            holes = {"active": active, "sides": sides, "splits": splits}
+            moved = engine.materialise(
+                "active", "local/mondrian/move_rows", **holes, axes=task.encoded.axes, sensitive=sensitive
+            )
+            engine.drop(active)  # all the rows, once a level
+            return scope.keep(moved), last + 2 * engine.count(splits)
 
     def _sides(self, task: Task, active: Relation, choices: Relation, widths: Sequence[Width]) -> Relation:
         """The side of every row that is to be split off."""
@@ -108,13 +108,9 @@ class Mondrian(Algorithm):
             "placed", "local/mondrian/place_rows", active=active, choices=choices, widths=widths
         )
         if self.options.split == "relaxed":
-            sides = engine.materialise("sides", "local/mondrian/side_evenly", placed=placed)
-        else:
-            medians = engine.materialise("medians", "local/mondrian/find_medians", placed=placed)
-            sides = engine.materialise("sides", "local/mondrian/side_strictly", placed=placed, medians=medians)
-            engine.drop(medians)
-        engine.drop(placed)
-        return sides
+            return engine.materialise("sides", "local/mondrian/side_evenly", placed=placed)
+        medians = engine.materialise("medians", "local/mondrian/find_medians", placed=placed)
+        return engine.materialise("sides", "local/mondrian/side_strictly", placed=placed, medians=medians)
 
     def _search(self, rounds: int) -> dict[str, Any]:
         return {"split": self.options.split, "rounds": rounds}

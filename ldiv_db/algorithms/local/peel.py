@@ -1,6 +1,6 @@
 """Peeling: the rows that can be published cheaply go first, the rest is generalised further, until all are placed.
 
-Ways to generalise (vectors of rungs, `ladders`) come in rising order of cost, many to a statement. Every row left
+Ways to generalise (vectors of levels, `hierarchies`) come in rising order of cost, many to a statement. Every row left
 goes to the cheapest of them in which it stands in a good class; classes that lost too many rows to cheaper ones
 wait. What is good stays good with more rows of its kind, so nothing that was published is ever undone. Rows that
 are left at the end, because no class of them is good, join classes that can bear them (`absorb`), and classes near
@@ -22,14 +22,14 @@ from functools import partial
 from typing import Any, Literal
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.costs import drop_paths, measures_of
+from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.local.absorb import Absorption
-from ldiv_db.algorithms.local.candidate_classes import Judge, check_monotone
-from ldiv_db.algorithms.local.levels import Ladder, Vector, ladders_of, lay_rungs, vectors_of
+from ldiv_db.algorithms.local.candidate_classes import ClassChecker, check_monotone
+from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, generalise_rows, hierarchies_of, vectors_of
 from ldiv_db.algorithms.neighbours.moves import trade
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
-from ldiv_db.requirements import Distribution, TCloseness
+from ldiv_db.requirements import Distribution
 
 #: How many rows times vectors one statement works on, and the most vectors.
 BATCH, MOST_AT_ONCE = 4_000_000, 256
@@ -49,11 +49,11 @@ class PeelOptions(Options):
 
 @dataclass
 class Peeling:
-    """Rows left (`left`, a part of `grid`) and placed (`assigned`), over the ladders of a task."""
+    """Rows left (`left`, a part of `grid`) and placed (`assigned`), over the hierarchies of a task."""
 
     task: Task
-    judge: Judge
-    ladders: Sequence[Ladder]
+    checker: ClassChecker
+    hierarchies: Sequence[ValueHierarchy]
     grid: Relation
     left: Relation
     assigned: Relation
@@ -65,60 +65,55 @@ class Peeling:
     def peel(self, numbers: range, vectors: Sequence[Vector]) -> int:
         """Place what can be placed by these vectors, which have these numbers; how many rows."""
         engine = self.task.engine
-        keys = self.keys(numbers, vectors)
-        large = engine.materialise("large", "local/peel/list_large", keys=keys, least=Value(self.judge.least))
-        good = self._good(keys, large)
-        seats = engine.materialise("seats", "local/peel/choose_classes", keys=keys, good=good)
-        engine.drop(keys, large)
-        kept = self._good(seats, good)
-        placed = engine.materialise("placed", "local/keep_listed", members=seats, listed=kept)
-        engine.drop(good, seats, kept)
-        count = self._place(placed)
-        engine.drop(placed)
-        return count
+        with engine.scope():
+            keys = self.keys(numbers, vectors)
+            large = engine.materialise("large", "local/peel/list_large", keys=keys, least=Value(self.checker.least))
+            good = self._good(keys, large)
+            seats = engine.materialise("seats", "local/peel/choose_classes", keys=keys, good=good)
+            engine.drop(keys)  # a row for every row and vector
+            kept = self._good(seats, good)
+            return self._place(engine.materialise("placed", "local/keep_listed", members=seats, listed=kept))
 
     def keys(self, numbers: range, vectors: Sequence[Vector], of: Relation | None = None) -> Relation:
         engine = self.task.engine
-        columns = {"vector": "BIGINT"} | {ladder.choice.name: "INTEGER" for ladder in self.ladders}
+        columns = {"vector": "BIGINT"} | {hierarchy.choice.name: "INTEGER" for hierarchy in self.hierarchies}
         rows = [(number, *vector) for number, vector in zip(numbers, vectors, strict=True)]
-        loaded = engine.load("vectors", columns, rows)
-        holes = {"rows": of or self.left, "vectors": loaded, "ladders": self.ladders, "spread": self.spread}
-        keys = engine.materialise("keys", "local/peel/list_keys", **holes)
-        engine.drop(loaded)
-        return keys
+        with engine.scope() as scope:
+            loaded = engine.load("vectors", columns, rows)
+            holes = {"rows": of or self.left, "vectors": loaded, "hierarchies": self.hierarchies, "spread": self.spread}
+            return scope.keep(engine.materialise("keys", "local/peel/list_keys", **holes))
 
     @property
     def spread(self) -> Value:
         """More than any key."""
-        return Value(2 ** (sum(ladder.places.bit_length() for ladder in self.ladders) + 1))
+        return Value(2 ** (sum(hierarchy.places.bit_length() for hierarchy in self.hierarchies) + 1))
 
     def _good(self, members: Relation, listed: Relation, rows: Relation | None = None) -> Relation:
         """The listed classes of these members that violate nothing."""
         engine = self.task.engine
-        holes = {"members": members, "rows": rows or self.left, "listed": listed}
-        counts = engine.materialise("counts", "local/count_members", **holes, sensitive=self.task.encoded.sensitive)
-        margins = self.judge.margins(counts)
-        good = engine.materialise("good", "local/list_good", margins=margins)
-        engine.drop(counts, margins)
-        return good
+        with engine.scope() as scope:
+            holes = {"members": members, "rows": rows or self.left, "listed": listed}
+            counts = engine.materialise("counts", "local/count_members", **holes, sensitive=self.task.encoded.sensitive)
+            margins = self.checker.margins(counts)
+            return scope.keep(engine.materialise("good", "local/list_good", margins=margins))
 
     def absorption(self, left: Relation, waiting: int, vectors: Sequence[Vector], limit: int) -> Absorption:
         """What has the rows `left` join classes that lose no more than `limit` by it."""
-        fixed = (self.ladders, vectors, self.spread, limit)
-        return Absorption(self.task, self.judge, self.grid, left, self.assigned, waiting, *fixed)
+        fixed = (self.hierarchies, vectors, self.spread, limit)
+        return Absorption(self.task, self.checker, self.grid, left, self.assigned, waiting, *fixed)
 
     def compare_with_published(self) -> None:
-        """Judge from here on by the shares of the rows that have a class, not of those that wait."""
+        """ClassChecker from here on by the shares of the rows that have a class, not of those that wait."""
         encoded = self.task.encoded
         sensitive = tuple(self._published(axis) for axis in encoded.sensitive)
         self.task = replace(self.task, encoded=replace(encoded, sensitive=sensitive))
-        self.judge = Judge(self.task)
+        self.checker = ClassChecker(self.task)
 
     def _published(self, axis: SensitiveAxis) -> SensitiveAxis:
         engine = self.task.engine
         holes = {"rows": self.grid, "assigned": self.assigned, "dictionary": axis.reference}
         values = engine.materialise("published", "local/peel/count_published", key=axis.code, **holes)
-        counts = [row[0] for row in engine.rows("recoding/input/list_counts", dictionary=values)]
+        counts = sorted(engine.column(values, "rows"), reverse=True)
         return replace(axis, judged=(values, Distribution(counts)))
 
     def take_bad(self) -> Relation:
@@ -129,14 +124,13 @@ class Peeling:
         good = self._good(members, listed, self.grid)
         bad = engine.materialise("bad", "local/peel/list_bad", rows=self.grid, assigned=self.assigned, good=good)
         engine.delete_listed(self.assigned, Identifier("row_id"), bad)
-        engine.drop(members, listed, good)
         return bad
 
     def _place(self, placed: Relation) -> int:
         engine = self.task.engine
         count = engine.count(placed)
         if count:
-            engine.insert(self.assigned, "local/copy_rows", rows=placed)
+            engine.extend(self.assigned, placed)
             engine.delete_listed(self.left, Identifier("row_id"), placed)
             self.waiting -= count
             self.steps.append(count)
@@ -157,24 +151,24 @@ class Peel(Algorithm):
         return check_monotone(task, self.name)
 
     def run(self, task: Task) -> Plan:
-        feasible = self.check(task)
-        measures = measures_of(task)
-        ladders = ladders_of(task, measures)
-        grid = lay_rungs(task, ladders)
-        assigned = task.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-        left = task.engine.materialise("left", "local/copy_rows", rows=grid)
-        judge = Judge(task)
-        state = Peeling(task, judge, ladders, grid, left, assigned, task.encoded.row_count)
-        vectors = vectors_of(ladders)
-        self._peel(state, vectors)
-        left_over = state.waiting
-        if left_over:
-            self._absorb(state, vectors)
-        if state.waiting and any(isinstance(requirement, TCloseness) for requirement in task.requirements):
-            self._settle(state, vectors)
-        task.engine.drop(grid, left)
-        assigned, trades = trade(task, state.judge, measures, state.assigned)
-        drop_paths(task, measures)
+        feasible, engine = self.check(task), task.engine
+        with engine.scope() as scope:
+            measures = lm_measures(task)
+            hierarchies, checker = hierarchies_of(task, measures), ClassChecker(task)
+            grid = generalise_rows(task, hierarchies)
+            left = engine.copy("left", grid)
+            assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
+            state = Peeling(task, checker, hierarchies, grid, left, assigned, task.encoded.row_count)
+            vectors = vectors_of(hierarchies)
+            self._peel(state, vectors)
+            left_over = state.waiting
+            if left_over:
+                self._absorb(state, vectors)
+            if state.waiting and any(requirement.of_whole for requirement in task.requirements):
+                self._settle(state, vectors)
+            engine.drop(grid, left)  # all the rows, while trades are tried
+            assigned, trades = trade(task, state.checker, measures, state.assigned)
+            scope.keep(assigned)
         search = self._search(state, vectors, left_over) | {"trades": trades}
         return Plan(assigned, feasible.l, feasible.notes, search)
 
@@ -192,13 +186,14 @@ class Peel(Algorithm):
 
     def _absorb(self, state: Peeling, vectors: Sequence[Vector]) -> None:
         """Have the rows that are left join classes, by some of the vectors, the last of which says nothing."""
-        limit = sum(ladder.full for ladder in state.ladders) if self.options.residue == "suppress" else NO_LIMIT
-        absorption = state.absorption(state.left, state.waiting, vectors, limit)
-        self._deal_out(state, absorption, vectors)
-        if absorption.waiting and self.options.residue == "incorporate":
-            absorption.merge()
-        absorption.drop()
-        state.assigned, state.waiting = absorption.assigned, absorption.waiting
+        suppresses = self.options.residue == "suppress"
+        limit = sum(hierarchy.full for hierarchy in state.hierarchies) if suppresses else NO_LIMIT
+        with state.task.engine.scope() as scope:
+            absorption = state.absorption(state.left, state.waiting, vectors, limit)
+            self._deal_out(state, absorption, vectors)
+            if absorption.waiting and self.options.residue == "incorporate":
+                absorption.merge()
+            state.assigned, state.waiting = scope.keep(absorption.assigned), absorption.waiting
 
     def _deal_out(self, state: Peeling, absorption: Absorption, vectors: Sequence[Vector]) -> None:
         last = len(vectors) - 1
@@ -211,18 +206,18 @@ class Peel(Algorithm):
         """Have every class be good beside the table as it is published, without the rows that are left out."""
         engine = state.task.engine
         state.compare_with_published()
-        bad = state.take_bad()
-        state.resettled = engine.count(bad)
-        if state.resettled:
+        with engine.scope() as scope:
+            bad = state.take_bad()
+            state.resettled = engine.count(bad)
+            if not state.resettled:
+                return
             absorption = state.absorption(bad, state.resettled, vectors, NO_LIMIT)
             self._deal_out(state, absorption, vectors)
             if absorption.waiting:
                 absorption.merge()
-            absorption.drop()
-            state.assigned = absorption.assigned
-        engine.drop(bad)
+            state.assigned = scope.keep(absorption.assigned)
 
     def _search(self, state: Peeling, vectors: Sequence[Vector], left_over: int) -> dict[str, Any]:
         """What the result says of the work."""
-        found = {"vectors": len(vectors), "steps": len(state.steps), "absorbed": left_over - state.waiting}
-        return found | ({"resettled": state.resettled} if state.resettled else {})
+        search = {"vectors": len(vectors), "steps": len(state.steps), "absorbed": left_over - state.waiting}
+        return search | ({"resettled": state.resettled} if state.resettled else {})

@@ -5,10 +5,11 @@ round at once. A node's lowest common ancestors say what it is; along each quasi
 children of that ancestor, or into halves of a range. Good children become nodes, the rows of the others stay; if
 what stays violates, the fewest rows of children with slack are given back to it, or that split is not made. Of a
 node's splits the one that lowers the loss most is carried out. What stays is a node like any other. A node without
-such a split is tried once more, part by part (`stuck`).
+such a split is tried once more, part by part (`unsplit_nodes`).
 
 Guarantee: every class meets every requirement, no row is left out, and the result is locally minimal: along no
-quasi-identifier can rows of one child leave their class so that they and the rest are good, as far as `stuck` tries.
+quasi-identifier can rows of one child leave their class so that they and the rest are good, as far as
+`unsplit_nodes` tries.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.costs import Measure, drop_paths, measures_of
-from ldiv_db.algorithms.local.candidate_classes import Judge, check_monotone
+from ldiv_db.algorithms.costs import Measure, lm_measures
+from ldiv_db.algorithms.local.candidate_classes import ClassChecker, check_monotone
 from ldiv_db.algorithms.local.unsplit_nodes import add_splits, find_splits
 from ldiv_db.database.templates import Relation, Value
 
@@ -46,7 +47,7 @@ class _Round:
     """What every round needs: the branches and what their nodes save, and the last number of a node."""
 
     task: Task
-    judge: Judge
+    checker: ClassChecker
     branches: Sequence[Branch]
     savings: Relation
     scales: Relation
@@ -63,20 +64,21 @@ class _Round:
     def run(self, active: Relation, assigned: Relation) -> Relation | None:
         """The rows of the nodes that were split; those of the others are assigned. None if nothing was split."""
         engine = self.task.engine
-        parts = self._parts(active)
-        counts = engine.materialise("counts", "local/topdown/count_parts", parts=parts, sensitive=self._sensitive)
-        margins = self.judge.margins(counts)
-        holes = {"savings": self.savings, "scales": self.scales, "children": self.children}
-        measured = engine.materialise("measured", "local/topdown/measure_parts", parts=parts, margins=margins, **holes)
-        engine.drop(margins)
-        chosen, taken = self._choose(parts, counts, measured)
-        found, ways = find_splits(self.task, self.judge, self.children, counts, measured, chosen)
-        measured = add_splits(self.task, found, ways, parts, measured, chosen, taken)
-        engine.insert(assigned, "local/topdown/list_settled", active=active, chosen=chosen)
-        moved = self._move(active, parts, measured, chosen, taken)
-        engine.drop(parts, counts, measured, chosen, taken, active)
-        self.rounds += 1
-        return moved
+        with engine.scope() as scope:
+            parts = self._parts(active)
+            counts = engine.materialise("counts", "local/topdown/count_parts", parts=parts, sensitive=self._sensitive)
+            margins = self.checker.margins(counts)
+            holes = {"savings": self.savings, "scales": self.scales, "children": self.children}
+            measured = engine.materialise(
+                "measured", "local/topdown/measure_parts", parts=parts, margins=margins, **holes
+            )
+            chosen, taken = self._choose(parts, counts, measured)
+            splits = find_splits(self.task, self.checker, self.children, counts, measured, chosen)
+            measured = add_splits(self.task, splits, parts, measured, chosen, taken)
+            engine.insert(assigned, "local/topdown/list_settled", active=active, chosen=chosen)
+            moved = self._move(active, parts, measured, chosen, taken)
+            self.rounds += 1
+            return scope.keep(moved) if moved else None
 
     @property
     def _sensitive(self) -> Any:
@@ -88,11 +90,11 @@ class _Round:
 
     def _parts(self, active: Relation) -> Relation:
         engine = self.task.engine
-        least = Value(2 * self.judge.least)
+        least = Value(2 * self.checker.least)
         bounds = engine.materialise(
             "bounds", "local/topdown/bound_nodes", active=active, measures=self.measures, least=least
         )
-        parts = engine.materialise(
+        return engine.materialise(
             "parts",
             "local/topdown/list_parts",
             active=active,
@@ -102,24 +104,24 @@ class _Round:
             axes=self._axes,
             children=self.children,
         )
-        engine.drop(bounds)
-        return parts
 
     def _choose(self, parts: Relation, counts: Relation, measured: Relation) -> tuple[Relation, Relation]:
         """The splits that are carried out, and the rows that are given back in them (and in others)."""
         engine, sensitive = self.task.engine, self._sensitive
-        rests = engine.materialise(
-            "rests", "local/topdown/count_rests", counts=counts, measured=measured, sensitive=sensitive
-        )
-        margins = self.judge.margins(rests)
-        splits = engine.materialise("splits", "local/topdown/list_splits", measured=measured, margins=margins)
-        taken = self._take(parts, counts, measured, rests, splits)
-        left = engine.materialise("left", "local/topdown/count_givers", counts=counts, taken=taken, sensitive=sensitive)
-        givers = self.judge.margins(left)
-        holes = {"splits": splits, "taken": taken, "givers": givers, "children": self.children}
-        chosen = engine.materialise("chosen", "local/topdown/choose_splits", **holes)
-        engine.drop(rests, margins, splits, left, givers)
-        return chosen, taken
+        with engine.scope() as scope:
+            rests = engine.materialise(
+                "rests", "local/topdown/count_rests", counts=counts, measured=measured, sensitive=sensitive
+            )
+            margins = self.checker.margins(rests)
+            splits = engine.materialise("splits", "local/topdown/list_splits", measured=measured, margins=margins)
+            taken = self._take(parts, counts, measured, rests, splits)
+            left = engine.materialise(
+                "left", "local/topdown/count_givers", counts=counts, taken=taken, sensitive=sensitive
+            )
+            givers = self.checker.margins(left)
+            holes = {"splits": splits, "taken": taken, "givers": givers, "children": self.children}
+            chosen = engine.materialise("chosen", "local/topdown/choose_splits", **holes)
+            return scope.keep(chosen), scope.keep(taken)
 
     def _take(
         self, parts: Relation, counts: Relation, measured: Relation, rests: Relation, splits: Relation
@@ -140,11 +142,9 @@ class _Round:
         )
         holes = {"rests": rests, "recruits": recruits, "sizes": self.sizes, "most": most}
         trials = engine.materialise("trials", "local/topdown/count_trials", **holes, sensitive=sensitive)
-        margins = self.judge.margins(trials)
+        margins = self.checker.margins(trials)
         holes = {"recruits": recruits, "margins": margins, "most": most}
-        taken = engine.materialise("taken", "local/topdown/take_recruits", **holes, sensitive=sensitive)
-        engine.drop(dirty, recruits, trials, margins)
-        return taken
+        return engine.materialise("taken", "local/topdown/take_recruits", **holes, sensitive=sensitive)
 
     def _move(
         self, active: Relation, parts: Relation, measured: Relation, chosen: Relation, taken: Relation
@@ -161,7 +161,6 @@ class _Round:
             "active", "local/topdown/move_rows", **holes, measures=self.measures, sensitive=self._sensitive
         )
         self.last += engine.count(targets)
-        engine.drop(targets, rests)
         return moved
 
 
@@ -178,17 +177,18 @@ class TopDown(Algorithm):
         return check_monotone(task, self.name)
 
     def run(self, task: Task) -> Plan:
-        feasible = self.check(task)
-        engine, measures = task.engine, measures_of(task)
-        rounds = _first_round(task, measures)
-        assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-        holes = {"rows": task.encoded.rows, "measures": measures, "sensitive": task.encoded.sensitive}
-        active: Relation | None = engine.materialise("active", "local/topdown/start_nodes", **holes)
-        drop_paths(task, measures)
-        while active is not None:
-            active = rounds.run(active, assigned)
-            task.progress(engine.count(assigned), task.encoded.row_count)
-        engine.drop(rounds.savings, rounds.scales, rounds.sizes)
+        feasible, engine = self.check(task), task.engine
+        with engine.scope() as scope:
+            measures = lm_measures(task)
+            rounds = _first_round(task, measures)
+            assigned = scope.keep(engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []))
+            holes = {"rows": task.encoded.rows, "measures": measures, "sensitive": task.encoded.sensitive}
+            active: Relation | None = engine.materialise("active", "local/topdown/start_nodes", **holes)
+            while active is not None:
+                moved = rounds.run(active, assigned)
+                engine.drop(active)  # all the rows that are not settled, once a round
+                active = moved
+                task.progress(engine.count(assigned), task.encoded.row_count)
         return Plan(assigned, feasible.l, feasible.notes, {"rounds": rounds.rounds})
 
 
@@ -206,7 +206,7 @@ def _first_round(task: Task, measures: Sequence[Measure]) -> _Round:
     children = 2 + max([0, *(len(m.axis.taxonomy.nodes) for m in measures if m.axis.taxonomy)])
     return _Round(
         task,
-        Judge(task),
+        ClassChecker(task),
         branches,
         engine.load("savings", {"axis": "INTEGER", "child": "BIGINT", "saved": "BIGINT"}, savings),
         engine.load("scales", {"axis": "INTEGER", "full_cost": "BIGINT", "scale": "BIGINT"}, scales),

@@ -24,7 +24,7 @@ JITTER = 4000
 
 
 @dataclass(frozen=True)
-class _State:
+class _Exchangeable:
     """The members of classes that cost something with their classes without them, and those classes."""
 
     members: Relation
@@ -34,7 +34,7 @@ class _State:
     last: Value
 
 
-def exchange(
+def exchange_rows(
     task: Task,
     measures: Sequence[Measure],
     assigned: Relation,
@@ -43,31 +43,31 @@ def exchange(
 ) -> tuple[Relation, tuple[int, ...]]:
     """The assignment after at most `rounds` rounds, and the exchanges of each.
 
-    `assigned` is (row_id, class_id) with classes of exactly l rows; it is dropped.
+    `assigned` is (row_id, class_id) with classes of exactly l rows.
     """
     engine = task.engine
-    members = engine.materialise(
-        "members",
-        "neighbours/exchange/list_members",
-        rows=task.encoded.rows,
-        assigned=assigned,
-        measures=measures,
-        sensitive=task.encoded.sensitive[0],
-    )
-    state = _first_state(task, members, measures, l)
-    engine.drop(members)
-    made = _run_rounds(task, state, rounds)
-    result = engine.materialise(
-        "assigned", "neighbours/exchange/assign_members", assigned=assigned, members=state.members
-    )
-    engine.drop(state.members, state.classes, assigned)
-    return result, tuple(made)
+    with engine.scope() as scope:
+        members = engine.materialise(
+            "members",
+            "neighbours/exchange/list_members",
+            rows=task.encoded.rows,
+            assigned=assigned,
+            measures=measures,
+            sensitive=task.encoded.sensitive[0],
+        )
+        state = _first_state(task, members, measures, l)
+        engine.drop(members)  # all the rows, as long as exchanges go on
+        made = _run_rounds(task, state, rounds)
+        result = engine.materialise(
+            "assigned", "neighbours/exchange/assign_members", assigned=assigned, members=state.members
+        )
+        return scope.keep(result), tuple(made)
 
 
-def _run_rounds(task: Task, state: _State, rounds: int) -> list[int]:
+def _run_rounds(task: Task, state: _Exchangeable, rounds: int) -> list[int]:
     """The exchanges made in each round, until two in a row gain too little: even and odd rounds pair differently."""
     orders = Orders(task, state.measures)
-    cost = int(task.engine.scalar("neighbours/exchange/sum_costs", classes=state.classes))
+    cost = task.engine.total(state.classes, "cost")
     made: list[int] = []
     gained_before = cost
     while len(made) < rounds:
@@ -91,43 +91,45 @@ class Orders:
     def order(self, number: int) -> list[Measure]:
         """Even rounds take the quasi-identifiers with few codes first, with some jitter; odd ones any order."""
         keyed = []
-        for place, measure in enumerate(self._coarse_first):
+        for rank, measure in enumerate(self._coarse_first):
             drawn = self._draw(number, measure.axis.code.name)
-            keyed.append((drawn if number % 2 else place * 1000 + drawn % JITTER, place))
-        return [self._coarse_first[place] for _, place in sorted(keyed)]
+            keyed.append((drawn if number % 2 else rank * 1000 + drawn % JITTER, rank))
+        return [self._coarse_first[rank] for _, rank in sorted(keyed)]
 
     def _draw(self, number: int, name: str) -> int:
         digest = hashlib.sha256(f"{self._seed}:{number}:{name}".encode()).digest()
         return int.from_bytes(digest[:8], "big")
 
 
-def _round(task: Task, state: _State, order: Sequence[Measure], offset: int) -> tuple[int, int]:
+def _round(task: Task, state: _Exchangeable, order: Sequence[Measure], offset: int) -> tuple[int, int]:
     """One round: the exchanges made and what they gained."""
     engine = task.engine
-    pairs = engine.materialise(
-        "pairs", "neighbours/exchange/pair_classes", classes=state.classes, order=order, offset=Value(offset)
-    )
-    common = engine.materialise("common", "neighbours/exchange/list_common_values", members=state.members, pairs=pairs)
-    exchanges = engine.materialise(
-        "exchanges",
-        "neighbours/exchange/find_exchanges",
-        members=state.members,
-        pairs=pairs,
-        common=common,
-        measures=state.measures,
-        left=Identifier("a"),
-        right=Identifier("b"),
-        l=state.l,
-        square=Value(state.l.value**2),
-    )
-    count, gain = engine.rows("neighbours/exchange/count_exchanges", exchanges=exchanges)[0]
-    if count:
-        _apply(task, state, exchanges)
-    engine.drop(pairs, common, exchanges)
-    return count, gain
+    with engine.scope():
+        pairs = engine.materialise(
+            "pairs", "neighbours/exchange/pair_classes", classes=state.classes, order=order, offset=Value(offset)
+        )
+        common = engine.materialise(
+            "common", "neighbours/exchange/list_common_values", members=state.members, pairs=pairs
+        )
+        exchanges = engine.materialise(
+            "exchanges",
+            "neighbours/exchange/find_exchanges",
+            members=state.members,
+            pairs=pairs,
+            common=common,
+            measures=state.measures,
+            left=Identifier("a"),
+            right=Identifier("b"),
+            l=state.l,
+            square=Value(state.l.value**2),
+        )
+        count, gain = engine.rows("neighbours/exchange/count_exchanges", exchanges=exchanges)[0]
+        if count:
+            _apply(task, state, exchanges)
+        return count, gain
 
 
-def _apply(task: Task, state: _State, exchanges: Relation) -> None:
+def _apply(task: Task, state: _Exchangeable, exchanges: Relation) -> None:
     """Carry out exchanges; only the classes that they touch are measured anew."""
     engine, class_id = task.engine, Identifier("class_id")
     moved = engine.materialise(
@@ -146,18 +148,16 @@ def _apply(task: Task, state: _State, exchanges: Relation) -> None:
         **_rests(moved, measured, state.measures, state.l, state.last),
     )
     engine.insert(state.classes, "neighbours/exchange/list_centres", measured=measured, measures=state.measures)
-    engine.drop(moved, measured)
 
 
-def _first_state(task: Task, members: Relation, measures: Sequence[Measure], l: int) -> _State:  # noqa: E741
+def _first_state(task: Task, members: Relation, measures: Sequence[Measure], l: int) -> _Exchangeable:  # noqa: E741
     """The state of the first round; classes that cost nothing stay out of it, since no exchange with them gains."""
     engine, size, last = task.engine, Value(l), Value(l - 1)
     measured = _measure_classes(task, members, measures, size, least=1)
     classes = engine.materialise("classes", "neighbours/exchange/list_centres", measured=measured, measures=measures)
     holes = _rests(members, measured, measures, size, last)
     rests = engine.materialise("rests", "neighbours/exchange/measure_rests", **holes)
-    engine.drop(measured)
-    return _State(rests, classes, measures, size, last)
+    return _Exchangeable(rests, classes, measures, size, last)
 
 
 def _measure_classes(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import COST_UNIT, Measure
-from ldiv_db.algorithms.local.candidate_classes import Judge
+from ldiv_db.algorithms.local.candidate_classes import ClassChecker
 from ldiv_db.algorithms.neighbours.exchange import LEAST_PART, Orders
 from ldiv_db.database.templates import Identifier, Relation, Value
 
@@ -23,13 +23,15 @@ _GAINS = Value(2 * COST_UNIT)
 
 
 def trade(
-    task: Task, judge: Judge, measures: Sequence[Measure], assigned: Relation, rounds: int = ROUNDS
+    task: Task, checker: ClassChecker, measures: Sequence[Measure], assigned: Relation, rounds: int = ROUNDS
 ) -> tuple[Relation, list[int]]:
     """The assignment (row_id, class_id) after at most so many rounds, and the trades of each; `assigned` is dropped."""
     orders, made, before = Orders(task, measures), list[int](), 0
     while len(made) < rounds:
         order, offset = orders.order(len(made)), len(made) // 2 % 2
-        assigned, count, gain, cost = _round(task, judge, measures, assigned, order, offset)
+        moved, count, gain, cost = _round(task, checker, measures, assigned, order, offset)
+        task.engine.drop(assigned)  # all the rows, once a round
+        assigned = moved
         made.append(count)
         if len(made) > 1 and (before + gain) * LEAST_PART < cost:
             break
@@ -38,36 +40,41 @@ def trade(
 
 
 def _round(
-    task: Task, judge: Judge, measures: Sequence[Measure], assigned: Relation, order: Sequence[Measure], offset: int
+    task: Task,
+    checker: ClassChecker,
+    measures: Sequence[Measure],
+    assigned: Relation,
+    order: Sequence[Measure],
+    offset: int,
 ) -> tuple[Relation, int, int, int]:
     """The assignment after one round, its trades, what they save, and what the classes cost before."""
     engine, sensitive = task.engine, task.encoded.sensitive
-    measured, rests = _measure(task, measures, assigned)
-    holes = {"classes": measured, "order": order, "offset": Value(offset)}
-    pairs = engine.materialise("pairs", "neighbours/exchange/pair_classes", **holes)
-    trades = engine.materialise(
-        "trades",
-        "neighbours/trade/find_trades",
-        rests=rests,
-        pairs=pairs,
-        costs=measured,
-        measures=measures,
-        left=Identifier("a"),
-        right=Identifier("b"),
-        ranked=Value(RANKED),
-        gains=_GAINS,
-    )
-    sides = engine.materialise("sides", "neighbours/trade/list_sides", trades=trades)
-    counted = engine.materialise(
-        "counted", "neighbours/trade/count_trades", sides=sides, rests=rests, sensitive=sensitive
-    )
-    counts = engine.materialise("counts", "neighbours/trade/sum_counts", counts=counted, sensitive=sensitive)
-    margins = judge.margins(counts)
-    chosen = engine.materialise("chosen", "neighbours/trade/choose_trades", trades=trades, margins=margins)
-    count, gain = engine.rows("neighbours/trade/sum_gains", chosen=chosen)[0]
-    moved = engine.materialise("assigned", "neighbours/trade/move_rows", assigned=assigned, sides=sides, chosen=chosen)
-    cost = int(engine.scalar("neighbours/trade/sum_costs", measured=measured))
-    engine.drop(measured, rests, pairs, trades, sides, counted, counts, margins, chosen, assigned)
+    with engine.scope() as scope:
+        measured, rests = _measure(task, measures, assigned)
+        holes = {"classes": measured, "order": order, "offset": Value(offset)}
+        pairs = engine.materialise("pairs", "neighbours/exchange/pair_classes", **holes)
+        trades = engine.materialise(
+            "trades",
+            "neighbours/trade/find_trades",
+            rests=rests,
+            pairs=pairs,
+            costs=measured,
+            measures=measures,
+            left=Identifier("a"),
+            right=Identifier("b"),
+            ranked=Value(RANKED),
+            gains=_GAINS,
+        )
+        sides = engine.materialise("sides", "neighbours/trade/list_sides", trades=trades)
+        holes = {"sides": sides, "rests": rests, "sensitive": sensitive}
+        counted = engine.materialise("counted", "neighbours/trade/count_trades", **holes)
+        counts = engine.materialise("counts", "neighbours/trade/sum_counts", counts=counted, sensitive=sensitive)
+        margins = checker.margins(counts)
+        chosen = engine.materialise("chosen", "neighbours/trade/choose_trades", trades=trades, margins=margins)
+        count, gain = engine.rows("neighbours/trade/sum_gains", chosen=chosen)[0]
+        holes = {"assigned": assigned, "sides": sides, "chosen": chosen}
+        moved = scope.keep(engine.materialise("assigned", "neighbours/trade/move_rows", **holes))
+        cost = int(engine.scalar("neighbours/trade/sum_costs", measured=measured))
     return moved, int(count), int(gain), cost
 
 
@@ -83,5 +90,5 @@ def _measure(task: Task, measures: Sequence[Measure], assigned: Relation) -> tup
     rests = engine.materialise(
         "rests", "neighbours/trade/list_rests", members=members, measured=measured, sensitive=sensitive, **shared
     )
-    engine.drop(members)
+    engine.drop(members)  # all the rows, while trades are tried
     return measured, rests

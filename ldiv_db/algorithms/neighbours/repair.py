@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.penalties import Way, drop_paths, ways_of
+from ldiv_db.algorithms.costs import Measure, ncp_measures
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
@@ -29,7 +29,7 @@ _CLASS, _ROW = Identifier("class_id"), Identifier("row_id")
 
 
 @dataclass(frozen=True)
-class Key:
+class NumberedKey:
     """A key, and the aliases of rows that agree on it there, in the class moved to, and here, in the class left."""
 
     axis: SensitiveAxis
@@ -68,14 +68,14 @@ class _Window:
 
 
 @dataclass(frozen=True)
-class _State:
+class _Members:
     """The rows of all classes, and what classes cost."""
 
     members: Relation
     classes: Relation
     frequent: Relation
-    ways: Sequence[Way]
-    keys: Sequence[Key]
+    measures: Sequence[Measure]
+    keys: Sequence[NumberedKey]
 
 
 def repair(
@@ -87,20 +87,17 @@ def repair(
 ) -> tuple[Relation, list[int]]:
     """The classes without conflicts, as (row_id, class_id), and the exchanges of each round.
 
-    `assigned` has classes of l rows numbered from 1 to `classes`; it is dropped.
+    `assigned` has classes of l rows numbered from 1 to `classes`.
     """
     engine = task.engine
-    conflicts = _find_conflicts(task, assigned, keys)
-    if not engine.count(conflicts):
-        engine.drop(conflicts)
-        return assigned, []
-    state = _first_state(task, assigned, keys, classes)
-    engine.drop(assigned)
-    conflicts, made = _run_rounds(task, state, conflicts, l, classes)
-    good = engine.materialise("assigned", "neighbours/repair/keep_good", members=state.members, conflicts=conflicts)
-    engine.drop(state.members, state.classes, state.frequent, conflicts)
-    drop_paths(task, state.ways)
-    return good, made
+    with engine.scope() as scope:
+        conflicts = _find_conflicts(task, assigned, keys)
+        if not engine.count(conflicts):
+            return assigned, []
+        state = _first_state(task, assigned, keys, classes)
+        conflicts, made = _run_rounds(task, state, conflicts, l, classes)
+        good = engine.materialise("assigned", "neighbours/repair/keep_good", members=state.members, conflicts=conflicts)
+        return scope.keep(good), made
 
 
 def _find_conflicts(
@@ -116,9 +113,9 @@ def _find_conflicts(
     )
 
 
-def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> _State:
-    engine, encoded, ways = task.engine, task.encoded, ways_of(task)
-    numbered = [Key(key, Value(number)) for number, key in enumerate(keys, 1)]
+def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> _Members:
+    engine, encoded, measures = task.engine, task.encoded, ncp_measures(task)
+    numbered = [NumberedKey(key, Value(number)) for number, key in enumerate(keys, 1)]
     # Exchanges leave the rows of a code as many as they are, so this is found once.
     frequent = engine.materialise(
         "frequent",
@@ -129,19 +126,23 @@ def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], 
         least=Value(classes // 2),
     )
     members = engine.materialise(
-        "members", "neighbours/repair/list_members", rows=encoded.rows, assigned=assigned, ways=ways, keys=keys
+        "members",
+        "neighbours/repair/list_members",
+        rows=encoded.rows,
+        assigned=assigned,
+        measures=measures,
+        keys=keys,
     )
     bounds = engine.materialise(
         "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
     )
-    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, ways=ways)
-    engine.drop(bounds)
-    return _State(members, traced, frequent, ways, numbered)
+    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, measures=measures)
+    return _Members(members, traced, frequent, measures, numbered)
 
 
 def _run_rounds(
     task: Task,
-    state: _State,
+    state: _Members,
     conflicts: Relation,
     l: int,  # noqa: E741
     classes: int,
@@ -153,9 +154,7 @@ def _run_rounds(
         made.append(_round(task, state, conflicts, window))
         if not made[-1] and window.is_all:
             break
-        left = _find_conflicts(task, state.members, [key.axis for key in state.keys], conflicts)
-        engine.drop(conflicts)
-        conflicts = left
+        conflicts = _find_conflicts(task, state.members, [key.axis for key in state.keys], conflicts)
     return conflicts, made
 
 
@@ -165,34 +164,36 @@ def _window(turn: int, classes: int, tried: int) -> _Window:
     return _Window(width, turn % 2 * (width // 2), max(1, width // max(tried, WIDTH)), turn, width > classes)
 
 
-def _round(task: Task, state: _State, conflicts: Relation, window: _Window) -> int:
+def _round(task: Task, state: _Members, conflicts: Relation, window: _Window) -> int:
     """One round: the exchanges made."""
     engine = task.engine
     holes = {"members": state.members, "keys": state.keys}
-    seats = engine.materialise(
-        "seats",
-        "neighbours/repair/seat_classes",
-        conflicts=conflicts,
-        classes=state.classes,
-        frequent=state.frequent,
-        **holes,
-    )
-    partners = engine.materialise("partners", "neighbours/repair/find_partners", seats=seats, **window.holes(), **holes)
-    ranked = engine.materialise(
-        "ranked",
-        "neighbours/repair/rank_exchanges",
-        partners=partners,
-        members=state.members,
-        classes=state.classes,
-        ways=state.ways,
-        ranked=Value(RANKED),
-    )
-    moves = engine.load("moves", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-    exchanges = _settle(task, ranked, moves)
-    if exchanges:
-        _apply(task, state, moves)
-    engine.drop(seats, partners, moves)
-    return exchanges
+    with engine.scope():
+        seats = engine.materialise(
+            "seats",
+            "neighbours/repair/seat_classes",
+            conflicts=conflicts,
+            classes=state.classes,
+            frequent=state.frequent,
+            **holes,
+        )
+        partners = engine.materialise(
+            "partners", "neighbours/repair/find_partners", seats=seats, **window.holes(), **holes
+        )
+        ranked = engine.materialise(
+            "ranked",
+            "neighbours/repair/rank_exchanges",
+            partners=partners,
+            members=state.members,
+            classes=state.classes,
+            measures=state.measures,
+            ranked=Value(RANKED),
+        )
+        moves = engine.load("moves", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
+        exchanges = _settle(task, ranked, moves)
+        if exchanges:
+            _apply(task, state, moves)
+        return exchanges
 
 
 def _settle(task: Task, ranked: Relation, moves: Relation) -> int:
@@ -203,13 +204,12 @@ def _settle(task: Task, ranked: Relation, moves: Relation) -> int:
         engine.insert(moves, "neighbours/repair/list_moves", settled=settled)
         exchanges += engine.count(settled)
         rest = engine.materialise("ranked", "neighbours/repair/keep_untouched", ranked=ranked, moves=moves)
-        engine.drop(ranked, settled)
+        engine.drop(ranked)  # all pairs that could change places, once a turn
         ranked = rest
-    engine.drop(ranked)
     return exchanges
 
 
-def _apply(task: Task, state: _State, moves: Relation) -> None:
+def _apply(task: Task, state: _Members, moves: Relation) -> None:
     """Move the rows; only the classes that they move between are measured anew."""
     engine, encoded = task.engine, task.encoded
     engine.delete_listed(state.members, _ROW, moves)
@@ -218,7 +218,7 @@ def _apply(task: Task, state: _State, moves: Relation) -> None:
         "neighbours/repair/list_members",
         rows=encoded.rows,
         assigned=moves,
-        ways=state.ways,
+        measures=state.measures,
         keys=[key.axis for key in state.keys],
     )
     touched = engine.materialise("touched", "neighbours/repair/list_touched", members=state.members, moves=moves)
@@ -226,5 +226,4 @@ def _apply(task: Task, state: _State, moves: Relation) -> None:
         "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=touched, axes=encoded.axes
     )
     engine.delete_listed(state.classes, _CLASS, moves)
-    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=bounds, ways=state.ways)
-    engine.drop(touched, bounds)
+    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=bounds, measures=state.measures)

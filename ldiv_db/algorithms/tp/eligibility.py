@@ -9,11 +9,8 @@ are left without the l' - 1 most frequent values, which bounds recursive (c,l') 
 from __future__ import annotations
 
 from ldiv_db.algorithms.base import Feasibility, Task
-from ldiv_db.algorithms.feasibility import one_more
+from ldiv_db.algorithms.infeasible import cannot_promise, too_frequent
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
-
-#: The requirements that l-eligible classes meet from some l on: the one that classes of l different values do.
-IMPLIED = frozenset({"frequency", "k", "distinct", "threshold", "alpha_k", "p_sensitive", "entropy", "recursive"})
 
 
 def eligible_l(task: Task, name: str) -> int:
@@ -22,9 +19,9 @@ def eligible_l(task: Task, name: str) -> int:
     Raises PolicyError for those that no l promises, for several sensitive attributes and for individuals.
     """
     problems = [
-        Problem("require", f"{name} cannot promise {requirement.label}: it bounds how frequent a value is in a class")
+        cannot_promise(name, requirement, "it bounds how frequent a value is in a class")
         for requirement in task.requirements
-        if requirement.name not in IMPLIED
+        if not requirement.of_eligible
     ]
     if len(task.encoded.sensitive) > 1:
         problems.append(Problem("sensitive", f"{name} takes one sensitive attribute", "bsgi takes several"))
@@ -39,14 +36,8 @@ def eligible_l(task: Task, name: str) -> int:
 
 def check_eligible(task: Task, name: str) -> Feasibility:
     """What the counts allow; raises InfeasibleError if a value is too frequent in the whole table."""
-    l, distribution = eligible_l(task, name), task.encoded.sensitive[0].distribution  # noqa: E741
-    if not distribution.counts or distribution.counts[0] * l > distribution.rows:
-        most = distribution.counts[0] if distribution.counts else 0
-        largest = distribution.largest_l
-        feasible = f"The largest feasible l is {largest}" if largest > 1 else "No whole l above 1 is feasible"
-        raise InfeasibleError(
-            f"l = {l} is infeasible: the most frequent sensitive value holds {most:,} of {distribution.rows:,} rows,"
-            f" more than 1/{l}{one_more(task.encoded)}. {feasible}",
-            l,
-        )
-    return Feasibility(l, distribution.rows // l, task.encoded.left_out, ("the number of classes is at most that",))
+    l, (axis,) = eligible_l(task, name), task.encoded.sensitive  # noqa: E741
+    counts, rows = axis.distribution.counts, axis.distribution.rows
+    if not counts or counts[0] * l > rows:
+        raise InfeasibleError(too_frequent(task.encoded, axis, l), l)
+    return Feasibility(l, rows // l, task.encoded.left_out, ("the number of classes is at most that",))

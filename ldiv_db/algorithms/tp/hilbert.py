@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.bsgi.bisection import bisect
 from ldiv_db.algorithms.bsgi.incorporation import incorporate
-from ldiv_db.algorithms.bsgi.subtask import pool_of
+from ldiv_db.algorithms.bsgi.subtask import subtask_of
 from ldiv_db.algorithms.feasibility import quotas
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
@@ -90,13 +90,12 @@ def cut(task: Task, rows: Relation, l: int) -> tuple[Relation, int]:  # noqa: E7
         sensitive=encoded.sensitive[0],
         position=axis.code,
     )
-    pool = pool_of(replace(task, encoded=replace(encoded, axes=(axis,), kept=())), placed, l)
-    counts = pool.task.encoded.sensitive[0].distribution.counts
-    assigned = bisect(pool.task, quotas(counts, l, pool.classes), l, pool.classes)
-    incorporate(pool.task, assigned, pool.task.encoded.keys, pool.classes)
-    pool.drop()
+    subtask = subtask_of(replace(task, encoded=replace(encoded, axes=(axis,), kept=())), placed, l)
+    counts = subtask.task.encoded.sensitive[0].distribution.counts
+    assigned = bisect(subtask.task, quotas(counts, l, subtask.classes), l, subtask.classes)
+    incorporate(subtask.task, assigned, subtask.task.encoded.keys, subtask.classes)
     engine.drop(ordered)
-    return assigned, pool.classes
+    return assigned, subtask.classes
 
 
 def _curve(ordered: Relation, length: int) -> Axis:

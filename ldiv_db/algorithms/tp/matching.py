@@ -59,7 +59,7 @@ class Matching(Tp):
         state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))
         found = engine.rows("tp/list_surplus", cells=cells, state=state, axes=encoded.axes)
         surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in found]
-        flows = number_pairs(match(surplus), int(engine.scalar("tp/count_groups", cells=cells)))
+        flows = number_pairs(match(surplus), engine.most(cells, "group_no") or 0)
         assigned = assign_groups(task, cells, state)
         kept = engine.materialise("assigned", "tp/keep_groups", assigned=assigned)
         loaded = engine.load("flows", dict.fromkeys(("group_no", "first", "last", "class_id"), "BIGINT"), flows)

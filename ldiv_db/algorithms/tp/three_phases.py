@@ -147,7 +147,7 @@ def _take(histogram: Histogram, alive: Relation, values: Sequence[_Value]) -> Re
         return taken
     pillars = _take_pillars(histogram, alive, level, part)
     more, less = taken, pillars
-    if (histogram.engine.scalar("tp/count_taken", taken=pillars) or 0) > count:
+    if histogram.engine.total(pillars, "taken") > count:
         more, less = pillars, taken
     histogram.engine.drop(less)
     return more

@@ -1,0 +1,141 @@
+"""The source of a decomposition, encoded: keys, codes of sensitive values, and what is published as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ldiv_db.algorithms.decomposition.grouping import Secret
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.policy.problems import Problems
+from ldiv_db.policy.resolve import Resolved
+from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.recoding.snapshot import Snapshot, loose, names_of, renamed, require_keys, signed_columns
+from ldiv_db.requirements import Distribution
+from ldiv_db.taxonomies.taxonomy import NULL_LABEL, Taxonomy
+
+_NODES = {"node": "INTEGER", "low": "INTEGER", "high": "INTEGER", "height": "INTEGER"}
+
+
+@dataclass(frozen=True)
+class Decomposed:
+    """`rows` is (row_id, key_hash, values_hash, the codes, the published columns); the primary attribute is the first.
+
+    `secrets` are all sensitive attributes in the policy's order.
+    """
+
+    rows: Relation
+    secrets: tuple[Secret, ...]
+    primary: Secret
+    shown: tuple[Renamed, ...]
+    rows_in: int
+    left_out: int
+
+    @property
+    def others(self) -> tuple[Secret, ...]:
+        return tuple(secret for secret in self.secrets if secret is not self.primary)
+
+
+def encode_source(engine: Engine, resolved: Resolved, secret: str) -> Decomposed:
+    """The source encoded; `secret` goes before what is hashed.
+
+    Raises PolicyError for taxonomies that lack values, InfeasibleError for rows without a key of their own and for
+    NULLs that the policy rejects.
+    """
+    source = resolved.source
+    _refuse_signed(signed_columns(engine, source))
+    (key,) = renamed("h", [source.key_name])
+    taking = Snapshot(engine, source, [key], shown="qk")
+    snapshot = taking.copy()
+    require_keys(engine, source, snapshot, key.alias)
+    taking.check(snapshot)
+    secrets = _secrets(engine, resolved, snapshot)
+    identifying = renamed("q", [qi.name for qi in source.quasi_identifiers])
+    shown = loose(source, [*identifying, *renamed("k", names_of(source.keep))])
+    rows = engine.materialise(
+        "rows",
+        "decomposition/number_rows",
+        rows=snapshot,
+        key=key,
+        secrets=secrets,
+        shown=shown,
+        secret=Value(secret),
+    )
+    rows_in, kept = engine.count(source.relation), engine.count(rows)
+    engine.drop(snapshot)
+    names = [secret.name.lower() for secret in secrets]
+    primary = secrets[names.index(resolved.primary.lower())]
+    return Decomposed(rows, secrets, primary, tuple(shown), rows_in, rows_in - kept)
+
+
+def _refuse_signed(columns: Sequence[Renamed]) -> None:
+    """Raise PolicyError for numbers of which one would be published as another that is equal."""
+    if columns:
+        what = "has -0.0, which is equal to 0.0, or NaN with a sign"
+        raise PolicyError(Problem(f"sensitive.{c.column.name}", what, "take it off in a view") for c in columns)
+
+
+def _secrets(engine: Engine, resolved: Resolved, snapshot: Relation) -> tuple[Secret, ...]:
+    """The sensitive attributes; values that a taxonomy lacks are reported for all of them at once."""
+    secrets, problems = [], Problems()
+    for number, (name, attribute) in enumerate(resolved.required.attributes.items(), 1):
+        taxonomy = attribute.taxonomy
+        if taxonomy and resolved.source.nulls_sensitive == "value":
+            taxonomy = taxonomy.with_null()
+        secret = _secret(engine, snapshot, number, name, resolved.limits[name], taxonomy)
+        leafless = engine.scalar("decomposition/count_leafless", dictionary=secret.dictionary)
+        if leafless:
+            origin = taxonomy.origin if taxonomy else ""
+            what = f"taxonomy {origin} has no leaf for {leafless:,} values of the source"
+            problems.add([Problem(f"sensitive.{name}.taxonomy", what)])
+        secrets.append(secret)
+    problems.refuse()
+    return tuple(secrets)
+
+
+def _secret(
+    engine: Engine,
+    snapshot: Relation,
+    number: int,
+    name: str,
+    l: int,  # noqa: E741 - the field's name for it
+    taxonomy: Taxonomy | None,
+) -> Secret:
+    code = Identifier(f"s{number}")
+    leaves, nodes, height = _tree(engine, taxonomy, code)
+    dictionary = engine.materialise(
+        f"dictionary_{code.name}", "decomposition/map_values", rows=snapshot, column=code, leaves=leaves
+    )
+    counts = sorted(engine.column(dictionary, "rows"), reverse=True)
+    if leaves:
+        engine.drop(leaves)
+    return Secret(
+        column=Identifier(name),
+        code=code,
+        table=Identifier(f"t_{code.name}"),
+        dictionary=dictionary,
+        distribution=Distribution(counts),
+        number=Value(number),
+        l=l,
+        nodes=nodes,
+        height=height,
+    )
+
+
+def _tree(engine: Engine, taxonomy: Taxonomy | None, code: Identifier) -> tuple[Relation | None, Relation | None, int]:
+    """The leaves (label, leaf) and nodes of a taxonomy, and its height."""
+    if taxonomy is None:
+        return None, None, 1
+    heights = {node.node: 0 for node in taxonomy.nodes}
+    for node in reversed(taxonomy.nodes):  # children stand after their parent
+        if node.parent is not None:
+            heights[node.parent] = max(heights[node.parent], heights[node.node] + 1)
+    leaves = [(None if leaf.label == NULL_LABEL else leaf.label, leaf.low) for leaf in taxonomy.leaves]
+    nodes = [(node.node, node.low, node.high, heights[node.node]) for node in taxonomy.nodes]
+    return (
+        engine.load(f"leaves_{code.name}", {"label": "VARCHAR", "leaf": "INTEGER"}, leaves),
+        engine.load(f"nodes_{code.name}", _NODES, nodes),
+        heights[taxonomy.nodes[0].node],
+    )

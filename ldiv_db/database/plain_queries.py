@@ -1,0 +1,63 @@
+"""What is asked of any table and needs no template of its own: counts, copies, single columns and their bounds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
+
+
+class PlainQueries(ABC):
+    """Plain queries, in terms of those that run a template."""
+
+    @abstractmethod
+    def materialise(self, name: str, template: str, **holes: Any) -> Relation:
+        """The TEMP table holding what `template` selects."""
+
+    @abstractmethod
+    def insert(self, target: Relation, template: str, **holes: Any) -> None:
+        """Append what `template` selects to the table `target`, by column name."""
+
+    @abstractmethod
+    def rows(self, template: str, **holes: Any) -> list[tuple[Any, ...]]:
+        """All rows that `template` selects."""
+
+    @abstractmethod
+    def scalar(self, template: str, **holes: Any) -> Any:
+        """The single value that `template` selects."""
+
+    def count(self, rows: Relation | FileRelation) -> int:
+        """The number of rows."""
+        return int(self.scalar("database/count_rows", rows=rows))
+
+    def copy(self, name: str, rows: Relation, *columns: str) -> Relation:
+        """A TEMP table of the same rows, with the columns named, or all of them."""
+        return self.materialise(name, "database/list_rows", rows=rows, columns=[*map(Identifier, columns)])
+
+    def extend(self, target: Relation, rows: Relation, *columns: str) -> None:
+        """Append the rows of another table to `target`, with the columns named, or all of them."""
+        self.insert(target, "database/list_rows", rows=rows, columns=[*map(Identifier, columns)])
+
+    def columns(self, rows: Relation, *columns: str) -> list[tuple[Any, ...]]:
+        """The columns named of all rows, in no order: for counts, bounds and plans, never for data."""
+        return self.rows("database/list_rows", rows=rows, columns=[*map(Identifier, columns)])
+
+    def column(self, rows: Relation, column: str) -> list[Any]:
+        """As `columns`, of a single one."""
+        return [value for (value,) in self.columns(rows, column)]
+
+    def least(self, rows: Relation, column: str) -> Any:
+        """The smallest value of a column, None without rows."""
+        return self._summary(rows, column, "min")
+
+    def most(self, rows: Relation, column: str) -> Any:
+        """The largest value of a column, None without rows."""
+        return self._summary(rows, column, "max")
+
+    def total(self, rows: Relation, column: str) -> int:
+        """The sum of a column of whole numbers, 0 without rows."""
+        return int(self._summary(rows, column, "sum") or 0)
+
+    def _summary(self, rows: Relation, column: str, function: str) -> Any:
+        return self.scalar("database/summarise_column", rows=rows, column=Identifier(column), function=function)

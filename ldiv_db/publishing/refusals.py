@@ -1,0 +1,212 @@
+"""Why a target is refused: for what it is, for what is there already, and for what would be read and replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ldiv_db.database import catalog, lineage
+from ldiv_db.database.catalog import columns_of, without_members
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.policy.document import Policy
+from ldiv_db.publishing.destinations import DatabaseFile, DataFile, Destination, InDatabase, InFile
+
+#: Integers that Parquet has no type for; they would silently become floating-point numbers.
+_TOO_WIDE = ("HUGEINT", "UHUGEINT")
+
+
+def refused(key: str, what: str, hint: str = "") -> PolicyError:
+    """The error that says why."""
+    return PolicyError([Problem(key, what, hint)])
+
+
+def check_target(
+    destination: Destination,
+    policy: Policy,
+    folder: Path,
+    source: Relation | FileRelation,
+    types: Mapping[str, str] | None,
+) -> None:
+    """Raise PolicyError if a run of `source` may not or cannot be published there.
+
+    Nor may it read what it replaces or appends to, by whatever way. `folder` is where relative files lie, `types` are
+    those of the release's columns, None if they are not known.
+    """
+    if isinstance(destination, InDatabase):
+        _check_table(destination, policy.target.if_exists, source, types)
+    if isinstance(destination, InFile):
+        sources = [source.path] if isinstance(source, FileRelation) else []
+        check_file(destination, sources)
+        if destination.path.exists() and policy.target.if_exists == "fail":
+            raise refused("target", f"{destination.name} exists", "set if_exists: replace, or name another file")
+    if isinstance(destination, DatabaseFile):
+        _check_database_file(destination)
+    if isinstance(destination, DataFile):
+        _check_data_file(destination, types or {})
+    refuse_read_target(destination.engine, policy, folder, source)
+
+
+# -- tables --------------------------------------------------------------------------------------------
+
+
+def _check_table(
+    destination: InDatabase, if_exists: str, source: Relation | FileRelation, types: Mapping[str, str] | None
+) -> None:
+    engine, table = destination.engine, destination.table
+    if isinstance(source, Relation) and catalog.same_table(engine, table, source):
+        raise refused("target", "is the source itself", "name another table")
+    refuse_catalog_schema(table, "target")
+    home = catalog.catalog_of(engine, table).lower()
+    if home not in ("temp", (engine.catalog or home).lower()):
+        what = "a table cannot be published in one transaction with a catalog in another database"
+        raise refused("target.table", what, "give `file:` as well, or leave the catalog in the database")
+    if home not in ("temp", catalog.current_database(engine).lower()):
+        what = f"{table} is in another database, one transaction writes one"
+        raise refused("target.table", what, "give `file:` as well")
+    if not catalog.table_exists(engine, table):
+        return
+    if if_exists == "fail":
+        raise refused("target", f"{table} exists", "set if_exists: replace or append, or name another table")
+    if catalog.is_view(engine, table):
+        raise refused("target", f"{table} is a view", "name another table")
+    if if_exists == "append" and types is not None:
+        compare_columns(engine, types, table)
+
+
+def refuse_catalog_schema(table: Relation, key: str) -> None:
+    """Raise PolicyError for a table, or prefix, in the schema of the catalog."""
+    if [part.lower() for part in table.parts[-2:-1]] == [catalog.SCHEMA]:
+        raise refused(key, f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")
+
+
+def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation) -> None:
+    """Raise PolicyError unless the table has the columns of a release, which are of these `types`, and no others."""
+    ours = {name.lower(): kind for name, kind in types.items()}
+    theirs = {column.name.lower(): column.type for column in columns_of(engine, table)}
+    label = ".".join(table.parts[-2:])
+    problems = [
+        Problem("target", f"{label} has column {name} as {_shown(theirs, name)}, not {_shown(ours, name)}")
+        for name in sorted(ours.keys() | theirs.keys())
+        if ours.get(name) != theirs.get(name)
+    ]
+    if problems:
+        raise PolicyError(problems)
+
+
+def _shown(types: Mapping[str, str], name: str) -> str:
+    return without_members(types.get(name, "none"))
+
+
+# -- files ---------------------------------------------------------------------------------------------
+
+
+def check_file(destination: InFile, sources: Sequence[str] = ()) -> None:
+    """Raise PolicyError if a file there cannot be written beside and moved into place."""
+    engine, path, name = destination.engine, destination.path, destination.name
+    if engine.in_transaction():
+        raise refused("target.file", "a file joins no open transaction", "commit first, or publish to a table")
+    if not path.parent.is_dir():
+        raise refused("target.file", f"no folder for {name}")
+    if any(_same_file(path, Path(other)) for other in [*catalog.open_files(engine), *sources]):
+        raise refused("target.file", f"{name} is the source, or is open here", "name another file")
+    if path.exists() and not path.is_file():
+        raise refused("target.file", f"{name} is no file")
+
+
+def refuse_log(destination: DatabaseFile) -> None:
+    """Raise PolicyError if a database file has a log beside it: who moves the file would leave changes behind."""
+    if Path(f"{destination.path}.wal").exists():
+        what = f"{destination.name} has a write-ahead log beside it"
+        raise refused("target.file", what, "open and close it once")
+
+
+def refuse_database_name(table: Relation, key: str) -> None:
+    """Raise PolicyError for the table of a file, or prefix, that names a database."""
+    if len(table.parts) > 2:
+        raise refused(key, f"{table} names a database, the file is one", "leave it out")
+
+
+def _check_database_file(destination: DatabaseFile) -> None:
+    refuse_database_name(destination.table, "target.table")
+    refuse_log(destination)
+    if not destination.path.exists():
+        return
+    with destination.opened() as table:
+        own = [part.lower() for part in table.parts[1:]]
+        inside = catalog.relations_in(destination.engine, table.parts[0])
+    if any([part.lower() for part in other.parts] != own for other in inside):
+        what = f"{destination.name} holds other tables, which replace would drop"
+        raise refused("target.file", what, "name a new file")
+
+
+def _check_data_file(destination: DataFile, types: Mapping[str, str]) -> None:
+    if set("*?[") & set(str(destination.path)):
+        raise refused("target.file", "has one of * ? [ in its path, which would be read back as a pattern")
+    if destination.form != "parquet":
+        return
+    wide = [name for name, kind in types.items() if kind in _TOO_WIDE]
+    if wide:
+        raise refused("target.file", f"Parquet has no integers as wide as {', '.join(wide)}", "write CSV or DuckDB")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    with suppress(OSError):
+        return one.samefile(other)
+    return False
+
+
+# -- what is read --------------------------------------------------------------------------------------
+
+
+def refuse_read_target(engine: Engine, policy: Policy, folder: Path, source: Relation | FileRelation) -> None:
+    """Raise PolicyError if the policy's target is there and is read: by its source, as a taxonomy, as the policy.
+
+    Whatever leads to it: views, macros, patterns, links, attached databases, other spellings. `folder` is where
+    relative files lie.
+    """
+    target = policy.target
+    if target.file is not None:
+        _refuse_read_file(engine, policy, folder, source)
+    elif target.table is not None:
+        refuse_read_tables(engine, source, [catalog.qualify(engine, target.table, "target.table")])
+
+
+def refuse_read_tables(engine: Engine, source: Relation | FileRelation, tables: Iterable[Relation]) -> None:
+    """Raise PolicyError if one of the tables is there and is read by the source."""
+    there = [table for table in tables if catalog.table_exists(engine, table)]
+    if isinstance(source, FileRelation) or not there:
+        return
+    for table in there:
+        if lineage.reads_table(engine, source, table):
+            raise refused("target", f"{table} is read by the source", "name another table")
+
+
+def _refuse_read_file(engine: Engine, policy: Policy, folder: Path, source: Relation | FileRelation) -> None:
+    """Raise PolicyError if the file of the target is there and is read."""
+    name = policy.target.file or ""
+    path = folder / name
+    if not path.exists():
+        return
+    for what, other in _read_beside(policy, folder):
+        if lineage.same_file(path, other):
+            raise refused("target.file", f"{name} is {what}", "name another file")
+    reads = lineage.reads_file(engine, source, path) if isinstance(source, Relation) else False
+    if reads is None:
+        what = f"{name} is there, and the source reads files of which it cannot be told whether it is one"
+        raise refused("target.file", what, "name a new file")
+    if reads:
+        raise refused("target.file", f"{name} is read by the source", "name another file")
+
+
+def _read_beside(policy: Policy, folder: Path) -> Iterator[tuple[str, Path]]:
+    """The files that a run reads beside its source, each with what it is."""
+    if policy.path is not None:
+        yield "the policy itself", policy.path
+    taxonomies = {name: part.taxonomy for name, part in policy.quasi_identifiers.items()}
+    taxonomies |= {name: part.taxonomy for name, part in policy.sensitive.items()}
+    for column, taxonomy in taxonomies.items():
+        if taxonomy is not None and taxonomy.file is not None:
+            yield f"the taxonomy of {column}", folder / taxonomy.file

@@ -1,0 +1,139 @@
+"""Series: all releases under one target, with the keys and groups that the ledger knows of them.
+
+Keys stand in it as hashes after a secret of their series; of sensitive values there is a hash, to notice changes.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.database import catalog, migrate
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.publishing.ledger import ORDERED, STARTED, WITHDRAW, Entry, has_releases, releases, table
+from ldiv_db.publishing.series_key import ANOTHER_TARGET, Key, check_key
+from ldiv_db.publishing.series_names import file_of, known_as
+
+
+@dataclass(frozen=True)
+class Series:
+    """All releases under one target: how many there are, and the last number of a group.
+
+    `key_before` is the key of earlier releases, None if there are none, or if it was not noted.
+    """
+
+    name: str
+    secret: str
+    key: Key
+    is_new: bool = True
+    releases: int = 0
+    last_group: int = 0
+    groups: int = 0
+    key_before: Key | None = None
+
+    @property
+    def next(self) -> int:
+        """The number of the next release."""
+        return self.releases + 1
+
+
+def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
+    """The series of that name; nothing is written. Raises PolicyError if another algorithm or key made it."""
+    noted = _find_series(engine, name) if has_releases(engine) else None
+    if noted is None:
+        return Series(name, secrets.token_hex(32), key)
+    if noted["algorithm"] != algorithm:
+        what = f"the releases of {name} were made by {noted['algorithm']}"
+        raise PolicyError([Problem("algorithm.name", what, ANOTHER_TARGET)])
+    before = Key(noted["key_name"], noted["key_kind"]) if noted.get("key_name") else None
+    check_key(key, before)
+    entries = releases(engine, name)
+    _require_coins(name, entries)
+    last = engine.record("publishing/find_last_group", groups=table(engine, "release_group"), series=Value(name))
+    return Series(name, noted["secret"], key, False, len(entries), last["last"], last["groups"], before)
+
+
+def _require_coins(name: str, entries: Sequence[Entry]) -> None:
+    """Raise PolicyError if groups are to be published again that may tell everybody's value."""
+    if any(entry.is_ordered for entry in entries):
+        what = f"the releases of {name} would be repeated: {ORDERED}"
+        raise PolicyError([Problem("target.prefix", what, WITHDRAW)])
+
+
+def _find_series(engine: Engine, name: str) -> dict[str, Any] | None:
+    """What is noted of the series, None if there is none; a catalog of an older version notes no key."""
+    noted = ("secret", "algorithm", "key_name", "key_kind")
+    all_series = table(engine, "series")
+    columns = [Identifier(c.name) for c in catalog.columns_of(engine, all_series) if c.name in noted]
+    rows = engine.records("publishing/find_series", all_series=all_series, columns=columns, series=Value(name))
+    return rows[0] if rows else None
+
+
+def name_of(engine: Engine, text: str, path: Path | None = None) -> str:
+    """What the ledger calls the series that `text` names, with its file at `path`; `text` if it has no such series."""
+    known = {entry.series: entry.report.get("file") for entry in releases(engine)}
+    return known_as(text, path or file_of(text), known, catalog.current_schema(engine))
+
+
+def require_release(engine: Engine, series: str, number: int | None = None) -> Entry:
+    """The release of that number, by default the last; raises PolicyError if there is none."""
+    entries = [entry for entry in releases(engine, name_of(engine, series)) if entry.status != STARTED]
+    if not entries:
+        known = {entry.series for entry in releases(engine)}
+        raise PolicyError([Problem("series", f"no releases of {series}", nearest(series, sorted(known)))])
+    if number is None:
+        return entries[-1]
+    for entry in entries:
+        if entry.release == number:
+            return entry
+    raise PolicyError([Problem("release", f"{series} has no release {number}", f"the last is {entries[-1].release}")])
+
+
+def known_keys(engine: Engine, series: Series) -> Relation:
+    """The TEMP table (key_hash, group_id, first_release, values_hash) of all keys that the series has seen."""
+    columns = {
+        "key_hash": "VARCHAR",
+        "group_id": "BIGINT",
+        "first_release": "INTEGER",
+        "values_hash": "VARCHAR",
+    }
+    if series.is_new:
+        return engine.load("known", columns, [])
+    members = table(engine, "release_member")
+    return engine.materialise("known", "publishing/list_known", members=members, series=Value(series.name))
+
+
+def record_series(engine: Engine, series: Series, algorithm: str, source: str) -> None:
+    """Write the series, if it is new, the catalog brought up to date first; call inside a transaction."""
+    migrate.migrate(engine)
+    if series.is_new:
+        columns = dict.fromkeys(["series", "secret", "algorithm", "source", "key_name", "key_kind"], "VARCHAR")
+        row = (series.name, series.secret, algorithm, source, series.key.name, series.key.kind, datetime.now(UTC))
+        engine.append(table(engine, "series"), columns | {"created_at": "TIMESTAMPTZ"}, [row])
+
+
+def record_members(engine: Engine, series: Series, rows: Relation, shown: Relation) -> None:
+    """Write what becomes of keys in the next release, the groups that it forms, and the key where it was not noted."""
+    if not series.is_new and series.key_before is None:
+        key = {"key_name": series.key.name, "key_kind": series.key.kind}
+        engine.update(table(engine, "series"), key, {"series": series.name})
+    holes = {
+        "shown": shown,
+        "series": Value(series.name),
+        "release": Value(series.next),
+        "last": Value(series.last_group),
+    }
+    engine.insert(table(engine, "release_member"), "publishing/list_events", rows=rows, **holes)
+    engine.insert(table(engine, "release_group"), "publishing/list_new_groups", **holes)
+
+
+def events(engine: Engine, series: str) -> list[dict[str, Any]]:
+    """For each release of a series how many keys it published and kept back for the first time, and its new groups."""
+    members = table(engine, "release_member")
+    return engine.records("publishing/summarise_events", members=members, series=Value(series))

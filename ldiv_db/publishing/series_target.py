@@ -1,0 +1,136 @@
+"""Where a series of releases goes: tables of the source's database, or a DuckDB file of their own with all of them.
+
+A release to a file that a process died over is finished or rolled back by the next command, which finds out by the
+file itself what is true.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ldiv_db.database import catalog
+from ldiv_db.database.catalog import new_table, qualify
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.files import abandoned, folder_of
+from ldiv_db.database.templates import Relation
+from ldiv_db.policy.document import Target
+from ldiv_db.publishing import ledger
+from ldiv_db.publishing.destinations import DatabaseFile, InDatabase
+from ldiv_db.publishing.ledger import Entry
+from ldiv_db.publishing.refusals import (
+    check_file,
+    refuse_catalog_schema,
+    refuse_database_name,
+    refuse_log,
+    refused,
+)
+from ldiv_db.publishing.series import name_of
+from ldiv_db.publishing.series_tables import ReleaseTables, label_of, tables_of
+
+
+@dataclass(frozen=True)
+class SeriesTarget:
+    """The target of a series by an algorithm: the prefix of its tables, and where these are.
+
+    `name` is what the series is called: as its first release called it, if there is one.
+    """
+
+    engine: Engine
+    algorithm: str
+    prefix: Relation
+    name: str
+    destination: InDatabase | DatabaseFile
+
+    @property
+    def where(self) -> dict[str, str]:
+        """What the report says of it."""
+        file = {"file": str(self.destination.path)} if isinstance(self.destination, DatabaseFile) else {}
+        return {"prefix": str(self.prefix), **file}
+
+    def opened(self) -> AbstractContextManager[Relation]:
+        """A context in which the series' tables can be read; it gives their prefix."""
+        return self.destination.opened()
+
+    def check(self) -> None:
+        """Raise PolicyError if releases may not or cannot go there."""
+        refuse_catalog_schema(self.prefix, "target.prefix")
+        if isinstance(self.destination, DatabaseFile):
+            check_file(self.destination)
+            refuse_log(self.destination)
+            refuse_database_name(self.prefix, "target.prefix")
+            return
+        engine = self.engine
+        home, current = catalog.catalog_of(engine, self.prefix).lower(), catalog.current_database(engine).lower()
+        if home != (engine.catalog or current).lower() or home != current:
+            what = "tables cannot be published in one transaction with a catalog in another database"
+            raise refused("target.prefix", what, "give `file:` as well, or leave the catalog in the database")
+
+    def check_next(self, release: int) -> None:
+        """Raise PolicyError if tables of this release are in the way, or the file of earlier ones is gone."""
+        if isinstance(self.destination, DatabaseFile):
+            name, there = self.destination.name, self.destination.path.exists()
+            if release == 1 and there:
+                raise refused("target.file", f"{name} exists, and no release made it", "name another file")
+            if release > 1 and not there:
+                raise refused(
+                    "target.file", f"{name} with the last release is gone", "a release builds on the last one"
+                )
+            if release == 1:
+                return
+        with self.opened() as prefix:
+            _refuse_tables(self.engine, tables_of(prefix, self.algorithm, release))
+
+
+def series_target_of(engine: Engine, target: Target, algorithm: str, folder: Path) -> SeriesTarget:
+    """The target that a policy names; `folder` is where relative files lie."""
+    file = target.file
+    prefix = new_table(engine, target.prefix or "", "target.prefix", file is not None)
+    if file is None:
+        return SeriesTarget(engine, algorithm, prefix, name_of(engine, str(prefix)), InDatabase(engine, prefix))
+    path = (folder / file).resolve()
+    name = name_of(engine, str(target), path)
+    return SeriesTarget(engine, algorithm, prefix, name, DatabaseFile(engine, path, file, prefix, grows=True))
+
+
+def settle_crashed(engine: Engine, series: str | None = None) -> None:
+    """Finish or roll back the releases to files that a process died over; raises PolicyError for one under way."""
+    for entry in ledger.unsettled(engine, series):
+        path, run_id = Path(entry.report["file"]), entry.report["run_id"]
+        folder = folder_of(path.parent, path.name, run_id)
+        left = abandoned(path.parent, path.name)
+        if folder.exists() and run_id not in left:
+            raise PolicyError([Problem("series", f"release {entry.release} of {entry.series} is under way", "wait")])
+        settle_entry(engine, entry)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def settle_entry(engine: Engine, entry: Entry) -> None:
+    """Have the ledger say of a release whether the file has its tables: then it is published, or never was."""
+    ledger.settle_release(engine, entry.series, entry.release, _is_in_place(engine, entry))
+
+
+def opened_entry(engine: Engine, entry: Entry) -> AbstractContextManager[Relation]:
+    """A context in which the tables of a series can be read, where the ledger says they are; it gives their prefix."""
+    prefix, file = qualify(engine, entry.report.get("prefix", entry.series), "series"), entry.report.get("file")
+    if file is None:
+        return InDatabase(engine, prefix).opened()
+    return DatabaseFile(engine, Path(file), file, prefix, grows=True).opened()
+
+
+def _is_in_place(engine: Engine, entry: Entry) -> bool:
+    if not Path(entry.report["file"]).exists():
+        return False
+    with opened_entry(engine, entry) as prefix:
+        tables = tables_of(prefix, entry.report["algorithm"], entry.release)
+        return all(catalog.table_exists(engine, table) for table in tables.plain.all)
+
+
+def _refuse_tables(engine: Engine, tables: ReleaseTables) -> None:
+    for table in tables.all:
+        if catalog.table_exists(engine, table):
+            what = f"{label_of(table)} exists, and no release made it"
+            raise refused("target.prefix", what, "drop it, or name another prefix")

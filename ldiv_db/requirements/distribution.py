@@ -1,0 +1,72 @@
+"""The sensitive values of a table as counts, and how frequent a value may be among them.
+
+What the whole table as one class violates every release of all its rows violates: a value above its ceiling is to
+blame, and a release is possible only with a requirement that allows it the share it has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ldiv_db.requirements.named import Named
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """The sensitive values of a table as counts in falling order, largest first."""
+
+    counts: Sequence[int]
+
+    @property
+    def rows(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def distinct(self) -> int:
+        return len(self.counts)
+
+    @property
+    def largest_l(self) -> int:
+        """The largest l for which the table is l-eligible: `floor(n / n_1)`."""
+        return self.rows // self.counts[0] if self.counts else 0
+
+    @property
+    def auto_l(self) -> int:
+        """The l that `auto` stands for: `max(2, floor(n / n_1))` (BSGI, Corollary 3)."""
+        return max(2, self.largest_l)
+
+    @property
+    def entropy(self) -> float:
+        """The entropy in natural units."""
+        return -math.fsum(n / self.rows * math.log(n / self.rows) for n in self.counts)
+
+
+def most_classes(counts: Sequence[int], l: int) -> int:  # noqa: E741 - the field's name for it
+    """The most classes of l rows with different values: `max{k : sum_i min(n_i, k) >= k l}` (Theorem 1)."""
+    tally = list(Counter(counts).items())  # individuals are many, their counts few
+    low, high = 0, sum(counts) // l
+    while low < high:
+        k = (low + high + 1) // 2
+        if sum(min(count, k) * values for count, values in tally) >= k * l:
+            low = k
+        else:
+            high = k - 1
+    return low
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The most rows that a value may have; values with thresholds of their `own` have others."""
+
+    rows: int
+    own: tuple[tuple[Named, int], ...] = ()
+    by_threshold: bool = False
+
+
+def eligible_ceiling(l: Fraction | int, distribution: Distribution) -> Ceiling:  # noqa: E741 - the field's name for it
+    """No value in more than 1/l of the rows."""
+    return Ceiling(math.floor(distribution.rows / Fraction(l)))

@@ -1,0 +1,66 @@
+"""How far the most frequent sensitive value of a class exceeds the rare ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation, Value
+from ldiv_db.requirements.base import Requirement
+from ldiv_db.requirements.distribution import Ceiling, Distribution
+from ldiv_db.requirements.histogram import Classes
+from ldiv_db.requirements.parameters import UNIT, plain_decimal, positive, rounded, units, whole
+from ldiv_db.requirements.promises import ONE, Promise
+
+
+@dataclass(frozen=True)
+class RecursiveCL(Requirement):
+    """Recursive (c,l)-diversity: `r_1 < c (r_l + ... + r_m)`, counts in falling order (Machanavajjhala et al. 2006)."""
+
+    name = "recursive"
+    reaches = "top value / tail"
+    most_is_worst = True
+    of_counts = of_eligible = True
+    fields = {"c": positive, "l": whole}  # noqa: RUF012
+    relations = ("sizes",)
+    c: Decimal
+    l: int  # noqa: E741
+
+    def holes(self, engine: Engine) -> dict[str, Any]:
+        return {"c_units": Value(units(self.c)), "unit": Value(UNIT), "l": Value(self.l)}
+
+    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        holes = {"measures": measures, "sizes": classes.sizes, **self.holes(engine)}
+        return engine.materialise("mended", "requirements/mend_recursive", **holes)
+
+    def promise(self) -> Promise:
+        """`r_1 < c (r_l + ... + r_m)`: who excludes l-2 values still leaves the l-th and those after it.
+
+        As r_1 is the largest, more than 1/c of them are needed.
+        """
+        c, values = Fraction(self.c), self.unique_class_size()
+        if self.l == 1:
+            return Promise(values=values, share=min(ONE, c))
+        return Promise(values=values, share=c / (c + 1), excluded=((self.l - 2, c / (c + 1)),))
+
+    def ceiling(self, distribution: Distribution) -> Ceiling | None:
+        tail = sum(distribution.counts[self.l - 1 :])
+        return Ceiling(math.ceil(Fraction(self.c) * tail) - 1) if tail else None
+
+    def unique_class_size(self) -> int:
+        return self.l + math.floor(1 / self.c)
+
+    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
+        if reached is None:  # no value is left beyond the first l - 1
+            return f"l: {distribution.distinct}, c above {distribution.counts[0] / distribution.counts[-1]:.9g}"
+        return f"l: {self.l}, c above {rounded(reached, 9, up=True)}"
+
+    def nearest_at(self, size: int) -> str:
+        lower = size - math.floor(1 / self.c)
+        found = [f"l: {lower}, c: {plain_decimal(self.c)}"] if lower >= 1 else []
+        found += [f"l: {self.l}, c above {rounded(1 / (size - self.l + 1), 9, up=True)}"] if size >= self.l else []
+        return " or ".join(found) or "l: 1, c above 1"

@@ -1,0 +1,100 @@
+"""Requirements on the largest share of a class that a sensitive value may have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation
+from ldiv_db.requirements.core import mend_by_core
+from ldiv_db.requirements.counts import CountRequirement
+from ldiv_db.requirements.distribution import Ceiling, Distribution, eligible_ceiling
+from ldiv_db.requirements.histogram import Classes
+from ldiv_db.requirements.parameters import UNIT, at_least_one, plain_decimal, rounded, share, units, whole
+from ldiv_db.requirements.promises import Promise
+
+
+@dataclass(frozen=True)
+class FrequencyL(CountRequirement):
+    """Frequency l-diversity: no sensitive value in more than `|G| / l` rows (l-eligibility in TP)."""
+
+    name = "frequency"
+    reaches = "rows / top value's"
+    of_shares = kept_by_select = True
+    fields = {"l": at_least_one}  # noqa: RUF012
+    l: Decimal  # noqa: E741
+
+    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        return mend_by_core(engine, classes, measures, UNIT, units(self.l))
+
+    def promise(self) -> Promise:
+        return Promise(share=1 / Fraction(self.l))
+
+    @classmethod
+    def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
+        return 1 / Fraction(str(parameters["l"]))
+
+    def ceiling(self, distribution: Distribution) -> Ceiling | None:
+        return eligible_ceiling(Fraction(self.l), distribution)
+
+    @property
+    def least_rows(self) -> int:
+        return math.ceil(self.l)
+
+    @property
+    def share_size(self) -> int:
+        return self.least_rows
+
+    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
+        return f"l: {rounded(distribution.rows / distribution.counts[0], 3)}"
+
+    def nearest_at(self, size: int) -> str:
+        return f"l: {size}"
+
+
+@dataclass(frozen=True)
+class AlphaK(CountRequirement):
+    """(alpha,k)-anonymity: `|G| >= k` and no sensitive value in more than `alpha |G|` rows (Wong et al. 2006)."""
+
+    name = "alpha_k"
+    reaches = "largest share"
+    most_is_worst = True
+    kept_by_select = True
+    bounds_below = {"rows": "k"}  # noqa: RUF012
+    fields = {"alpha": share, "k": whole}  # noqa: RUF012
+    alpha: Decimal
+    k: int
+
+    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        return mend_by_core(engine, classes, measures, units(self.alpha), UNIT, least=self.k)
+
+    def promise(self) -> Promise:
+        return Promise(size=self.k, share=Fraction(self.alpha))
+
+    @classmethod
+    def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
+        return Fraction(str(parameters["alpha"]))
+
+    def ceiling(self, distribution: Distribution) -> Ceiling | None:
+        return Ceiling(math.floor(Fraction(self.alpha) * distribution.rows))
+
+    @property
+    def least_rows(self) -> int:
+        return max(self.k, self.share_size)
+
+    @property
+    def share_size(self) -> int:
+        return math.ceil(1 / self.alpha)
+
+    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
+        alpha = max(self.alpha, Decimal(rounded(distribution.counts[0] / distribution.rows, 9, up=True)))
+        return f"alpha: {plain_decimal(alpha)}, k: {min(self.k, distribution.rows)}"
+
+    def nearest_at(self, size: int) -> str:
+        alpha = max(self.alpha, Decimal(rounded(1 / size, 9, up=True)))
+        return f"alpha: {plain_decimal(alpha)}, k: {min(self.k, size)}"

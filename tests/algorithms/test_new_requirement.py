@@ -1,0 +1,134 @@
+"""A requirement that is defined here alone: all that the program does with requirements it does with this one too."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import ldiv_db
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.database.templates import Value
+from ldiv_db.requirements import REQUIREMENTS, Distribution, Requirement, parse_requirement
+from ldiv_db.requirements.distribution import Ceiling
+from ldiv_db.requirements.parameters import whole
+from ldiv_db.requirements.promises import Promise
+
+VALUES = ["HIV", "Cancer", "Hepatitis", "Flu", "Cold", "Asthma"]
+
+
+@pytest.fixture(autouse=True)
+def crowd() -> Iterator[None]:
+    """`crowd: n` asks for n different values, and for twice as many rows."""
+
+    @dataclass(frozen=True)
+    class Crowd(Requirement):
+        """At least 2n rows and n different sensitive values."""
+
+        name = "crowd"
+        reaches = "values"
+        fields = {"n": whole}  # noqa: RUF012
+        more_is_better = of_counts = of_eligible = True
+        n: int
+
+        @property
+        def template(self) -> str:
+            return "requirements/p_sensitive"
+
+        def holes(self, engine: Engine) -> dict[str, Any]:
+            return {"p": Value(self.n), "k": Value(2 * self.n)}
+
+        def promise(self) -> Promise:
+            return Promise(size=2 * self.n, values=self.n)
+
+        def ceiling(self, distribution: Distribution) -> Ceiling:
+            return Ceiling(distribution.rows - self.n + 1)
+
+        @property
+        def least_rows(self) -> int:
+            return 2 * self.n
+
+        def unique_class_size(self) -> int:
+            return 2 * self.n
+
+        def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
+            return f"n: {min(distribution.distinct, distribution.rows // 2)}"
+
+        def nearest_at(self, size: int) -> str:
+            return f"n: {size // 2}"
+
+    yield
+    del REQUIREMENTS["crowd"]
+
+
+@pytest.fixture
+def rows(table: Any) -> None:
+    table("t", {"age": "INTEGER", "disease": "VARCHAR"}, [(20 + i % 50, VALUES[i * 7 % 6]) for i in range(120)])
+
+
+def policy(**changes: Any) -> dict[str, Any]:
+    base = {"source": "t", "target": "released", "sensitive": ["disease"], "require": [{"crowd": 2}]}
+    return base | {"quasi_identifiers": {"age": {"numeric": True}}} | changes
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "bsgi", "topdown", "mondrian", "peel", "tp"])
+def test_runs_meet_it(algorithm: str, con: Any, rows: None) -> None:
+    result = ldiv_db.run(con, policy(algorithm=algorithm, output={"class_id": True}))
+    (verdict,) = result.requirements
+    assert (verdict["name"], verdict["holds"], verdict["worst_is"]) == ("crowd", True, "values")
+    sizes = con.execute("SELECT count(*), count(DISTINCT disease) FROM released GROUP BY class_id").fetchall()
+    assert sum(size for size, _ in sizes) == 120 and all(size >= 4 and values >= 2 for size, values in sizes)
+    assert con.execute("SELECT requirement, parameters FROM ldiv.run_requirement").fetchall() == [("crowd", '{"n": 2}')]
+
+
+def test_a_check_judges_it(con: Any, rows: None) -> None:
+    (audit,) = ldiv_db.check(con, "t", ["age"], "disease", ["crowd:1", {"crowd": {"n": 2}}])
+    one, two = audit.verdicts
+    assert one.holds and (two.holds, two.violating_classes, two.worst) == (False, 50, 2)
+
+
+def test_attacks_stay_below_what_it_promises(con: Any, rows: None) -> None:
+    ldiv_db.run(con, policy())
+    gains = {
+        (attack.name, gain.measure): gain
+        for attack in ldiv_db.attack(con, "released", policy=policy()).attacks
+        for gain in attack.gains
+    }
+    assert all(gain.holds for gain in gains.values())
+    assert gains["prosecutor", "1 / people alike"].bound == float(Fraction(1, 4))
+    assert gains["homogeneity", "share of rows"].bound == 0
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "reason"),
+    [
+        ("topdown", "crowd n=7 on disease fails even in the whole table as one class; the nearest it meets is n: 6"),
+        ("tp", "l = 14 is infeasible: the most frequent sensitive value holds 20 of 120 rows, more than 1/14"),
+        ("bsgi", "classes of 14 different sensitive values are impossible"),
+    ],
+)
+def test_an_error_says_what_is_nearest(algorithm: str, reason: str, con: Any, rows: None) -> None:
+    with pytest.raises(InfeasibleError) as raised:
+        ldiv_db.run(con, policy(require=[{"crowd": 7}], algorithm=algorithm))
+    assert reason in str(raised.value) and "n: 6" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("require", "problem"),
+    [
+        ({"crowd": 0}, r"require\.0\.crowd: takes a whole number from 1"),
+        ({"crowd": {"m": 1}}, "has no parameter 'm'"),
+        ({"crowds": 1}, "did you mean 'crowd'"),
+    ],
+)
+def test_it_is_read_like_any_other(require: Any, problem: str, con: Any, rows: None) -> None:
+    assert parse_requirement("crowd:3").resolve(None).label == "crowd n=3"
+    with pytest.raises(PolicyError, match=problem):
+        ldiv_db.run(con, policy(require=[require]))
+
+
+def test_algorithms_refuse_what_it_does_not_bound(con: Any, rows: None) -> None:
+    with pytest.raises(PolicyError, match="cuts cannot promise crowd n=2: it bounds the shares of sensitive values"):
+        ldiv_db.run(con, policy(algorithm="cuts"))
