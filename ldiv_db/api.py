@@ -22,6 +22,7 @@ from ldiv_db.database.sources import resolve_source
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
 from ldiv_db.policy.parts import Sensitive, read_requirement
 from ldiv_db.policy.policy import Policy, parse_policy, read_policy
+from ldiv_db.policy.resolve import describe
 from ldiv_db.profiling.profile import Profile, profile_table
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.requirements import RequirementSpec, parse_requirement
@@ -174,12 +175,15 @@ def measure(
     name values that a taxonomy lacks. Raises PolicyError for what does not exist, does not fit, or cannot be read,
     InfeasibleError for an empty source.
     """
-    described = parse_policy(policy) if policy is not None else _described(source, qi, sensitive)
+    asked = parse_policy(policy) if policy is not None else _described(source, qi, sensitive)
     wanted = Wanted(l, class_column, class_label, queries, seed, kl)
     with working_engine(con, catalog=catalog) as engine:
-        original = resolve_source(engine, source or described.source, Path("." if source else folder))
+        original = resolve_source(engine, source or asked.source, Path("." if source else folder))
         relation = resolve_source(engine, published, Path(), "published")
-        return measure_table(engine, relation, original, described, Path(folder), wanted, show_values)
+        if problems := wanted.problems():
+            raise PolicyError(problems)
+        described = describe(engine, asked, original, Path(folder))
+        return measure_table(engine, relation, described, wanted, show_values)
 
 
 def _described(source: str | None, qi: Mapping[str, Any] | None, sensitive: str | Sequence[str]) -> Policy:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.attacking.covering import LabelAxis, Matches, known_axes, matched, read_hierarchies
+from ldiv_db.attacking.covering import LabelAxis, Matches, known_axes, matched
 from ldiv_db.attacking.disclosure import Attack, disclosures, make_target
 from ldiv_db.attacking.linking import Exposure, linking, marketer, population_attacks, prosecutor
 from ldiv_db.auditing.audit import Counted, Subject, counted
@@ -19,15 +19,17 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.attributes import read_attributes, resolve_all
+from ldiv_db.policy.attributes import read_attributes
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.hierarchies import read_hierarchies
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.policy import Policy
-from ldiv_db.policy.release_columns import class_ids_among, forms, published_columns
+from ldiv_db.policy.release_columns import published_columns
+from ldiv_db.policy.required import resolve_all
 from ldiv_db.requirements import Attribute, Requirement, RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.promises import together
 
-Source = Relation | FileRelation
+Table = Relation | FileRelation
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,8 @@ class Attackers:
 
     excluded: int = 1
     threshold: Decimal = Decimal("0.2")
-    known: Source | None = None
-    population: Source | None = None
+    known: Table | None = None
+    population: Table | None = None
     show_values: bool = False
 
     def problems(self) -> Iterator[Problem]:
@@ -88,7 +90,7 @@ class Attacks:
 
 def columns_asked(
     engine: Engine,
-    table: Source,
+    table: Table,
     quasi_identifiers: Sequence[str],
     sensitive: Mapping[str, Sensitive],
     class_column: str | None,
@@ -105,12 +107,12 @@ def columns_asked(
     return Columns(quasi_identifiers, ids, sensitive, folder=folder)
 
 
-def columns_by_policy(engine: Engine, table: Source, policy: Policy, folder: Path) -> Columns:
+def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path) -> Columns:
     """The columns of a release under a policy: a quasi-identifier is a column of its name, or its two bounds."""
     hierarchies = read_hierarchies(engine, policy.quasi_identifiers, folder)
     names = [column.name for column in columns_of(engine, table)]
-    cited = published_columns(policy, names, {})[: len(hierarchies)]
-    sets = {name for name, form in forms(policy).items() if form == "set"}
+    cited = published_columns(policy.released, names, {})[: len(hierarchies)]
+    sets = {name for name, form in policy.released.forms.items() if form == "set"}
     axes = [
         LabelAxis(name, (column.column, *([column.high] if column.high else [])), hierarchies[name], name in sets)
         for name, column in zip(policy.quasi_identifiers, cited, strict=True)
@@ -120,11 +122,11 @@ def columns_by_policy(engine: Engine, table: Source, policy: Policy, folder: Pat
         what = "is published as two bounds, and its taxonomy is of labels"
         raise PolicyError([Problem(f"quasi_identifiers.{name}", what) for name in trees])
     labels = [column.name for axis in axes for column in axis.columns]
-    return Columns(labels, class_ids_among(policy, names), policy.sensitive, axes, folder)
+    return Columns(labels, policy.released.class_ids_among(names), policy.sensitive, axes, folder)
 
 
 def attack_table(
-    engine: Engine, table: Source, columns: Columns, require: Sequence[RequirementSpec], attackers: Attackers
+    engine: Engine, table: Table, columns: Columns, require: Sequence[RequirementSpec], attackers: Attackers
 ) -> Attacks:
     """All attacks on a published table, with the bounds that `require` promises.
 
@@ -181,7 +183,7 @@ def _recognised(exposure: Exposure, axes: Sequence[LabelAxis], attackers: Attack
 
 @contextmanager
 def _matches(
-    engine: Engine, classes: Relation, axes: Sequence[LabelAxis], people: Source | None, key: str
+    engine: Engine, classes: Relation, axes: Sequence[LabelAxis], people: Table | None, key: str
 ) -> Iterator[Matches | None]:
     """The classes that cover the people of a table, if there is one."""
     if people is None:
@@ -192,7 +194,7 @@ def _matches(
         yield found
 
 
-def _as_text(engine: Engine, people: Source) -> Source:
+def _as_text(engine: Engine, people: Table) -> Table:
     """A CSV file read as text, so that no zero in front of a code is lost."""
     if isinstance(people, FileRelation) and Path(people.path).suffix.lower() == ".csv":
         return FileRelation(people.reader, people.path, tuple(column.name for column in columns_of(engine, people)))

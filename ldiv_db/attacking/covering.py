@@ -10,66 +10,23 @@ it loses, and here for those of the known people's values, perhaps of a few colu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.policy.policy import QuasiIdentifier
+from ldiv_db.policy.hierarchies import Hierarchy
 from ldiv_db.recoding.labels import choose_reading, count_unread, read_parts, read_ranges, span_ranges
-from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
-from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: The kind of values that are compared as text, by a taxonomy.
 TEXT = "text"
 _NONE = Relation(())
-
-
-@dataclass(frozen=True)
-class Hierarchy:
-    """How labels cover values: by a taxonomy, by levels made of the values themselves, or as ranges."""
-
-    taxonomy: Taxonomy | None = None
-    levels: tuple[Level, ...] = ()
-
-    @property
-    def by_range(self) -> bool:
-        return self.taxonomy is None and not self.levels
-
-
-def read_hierarchy(engine: Engine, qi: QuasiIdentifier, folder: Path) -> Hierarchy:
-    """The hierarchy that a policy gives a quasi-identifier; raises PolicyError for a taxonomy that is not to be had."""
-    spec = qi.taxonomy
-    if spec is None or spec.ranges:
-        return Hierarchy()
-    if spec.prefix or spec.dates:
-        made = taxonomy_sources.prefix_levels(spec.prefix or []) or taxonomy_sources.date_levels(spec.dates or [])
-        return Hierarchy(levels=tuple(made))
-    if spec.file is not None:
-        found = taxonomy_sources.read_taxonomy(folder / spec.file, spec.tree)
-    else:
-        found = taxonomies.require(engine, spec.name or "")
-    return Hierarchy() if found.by_range else Hierarchy(found)
-
-
-def read_hierarchies(engine: Engine, keys: Mapping[str, QuasiIdentifier], folder: Path) -> dict[str, Hierarchy]:
-    """The hierarchies of all quasi-identifiers; all problems with them at once."""
-    found, problems = {}, []
-    for name, qi in keys.items():
-        try:
-            found[name] = read_hierarchy(engine, qi, folder)
-        except PolicyError as error:
-            problems += [Problem(f"quasi_identifiers.{name}.{p.key}", p.what, p.hint) for p in error.problems]
-    if problems:
-        raise PolicyError(problems)
-    return found
 
 
 @dataclass(frozen=True)
@@ -160,7 +117,7 @@ def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -
 
 def _kind(hierarchy: Hierarchy, column: Column) -> str | None:
     """How the known values are compared; None if they cannot be."""
-    if any(level.unit for level in hierarchy.levels):
+    if hierarchy.of_times:
         return column.kind if column.is_time else None
     if not hierarchy.by_range:
         return TEXT

@@ -11,8 +11,9 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.attributes import absent_values, read_attributes, resolve_all
+from ldiv_db.policy.attributes import read_attributes
 from ldiv_db.policy.parts import Sensitive
+from ldiv_db.policy.required import absent_values, resolve_all
 from ldiv_db.requirements import RequirementSpec
 
 

@@ -20,7 +20,7 @@ from ldiv_db.commands.options import (
     settings,
 )
 from ldiv_db.database.templates import Statement
-from ldiv_db.policy.policy import read_policy
+from ldiv_db.policy.policy import examine_file
 from ldiv_db.running.preview import describe_plan, print_plan
 from ldiv_db.running.run import Listener, plan
 
@@ -48,7 +48,7 @@ def plan_command(
       ldiv plan warehouse.duckdb policy.yml
       ldiv plan warehouse.duckdb policy.yml --sql
     """
-    wanted = read_policy(policy)
+    wanted = examine_file(policy)
     statements: list[Statement] = []
     limits = settings(threads, memory_limit, temp_dir)
     with opened(database, read_only=True, settings=limits, catalog=catalog) as connection:

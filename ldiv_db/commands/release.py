@@ -25,7 +25,7 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.policy.policy import read_policy
+from ldiv_db.policy.policy import examine_file
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference
@@ -82,7 +82,7 @@ def publish_command(
       ldiv release publish warehouse.duckdb census.yml
       ldiv release publish warehouse.duckdb census.yml --catalog ours.duckdb
     """
-    wanted = read_policy(policy)
+    wanted = examine_file(policy)
     limits = settings(threads, memory_limit, temp_dir)
     with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:
         result = publish_release(connection, wanted, policy.parent, listener, catalog_name(catalog), show_values)

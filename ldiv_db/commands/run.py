@@ -20,7 +20,7 @@ from ldiv_db.commands.options import (
     settings,
 )
 from ldiv_db.commands.release import publish_command
-from ldiv_db.policy.policy import read_policy
+from ldiv_db.policy.policy import examine_file
 from ldiv_db.publishing import result as report
 from ldiv_db.running.run import run
 
@@ -47,7 +47,7 @@ def run_command(
       ldiv run warehouse.duckdb policy.yml --threads 2 --memory-limit 4GB --json
       ldiv run warehouse.duckdb policy.yml --catalog ours.duckdb
     """
-    wanted = read_policy(policy)
+    wanted = examine_file(policy)
     if wanted.is_series:
         publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog, show_values)
         return

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.measuring.divergence import Divergence, measure_divergence
 from ldiv_db.measuring.prefix_trees import grow_tries
 from ldiv_db.measuring.queries import QueryErrors, measure_queries
-from ldiv_db.measuring.resolve import Resolved, Resolver
-from ldiv_db.policy.attributes import read_attributes, resolve_all, smallest_class
+from ldiv_db.measuring.resolve import ResolvedColumn, Resolver
 from ldiv_db.policy.parts import LARGEST_SEED
-from ldiv_db.policy.policy import Policy, check_columns
-from ldiv_db.policy.release_columns import class_ids_among, forms, published_columns
-from ldiv_db.recoding.encode import Encoder
+from ldiv_db.policy.release_columns import published_columns
+from ldiv_db.policy.required import smallest_class
+from ldiv_db.policy.resolve import Described
+from ldiv_db.recoding.encode import scan
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.requirements import Distribution
@@ -108,31 +107,16 @@ class Measurement:
 def measure_table(
     engine: Engine,
     published: Relation | FileRelation,
-    source: Relation | FileRelation,
-    policy: Policy,
-    folder: Path,
+    original: Described,
     wanted: Wanted,
     show_values: bool = False,
 ) -> Measurement:
-    """The loss of `published` against `source`, whose columns `policy` describes; its files lie in `folder`.
+    """The loss of `published` against the source that is described.
 
-    Raises PolicyError for columns that either table lacks and for published values that nothing knows, and for values
-    of the source that a taxonomy lacks, which `show_values` has it name.
+    Raises PolicyError for columns that the table lacks and for published values that nothing knows, and for values of
+    the source that a taxonomy lacks, which `show_values` has it name.
     """
-    if problems := wanted.problems():
-        raise PolicyError(problems)
-    columns = columns_of(engine, source)
-    policy = _widened(policy, columns)
-    check_columns(policy, columns)
-    return _Measuring(engine, policy, columns, published, wanted).against(source, folder, show_values)
-
-
-def _widened(policy: Policy, columns: Sequence[Column]) -> Policy:
-    """The policy with every column that is not measured left aside, and NULLs taken as they come."""
-    measured = {name.lower() for name in [*policy.quasi_identifiers, *policy.sensitive]}
-    aside = [column.name for column in columns if column.name.lower() not in measured]
-    nulls = {key: "value" for key in ("nulls", "nulls_sensitive") if getattr(policy, key) == "reject"}
-    return policy.model_copy(update={"identifiers": aside, "keep": [], "individual": None, **nulls})
+    return _Measuring(engine, original, published, wanted).measure(show_values)
 
 
 class _Measuring:
@@ -141,36 +125,37 @@ class _Measuring:
     def __init__(
         self,
         engine: Engine,
-        policy: Policy,
-        columns: list[Column],
+        original: Described,
         published: Relation | FileRelation,
         wanted: Wanted,
     ):
         self._engine = engine
-        self._policy = policy
-        self._columns = columns
+        self._required = original.required
+        self._source = original.source.bare()
+        self._forms = original.released.forms
         self._published = published
         names = [column.name for column in columns_of(engine, published)]
-        ids = class_ids_among(policy, names)
+        ids = original.released.class_ids_among(names)
         if wanted.class_column is None and ids:
             wanted = replace(wanted, class_column=ids[0])
         self._wanted = wanted
         others = {"class": wanted.class_column, "class_label": wanted.class_label}
-        self._cited = published_columns(policy, names, others)
+        self._cited = published_columns(original.released, names, others)
 
-    def against(self, source: Relation | FileRelation, folder: Path, show_values: bool) -> Measurement:
-        engine, wanted = self._engine, self._wanted
-        encoder = Encoder(engine, self._policy, self._columns, folder, show_values=show_values)
-        snapshot, axes, rows_in, left_out = encoder.scan(source)
+    def measure(self, show_values: bool) -> Measurement:
+        engine, wanted, source = self._engine, self._wanted, self._source
+        scanned = scan(engine, source, show_values)
+        snapshot, axes, rows_in = scanned.snapshot, scanned.axes, scanned.rows_in
         with read_exactly(engine, self._published) as table:
             counted = engine.materialise(
                 "counted", "measuring/count_published", published=table, columns=self._cited, others=self._others
             )
         resolver = Resolver(engine, counted)
-        kinds = [self._kind(axis.name) for axis in axes]
-        sets = [forms(self._policy)[axis.name] == "set" for axis in axes]
+        columns = [qi.column for qi in source.quasi_identifiers]
+        kinds = [column.kind if column.is_number or column.is_time else "text" for column in columns]
+        sets = [self._forms[axis.name] == "set" for axis in axes]
         found = resolver.quasi_identifiers(axes, kinds, sets)
-        sensitive = [self._sensitive(resolver, snapshot, i, s) for i, s in enumerate(self._policy.sensitive, 1)]
+        sensitive = [self._sensitive(resolver, snapshot, i, s.name) for i, s in enumerate(source.sensitive, 1)]
         both = [*found, *sensitive]
         numbered = engine.materialise(
             "numbered", "measuring/number_published", counted=counted, columns=both, others=self._others
@@ -179,14 +164,14 @@ class _Measuring:
         divergence, queries = None, None
         if wanted.kl or wanted.queries:
             cells = engine.materialise("cells", "measuring/count_cells", snapshot=snapshot, columns=both)
-            kept, shown = rows_in - left_out, loss.rows_published
+            kept, shown = rows_in - scanned.left_out, loss.rows_published
             tries = grow_tries(engine, both, cells, numbered, kept, shown)
             if wanted.kl:
                 divergence = measure_divergence(engine, tries, kept, shown)
             if wanted.queries:
                 queries = measure_queries(engine, found, sensitive, tries, kept, wanted.queries, wanted.seed)
-        l = wanted.l or self._promised(folder, sensitive)  # noqa: E741
-        return self._measurement(str(source), loss, rows_in, numbered, found, divergence, queries, l)
+        l = wanted.l or self._promised(sensitive)  # noqa: E741
+        return self._measurement(str(source.relation), loss, rows_in, numbered, found, divergence, queries, l)
 
     # -- columns -------------------------------------------------------------------------------------
 
@@ -200,12 +185,7 @@ class _Measuring:
         label = [Renamed(Identifier(self._wanted.class_label), _LABEL)] if self._wanted.class_label else []
         return self._classes + label
 
-    def _kind(self, name: str) -> str:
-        """How the values of a source's column stand on a line, `text` if they do not."""
-        (column,) = [column for column in self._columns if column.name.lower() == name.lower()]
-        return column.kind if column.is_number or column.is_time else "text"
-
-    def _sensitive(self, resolver: Resolver, snapshot: Relation, number: int, name: str) -> Resolved:
+    def _sensitive(self, resolver: Resolver, snapshot: Relation, number: int, name: str) -> ResolvedColumn:
         code = Identifier(f"s{number}")
         dictionary = self._engine.materialise(
             f"dictionary_{code.name}",
@@ -222,8 +202,8 @@ class _Measuring:
     def _loss(
         self,
         numbered: Relation,
-        found: Sequence[Resolved],
-        sensitive: Sequence[Resolved],
+        found: Sequence[ResolvedColumn],
+        sensitive: Sequence[ResolvedColumn],
         axes: Sequence[Axis],
         rows_in: int,
     ) -> Loss:
@@ -269,7 +249,7 @@ class _Measuring:
         loss: Loss,
         rows_in: int,
         numbered: Relation,
-        found: Sequence[Resolved],
+        found: Sequence[ResolvedColumn],
         divergence: Divergence | None,
         queries: QueryErrors | None,
         l: int | None,  # noqa: E741
@@ -294,13 +274,12 @@ class _Measuring:
     def _judged(self, dictionary: Relation) -> Distribution:
         """The values that the policy has judged."""
         engine, values = self._engine, dictionary
-        if self._policy.suppressed == "ignore":
+        if not self._source.judges_null:
             values = engine.materialise("judged", "recoding/input/list_judged", dictionary=dictionary)
         return Distribution(sorted(engine.column(values, "rows"), reverse=True))
 
-    def _promised(self, folder: Path, sensitive: Sequence[Resolved]) -> int | None:
+    def _promised(self, sensitive: Sequence[ResolvedColumn]) -> int | None:
         """The l of the policy's requirements, as a run takes it; None if they ask for nothing."""
         hardest = min((self._judged(column.dictionary) for column in sensitive), key=lambda found: found.largest_l)
-        attributes = read_attributes(self._engine, self._policy.sensitive, self._columns, folder)
-        wanted = resolve_all(self._engine, self._policy.require, attributes, dict.fromkeys(attributes, hardest))
+        wanted = self._required.resolved(hardest)
         return smallest_class(requirement for some in wanted.values() for requirement in some)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.measuring.resolve import Resolved
+from ldiv_db.measuring.resolve import ResolvedColumn
 
 #: Masses are whole numbers below two to this power.
 _MASS_BITS = 126
@@ -20,7 +20,7 @@ _MASS_BITS = 126
 class Step:
     """A column, one level of the tries, with the names of its working columns."""
 
-    column: Resolved
+    column: ResolvedColumn
     number: int
     earlier: tuple[Step, ...] = ()
 
@@ -56,7 +56,7 @@ class Tries:
 
 
 def grow_tries(
-    engine: Engine, columns: Sequence[Resolved], cells: Relation, numbered: Relation, rows: int, published: int
+    engine: Engine, columns: Sequence[ResolvedColumn], cells: Relation, numbered: Relation, rows: int, published: int
 ) -> Tries:
     """The tries of the source's `cells` (`rows` rows) and of `numbered` (`published` rows, values by number)."""
     grain = 2 ** (_MASS_BITS - max(rows, published).bit_length())
@@ -70,10 +70,10 @@ def grow_tries(
     return Tries(steps, cell_trie, box_trie, grain)
 
 
-def _steps(engine: Engine, columns: Sequence[Resolved], rows: int) -> tuple[Step, ...]:
+def _steps(engine: Engine, columns: Sequence[ResolvedColumn], rows: int) -> tuple[Step, ...]:
     """The columns in the order of the levels: first the one whose published cells cover least."""
 
-    def share(column: Resolved) -> float:
+    def share(column: ResolvedColumn) -> float:
         covered = engine.scalar(
             "measuring/estimate_share",
             values_of=column.values,

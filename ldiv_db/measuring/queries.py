@@ -24,7 +24,7 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.measuring.prefix_trees import Step, Tries
-from ldiv_db.measuring.resolve import Resolved
+from ldiv_db.measuring.resolve import ResolvedColumn
 
 #: The part of all rows that a query would count if columns were uniform and independent.
 SELECTIVITY = 0.05
@@ -60,8 +60,8 @@ class QueryErrors:
 
 def measure_queries(
     engine: Engine,
-    keys: Sequence[Resolved],
-    sensitive: Sequence[Resolved],
+    keys: Sequence[ResolvedColumn],
+    sensitive: Sequence[ResolvedColumn],
     tries: Tries,
     rows: int,
     queries: int,
@@ -80,7 +80,7 @@ def measure_queries(
 
 
 def _answer(
-    engine: Engine, columns: Sequence[Resolved], tries: Tries, draws: Sequence[Sequence[int]]
+    engine: Engine, columns: Sequence[ResolvedColumn], tries: Tries, draws: Sequence[Sequence[int]]
 ) -> list[tuple[int, float]]:
     """What every query counts in the source, and what the published table says that it counts."""
     names = ["query", "anchor", *(f"{column.code.name}_{what}" for column in columns for what in ("width", "shift"))]
@@ -94,7 +94,7 @@ def _answer(
 
 
 def _draws(
-    keys: Sequence[Resolved], sensitive: Sequence[Resolved], rows: int, queries: int, seed: int
+    keys: Sequence[ResolvedColumn], sensitive: Sequence[ResolvedColumn], rows: int, queries: int, seed: int
 ) -> list[tuple[int, ...]]:
     """For each query its number, its anchor's, and for each column how many codes it takes (0: all) and its shift."""
     found = []
@@ -116,13 +116,13 @@ def _draw(seed: int, query: int, what: str, below: int) -> int:
     return int(digest, base=16) % below
 
 
-def _width(column: Resolved, count: int) -> int:
+def _width(column: ResolvedColumn, count: int) -> int:
     """How many codes a query on `count` quasi-identifiers asks for; NULL is none of them."""
     codes = column.leaves - (column.null_code is not None)
     return max(1, round(codes * math.pow(SELECTIVITY, 1 / (count + 1))))
 
 
-def _ask(engine: Engine, anchors: Relation, column: Resolved) -> Relation:
+def _ask(engine: Engine, anchors: Relation, column: ResolvedColumn) -> Relation:
     """The TEMP table (query, low, high) of the codes that the queries ask for."""
     code = column.code.name
     holes: dict[str, Any] = {"anchors": anchors, "column": column.code, "width": Identifier(f"{code}_width")}

@@ -20,7 +20,7 @@ _WIDE, _SHRINK = 1e290, 2.0**-64
 
 
 @dataclass(frozen=True)
-class Resolved:
+class ResolvedColumn:
     """One attribute whose published values are known.
 
     `dictionary` is (value, rows, code) of the source, codes `first..first + leaves - 1`; `values` is (value_no,
@@ -53,7 +53,9 @@ class Resolver:
         self._engine = engine
         self._counted = counted
 
-    def quasi_identifiers(self, axes: Sequence[Axis], kinds: Sequence[str], sets: Sequence[bool]) -> list[Resolved]:
+    def quasi_identifiers(
+        self, axes: Sequence[Axis], kinds: Sequence[str], sets: Sequence[bool]
+    ) -> list[ResolvedColumn]:
         """The axes resolved; `kinds` are those of the source's columns, `sets` says where sets are known to be written.
 
         Raises PolicyError that counts, for every column, the published values that nothing knows.
@@ -69,7 +71,7 @@ class Resolver:
             raise PolicyError(problems)
         return found
 
-    def sensitive(self, name: str, number: int, dictionary: Relation, leaves: int) -> Resolved:
+    def sensitive(self, name: str, number: int, dictionary: Relation, leaves: int) -> ResolvedColumn:
         """A sensitive attribute resolved: values are compared as they are, blanks cover all of them."""
         code = f"s{number}"
         values = self._values(Identifier(code))
@@ -78,7 +80,7 @@ class Resolver:
         )
         weights = self._engine.materialise(f"weights_{code}", "measuring/weigh_sensitive", spans=spans)
         table = Identifier(f"t_{code}")
-        return Resolved(name, Identifier(code), table, dictionary, values, spans, weights, leaves, first=1)
+        return ResolvedColumn(name, Identifier(code), table, dictionary, values, spans, weights, leaves, first=1)
 
     # -- steps -----------------------------------------------------------------------------------------
 
@@ -87,7 +89,7 @@ class Resolver:
             f"values_{code.name}", "measuring/list_values", counted=self._counted, column=code
         )
 
-    def _tree(self, axis: Axis, kind: str, sets_first: bool) -> Resolved:
+    def _tree(self, axis: Axis, kind: str, sets_first: bool) -> ResolvedColumn:
         engine, code, null_code = self._engine, axis.code, Value(axis.null_code)
         nodes = axis.nodes or Relation(())
         values = self._values(code)
@@ -124,7 +126,7 @@ class Resolver:
         engine.drop(parts, reading.chosen)
         return self._resolved(axis, axis.dictionary, values, reading.spans, weights, axis.leaves, axis.null_code)
 
-    def _numbers(self, axis: Axis, kind: str) -> Resolved:
+    def _numbers(self, axis: Axis, kind: str) -> ResolvedColumn:
         """Codes are counted anew, one for every different number: those of an axis may have been rounded."""
         engine, code = self._engine, axis.code
         values = self._values(code)
@@ -164,8 +166,8 @@ class Resolver:
         weights: Relation,
         leaves: int,
         null_code: int | None,
-    ) -> Resolved:
-        return Resolved(
+    ) -> ResolvedColumn:
+        return ResolvedColumn(
             name=axis.name,
             code=axis.code,
             table=axis.table,

@@ -1,231 +1,179 @@
-"""A policy: what a table holds, what must be true of its release, and how to get there.
+"""Policies read from YAML or a mapping, with everything that is wrong with them at once.
 
-Read from YAML or given as a mapping; every problem is reported at once, with its key, what is wrong
-and the nearest right name.
+Each problem has its key, what is wrong and the nearest right name.
 """
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
-from ldiv_db.database.catalog import Column
 from ldiv_db.database.documents import read_document
-from ldiv_db.database.equality import equal_problems
 from ldiv_db.database.errors import PolicyError, Problem, nearest, what_is_wrong
-from ldiv_db.policy.parts import VALUES, Document, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
-from ldiv_db.policy.release_columns import name_clashes
-from ldiv_db.policy.series import DECOMPOSITIONS, as_decomposition, series_problems
-from ldiv_db.requirements import RequirementSpec
+from ldiv_db.policy.document import Output, Policy, QuasiIdentifier, Target
+from ldiv_db.policy.parts import VALUES, Sensitive, TaxonomySpec
+from ldiv_db.policy.problems import unsaid
+from ldiv_db.policy.series import as_decomposition
+from ldiv_db.policy.series_checks import series_problems
+
+__all__ = ["Policy", "Reading", "Written", "examine", "examine_file", "parse_policy", "read_policy"]
+
+#: Stands where a requirement could not be read, so that those after it keep their numbers.
+_NO_REQUIREMENT = {"k": 1}
+#: Where a policy lists columns, and where they are keys of a mapping.
+_LISTS, _MAPPINGS = ("identifiers", "keep", "individual"), ("quasi_identifiers", "sensitive")
+#: What decides how the rest of a policy is understood.
+_DECISIVE = ("algorithm", "key")
 
 
-class QuasiIdentifier(Part):
-    """One quasi-identifier: its taxonomy, or `numeric: true` for plain ranges, and its weight in losses."""
+@dataclass(frozen=True)
+class Reading:
+    """What could be read of a policy, None if nothing could, and what is wrong with what is written.
 
-    taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
-    numeric: bool = False
-    recode: Literal["tree", "set"] | None = None
-    weight: float = Field(default=1.0, ge=0, le=1_000_000)
+    Where `lists_all` is false columns may have been listed in what could not be read.
+    """
 
-    def problems(self, key: str) -> list[Problem]:
-        if (self.taxonomy is None) != self.numeric:
-            return [Problem(key, "takes either `taxonomy:` or `numeric: true`")]
-        if self.numeric and self.recode == "set":
-            return [Problem(f"{key}.recode", "sets are of a taxonomy's leaves; numbers are published as ranges")]
-        return self.taxonomy.problems(f"{key}.taxonomy") if self.taxonomy else []
-
-
-#: The endings of files that a release may go to, and their formats.
-TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
-
-
-class Target(Part):
-    """Where the release goes: a table of the source's database, or a file of its own."""
-
-    table: str | None = None
-    file: str | None = None
-    prefix: str | None = None
-    if_exists: Literal["fail", "replace", "append"] = "fail"
-
-    def __str__(self) -> str:
-        return ":".join(part for part in (self.file, self.table or self.prefix) if part)
-
-    @property
-    def format(self) -> str | None:
-        """The file's format by its ending, None for one that we do not write."""
-        return TARGET_FILES.get(Path(self.file or "").suffix.lower())
-
-    def problems(self) -> list[Problem]:
-        if "\0" in (self.file or ""):
-            return [Problem("target.file", "holds a character that no file's name has")]
-        if self.prefix is not None:
-            return []
-        if self.file is None:
-            return [] if self.table else [Problem("target", "takes `table:`, `file:` or both")]
-        found = []
-        if self.format is None:
-            found.append(Problem("target.file", f"{self.file} has none of the endings {', '.join(TARGET_FILES)}"))
-        elif self.format == "duckdb" and not self.table:
-            found.append(Problem("target.table", "is required: the name of the table in the file"))
-        elif self.format != "duckdb" and self.table:
-            found.append(Problem("target.table", "goes with a DuckDB file, this one holds one table without a name"))
-        if self.if_exists == "append":
-            found.append(Problem("target.if_exists", "append goes with a table of the source's database", "or replace"))
-        return found
-
-
-def _target(value: Any) -> Any:
-    """A name alone: a file if it ends like one, otherwise a table."""
-    if not isinstance(value, str):
-        return value
-    return {"file" if Path(value).suffix.lower() in TARGET_FILES else "table": value}
-
-
-class Output(Part):
-    """What the release shows besides its columns."""
-
-    class_id: bool | None = None
-    bounds: bool = False
-
-
-class Algorithm(BaseModel):
-    """The algorithm's name; its options are checked by the algorithm itself."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-    name: str = "bsgi"
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return dict(self.model_extra or {})
-
-
-def _columns(value: Any) -> Any:
-    """A list of column names as a mapping to empty settings."""
-    if isinstance(value, list) and all(isinstance(name, str) for name in value):
-        return {name: {} for name in value}
-    if isinstance(value, Mapping):
-        return {name: {} if settings is None else settings for name, settings in value.items()}
-    return value
-
-
-#: Bits of a seed that we draw, too many for all to be tried, and of any: it is bound as an integer of 128 bits.
-_DRAWN_BITS, _MOST_BITS = 120, 127
-
-
-def draw_seed() -> int:
-    """A seed that nobody can guess, drawn by the operating system."""
-    return secrets.randbits(_DRAWN_BITS)
-
-
-def _in_range(seed: int) -> int:
-    if not 0 <= seed < 2**_MOST_BITS:
-        raise ValueError(f"takes a whole number from 0 to 2^{_MOST_BITS} - 1")
-    return seed
-
-
-class Policy(Document):
-    """A whole policy; see the README's policy reference for every key."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
-
-    source: str
-    target: Annotated[Target, BeforeValidator(_target)]
-    quasi_identifiers: dict[str, QuasiIdentifier] = Field(min_length=1)
-    sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(min_length=1)
-    require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]]
-    identifiers: list[str] = Field(default_factory=list)
-    keep: list[str] = Field(default_factory=list)
-    individual: str | None = None
-    key: str | None = None
-    algorithm: Annotated[Algorithm, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = Algorithm()
-    recode: Literal["tree", "set"] = "tree"
-    nulls: Literal["value", "suppress", "reject"] = "value"
-    nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"
-    suppressed: Literal["judge", "ignore", "unknown"] = "judge"
-    output: Output = Output()
-    seed: Annotated[int, AfterValidator(_in_range)] = Field(default_factory=draw_seed)
-
-    @property
-    def decomposes(self) -> bool:
-        """Whether quasi-identifiers are published as they are, and sensitive values in tables of their own."""
-        return self.algorithm.name in DECOMPOSITIONS
+    policy: Policy | None
+    problems: Sequence[Problem] = ()
+    lists_all: bool = True
 
     @property
     def is_series(self) -> bool:
-        """Whether the source is published again and again as it changes."""
-        return self.decomposes or self.key is not None
+        """Whether it is surely a policy of releases over time."""
+        return self.policy is not None and self.policy.is_series
 
-    @property
-    def publishes_class_id(self) -> bool:
-        """Whether the release has a column `class_id`; by default exactly where it is needed."""
-        return self.needs_class_id is not None if self.output.class_id is None else self.output.class_id
+    def required(self) -> Policy:
+        """The policy; raises PolicyError if anything is wrong."""
+        if self.policy is None or self.problems:
+            raise PolicyError(self.problems)
+        return self.policy
 
-    @property
-    def needs_class_id(self) -> str | None:
-        """What cannot be audited without class ids: classes published with equal labels cannot be told apart."""
-        asked = [spec.name for spec in self.require if not spec.kind.monotone]
-        repeats = "key" if self.is_series and not self.decomposes else None
-        return asked[0] if asked else "individual" if self.individual else repeats
 
-    def roles(self) -> list[tuple[str, str]]:
-        """Every (key, column) that the policy classifies, in its order."""
-        keys: list[tuple[str, str]] = [("identifiers", name) for name in self.identifiers]
-        keys += [("quasi_identifiers", name) for name in self.quasi_identifiers]
-        keys += [("sensitive", name) for name in self.sensitive]
-        for role, column in (("individual", self.individual), ("key", self.key)):
-            if column and column.lower() not in map(str.lower, self.identifiers):
-                keys.append((role, column))
-        return keys + [("keep", name) for name in self.keep]
+#: A policy as a caller gives it.
+Written = Policy | Mapping[str, Any] | Reading
 
 
 def read_policy(path: str | Path) -> Policy:
     """The policy in a YAML file; raises PolicyError with everything that is wrong with it."""
-    return parse_policy(read_document(Path(path), "policy", [VALUES])).read_from(Path(path))
+    return examine_file(path).required()
 
 
 def parse_policy(document: Any) -> Policy:
     """The policy of a mapping; raises PolicyError with everything that is wrong with it."""
-    if isinstance(document, Policy):
+    return examine(document).required()
+
+
+def examine_file(path: str | Path) -> Reading:
+    """What is written in a YAML file; raises PolicyError if it cannot be read or is no YAML."""
+    reading = examine(read_document(Path(path), "policy", [VALUES]))
+    if reading.policy is not None:
+        reading.policy.read_from(Path(path))
+    return reading
+
+
+def examine(document: Any) -> Reading:
+    """What is written in a mapping, and everything that is wrong with it."""
+    if isinstance(document, Reading):
         return document
+    if isinstance(document, Policy):
+        return Reading(document)
     if not isinstance(document, Mapping):
-        raise PolicyError([Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
+        return Reading(None, [Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
+    written = as_decomposition(document)
     try:
-        policy = Policy.model_validate(as_decomposition(document))
+        policy = Policy.model_validate(written)
     except ValidationError as error:
-        raise PolicyError([_problem(item) for item in error.errors()]) from None
+        return _examine_rest(written, error.errors())
+    return Reading(policy, _problems_of(policy))
+
+
+def _examine_rest(written: Mapping[str, Any], errors: Sequence[Any]) -> Reading:
+    """What is written without the parts that cannot be read, and what is wrong with either."""
+    problems = [_problem(item) for item in errors]
+    if any(item["type"] == "missing" or item["loc"][0] in _DECISIVE for item in errors):
+        return Reading(None, problems)
+    try:
+        policy = Policy.model_validate(_without(written, [item["loc"] for item in errors]))
+    except ValidationError:
+        return Reading(None, problems)
+    problems += unsaid(_problems_of(policy), problems)
+    return Reading(policy, problems, not any(_lists_columns(item["loc"]) for item in errors))
+
+
+def _without(document: Mapping[str, Any], places: Iterable[tuple[Any, ...]]) -> dict[str, Any]:
+    """The document without what stands in these places, or, where they are none of its own, around them."""
+    found = deepcopy(dict(document))
+    in_order = sorted(places, key=lambda place: [f"{key:>9}" for key in place])
+    for place in reversed(in_order):  # the last of a list first
+        outer: Any = found
+        *way, last = _own_part(found, place)
+        for key in way:
+            outer = outer[key]
+        if way == ["require"]:
+            outer[last] = _NO_REQUIREMENT
+        else:
+            del outer[last]
+    return found
+
+
+def _own_part(document: Mapping[str, Any], place: tuple[Any, ...]) -> list[Any]:
+    """As much of the place as leads to a part of the document: the rest is the reader's own."""
+    part: Any = document
+    found: list[Any] = []
+    for key in place:
+        has = key in part if isinstance(part, Mapping) else isinstance(part, list) and key in range(len(part))
+        if not has:
+            break
+        part = part[key]
+        found.append(key)
+    return found
+
+
+def _lists_columns(place: tuple[Any, ...]) -> bool:
+    """Whether columns may be listed there: in a list of them, as keys of a mapping, or under a key misspelt."""
+    first, *rest = place
+    return first in _LISTS or (len(rest) <= 1 if first in _MAPPINGS else first not in Policy.model_fields)
+
+
+def _problems_of(policy: Policy) -> list[Problem]:
+    """What is wrong with a policy of which every part can be read."""
     problems = series_problems(policy)
     if not policy.decomposes:
         problems += [
             p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")
         ]
     problems += [p for name, attribute in policy.sensitive.items() for p in attribute.problems(f"sensitive.{name}")]
-    problems += _require_problems(policy)
-    problems += _twice(policy) + policy.target.problems()
+    problems += [*_require_problems(policy), *_twice(policy), *policy.target.problems()]
     needing = policy.needs_class_id
     if needing and not policy.publishes_class_id:
         hint = "or require frequency" if needing in [spec.name for spec in policy.require] else ""
         problems.append(Problem("output.class_id", f"{needing} can only be audited with class ids", hint))
-    if problems:
-        raise PolicyError(problems)
-    return policy
+    return problems
 
 
-def _require_problems(policy: Policy) -> list[Problem]:
+def _require_problems(policy: Policy) -> Iterator[Problem]:
     """Requirements that are none, and those for attributes that are not sensitive."""
     known = {name.lower() for name in policy.sensitive}
-    problems = []
     for number, spec in enumerate(policy.require):
-        problems += spec.problems(f"require.{number}")
-        problems += [
-            Problem(f"require.{number}.sensitive", f"{name!r} is not sensitive", nearest(name, policy.sensitive))
-            for name in spec.sensitive
-            if name.lower() not in known
-        ]
-    return problems
+        yield from spec.problems(f"require.{number}")
+        for name in spec.sensitive:
+            if name.lower() not in known:
+                what = f"{name!r} is not sensitive"
+                yield Problem(f"require.{number}.sensitive", what, nearest(name, policy.sensitive))
+
+
+def _twice(policy: Policy) -> Iterator[Problem]:
+    """Columns that two keys classify; names are compared as the database compares them."""
+    first: dict[str, str] = {}
+    for key, column in policy.roles():
+        if column.lower() in first:
+            yield Problem(f"{key}.{column}", f"is classified already under {first[column.lower()]}")
+        first.setdefault(column.lower(), key)
 
 
 def _problem(item: Mapping[str, Any]) -> Problem:
@@ -252,60 +200,3 @@ def _owner(location: tuple[Any, ...]) -> type[BaseModel]:
         "output": Output,
     }
     return parts.get(str(location[0]), Policy)
-
-
-def _twice(policy: Policy) -> list[Problem]:
-    """Columns that two keys classify; names are compared as the database compares them."""
-    first: dict[str, str] = {}
-    problems = []
-    for key, column in policy.roles():
-        if column.lower() in first:
-            problems.append(Problem(f"{key}.{column}", f"is classified already under {first[column.lower()]}"))
-        first.setdefault(column.lower(), key)
-    return problems
-
-
-def check_columns(policy: Policy, columns: list[Column]) -> None:
-    """Check the policy against the source's columns.
-
-    Raises PolicyError naming every column that the source lacks, every one that the policy leaves
-    unclassified, and every quasi-identifier whose type does not fit.
-    """
-    known = {column.name.lower(): column for column in columns}
-    problems = []
-    for key, name in policy.roles():
-        if name.lower() not in known:
-            hint = nearest(name, [column.name for column in columns])
-            problems.append(Problem(f"{key}.{name}", "the source has no such column", hint))
-    listed = {name.lower() for _, name in policy.roles()}
-    for column in columns:
-        if column.name.lower() not in listed:
-            way_out = "list it under identifiers, quasi_identifiers, sensitive or keep"
-            problems.append(
-                Problem(column.name, "is a column of the source that the policy does not classify", way_out)
-            )
-    for key, name in policy.roles():
-        if key in ("quasi_identifiers", "sensitive") and name.lower() in known:
-            problems += equal_problems(f"{key}.{name}", known[name.lower()])
-    for name, qi in policy.quasi_identifiers.items() if not policy.decomposes else ():
-        if found := known.get(name.lower()):
-            problems += _type_problems(f"quasi_identifiers.{name}", qi, found)
-    problems += [] if policy.decomposes else name_clashes(policy)
-    if problems:
-        raise PolicyError(problems)
-
-
-def _type_problems(key: str, qi: QuasiIdentifier, column: Column) -> list[Problem]:
-    """What the column's type does not allow."""
-    spec = qi.taxonomy
-    if qi.numeric and not (column.is_number or column.is_time):
-        return [
-            Problem(
-                key, f"ranges need numbers, dates or timestamps, the column is {column.shown}", "give it a taxonomy"
-            )
-        ]
-    if spec and spec.ranges and not column.is_number:
-        return [Problem(key, f"ranges need numbers, the column is {column.shown}")]
-    if spec and spec.dates and not column.is_time:
-        return [Problem(key, f"stretches of time need dates or timestamps, the column is {column.shown}")]
-    return []

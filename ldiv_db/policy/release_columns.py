@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import Identifier
-
-if TYPE_CHECKING:
-    from ldiv_db.policy.policy import Policy
 
 #: A label (of a tree, or of a range), the label or the set of the values where that loses less, or two bounds.
 Form = Literal["label", "set", "bounds"]
@@ -27,83 +24,81 @@ class PublishedColumn:
     high: Identifier | None = None
 
 
-def forms(policy: Policy) -> dict[str, Form]:
-    """The form of every quasi-identifier: ranges of numbers have no sets, and trees have no bounds."""
-    found: dict[str, Form] = {}
-    for name, qi in policy.quasi_identifiers.items():
-        if qi.numeric:
-            found[name] = "bounds" if policy.output.bounds else "label"
-        else:
-            found[name] = "set" if (qi.recode or policy.recode) == "set" else "label"
-    return found
-
-
 def columns_as(name: str, form: Form) -> tuple[str, ...]:
     """The columns that a quasi-identifier is published in."""
     return (f"{name}_min", f"{name}_max") if form == "bounds" else (name,)
 
 
-def release_columns(policy: Policy) -> list[str]:
-    """The columns of a release, in their order."""
-    return [*class_id_columns(policy), *identifying_columns(policy), *policy.sensitive, *policy.keep]
+@dataclass(frozen=True)
+class ReleaseColumns:
+    """The columns of a release: quasi-identifiers in their forms, sensitive and kept columns, perhaps class ids."""
+
+    forms: Mapping[str, Form]
+    sensitive: tuple[str, ...]
+    keep: tuple[str, ...] = ()
+    has_class_ids: bool = False
+
+    @property
+    def all(self) -> list[str]:
+        """All of them, in their order."""
+        return [*self.class_ids, *self.identifying, *self.sensitive, *self.keep]
+
+    @property
+    def identifying(self) -> list[str]:
+        """The columns that quasi-identifiers are published in: rows that agree on them are a class."""
+        return [column for name, form in self.forms.items() for column in columns_as(name, form)]
+
+    @property
+    def class_ids(self) -> list[str]:
+        """The column of class ids, if there is one: it tells classes apart that are published alike."""
+        return [CLASS_ID] if self.has_class_ids else []
+
+    def class_ids_among(self, names: Sequence[str]) -> list[str]:
+        """The same of a table of these columns that anybody may have made: it may lack it."""
+        return self.class_ids if CLASS_ID in map(str.lower, names) else []
+
+    def types(self, columns: Sequence[Column]) -> dict[str, str]:
+        """The type of every column of a release of a source with `columns`, in their order."""
+        types = {column.name.lower(): column.type for column in columns}
+        found = dict.fromkeys(self.class_ids, "BIGINT")
+        for name, form in self.forms.items():
+            kind = types[name.lower()] if form == "bounds" else "VARCHAR"
+            found |= dict.fromkeys(columns_as(name, form), kind)
+        return found | {name: types[name.lower()] for name in [*self.sensitive, *self.keep]}
+
+    def clashes(self) -> Iterator[Problem]:
+        """Columns that we would add under a name that the release has already."""
+        taken = {name.lower() for name in [*self.sensitive, *self.keep]}
+        taken |= {name.lower() for name, form in self.forms.items() if form != "bounds"}
+        added = {
+            column: name for name, form in self.forms.items() if form == "bounds" for column in columns_as(name, form)
+        }
+        for column, name in added.items():
+            if column.lower() in taken:
+                yield Problem("output.bounds", f"{name} would be published as {column}, which the source has already")
+        if self.has_class_ids and CLASS_ID in taken:
+            yield Problem(f"output.{CLASS_ID}", "the source has a column of that name")
 
 
-def identifying_columns(policy: Policy) -> list[str]:
-    """The columns that quasi-identifiers are published in: rows that agree on them are a class."""
-    return [column for name, form in forms(policy).items() for column in columns_as(name, form)]
-
-
-def class_id_columns(policy: Policy) -> list[str]:
-    """The column of class ids, if there is one: it tells classes apart that are published alike."""
-    return [CLASS_ID] if policy.publishes_class_id else []
-
-
-def class_ids_among(policy: Policy, names: Sequence[str]) -> list[str]:
-    """The same of a table of these columns that anybody may have made: it may lack it."""
-    return class_id_columns(policy) if CLASS_ID in map(str.lower, names) else []
-
-
-def release_types(policy: Policy, columns: Sequence[Column]) -> dict[str, str]:
-    """The type of every column of a release of a source with `columns`, in their order."""
-    types = {column.name.lower(): column.type for column in columns}
-    found = dict.fromkeys(class_id_columns(policy), "BIGINT")
-    for name, form in forms(policy).items():
-        kind = types[name.lower()] if form == "bounds" else "VARCHAR"
-        found |= dict.fromkeys(columns_as(name, form), kind)
-    return found | {name: types[name.lower()] for name in [*policy.sensitive, *policy.keep]}
-
-
-def name_clashes(policy: Policy) -> Iterator[Problem]:
-    """Columns that we would add under a name that the release has already."""
-    found = forms(policy)
-    taken = {name.lower() for name in [*policy.sensitive, *policy.keep]}
-    taken |= {name.lower() for name, form in found.items() if form != "bounds"}
-    added = {column: name for name, form in found.items() if form == "bounds" for column in columns_as(name, form)}
-    for column, name in added.items():
-        if column.lower() in taken:
-            yield Problem("output.bounds", f"{name} would be published as {column}, which the source has already")
-    if policy.publishes_class_id and CLASS_ID in taken:
-        yield Problem(f"output.{CLASS_ID}", "the source has a column of that name")
-
-
-def published_columns(policy: Policy, names: Sequence[str], others: Mapping[str, str | None]) -> list[PublishedColumn]:
+def published_columns(
+    released: ReleaseColumns, names: Sequence[str], others: Mapping[str, str | None]
+) -> list[PublishedColumn]:
     """The published columns of every attribute; raises PolicyError for all that lack, `others` (key to name) too."""
     known = {name.lower() for name in names}
     found, problems = [], []
-    wished = forms(policy)
-    for number, name in enumerate(policy.quasi_identifiers, 1):
+    for number, (name, form) in enumerate(released.forms.items(), 1):
         low, high = columns_as(name, "bounds")
         bounded = {low.lower(), high.lower()} <= known
-        if name.lower() in known and not (bounded and wished[name] == "bounds"):
+        if name.lower() in known and not (bounded and form == "bounds"):
             found.append(PublishedColumn(Identifier(name), Identifier(f"q{number}")))
         elif bounded:
             found.append(PublishedColumn(Identifier(low), Identifier(f"q{number}"), Identifier(high)))
         else:
             what = f"the published table has neither {name} nor {low} and {high}"
             problems.append(Problem(f"quasi_identifiers.{name}", what, nearest(name, names)))
-    for number, name in enumerate(policy.sensitive, 1):
+    for number, name in enumerate(released.sensitive, 1):
         found.append(PublishedColumn(Identifier(name), Identifier(f"s{number}")))
-    asked = {**{f"sensitive.{name}": name for name in policy.sensitive}, **others}
+    asked = {**{f"sensitive.{name}": name for name in released.sensitive}, **others}
     problems += [
         Problem(key, f"the published table has no column {name}", nearest(name, names))
         for key, name in asked.items()

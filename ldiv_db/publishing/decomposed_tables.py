@@ -20,7 +20,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.policy.policy import Policy
+from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.series import GROUP_ID
 from ldiv_db.publishing.draft import require_rows
 from ldiv_db.publishing.series_draft import Start
@@ -30,9 +30,9 @@ from ldiv_db.requirements import Attribute, RequirementSpec
 
 def check_decomposed_before(start: Start, tables: ReleaseTables) -> None:
     """Raise PolicyError unless the last release's tables are there, with the columns that the policy still has."""
-    engine, policy = start.engine, start.policy
+    engine, names = start.engine, start.resolved.limits
     require_tables(engine, tables)
-    wanted = {GROUP_ID, *(name.lower() for name in policy.sensitive), *([tables.count] if tables.count else [])}
+    wanted = {GROUP_ID, *(name.lower() for name in names), *([tables.count] if tables.count else [])}
     if wanted != {column.name.lower() for column in columns_of(engine, tables.values)}:
         what = f"{label_of(tables.values)} has other sensitive attributes than the policy"
         raise PolicyError([Problem("sensitive", what, "give another target to other releases")])
@@ -69,13 +69,13 @@ def write_tables(
         engine.create(tables.marginals, "publishing/list_marginals", secrets=source.secrets, shown=shown)
 
 
-def audit_tables(engine: Engine, tables: ReleaseTables, policy: Policy, expected: Expected) -> list[Audit]:
+def audit_tables(engine: Engine, tables: ReleaseTables, resolved: Resolved, expected: Expected) -> list[Audit]:
     """The audits of the tables as they stand, one a sensitive attribute; raises AuditError if one fails."""
     pair = Pair(tables.values, GROUP_ID, tables.count)
     subject = Subject(tables.people, [], pair=pair)
     audits = [
-        audit_table(engine, subject, name, [spec.resolve(None, Attribute(name)) for spec in _required(policy, name)])
-        for name in policy.sensitive
+        audit_table(engine, subject, name, [spec.resolve(None, Attribute(name)) for spec in _required(resolved, name)])
+        for name in resolved.limits
     ]
     require_good(audits)
     people = engine.count(tables.people)
@@ -83,14 +83,14 @@ def audit_tables(engine: Engine, tables: ReleaseTables, policy: Policy, expected
     for audit in audits:
         if (audit.rows, audit.unmatched_groups) != (people + expected.counterfeits, expected.short_groups):
             raise AuditError(f"{audit.sensitive}: the two tables do not have the same rows in each group")
-    _require_same_totals(engine, tables, list(policy.sensitive))
+    _require_same_totals(engine, tables, list(resolved.limits))
     return audits
 
 
-def _required(policy: Policy, name: str) -> list[RequirementSpec]:
+def _required(resolved: Resolved, name: str) -> list[RequirementSpec]:
     """No value in more than 1/l of a group; and l values, where NULL is none."""
-    l = policy.sensitive[name].l  # noqa: E741
-    names = ["frequency"] if policy.nulls_sensitive == "value" else ["frequency", "distinct"]
+    l = resolved.limits[name]  # noqa: E741
+    names = ["frequency"] if resolved.source.nulls_sensitive == "value" else ["frequency", "distinct"]
     return [RequirementSpec(requirement, l) for requirement in names]
 
 

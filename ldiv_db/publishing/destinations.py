@@ -23,8 +23,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import abandoned, flush, move, work_folder
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.policy import Policy
-from ldiv_db.policy.release_columns import release_columns
+from ldiv_db.policy.document import Target
 from ldiv_db.publishing.draft import Draft, Outcome
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, settle_run
 
@@ -207,12 +206,11 @@ class DataFile(InFile):
         return nullcontext(FileRelation("read_csv", str(part), tuple(self.columns)))
 
 
-def destination_of(engine: Engine, policy: Policy, folder: Path) -> Destination:
-    """The destination that the policy names for one table; `folder` is where relative files lie.
+def destination_of(engine: Engine, target: Target, folder: Path, columns: list[str]) -> Destination:
+    """The destination of a table with these columns that a policy names; `folder` is where relative files lie.
 
     Raises PolicyError for what is no name of a table, DatabaseError if the ledger could not be written.
     """
-    target = policy.target
     migrate.pending(engine)
     table = new_table(engine, target.table, "target.table", target.file is not None) if target.table else Relation(())
     if target.file is None:
@@ -220,7 +218,7 @@ def destination_of(engine: Engine, policy: Policy, folder: Path) -> Destination:
     path = (folder / target.file).resolve()
     if target.format == "duckdb":
         return DatabaseFile(engine, path, target.file, table)
-    return DataFile(engine, path, target.file, target.format or "", release_columns(policy))
+    return DataFile(engine, path, target.file, target.format or "", columns)
 
 
 def within(database: str, table: Relation) -> Relation:

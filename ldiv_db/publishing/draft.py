@@ -15,8 +15,7 @@ from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.policy import Policy
-from ldiv_db.policy.release_columns import class_id_columns, identifying_columns
+from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.ledger import enter_run, settle_run
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.encoded import Encoded
@@ -73,7 +72,7 @@ class Draft(ABC, Generic[Outcome]):
 
 def audit_classes(
     engine: Engine,
-    policy: Policy,
+    resolved: Resolved,
     published: Relation | FileRelation,
     requirements: Mapping[str, Sequence[Requirement]],
     encoded: Encoded,
@@ -84,8 +83,9 @@ def audit_classes(
 
     `earlier_rows` are those of it that were published before; the others are those of `recoding`.
     """
-    suppressed: Suppressed = policy.suppressed if recoding.blanked is None else "unknown"
-    subject = Subject(published, identifying_columns(policy), class_id_columns(policy), suppressed=suppressed)
+    suppressed: Suppressed = resolved.suppressed if recoding.blanked is None else "unknown"
+    released = resolved.released
+    subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed)
     names = list(requirements)
     audits = [
         audit_table(engine, subject, name, wanted, [other for other in names if other != name])
@@ -110,7 +110,7 @@ class RunDraft(Draft[Result]):
     """The table of one run; `describe` makes the result of its audits."""
 
     engine: Engine
-    policy: Policy
+    resolved: Resolved
     encoded: Encoded
     recoding: Recoding
     requirements: Mapping[str, Sequence[Requirement]]
@@ -121,15 +121,15 @@ class RunDraft(Draft[Result]):
 
     @property
     def replaces(self) -> bool:
-        return self.policy.target.if_exists != "fail"
+        return self.resolved.target.if_exists != "fail"
 
     def rows(self, last_class: int = 0, texts: bool = False) -> AbstractContextManager[dict[str, Any]]:
         """What fills the template of the release; class ids follow `last_class`, as `texts` all columns are text."""
-        ids = self.policy.publishes_class_id
+        ids = self.resolved.released.has_class_ids
         return published_rows(self.engine, self.encoded, self.recoding, ids, last_class, texts)
 
     def write(self, where: Relation | FileRelation) -> None:
-        engine, target = self.engine, self.policy.target
+        engine, target = self.engine, self.resolved.target
         if isinstance(where, FileRelation):
             with self.rows(texts=target.format == "csv") as holes:
                 engine.export(Path(where.path), target.format or "", ROWS, **holes)
@@ -141,7 +141,7 @@ class RunDraft(Draft[Result]):
 
     def _append(self, table: Relation) -> None:
         self.earlier_rows, last = self.engine.count(table), 0
-        if self.policy.publishes_class_id:
+        if self.resolved.released.has_class_ids:
             last = self.engine.most(table, "class_id") or 0
         with self.rows(last) as holes:
             self.engine.insert(table, ROWS, **holes)
@@ -149,7 +149,7 @@ class RunDraft(Draft[Result]):
     def audits(self, where: Relation | FileRelation) -> list[Audit]:
         """The audits of what was written; raises AuditError if it fails the policy or has lost or gained rows."""
         return audit_classes(
-            self.engine, self.policy, where, self.requirements, self.encoded, self.recoding, self.earlier_rows
+            self.engine, self.resolved, where, self.requirements, self.encoded, self.recoding, self.earlier_rows
         )
 
     def audit(self, where: Relation | FileRelation) -> Result:

@@ -7,12 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from ldiv_db.database import catalog, lineage
-from ldiv_db.database.catalog import Column, columns_of, without_members
+from ldiv_db.database.catalog import columns_of, without_members
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.policy import Policy
-from ldiv_db.policy.release_columns import release_types
+from ldiv_db.policy.document import Policy
 from ldiv_db.publishing.destinations import DatabaseFile, DataFile, Destination, InDatabase, InFile
 
 #: Integers that Parquet has no type for; they would silently become floating-point numbers.
@@ -29,14 +28,15 @@ def check_target(
     policy: Policy,
     folder: Path,
     source: Relation | FileRelation,
-    columns: Sequence[Column],
+    types: Mapping[str, str] | None,
 ) -> None:
-    """Raise PolicyError if a run of `source`, which has `columns`, may not or cannot be published there.
+    """Raise PolicyError if a run of `source` may not or cannot be published there.
 
-    Nor may it read what it replaces or appends to, by whatever way. `folder` is where relative files lie.
+    Nor may it read what it replaces or appends to, by whatever way. `folder` is where relative files lie, `types` are
+    those of the release's columns, None if they are not known.
     """
     if isinstance(destination, InDatabase):
-        _check_table(destination, policy, source, columns)
+        _check_table(destination, policy.target.if_exists, source, types)
     if isinstance(destination, InFile):
         sources = [source.path] if isinstance(source, FileRelation) else []
         check_file(destination, sources)
@@ -45,7 +45,7 @@ def check_target(
     if isinstance(destination, DatabaseFile):
         _check_database_file(destination)
     if isinstance(destination, DataFile):
-        _check_data_file(destination, policy, columns)
+        _check_data_file(destination, types or {})
     refuse_read_target(destination.engine, policy, folder, source)
 
 
@@ -53,7 +53,7 @@ def check_target(
 
 
 def _check_table(
-    destination: InDatabase, policy: Policy, source: Relation | FileRelation, columns: Sequence[Column]
+    destination: InDatabase, if_exists: str, source: Relation | FileRelation, types: Mapping[str, str] | None
 ) -> None:
     engine, table = destination.engine, destination.table
     if isinstance(source, Relation) and catalog.same_table(engine, table, source):
@@ -68,12 +68,12 @@ def _check_table(
         raise refused("target.table", what, "give `file:` as well")
     if not catalog.table_exists(engine, table):
         return
-    if policy.target.if_exists == "fail":
+    if if_exists == "fail":
         raise refused("target", f"{table} exists", "set if_exists: replace or append, or name another table")
     if catalog.is_view(engine, table):
         raise refused("target", f"{table} is a view", "name another table")
-    if policy.target.if_exists == "append":
-        compare_columns(engine, policy, columns, table)
+    if if_exists == "append" and types is not None:
+        compare_columns(engine, types, table)
 
 
 def refuse_catalog_schema(table: Relation, key: str) -> None:
@@ -82,9 +82,9 @@ def refuse_catalog_schema(table: Relation, key: str) -> None:
         raise refused(key, f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")
 
 
-def compare_columns(engine: Engine, policy: Policy, columns: Sequence[Column], table: Relation) -> None:
-    """Raise PolicyError unless a release has the table's columns: none missing or too many, none of another type."""
-    ours = {name.lower(): kind for name, kind in release_types(policy, columns).items()}
+def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation) -> None:
+    """Raise PolicyError unless the table has the columns of a release, which are of these `types`, and no others."""
+    ours = {name.lower(): kind for name, kind in types.items()}
     theirs = {column.name.lower(): column.type for column in columns_of(engine, table)}
     label = ".".join(table.parts[-2:])
     problems = [
@@ -142,12 +142,12 @@ def _check_database_file(destination: DatabaseFile) -> None:
         raise refused("target.file", what, "name a new file")
 
 
-def _check_data_file(destination: DataFile, policy: Policy, columns: Sequence[Column]) -> None:
+def _check_data_file(destination: DataFile, types: Mapping[str, str]) -> None:
     if set("*?[") & set(str(destination.path)):
         raise refused("target.file", "has one of * ? [ in its path, which would be read back as a pattern")
     if destination.form != "parquet":
         return
-    wide = [name for name, kind in release_types(policy, columns).items() if kind in _TOO_WIDE]
+    wide = [name for name, kind in types.items() if kind in _TOO_WIDE]
     if wide:
         raise refused("target.file", f"Parquet has no integers as wide as {', '.join(wide)}", "write CSV or DuckDB")
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 import time
 import uuid
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, numbered
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.policy.policy import Policy
+from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.channels import limits_of
 from ldiv_db.publishing.draft import Draft
@@ -37,21 +34,22 @@ from ldiv_db.recoding.encoded import Renamed
 
 @dataclass(frozen=True)
 class Start:
-    """What a release starts from: a policy, the source that it fits, the series so far, and what errors may name.
+    """What a release starts from: a policy held against its source, the series so far, and what errors may name.
 
     `begun` is when its work began.
     """
 
     engine: Engine
-    policy: Policy
-    source: Relation | FileRelation
-    columns: Sequence[Column]
-    folder: Path
+    resolved: Resolved
     series: Series
     target: SeriesTarget
     show_values: bool = False
     run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     begun: float = field(default_factory=time.perf_counter)
+
+    @property
+    def source(self) -> Source:
+        return self.resolved.source
 
 
 @dataclass(frozen=True)
@@ -122,11 +120,11 @@ class SeriesDraft(Draft[Released]):
         return self.start.series.releases > 0
 
     def announce(self) -> None:
-        start, algorithm = self.start, self.start.policy.algorithm.name
+        start, algorithm = self.start, self.start.resolved.algorithm
         report = {"run_id": self.run_id, "algorithm": algorithm, **start.target.where}
         with start.engine.transaction():
-            record_series(start.engine, start.series, algorithm, start.policy.source)
-            ledger.start_release(start.engine, start.series.name, start.series.next, start.policy.seed, report)
+            record_series(start.engine, start.series, algorithm, start.source.name)
+            ledger.start_release(start.engine, start.series.name, start.series.next, start.source.seed, report)
 
     def require_announced(self) -> None:
         if self._unsettled() is None:  # taken for a dead one, as it had no folder yet
@@ -143,7 +141,7 @@ class SeriesDraft(Draft[Released]):
         return next((entry for entry in entries if entry.report.get("run_id") == self.run_id), None)
 
     def write(self, where: Relation | FileRelation) -> None:
-        algorithm, series = self.start.policy.algorithm.name, self.start.series
+        algorithm, series = self.start.resolved.algorithm, self.start.series
         before = tables_of(_prefix(where), algorithm, series.releases) if series.releases else None
         self.write_tables(self._tables(_prefix(where)), before)
 
@@ -154,7 +152,7 @@ class SeriesDraft(Draft[Released]):
             record_members(engine, series, self.matched.rows, self.shown)
             counts, expected = self._counted()
             audits = self.audit_tables(self._tables(prefix), expected)
-            listed = releases_of(engine, prefix, self.start.policy.algorithm.name, series.next, series.name)
+            listed = releases_of(engine, prefix, self.start.resolved.algorithm, series.next, series.name)
             allowed = self.combined is not None and self.combined.allowed
             inference = check_releases(engine, listed, limits_of(self.limits), series.next, allowed)
             inference.require_good()
@@ -170,7 +168,7 @@ class SeriesDraft(Draft[Released]):
 
     def _tables(self, prefix: Relation) -> ReleaseTables:
         """The tables of this release; that of combinations only if they are published."""
-        tables = tables_of(prefix, self.start.policy.algorithm.name, self.start.series.next)
+        tables = tables_of(prefix, self.start.resolved.algorithm, self.start.series.next)
         return tables if self.combined and self.combined.published else tables.plain
 
     def _counted(self) -> tuple[dict[str, Any], Expected]:
@@ -190,9 +188,9 @@ class SeriesDraft(Draft[Released]):
             "series": start.series.name,
             "release": start.series.next,
             "run_id": self.run_id,
-            "algorithm": start.policy.algorithm.name,
-            "source": start.policy.source,
-            "file": start.policy.target.file,
+            "algorithm": start.resolved.algorithm,
+            "source": start.source.name,
+            "file": start.resolved.target.file,
             "tables": [str(table) for table in self._tables(start.target.prefix).all],
             "l": dict(self.limits),
             "rows_in": matched.rows_in,
@@ -204,7 +202,7 @@ class SeriesDraft(Draft[Released]):
             "groups": start.series.groups + self.groups_new,
             "groups_new": self.groups_new,
             **self.figures(),
-            "seed": start.policy.seed,
+            "seed": start.source.seed,
             "versions": versions(),
             "seconds": time.perf_counter() - start.begun,
         }
@@ -247,11 +245,11 @@ def match_rows(start: Start, rows: Relation, rows_in: int, left_out: int) -> Mat
 
 def _check_spelling(start: Start, rows: Relation, known: Relation) -> None:
     """Raise PolicyError if keys of another type than before, or of one not noted, are not written as before."""
-    name = start.policy.key or ""
+    name = start.source.key_name
     key = Identifier(name)
     counts = start.engine.record(
         "publishing/count_respelt",
-        source=start.source,
+        source=start.source.relation,
         rows=rows,
         known=known,
         key=Renamed(key, key),

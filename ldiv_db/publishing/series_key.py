@@ -7,12 +7,10 @@ count as new and be published once more, in other groups, and comparing releases
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.policy.policy import Policy
 
 INTEGER, TEXT = "integer", "text"
 _INTEGERS = re.compile(r"UHUGEINT|DECIMAL\(\d+,0\)")
@@ -33,13 +31,11 @@ class Key:
         return other is not None and self.kind == other.kind
 
 
-def key_of(policy: Policy, columns: Sequence[Column]) -> Key:
-    """The key that the policy names, as the source has it."""
-    name = policy.key or ""
-    (column,) = [column for column in columns if column.name.lower() == name.lower()]
+def key_of(column: Column) -> Key:
+    """The key that is such a column of the source."""
     if column.is_integer or _INTEGERS.fullmatch(column.type):
-        return Key(name, INTEGER)
-    return Key(name, TEXT if _TEXTS.fullmatch(column.type) else column.type)
+        return Key(column.name, INTEGER)
+    return Key(column.name, TEXT if _TEXTS.fullmatch(column.type) else column.type)
 
 
 def check_key(key: Key, before: Key | None) -> None:

@@ -17,7 +17,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.files import abandoned, folder_of
 from ldiv_db.database.templates import Relation
-from ldiv_db.policy.policy import Policy
+from ldiv_db.policy.document import Target
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.destinations import DatabaseFile, InDatabase
 from ldiv_db.publishing.ledger import Entry
@@ -34,13 +34,13 @@ from ldiv_db.publishing.series_tables import ReleaseTables, label_of, tables_of
 
 @dataclass(frozen=True)
 class SeriesTarget:
-    """The target of a series: the prefix of its tables, and where these are.
+    """The target of a series by an algorithm: the prefix of its tables, and where these are.
 
     `name` is what the series is called: as its first release called it, if there is one.
     """
 
     engine: Engine
-    policy: Policy
+    algorithm: str
     prefix: Relation
     name: str
     destination: InDatabase | DatabaseFile
@@ -82,18 +82,18 @@ class SeriesTarget:
             if release == 1:
                 return
         with self.opened() as prefix:
-            _refuse_tables(self.engine, tables_of(prefix, self.policy.algorithm.name, release))
+            _refuse_tables(self.engine, tables_of(prefix, self.algorithm, release))
 
 
-def series_target_of(engine: Engine, policy: Policy, folder: Path) -> SeriesTarget:
-    """The target that the policy names; `folder` is where relative files lie."""
-    file = policy.target.file
-    prefix = new_table(engine, policy.target.prefix or "", "target.prefix", file is not None)
+def series_target_of(engine: Engine, target: Target, algorithm: str, folder: Path) -> SeriesTarget:
+    """The target that a policy names; `folder` is where relative files lie."""
+    file = target.file
+    prefix = new_table(engine, target.prefix or "", "target.prefix", file is not None)
     if file is None:
-        return SeriesTarget(engine, policy, prefix, name_of(engine, str(prefix)), InDatabase(engine, prefix))
+        return SeriesTarget(engine, algorithm, prefix, name_of(engine, str(prefix)), InDatabase(engine, prefix))
     path = (folder / file).resolve()
-    name = name_of(engine, str(policy.target), path)
-    return SeriesTarget(engine, policy, prefix, name, DatabaseFile(engine, path, file, prefix, grows=True))
+    name = name_of(engine, str(target), path)
+    return SeriesTarget(engine, algorithm, prefix, name, DatabaseFile(engine, path, file, prefix, grows=True))
 
 
 def settle_crashed(engine: Engine, series: str | None = None) -> None:

@@ -7,93 +7,86 @@ the leaf's number, for numbers the place between the column's bounds. NULL has t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
 
-from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, PolicyError, Problem, numbered
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.policy.parts import TaxonomySpec
-from ldiv_db.policy.policy import Policy, QuasiIdentifier
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.policy.problems import Problems
+from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
 from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
-from ldiv_db.recoding.snapshot import Snapshot, renamed, signed_columns
+from ldiv_db.recoding.snapshot import Snapshot, loose, names_of, renamed, signed_columns
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy as taxonomies
-from ldiv_db.taxonomies.readers import Level
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: How to have values named that an error only counts.
 NAMED = "--show-values (in Python show_values=True) names up to ten"
 
 
-class Encoder:
-    """Encodes one source under one policy; `folder` is where relative files of the policy lie.
+def encode(engine: Engine, source: Source, secret: str | None = None, show_values: bool = False) -> Encoded:
+    """The encoded source.
 
-    With a `secret`, rows have key_hash and values_hash: of the policy's key, and of it with their sensitive values.
-    Errors count the values that a taxonomy lacks, and with `show_values` name up to ten of them.
+    With a `secret`, rows have key_hash and values_hash: of the key, and of it with their sensitive values. Raises
+    InfeasibleError for an empty source and for NULLs that are to be rejected, PolicyError for values that a taxonomy
+    lacks, which are counted, and with `show_values` up to ten of them named.
     """
+    return _Encoder(engine, source, show_values).encode(secret)
 
-    def __init__(
-        self,
-        engine: Engine,
-        policy: Policy,
-        columns: list[Column],
-        folder: Path,
-        secret: str | None = None,
-        show_values: bool = False,
-    ):
+
+@dataclass(frozen=True)
+class Scan:
+    """A TEMP copy of a source under working names, its axes, the source's rows, and how many a NULL left out."""
+
+    snapshot: Relation
+    axes: list[Axis]
+    rows_in: int
+    left_out: int
+
+
+def scan(engine: Engine, source: Source, show_values: bool = False, beside: Sequence[Renamed] = ()) -> Scan:
+    """The source copied and its quasi-identifiers encoded, with columns `beside` in the copy; raises as `encode`."""
+    snapshot, rows_in, left_out = Snapshot(engine, source, beside).take()
+    axes = _Encoder(engine, source, show_values).axes(snapshot)
+    return Scan(snapshot, axes, rows_in, left_out)
+
+
+class _Encoder:
+    """Encodes one source."""
+
+    def __init__(self, engine: Engine, source: Source, show_values: bool):
         self._engine = engine
-        self._policy = policy
-        self._types = {column.name.lower(): column for column in columns}
-        self._folder = folder
-        self._secret = secret
+        self._source = source
         self._show_values = show_values
-        self._key = renamed("h", [policy.key]) if policy.key and secret else []
 
-    def encode(self, source: Relation | FileRelation) -> Encoded:
-        """The encoded source.
-
-        Raises InfeasibleError for an empty source and for NULLs that the policy rejects, PolicyError
-        for taxonomies that are missing or do not cover the values.
-        """
-        own = signed_columns(self._engine, self._policy, self._types, source)
-        snapshot, axes, rows_in, left_out = self.scan(source, own)
-        sensitive = tuple(self._sensitive(snapshot, i, name, own) for i, name in enumerate(self._policy.sensitive, 1))
+    def encode(self, secret: str | None) -> Encoded:
+        engine, source = self._engine, self._source
+        own = signed_columns(engine, source)
+        key = renamed("h", [source.key.name]) if source.key and secret else []
+        found = scan(engine, source, self._show_values, [*own, *key])
+        snapshot = found.snapshot
+        sensitive = tuple(self._sensitive(snapshot, i, c.name, own) for i, c in enumerate(source.sensitive, 1))
         individual = self._individual(snapshot)
-        coded = [*sensitive, *([individual] if individual else [])]
-        kept = Snapshot(self._engine, self._policy, self._types).loose(renamed("k", self._policy.keep))
-        ordered = sorted(axes, key=self._most_frequent, reverse=True)
-        engine = self._engine
+        kept = loose(source, renamed("k", names_of(source.keep)))
         rows = engine.materialise(
             "rows",
             "recoding/input/encode_rows",
             rows=snapshot,
-            axes=ordered,
-            sensitive=coded,
+            axes=sorted(found.axes, key=self._most_frequent, reverse=True),
+            sensitive=[*sensitive, *([individual] if individual else [])],
             kept=kept,
             own=own,
-            key=self._key[0] if self._key else None,
+            key=key[0] if key else None,
             hashed=sensitive,
-            secret=Value(self._secret),
+            secret=Value(secret),
         )
         engine.drop(snapshot)
-        found = engine.count(rows)
-        if found != rows_in - left_out:
-            raise AuditError(
-                f"encoding made {found:,} rows of {rows_in - left_out:,}: a value has several codes or none"
-            )
-        return Encoded(rows, tuple(axes), sensitive, tuple(kept), rows_in, left_out, individual)
-
-    def scan(
-        self, source: Relation | FileRelation, own: Sequence[Renamed] = ()
-    ) -> tuple[Relation, list[Axis], int, int]:
-        """A TEMP copy of the columns under working names, the axes, the source's rows, and how many a NULL left out."""
-        known = self._known_taxonomies()
-        taking = Snapshot(self._engine, self._policy, self._types, [*own, *self._key])
-        snapshot, rows_in, left_out = taking.take(source)
-        return snapshot, self._axes(snapshot, known), rows_in, left_out
+        made, expected = engine.count(rows), found.rows_in - found.left_out
+        if made != expected:
+            raise AuditError(f"encoding made {made:,} rows of {expected:,}: a value has several codes or none")
+        return Encoded(rows, tuple(found.axes), sensitive, tuple(kept), found.rows_in, found.left_out, individual)
 
     def _most_frequent(self, axis: Axis) -> int:
         """The rows of the axis's most frequent value.
@@ -105,58 +98,25 @@ class Encoder:
 
     # -- quasi-identifiers -----------------------------------------------------------------------------
 
-    def _known_taxonomies(self) -> dict[str, Taxonomy]:
-        """The taxonomies that need no data, by quasi-identifier; all problems with them at once."""
-        found, problems = {}, []
-        for name, qi in self._policy.quasi_identifiers.items():
-            try:
-                taxonomy = self._named_taxonomy(qi)
-            except PolicyError as error:
-                problems += [Problem(f"quasi_identifiers.{name}.{p.key}", p.what, p.hint) for p in error.problems]
-                continue
-            if taxonomy is not None:
-                found[name] = taxonomy
-        if problems:
-            raise PolicyError(problems)
-        return found
-
-    def _named_taxonomy(self, qi: QuasiIdentifier) -> Taxonomy | None:
-        spec = qi.taxonomy
-        if spec is None or (spec.file is None and spec.name is None):
-            return None
-        if spec.file is not None:
-            return taxonomy_sources.read_taxonomy(self._folder / spec.file, spec.tree)
-        return taxonomies.require(self._engine, spec.name or "")
-
-    def _axes(self, snapshot: Relation, known: dict[str, Taxonomy]) -> list[Axis]:
+    def axes(self, snapshot: Relation) -> list[Axis]:
         """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""
-        names = list(self._policy.quasi_identifiers)
-        nulls = self._engine.record("recoding/input/count_nulls", rows=snapshot, columns=renamed("q", names))
+        columns = renamed("q", [qi.name for qi in self._source.quasi_identifiers])
+        nulls = self._engine.record("recoding/input/count_nulls", rows=snapshot, columns=columns)
         axes: list[Axis] = []
-        problems: list[Problem] = []
-        for number, (name, qi) in enumerate(self._policy.quasi_identifiers.items(), 1):
-            code = Identifier(f"q{number}")
-            try:
-                if qi.numeric:
-                    axes.append(self._number_axis(snapshot, number, name, qi.weight, bool(nulls[code.name])))
-                else:
-                    taxonomy = known.get(name) or self._made_taxonomy(
-                        snapshot, code, name, qi.taxonomy or TaxonomySpec()
-                    )
-                    axes.append(self._tree_axis(snapshot, number, name, taxonomy, qi.weight, bool(nulls[code.name])))
-            except PolicyError as error:
-                problems += error.problems
-        if problems:
-            raise PolicyError(problems)
+        problems = Problems()
+        for number, qi in enumerate(self._source.quasi_identifiers, 1):
+            make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
+            with problems.collected():
+                axes.append(make(snapshot, number, qi, bool(nulls[f"q{number}"])))
+        problems.refuse()
         return axes
 
-    def _tree_axis(
-        self, snapshot: Relation, number: int, name: str, taxonomy: Taxonomy, weight: float, nullable: bool
-    ) -> Axis:
+    def _tree_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
+        code = Identifier(f"q{number}")
+        taxonomy = qi.hierarchy.taxonomy or self._made_taxonomy(snapshot, code, qi)
         if nullable:
             taxonomy = taxonomy.with_null()
         last = taxonomy.nodes[0].high
-        code = Identifier(f"q{number}")
         nodes = taxonomies.load(self._engine, taxonomy, code.name)
         dictionary = self._engine.materialise(
             f"dictionary_{code.name}",
@@ -165,11 +125,12 @@ class Encoder:
             nodes=nodes,
             column=code,
             by_range=taxonomy.by_range,
-            levels=self._levels(name),
+            levels=qi.hierarchy.levels,
             null_code=Value(last if nullable else None),
         )
-        self._refuse_missing(name, taxonomy, dictionary)
-        return Axis.numbered(number, name, dictionary, last, last if nullable else None, weight, nodes, taxonomy)
+        self._refuse_missing(qi.name, taxonomy, dictionary)
+        null_code = last if nullable else None
+        return Axis.numbered(number, qi.name, dictionary, last, null_code, qi.weight, nodes, taxonomy)
 
     def _refuse_missing(self, name: str, taxonomy: Taxonomy, dictionary: Relation) -> None:
         shown = self._show_values
@@ -184,40 +145,30 @@ class Encoder:
         what = f"taxonomy {taxonomy.origin} has no leaf for {found}"
         raise PolicyError([Problem(f"quasi_identifiers.{name}", what, "" if shown else NAMED)])
 
-    def _levels(self, name: str) -> list[Level]:
-        """The levels of a taxonomy that is made of the values themselves; none for any other."""
-        spec = self._policy.quasi_identifiers[name].taxonomy
-        if spec and spec.prefix:
-            return taxonomy_sources.prefix_levels(spec.prefix)
-        return taxonomy_sources.date_levels(spec.dates) if spec and spec.dates else []
+    def _made_taxonomy(self, snapshot: Relation, code: Identifier, qi: QuasiColumn) -> Taxonomy:
+        """The taxonomy that is described by ranges, prefixes or stretches of time."""
+        hierarchy = qi.hierarchy
+        if not hierarchy.levels:
+            return self._ranges(snapshot, code, qi)
+        if hierarchy.of_times:
+            refuse_odd_years(self._engine, snapshot, code, qi.column)
+        return taxonomy_sources.from_values(self._engine, snapshot, code, hierarchy.levels, hierarchy.origin)
 
-    def _made_taxonomy(self, snapshot: Relation, code: Identifier, name: str, spec: TaxonomySpec) -> Taxonomy:
-        """The taxonomy that the policy describes by ranges, prefixes or stretches of time."""
-        levels = self._levels(name)
-        if not levels:
-            return self._ranges(snapshot, code, name, spec)
-        if spec.dates:
-            refuse_odd_years(self._engine, snapshot, code, self._types[name.lower()])
-        origin = f"of prefixes {spec.prefix}" if spec.prefix else f"of {', '.join(spec.dates or ())}"
-        return taxonomy_sources.from_values(self._engine, snapshot, code, levels, origin)
+    def _ranges(self, snapshot: Relation, code: Identifier, qi: QuasiColumn) -> Taxonomy:
+        bounds = bounds_of(self._engine, snapshot, code, qi.column)
+        widths, start = qi.hierarchy.widths or (), qi.hierarchy.start
+        problems = Problems()
+        with problems.collected(f"quasi_identifiers.{qi.name}.taxonomy"):
+            return taxonomy_sources.from_ranges(widths, start, *bounds, qi.column.is_integer)
+        raise PolicyError(problems.found)
 
-    def _ranges(self, snapshot: Relation, code: Identifier, name: str, spec: TaxonomySpec) -> Taxonomy:
-        smallest, largest = bounds_of(self._engine, snapshot, code, self._types[name.lower()])
-        integers = self._types[name.lower()].is_integer
-        try:
-            return taxonomy_sources.from_ranges(spec.ranges or [], spec.origin, smallest, largest, integers)
-        except PolicyError as error:
-            raise PolicyError(
-                Problem(f"quasi_identifiers.{name}.taxonomy.{p.key}", p.what, p.hint) for p in error.problems
-            ) from None
-
-    def _number_axis(self, snapshot: Relation, number: int, name: str, weight: float, nullable: bool) -> Axis:
-        code = Identifier(f"q{number}")
-        smallest, largest = bounds_of(self._engine, snapshot, code, self._types[name.lower()])
+    def _number_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
+        code, kind = Identifier(f"q{number}"), qi.column.kind
+        smallest, largest = bounds_of(self._engine, snapshot, code, qi.column)
         width = largest - smallest
-        kind = self._types[name.lower()].kind
         shifted = kind != "real" and width <= NUMBER_SCALE
         scale = int(width) if shifted else NUMBER_SCALE
+        null_code = scale + 1 if nullable else None
         dictionary = self._engine.materialise(
             f"dictionary_{code.name}",
             "recoding/input/map_numbers",
@@ -228,9 +179,9 @@ class Encoder:
             smallest=Value(smallest),
             width=Value(width or 1.0),
             scale=Value(scale),
-            null_code=Value(scale + 1 if nullable else None),
+            null_code=Value(null_code),
         )
-        return Axis.numbered(number, name, dictionary, scale, scale + 1 if nullable else None, weight)
+        return Axis.numbered(number, qi.name, dictionary, scale, null_code, qi.weight)
 
     # -- sensitive attributes --------------------------------------------------------------------------
 
@@ -242,10 +193,10 @@ class Encoder:
             "recoding/input/map_sensitive",
             rows=snapshot,
             column=code,
-            seed=Value(self._policy.seed),
+            seed=Value(self._source.seed),
         )
         distribution = self._distribution(dictionary)
-        judged = self._judged(dictionary, distribution) if self._policy.suppressed == "ignore" else None
+        judged = None if self._source.judges_null else self._judged(dictionary, distribution)
         table = Identifier(f"t_{code.name}")
         return SensitiveAxis(Identifier(name), code, table, dictionary, distribution, judged=judged, own=shown)
 
@@ -262,14 +213,13 @@ class Encoder:
         return Distribution(sorted(self._engine.column(dictionary, "rows"), reverse=True))
 
     def _individual(self, snapshot: Relation) -> SensitiveAxis | None:
-        """Whose row it is, encoded; None if the policy does not say. Each row of nobody known is somebody else's."""
-        if self._policy.individual is None:
+        """Whose row it is, encoded; None if nothing says so. Each row of nobody known is somebody else's."""
+        column = self._source.individual
+        if column is None:
             return None
         code, engine = Identifier("p1"), self._engine
         dictionary = engine.materialise("dictionary_p1", "recoding/input/map_individuals", rows=snapshot, column=code)
         counts: list[int] = []
         for rows, individuals in engine.rows("recoding/input/count_individuals", dictionary=dictionary):
             counts += [rows] * individuals
-        return SensitiveAxis(
-            Identifier(self._policy.individual), code, Identifier("t_p1"), dictionary, Distribution(counts)
-        )
+        return SensitiveAxis(Identifier(column.name), code, Identifier("t_p1"), dictionary, Distribution(counts))

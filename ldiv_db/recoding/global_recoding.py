@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.database.catalog import Column, catalog_table
+from ldiv_db.database.catalog import catalog_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Value
-from ldiv_db.policy.policy import Policy
+from ldiv_db.policy.resolve import Source
 from ldiv_db.recoding.recode import Recoding
 from ldiv_db.recoding.rules import Rule, rules_of
 
@@ -56,24 +55,22 @@ class GlobalRecoding:
     columns: tuple[RecodedColumn, ...]
 
 
-def recoding_of(
-    engine: Engine, policy: Policy, columns: Sequence[Column], recoding: Recoding, search: dict[str, Any]
-) -> GlobalRecoding | None:
+def recoding_of(engine: Engine, source: Source, recoding: Recoding, search: dict[str, Any]) -> GlobalRecoding | None:
     """The recoding that a search has found; None if the rows that its scheme leaves out do not follow from it."""
     scheme = str(search.get("scheme", "none"))
     if scheme == "vioRec" and search.get("metric") == "CM":
         return None
-    rules = rules_of(engine, recoding, {name: qi.taxonomy for name, qi in policy.quasi_identifiers.items()})
+    rules = rules_of(engine, recoding, {qi.name: qi.hierarchy for qi in source.quasi_identifiers})
     if rules is None:
         return None
-    types = {column.name.lower(): column.shown for column in columns}
+    types = {name: column.shown for name, column in source.types.items()}
     found = [
-        RecodedColumn(name, QUASI_IDENTIFIER, types[name.lower()], any(rule.kind == "null" for rule in own), tuple(own))
+        RecodedColumn(name, QUASI_IDENTIFIER, types[name], any(rule.kind == "null" for rule in own), tuple(own))
         for name, own in rules.items()
     ]
-    nulls = policy.nulls_sensitive == "value"
-    found += [RecodedColumn(name, SENSITIVE, types[name.lower()], nulls) for name in policy.sensitive]
-    found += [RecodedColumn(name, KEEP, types[name.lower()], True) for name in policy.keep]
+    nulls = source.nulls_sensitive == "value"
+    found += [RecodedColumn(column.name, SENSITIVE, column.shown, nulls) for column in source.sensitive]
+    found += [RecodedColumn(column.name, KEEP, column.shown, True) for column in source.keep]
     return GlobalRecoding(scheme, tuple(found))
 
 

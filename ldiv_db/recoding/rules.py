@@ -7,13 +7,13 @@ themselves (prefixes, stretches of time) labels alone, so that no value is told 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.policy.parts import TaxonomySpec
+from ldiv_db.policy.hierarchies import Hierarchy
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.recoding.recode import Recoding
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Node
@@ -40,22 +40,19 @@ class Span:
     label: str | None
 
 
-def rules_of(engine: Engine, recoding: Recoding, specs: dict[str, TaxonomySpec | None]) -> dict[str, list[Rule]] | None:
-    """The rules of every quasi-identifier of a global recoding; None if a label cannot be told from its values.
-
-    `specs` says what a quasi-identifier's taxonomy was made of.
-    """
+def rules_of(engine: Engine, recoding: Recoding, hierarchies: Mapping[str, Hierarchy]) -> dict[str, list[Rule]] | None:
+    """The rules of every quasi-identifier of a global recoding; None if a label cannot be told from its values."""
     found = {}
     for spans in recoding.spans:
         listed = [Span(*row) for row in engine.rows("recoding/publish/list_spans", spans=spans.relation)]
         try:
-            found[spans.axis.name] = list(_axis_rules(spans.axis, listed, specs[spans.axis.name] or TaxonomySpec()))
+            found[spans.axis.name] = list(_axis_rules(spans.axis, listed, hierarchies[spans.axis.name]))
         except ValueError:  # a year that dates are not written with
             return None
     return found
 
 
-def _axis_rules(axis: Axis, spans: Sequence[Span], spec: TaxonomySpec) -> Iterator[Rule]:
+def _axis_rules(axis: Axis, spans: Sequence[Span], hierarchy: Hierarchy) -> Iterator[Rule]:
     assert axis.taxonomy is not None  # noqa: S101 - what recodes globally takes taxonomies
     leaves = sorted((node for node in axis.taxonomy.leaves if node.low != axis.null_code), key=lambda node: node.low)
     for span in spans:
@@ -65,15 +62,16 @@ def _axis_rules(axis: Axis, spans: Sequence[Span], spec: TaxonomySpec) -> Iterat
         if span.label == ROOT_LABEL and len(below) == len(leaves):
             yield Rule("any", None, None, span.label)
         elif below:
-            yield from _span_rules(str(span.label), below, axis.taxonomy.by_range, spec)
+            yield from _span_rules(str(span.label), below, axis.taxonomy.by_range, hierarchy)
 
 
-def _span_rules(label: str, below: Sequence[Node], by_range: bool, spec: TaxonomySpec) -> Iterator[Rule]:
+def _span_rules(label: str, below: Sequence[Node], by_range: bool, hierarchy: Hierarchy) -> Iterator[Rule]:
     """The rules of one label over some leaves."""
-    if spec.prefix:
-        cut_off = len(below) > 1 or len(label) > spec.prefix[0]
+    prefix = hierarchy.prefix
+    if prefix is not None:
+        cut_off = len(below) > 1 or len(label) > prefix
         yield Rule("prefix", label[:-1], None, label) if cut_off else Rule("value", label, None, label)
-    elif spec.dates:
+    elif hierarchy.of_times:
         start, end = _dates(label)
         yield Rule("dates", start.isoformat(), end.isoformat(), label)
     elif by_range:

@@ -24,8 +24,8 @@ from ldiv_db.database.dialects import written
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, render
-from ldiv_db.policy.attributes import resolve_all
-from ldiv_db.policy.policy import Policy
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.required import resolve_all
 from ldiv_db.recoding.global_recoding import (
     KEEP,
     QUASI_IDENTIFIER,

@@ -41,13 +41,17 @@ class RequirementSpec:
         if self.name not in REQUIREMENTS:
             return [Problem(key, f"no requirement {self.name!r}", nearest(self.name, sorted(REQUIREMENTS)))]
         try:
-            values = self.kind.read(self.argument, auto=2)
+            self.kind.read(self.argument, auto=2)
             if attribute is not None:
-                self.kind.build(values, attribute, self.others_known)
+                self.provisional(attribute)
         except ValueError as error:
             about = f" ({attribute.name})" if attribute else ""
             return [Problem(f"{key}.{self.name}", f"{error}{about}")]
         return []
+
+    def provisional(self, attribute: Attribute) -> Requirement:
+        """The requirement on an attribute with 2 in place of `auto`: it names the same values."""
+        return self.kind.build(self.kind.read(self.argument, auto=2), attribute, self.others_known)
 
     def resolve(self, distribution: Distribution | None, attribute: Attribute | None = None) -> Requirement:
         """The requirement on an attribute; `auto` becomes the largest l that its distribution allows, at least 2."""

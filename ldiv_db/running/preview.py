@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ldiv_db.database.templates import Statement
-from ldiv_db.policy.release_columns import Form, forms
+from ldiv_db.policy.release_columns import Form
 from ldiv_db.publishing.result import print_rows
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.running.estimate import size
@@ -21,10 +21,10 @@ _BUILT_IN = "(built in)"
 
 def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = None) -> dict[str, Any]:
     """The plan as JSON has it, keys as in the README; `statements` adds those that come from templates."""
-    feasible, policy = ready.feasibility, ready.policy
+    feasible, resolved = ready.feasibility, ready.resolved
     document: dict[str, Any] = {
-        "source": policy.source,
-        "target": str(policy.target),
+        "source": resolved.source.name,
+        "target": str(resolved.target),
         "algorithm": ready.algorithm.name,
         "options": ready.algorithm.options.model_dump(by_alias=True),
         "l": feasible.l,
@@ -50,8 +50,8 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
 def _columns(ready: Preparation) -> Iterator[dict[str, Any]]:
     """Every column with its role, and how a quasi-identifier is generalised."""
     axes = {axis.name: axis for axis in ready.encoded.axes}
-    shown = forms(ready.policy)
-    for key, name in ready.policy.roles():
+    shown = ready.resolved.released.forms
+    for key, name in ready.resolved.roles:
         role = {"identifiers": "identifier", "quasi_identifiers": "quasi-identifier"}.get(key, key)
         axis = axes.get(name) if key == "quasi_identifiers" else None
         yield {"column": name, "role": role, "generalised_by": _generalisation(axis, shown[name]) if axis else None}

@@ -10,11 +10,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.database import migrate
-from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
-from ldiv_db.database.sources import resolve_source
-from ldiv_db.policy.policy import Policy, check_columns, parse_policy
+from ldiv_db.policy.policy import Written
+from ldiv_db.policy.resolve import Findings, Resolved, resolve
 from ldiv_db.policy.series import DECOMPOSITIONS, REPEATED
 from ldiv_db.publishing.decomposed_tables import check_decomposed_before
 from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
@@ -31,7 +32,7 @@ from ldiv_db.running.run import Listener, working_engine
 
 def publish_release(
     connection: Any,
-    policy: Policy | dict[str, Any],
+    policy: Written,
     folder: str | Path = ".",
     listener: Listener | None = None,
     catalog: str | None = None,
@@ -45,48 +46,67 @@ def publish_release(
     the caller's it joins that one, unless it goes to a file.
     """
     begun = time.perf_counter()
-    policy = parse_policy(policy)
-    _require_series(policy)
     with working_engine(connection, listener, catalog) as engine:
-        target = series_target_of(engine, policy, Path(folder))
-        target.check()
+        resolved, target = resolve_release(engine, policy, Path(folder))
         migrate.pending(engine)  # raises if the ledger could not be written
         settle_crashed(engine, target.name)
-        start = _start(target, Path(folder), show_values, begun)
-        draft = (plan_decomposition if policy.decomposes else plan_classes)(start, listener or Listener())
+        start = _start(resolved, target, show_values, begun)
+        plan = plan_decomposition if resolved.algorithm in DECOMPOSITIONS else plan_classes
+        draft = plan(start, listener or Listener())
         return target.destination.publish(draft)
 
 
-def _require_series(policy: Policy) -> None:
-    """Raise PolicyError unless the policy is one of releases over time."""
-    name = policy.algorithm.name
-    if name in REPEATED and not policy.is_series:
-        what = f"is required: {name} without one publishes one table, without releases over time"
-        raise PolicyError([Problem("key", what, "name the column that says which row is which over time")])
-    if not policy.is_series:
+def resolve_release(engine: Engine, written: Written, folder: Path) -> tuple[Resolved, SeriesTarget]:
+    """The policy held against its source, for releases over time, and their target; raises PolicyError."""
+    targets: list[SeriesTarget] = []
+
+    def judge_target(found: Findings) -> None:
+        if found.policy.is_series:
+            targets.append(_checked_target(engine, found))
+
+    resolved = resolve(engine, written, folder, {"algorithm": _judge_algorithm, "target": judge_target})
+    return resolved, targets[0]
+
+
+def _checked_target(engine: Engine, found: Findings) -> SeriesTarget:
+    """The target that the policy names; raises PolicyError if releases may not go there."""
+    policy = found.policy
+    target = series_target_of(engine, policy.target, policy.algorithm.name, found.folder)
+    target.check()
+    if found.source is not None:
+        refuse_read_target(engine, policy, found.folder, found.source)
+    return target
+
+
+def _judge_algorithm(found: Findings) -> None:
+    """Raise PolicyError unless the policy is one of releases over time, and the algorithm has its options."""
+    policy, name = found.policy, found.policy.algorithm.name
+    if policy.decomposes:
+        read_options(name, policy.algorithm.options)
+    elif name not in REPEATED:
         what = f"{name} publishes one table, without releases over time"
         raise PolicyError([Problem("algorithm.name", what, nearest(name, [*DECOMPOSITIONS, *REPEATED]))])
-    if policy.decomposes:
-        read_options(policy)
+    elif not policy.is_series:
+        what = f"is required: {name} without one publishes one table, without releases over time"
+        raise PolicyError([Problem("key", what, "name the column that says which row is which over time")])
+    else:
+        Bsgi(policy.algorithm.options)
 
 
-def _start(target: SeriesTarget, folder: Path, show_values: bool, begun: float) -> Start:
-    """What the next release starts from, once source, target and earlier releases are known to go together."""
-    engine, policy, algorithm = target.engine, target.policy, target.policy.algorithm.name
-    source = resolve_source(engine, policy.source, folder)
-    columns = columns_of(engine, source)
-    check_columns(policy, columns)
-    series = open_series(engine, target.name, algorithm, key_of(policy, columns))
-    refuse_read_target(engine, policy, folder, source)
-    if policy.target.file is None:
+def _start(resolved: Resolved, target: SeriesTarget, show_values: bool, begun: float) -> Start:
+    """What the next release starts from, once target and earlier releases are known to go together."""
+    engine, algorithm, source = target.engine, resolved.algorithm, resolved.source
+    assert source.key is not None  # noqa: S101 - releases over time have one
+    series = open_series(engine, target.name, algorithm, key_of(source.key))
+    if resolved.target.file is None:
         numbers = range(1, series.next + 1)
         tables = [table for number in numbers for table in tables_of(target.prefix, algorithm, number).all]
-        refuse_read_tables(engine, source, tables)
+        refuse_read_tables(engine, source.relation, tables)
     target.check_next(series.next)
-    start = Start(engine, policy, source, columns, folder, series, target, show_values, begun=begun)
+    start = Start(engine, resolved, series, target, show_values, begun=begun)
     if series.releases:
         with target.opened() as prefix:
             require_earlier(engine, prefix, algorithm, series.releases)
             before = tables_of(prefix, algorithm, series.releases)
-            (check_decomposed_before if policy.decomposes else check_classes_before)(start, before)
+            (check_decomposed_before if algorithm in DECOMPOSITIONS else check_classes_before)(start, before)
     return start

@@ -21,13 +21,11 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.policy.attributes import read_attributes
-from ldiv_db.policy.release_columns import forms, release_columns
 from ldiv_db.publishing.draft import audit_classes
 from ldiv_db.publishing.refusals import compare_columns
 from ldiv_db.publishing.series_draft import SeriesDraft, Start, match_rows
 from ldiv_db.publishing.series_tables import Expected, ReleaseTables, require_tables
-from ldiv_db.recoding.encode import Encoder
+from ldiv_db.recoding.encode import encode
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
@@ -59,13 +57,13 @@ class ClassesDraft(SeriesDraft):
 
     @property
     def limits(self) -> list[tuple[str, int]]:
-        return [(name, self.plan.l) for name in self.start.policy.sensitive]
+        return [(column.name, self.plan.l) for column in self.start.source.sensitive]
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
         engine, last = self.start.engine, self.start.series.last_group
         if before:
             types = {column.name.lower(): column for column in columns_of(engine, before.people)}
-            names = [(Identifier(name), types[name.lower()]) for name in release_columns(self.start.policy)]
+            names = [(Identifier(name), types[name.lower()]) for name in self.start.resolved.released.all]
             columns = [Renamed(name, name, looseness(column)) for name, column in names]
             engine.create(tables.people, "publishing/list_published", published=before.people, columns=columns)
         with published_rows(engine, self.encoded, self.recoding, True, last) as holes:
@@ -78,7 +76,7 @@ class ClassesDraft(SeriesDraft):
         earlier = expected.people + expected.counterfeits - self.rows_new
         start, recoding = self.start, self.recoding
         return audit_classes(
-            start.engine, start.policy, tables.people, self.requirements, self.encoded, recoding, earlier
+            start.engine, start.resolved, tables.people, self.requirements, self.encoded, recoding, earlier
         )
 
     def figures(self) -> dict[str, Any]:
@@ -91,28 +89,26 @@ class ClassesDraft(SeriesDraft):
 def check_classes_before(start: Start, tables: ReleaseTables) -> None:
     """Raise PolicyError unless the last release's table is there, with the columns that the next one has."""
     require_tables(start.engine, tables)
-    compare_columns(start.engine, start.policy, start.columns, tables.people)
+    compare_columns(start.engine, start.resolved.types, tables.people)
 
 
 def plan_classes(start: Start, listener: Listener) -> ClassesDraft:
     """The release as it will be; raises before any work if it cannot be made."""
-    engine, policy, series = start.engine, start.policy, start.series
-    algorithm = Waiting(policy.algorithm.options)
-    attributes = read_attributes(engine, policy.sensitive, start.columns, start.folder)
-    encoder = Encoder(engine, policy, list(start.columns), start.folder, series.secret, start.show_values)
-    encoded = encoder.encode(start.source)
-    require_keys(engine, policy, encoded.rows, Identifier("key_hash"))
-    requirements = resolve_requirements(engine, policy, encoded, attributes)
+    engine, resolved, source = start.engine, start.resolved, start.source
+    algorithm = Waiting(dict(resolved.options))
+    encoded = encode(engine, source, start.series.secret, start.show_values)
+    require_keys(engine, source, encoded.rows, Identifier("key_hash"))
+    requirements, _ = resolve_requirements(engine, resolved.required, encoded)
     matched = match_rows(start, encoded.rows, encoded.rows_in, encoded.left_out)
     encoded = replace(encoded, rows=matched.rows)
     every = [requirement for own in requirements.values() for requirement in own]
-    task = Task(engine, encoded, every, policy.seed, listener.on_progress, listener.on_search, requirements)
+    task = Task(engine, encoded, every, source.seed, listener.on_progress, listener.on_search, requirements)
     plan = _plan(start, algorithm, task)
-    recoding = plan_recoding(engine, encoded, plan.assigned, forms(policy))
+    recoding = plan_recoding(engine, encoded, plan.assigned, resolved.released.forms)
     rows_new = engine.count(plan.assigned)
     classes = engine.count(recoding.classes)
     new = replace(encoded, rows_in=rows_new, left_out=0)
-    loss = measure_recoding(engine, new, recoding, policy.publishes_class_id) if rows_new else None
+    loss = measure_recoding(engine, new, recoding, resolved.released.has_class_ids) if rows_new else None
     shown = _shown(start, encoded, recoding)
     return ClassesDraft(start, matched, shown, classes, rows_new, encoded, recoding, plan, requirements, loss)
 
@@ -133,7 +129,7 @@ def _plan(start: Start, algorithm: Waiting, task: Task) -> Plan:
 def _unpublished(start: Start, task: Task, l: int) -> Subtask:  # noqa: E741
     """The rows that no release has published; of the most frequent values those that have waited longest."""
     engine = start.engine
-    holes: dict[str, Any] = {"rows": task.encoded.rows, "seed": Value(start.policy.seed)}
+    holes: dict[str, Any] = {"rows": task.encoded.rows, "seed": Value(start.source.seed)}
     free = engine.materialise("free", "publishing/list_unpublished", key=None, most=Value(None), **holes)
     subtask = _counted(task, free, l)
     if start.series.groups and subtask.classes:

@@ -6,6 +6,7 @@ longest waiting first.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,6 @@ from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
 from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest, what_is_wrong
-from ldiv_db.policy.policy import Policy
 from ldiv_db.publishing.decomposed_tables import audit_tables, write_tables
 from ldiv_db.publishing.pairings import Combined, plan_combinations
 from ldiv_db.publishing.series_draft import SeriesDraft, Start, match_rows
@@ -54,7 +54,7 @@ class DecomposedDraft(SeriesDraft):
         write_tables(self.start.engine, tables, before, self.source, rows, self.shown, last)
 
     def audit_tables(self, tables: ReleaseTables, expected: Expected) -> list[Audit]:
-        return audit_tables(self.start.engine, tables, self.start.policy, expected)
+        return audit_tables(self.start.engine, tables, self.start.resolved, expected)
 
     def figures(self) -> dict[str, Any]:
         groups = self.groups
@@ -76,12 +76,12 @@ class DecomposedDraft(SeriesDraft):
 
 def plan_decomposition(start: Start, listener: Listener) -> DecomposedDraft:
     """The release as it will be; raises before any work if it cannot be made."""
-    engine, policy, series = start.engine, start.policy, start.series
-    options = read_options(policy)
-    source = encode_source(engine, policy, start.source, start.columns, start.folder, series.secret)
+    engine, resolved, series = start.engine, start.resolved, start.series
+    options = read_options(resolved.algorithm, resolved.options)
+    source = encode_source(engine, resolved, series.secret)
     matched = match_rows(start, source.rows, source.rows_in, source.left_out)
-    waits = options.starvation if policy.algorithm.name == "decomposition_plus" else AT_ONCE
-    drawn = (policy.seed, series.next)
+    waits = options.starvation if resolved.algorithm == "decomposition_plus" else AT_ONCE
+    drawn = (resolved.source.seed, series.next)
     task = Grouping(engine, matched.rows, source.primary, source.others, options, *drawn, listener.on_progress)
     groups = make_groups(task, matched.rows, waits)
     if not groups.count and not series.groups:
@@ -92,16 +92,15 @@ def plan_decomposition(start: Start, listener: Listener) -> DecomposedDraft:
 
 def _plan_combined(start: Start, source: Decomposed, groups: Groups, options: DecompositionOptions) -> Combined | None:
     """Whether there is a table of combinations; anatomy, which has one attribute, knows none."""
-    if start.policy.algorithm.name == "anatomy":
+    if start.resolved.algorithm == "anatomy":
         return None
     if start.series.releases:
         return Combined(options.combinations, published=False)
     return plan_combinations(start.engine, options.combinations, groups.shown, source.secrets)
 
 
-def read_options(policy: Policy) -> DecompositionOptions:
-    """The algorithm's options; raises PolicyError if it has no such options."""
-    name, given = policy.algorithm.name, policy.algorithm.options
+def read_options(name: str, given: Mapping[str, Any]) -> DecompositionOptions:
+    """The options of the algorithm of that name; raises PolicyError if it has no such options."""
     try:
         options = DecompositionOptions.model_validate({**_defaults(name), **given})
     except ValidationError as error:

@@ -1,41 +1,39 @@
-"""The main job: encode, plan, recode, publish and audit, in one call."""
+"""The main job: resolve, encode, plan, recode, draft and publish, in one call."""
 
 from __future__ import annotations
 
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Progress, Report, Task
 from ldiv_db.algorithms.infeasible import explained
-from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
 from ldiv_db.attacking.similarity import Similarity, measure_similarity
 from ldiv_db.auditing.audit import Audit, refuse_unknown, require_listed
-from ldiv_db.database.catalog import Column, columns_of, refuse_settings
+from ldiv_db.database.catalog import refuse_settings
 from ldiv_db.database.engine import Engine, Step
 from ldiv_db.database.equality import compared_by_bytes
-from ldiv_db.database.errors import PolicyError, Problem, nearest
-from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import Statement
 from ldiv_db.measuring.measure import Wanted, measure_table
-from ldiv_db.policy.attributes import absent_values, columns_in, read_attributes, resolve_all, smallest_class
-from ldiv_db.policy.policy import Policy, check_columns, parse_policy
-from ldiv_db.policy.release_columns import forms
-from ldiv_db.publishing.destinations import Destination, destination_of
+from ldiv_db.policy.policy import Written
+from ldiv_db.policy.required import Required, absent_values, smallest_class
+from ldiv_db.policy.resolve import Resolved
+from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.draft import RunDraft
-from ldiv_db.publishing.refusals import check_target
 from ldiv_db.publishing.result import Result, versions
-from ldiv_db.recoding.encode import Encoder
+from ldiv_db.recoding.encode import encode
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.global_recoding import GlobalRecoding, recoding_of
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
-from ldiv_db.requirements import Attribute, Requirement
+from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.named import Named, listing
+from ldiv_db.running.choices import Choices, resolve_run
 from ldiv_db.running.estimate import Estimate, estimate_run
 
 
@@ -51,17 +49,14 @@ class Listener:
 
 @dataclass(frozen=True)
 class Preparation:
-    """A policy held against its source: what runs next, with the table encoded."""
+    """A policy that its source can meet: what runs next, with the table encoded."""
 
-    policy: Policy
+    resolved: Resolved
     algorithm: Algorithm
     task: Task
     feasibility: Feasibility
     destination: Destination
-    requirements: Mapping[str, Sequence[Requirement]]
     estimate: Estimate
-    attributes: Mapping[str, Attribute]
-    columns: Sequence[Column]
     reason: str = ""
     #: Values that have a threshold in the policy, but do not occur.
     absent: Sequence[Named] = ()
@@ -71,15 +66,24 @@ class Preparation:
         return self.task.encoded
 
     @property
+    def requirements(self) -> Mapping[str, Sequence[Requirement]]:
+        """What is required of each sensitive attribute."""
+        return self.task.wanted
+
+    @property
     def reasons(self) -> list[str]:
         """Why this algorithm runs, if the policy left that open, and what of the policy bears on nothing."""
         absent = [f"no row has the value {listing([v])}, which has a threshold of its own" for v in self.absent]
         return [*([self.reason] if self.reason else []), *absent]
 
 
+#: Opens another engine on the connection, of which nothing is left when it is closed.
+Beside = Callable[[], AbstractContextManager[Engine]]
+
+
 def run(
     connection: Any,
-    policy: Policy | dict[str, Any],
+    policy: Written,
     folder: str | Path = ".",
     listener: Listener | None = None,
     catalog: str | None = None,
@@ -96,15 +100,15 @@ def run(
     file of its own is written beside, audited there and moved into place; it joins no transaction.
     """
     start = time.perf_counter()
-    with (
-        working_engine(connection, listener, catalog) as engine,
-        _prepared(engine, policy, folder, listener, show_values) as ready,
-    ):
+    beside = partial(working_engine, connection, listener, catalog)
+    with beside() as engine:
+        choices = resolve_run(engine, policy, Path(folder))
+        ready = _prepare(engine, choices, listener or Listener(), show_values)
         ready.estimate.require_room()
-        plan, recoding = _work_out(ready, Path(folder), listener, catalog)
+        plan, recoding = _work_out(ready, beside)
         loss, similarity = _measured(ready, recoding)
         if kl:
-            loss = replace(loss, kl=_divergence(ready, recoding, Path(folder), listener, catalog))
+            loss = replace(loss, kl=_divergence(ready, recoding, beside))
         rules = _global_recoding(ready, recoding, plan)
         run_id = uuid.uuid4().hex
 
@@ -112,14 +116,14 @@ def run(
             return Result(
                 run_id=run_id,
                 algorithm=ready.algorithm.name,
-                source=ready.policy.source,
-                target=str(ready.policy.target),
+                source=ready.resolved.source.name,
+                target=str(ready.resolved.target),
                 l=plan.l,
                 loss=loss,
                 audits=audits,
                 search=plan.search,
                 seconds=time.perf_counter() - start,
-                seed=ready.policy.seed,
+                seed=ready.resolved.source.seed,
                 versions=versions(),
                 notes=(*ready.reasons, *plan.notes, *ready.estimate.notes),
                 similarity=similarity,
@@ -127,67 +131,12 @@ def run(
                 smallest_class=smallest_class(ready.task.requirements),
             )
 
-        draft = RunDraft(engine, ready.policy, ready.encoded, recoding, ready.requirements, run_id, describe)
-        return ready.destination.publish(draft)
-
-
-def _work_out(
-    ready: Preparation, folder: Path, listener: Listener | None, catalog: str | None
-) -> tuple[Plan, Recoding]:
-    """The algorithm's plan, and how its classes are published."""
-
-    def divergence(plan: Plan) -> float | None:
-        recoding = _recode(ready, plan)
-        found = _divergence(ready, recoding, folder, listener, catalog)
-        ready.task.engine.drop(*(span.relation for span in recoding.spans))
-        return found
-
-    plan = ready.algorithm.run(replace(ready.task, divergence=divergence))
-    return plan, _recode(ready, plan)
-
-
-def _measured(ready: Preparation, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:
-    """What is lost, and how many rows are open to the similarity attack, of what is to be published."""
-    engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.policy.publishes_class_id
-    similarity = measure_similarity(engine, encoded, recoding, ready.attributes, has_ids)
-    return measure_recoding(engine, encoded, recoding, has_ids), similarity
-
-
-def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:
-    """What every value is published as, if that does not depend on the rows of its class."""
-    if not ready.algorithm.recodes_globally:
-        return None
-    return recoding_of(ready.task.engine, ready.policy, ready.columns, recoding, plan.search)
-
-
-def _recode(ready: Preparation, plan: Plan) -> Recoding:
-    """How the plan's classes are published."""
-    return plan_recoding(
-        ready.task.engine,
-        ready.encoded,
-        plan.assigned,
-        forms(ready.policy),
-        plan.classes,
-        plan.blanked,
-        plan.stars,
-    )
-
-
-def _divergence(
-    ready: Preparation, recoding: Recoding, folder: Path, listener: Listener | None, catalog: str | None
-) -> float | None:
-    """The KL divergence of what is to be published, read off its labels as `measure` does for any table."""
-    policy = ready.policy
-    with working_engine(ready.task.engine.connection, listener, catalog) as engine:
-        source = resolve_source(engine, policy.source, folder)
-        with published_rows(engine, ready.encoded, recoding, policy.publishes_class_id) as holes:
-            release = engine.materialise("release", PUBLISHED, **holes)
-        return measure_table(engine, release, source, policy, folder, Wanted()).loss.kl
+        return ready.destination.publish(_draft(ready, recoding, run_id, describe))
 
 
 def plan(
     connection: Any,
-    policy: Policy | dict[str, Any],
+    policy: Written,
     folder: str | Path = ".",
     listener: Listener | None = None,
     catalog: str | None = None,
@@ -199,18 +148,104 @@ def plan(
     `show_values` as for `run`. To `rehearse` is to go through all that a run does, with a TEMP table in place of the
     release and nothing in the ledger: `listener` then hears of every statement, and it takes as long.
     """
-    with (
-        working_engine(connection, listener, catalog) as engine,
-        _prepared(engine, policy, folder, listener, show_values) as ready,
-    ):
+    beside = partial(working_engine, connection, listener, catalog)
+    with beside() as engine:
+        choices = resolve_run(engine, policy, Path(folder))
+        ready = _prepare(engine, choices, listener or Listener(), show_values)
         if rehearse:
-            _, recoding = _work_out(ready, Path(folder), listener, catalog)
+            _, recoding = _work_out(ready, beside)
             _measured(ready, recoding)
-            draft = RunDraft(engine, ready.policy, ready.encoded, recoding, ready.requirements)
+            draft = _draft(ready, recoding)
             with draft.rows() as holes:
                 release = engine.materialise("release", PUBLISHED, **holes)
             draft.audits(release)
         return ready
+
+
+def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool) -> Preparation:
+    """The source encoded, and what comes of it; raises before any work if what is required cannot be met."""
+    resolved, algorithm, destination = choices.resolved, choices.algorithm, choices.destination
+    encoded = encode(engine, resolved.source, show_values=show_values)
+    requirements, absent = resolve_requirements(engine, resolved.required, encoded)
+    every = [requirement for own in requirements.values() for requirement in own]
+    refuse_unknown(resolved.suppressed, every)
+    seed = resolved.source.seed
+    task = Task(engine, encoded, every, seed, hear.on_progress, hear.on_search, requirements)
+    algorithm, reason = algorithm.chosen(task)
+    with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
+        feasible = algorithm.check(task)
+    estimate = estimate_run(engine, encoded, destination.folder)
+    return Preparation(resolved, algorithm, task, feasible, destination, estimate, reason, absent)
+
+
+def resolve_requirements(
+    engine: Engine, required: Required, encoded: Encoded
+) -> tuple[dict[str, list[Requirement]], list[Named]]:
+    """What is required of each sensitive attribute, with what the source's values make of it.
+
+    Also the values with thresholds of their own that no row has.
+    """
+    hardest = min((key.judged_distribution for key in encoded.keys), key=lambda found: found.largest_l)
+    requirements = required.resolved(hardest)
+    absent = absent_values(engine, requirements, {s.column.name: (s.dictionary, "value") for s in encoded.sensitive})
+    for axis in encoded.sensitive:
+        name, categories = axis.column.name, required.attributes[axis.column.name].categories
+        requirements[name] = [found.spread(engine, axis.reference) for found in requirements[name]]
+        if categories is not None:
+            require_listed(engine, name, categories, axis.dictionary)
+    return requirements, absent
+
+
+def _work_out(ready: Preparation, beside: Beside) -> tuple[Plan, Recoding]:
+    """The algorithm's plan, and how its classes are published."""
+
+    def divergence(plan: Plan) -> float | None:
+        recoding = _recode(ready, plan)
+        found = _divergence(ready, recoding, beside)
+        ready.task.engine.drop(*(span.relation for span in recoding.spans))
+        return found
+
+    plan = ready.algorithm.run(replace(ready.task, divergence=divergence))
+    return plan, _recode(ready, plan)
+
+
+def _recode(ready: Preparation, plan: Plan) -> Recoding:
+    """How the plan's classes are published."""
+    engine, forms = ready.task.engine, ready.resolved.released.forms
+    return plan_recoding(engine, ready.encoded, plan.assigned, forms, plan.classes, plan.blanked, plan.stars)
+
+
+def _draft(
+    ready: Preparation,
+    recoding: Recoding,
+    run_id: str = "",
+    describe: Callable[[list[Audit]], Result] | None = None,
+) -> RunDraft:
+    """The release as it will be; nobody describes that of a rehearsal."""
+    engine, requirements = ready.task.engine, ready.requirements
+    return RunDraft(engine, ready.resolved, ready.encoded, recoding, requirements, run_id, describe)
+
+
+def _measured(ready: Preparation, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:
+    """What is lost, and how many rows are open to the similarity attack, of what is to be published."""
+    engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.resolved.released.has_class_ids
+    similarity = measure_similarity(engine, encoded, recoding, ready.resolved.required.attributes, has_ids)
+    return measure_recoding(engine, encoded, recoding, has_ids), similarity
+
+
+def _divergence(ready: Preparation, recoding: Recoding, beside: Beside) -> float | None:
+    """The KL divergence of what is to be published, read off its labels as `measure` does for any table."""
+    with beside() as engine:
+        with published_rows(engine, ready.encoded, recoding, ready.resolved.released.has_class_ids) as holes:
+            release = engine.materialise("release", PUBLISHED, **holes)
+        return measure_table(engine, release, ready.resolved, Wanted()).loss.kl
+
+
+def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:
+    """What every value is published as, if that does not depend on the rows of its class."""
+    if not ready.algorithm.recodes_globally:
+        return None
+    return recoding_of(ready.task.engine, ready.resolved.source, recoding, plan.search)
 
 
 @contextmanager
@@ -224,66 +259,3 @@ def working_engine(connection: Any, listener: Listener | None = None, catalog: s
             yield engine
     finally:
         engine.close_scratch()
-
-
-@contextmanager
-def _prepared(
-    engine: Engine, policy: Policy | dict[str, Any], folder: str | Path, listener: Listener | None, show_values: bool
-) -> Iterator[Preparation]:
-    """The policy checked against the source, and the source encoded; raises before any work if it cannot be met."""
-    policy = parse_policy(policy)
-    algorithm = make_algorithm(policy)
-    _refuse_sets(policy, algorithm)
-    source = resolve_source(engine, policy.source, Path(folder))
-    columns = columns_of(engine, source)
-    check_columns(policy, columns)
-    destination = destination_of(engine, policy, Path(folder))
-    check_target(destination, policy, Path(folder), source, columns)
-    attributes = read_attributes(engine, policy.sensitive, columns, Path(folder))
-    encoded = Encoder(engine, policy, columns, Path(folder), show_values=show_values).encode(source)
-    requirements = resolve_requirements(engine, policy, encoded, attributes)
-    hear = listener or Listener()
-    every = [requirement for own in requirements.values() for requirement in own]
-    refuse_unknown(policy.suppressed, every)
-    task = Task(engine, encoded, every, policy.seed, hear.on_progress, hear.on_search, requirements)
-    algorithm, reason = algorithm.chosen(task)
-    with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
-        feasible = algorithm.check(task)
-    estimate = estimate_run(engine, encoded, destination.folder)
-    absent = absent_values(engine, requirements, columns_in(encoded.sensitive))
-    yield Preparation(
-        policy, algorithm, task, feasible, destination, requirements, estimate, attributes, columns, reason, absent
-    )
-
-
-def resolve_requirements(
-    engine: Engine, policy: Policy, encoded: Encoded, attributes: Mapping[str, Attribute]
-) -> dict[str, list[Requirement]]:
-    """What the policy requires of each sensitive attribute, with what the source's values make of it."""
-    hardest = min((key.judged_distribution for key in encoded.keys), key=lambda found: found.largest_l)
-    requirements = resolve_all(engine, policy.require, attributes, dict.fromkeys(attributes, hardest))
-    absent_values(engine, requirements, columns_in(encoded.sensitive))
-    for axis in encoded.sensitive:
-        name, categories = axis.column.name, attributes[axis.column.name].categories
-        requirements[name] = [found.spread(engine, axis.reference) for found in requirements[name]]
-        if categories is not None:
-            require_listed(engine, name, categories, axis.dictionary)
-    return requirements
-
-
-def make_algorithm(policy: Policy) -> Algorithm:
-    """The policy's algorithm with its options; raises PolicyError if there is none of that name."""
-    if policy.is_series:
-        what = f"{policy.algorithm.name} with a key publishes release by release"
-        raise PolicyError([Problem("algorithm.name", what, "use `ldiv release publish`, or ldiv_db.publish_release")])
-    if policy.algorithm.name not in ALGORITHMS:
-        hint = nearest(policy.algorithm.name, ALGORITHMS)
-        raise PolicyError([Problem("algorithm.name", f"no algorithm {policy.algorithm.name!r}", hint)])
-    return algorithm_of(policy.algorithm.name)(policy.algorithm.options)
-
-
-def _refuse_sets(policy: Policy, algorithm: Algorithm) -> None:
-    """Raise PolicyError for `recode: set` where the algorithm says itself what is published."""
-    if algorithm.excludes_sets and "set" in forms(policy).values():
-        what = f"{algorithm.name} publishes {algorithm.excludes_sets}, not sets"
-        raise PolicyError([Problem("recode", what, "set recode: tree")])

@@ -30,12 +30,10 @@ from ldiv_db.algorithms.cuts.enumeration import Search, specialise
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Evaluator, Node
 from ldiv_db.algorithms.cuts.problem import Cost, make_problem
 from ldiv_db.database import interrupts
-from ldiv_db.database.catalog import columns_of, qualify
 from ldiv_db.database.engine import Engine
-from ldiv_db.policy.attributes import read_attributes, resolve_all
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.resolve import resolve
 from ldiv_db.publishing.result import print_result
-from ldiv_db.recoding.encode import Encoder
+from ldiv_db.recoding.encode import encode
 from ldiv_db.running.run import Listener
 
 COMBINATIONS = [("LM", scheme) for scheme in ("none", "vioSA", "allSA", "vioRec", "allRec")] + [
@@ -91,12 +89,9 @@ class Case:
 
     def task(self, con, folder):
         self.place(con, folder)
-        engine, policy = Engine(con), parse_policy(self.policy())
-        source = qualify(engine, "source", "source")
-        columns = columns_of(engine, source)
-        encoded = Encoder(engine, policy, columns, folder).encode(source)
-        attributes = read_attributes(engine, policy.sensitive, columns, folder)
-        return Task(engine, encoded, resolve_all(engine, policy.require, attributes)["s"])
+        engine = Engine(con)
+        resolved = resolve(engine, self.policy(), folder)
+        return Task(engine, encode(engine, resolved.source), resolved.required.resolved()["s"])
 
 
 def evaluator_of(task, metric, scheme):

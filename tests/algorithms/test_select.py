@@ -14,11 +14,10 @@ from times import seeds
 from ldiv_db.algorithms import costs
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.bsgi import bsgi, selection
-from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
 from ldiv_db.policy.policy import parse_policy
-from ldiv_db.recoding.encode import Encoder
+from ldiv_db.policy.resolve import resolve
+from ldiv_db.recoding.encode import encode
 
 COUNTS = st.lists(st.integers(1, 6), min_size=2, max_size=6).map(lambda counts: sorted(counts, reverse=True))
 
@@ -55,8 +54,7 @@ def encoded_task(con, case: tables.Case, folder: Path) -> Task:
     case.place(con, folder)
     engine = Engine(con)
     policy = parse_policy(case.policy)
-    source = Relation.parse("source")
-    encoded = Encoder(engine, policy, columns_of(engine, source), folder).encode(source)
+    encoded = encode(engine, resolve(engine, policy, folder).source)
     requirements = [spec.resolve(encoded.sensitive[0].distribution) for spec in policy.require]
     return Task(engine, encoded, requirements, policy.seed)
 

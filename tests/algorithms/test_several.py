@@ -19,8 +19,10 @@ from ldiv_db.algorithms.bsgi import bsgi, selection
 from ldiv_db.algorithms.bsgi import incorporation as residue
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.algorithms.neighbours import repair
+from ldiv_db.database.catalog import Column
 from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError
-from ldiv_db.policy.policy import check_columns, parse_policy
+from ldiv_db.policy.columns import check_columns
+from ldiv_db.policy.policy import parse_policy
 
 WAYS = ("bisect", "refine", "greedy")
 TREE = {"*": {"A": {"a1": {}, "a2": {}, "a3": {}}, "B": {"b1": {}, "b2": {}}}}
@@ -333,7 +335,7 @@ POLICY = {
 def test_an_individual_is_classified_and_needs_class_ids():
     policy = parse_policy(POLICY)
     assert ("individual", "person") in policy.roles() and policy.publishes_class_id
-    columns = [ldiv_db.database.catalog.Column(name, "INTEGER") for name in ("age", "disease", "person")]
+    columns = [Column(name, "INTEGER") for name in ("age", "disease", "person")]
     check_columns(policy, columns)
     named = parse_policy(POLICY | {"identifiers": ["PERSON"]})
     assert [name for _, name in named.roles()] == ["PERSON", "age", "disease"]
@@ -354,6 +356,6 @@ def test_an_individual_is_never_published(changes, message):
 
 
 def test_an_individual_that_the_source_lacks_is_named():
-    columns = [ldiv_db.database.catalog.Column(name, "INTEGER") for name in ("age", "disease", "persons")]
+    columns = [Column(name, "INTEGER") for name in ("age", "disease", "persons")]
     with pytest.raises(PolicyError, match=r"individual\.person: the source has no such column.*'persons'"):
         check_columns(parse_policy(POLICY), columns)

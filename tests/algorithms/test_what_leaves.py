@@ -24,18 +24,17 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.policy import parse_policy
-from ldiv_db.policy.release_columns import forms
+from ldiv_db.policy.resolve import resolve
 from ldiv_db.publishing.destinations import destination_of
 from ldiv_db.publishing.draft import RunDraft
 from ldiv_db.publishing.series import Series
 from ldiv_db.publishing.series_draft import Matched, Start
 from ldiv_db.publishing.series_key import Key
 from ldiv_db.publishing.series_tables import tables_of
-from ldiv_db.recoding.encode import Encoder
+from ldiv_db.recoding.encode import encode
 from ldiv_db.recoding.recode import plan_recoding
 from ldiv_db.running.release_classes import ClassesDraft
 
@@ -128,21 +127,21 @@ def drafted(case: Case, folder: Path, shape: dict[str, Any], target: Any, con: A
     case.write_trees(folder)
     fill(con, "source", COLUMNS, [(*p, *v) for p, v in zip(case.people, case.values, strict=True)])
     con.execute("ALTER TABLE source ALTER k1 TYPE VARCHAR COLLATE NOCASE")
-    policy = parse_policy(
-        {"source": "source", "target": target, "quasi_identifiers": KEYS, "sensitive": ["s1"], "require": [{"k": 1}],
-         "identifiers": ["s2", "k1", "k2"], "output": {"class_id": True}, "nulls_sensitive": "value", **shape}
-    )  # fmt: skip
+    policy = {
+        "source": "source", "target": target, "quasi_identifiers": KEYS, "sensitive": ["s1"], "require": [{"k": 1}],
+        "identifiers": ["s2", "k1", "k2"], "output": {"class_id": True}, "nulls_sensitive": "value", **shape,
+    }  # fmt: skip
     engine = Engine(con)
-    source = Relation(("source",))
-    encoded = Encoder(engine, policy, columns_of(engine, source), folder).encode(source)
+    resolved = resolve(engine, policy, folder)
+    encoded = encode(engine, resolved.source)
     recoding = plan_recoding(
         engine,
         encoded,
         given(engine, encoded, case),
-        forms(policy),
+        resolved.released.forms,
         blanked=blanks(engine, encoded, case) if blank else None,
     )
-    yield RunDraft(engine, policy, encoded, recoding, {name: [] for name in policy.sensitive})
+    yield RunDraft(engine, resolved, encoded, recoding, {name: [] for name in resolved.limits})
     engine.close_scratch()
 
 
@@ -190,7 +189,7 @@ def published(case: Case, folder: Path, shape: dict[str, Any], place: str, threa
 
 def write(draft: RunDraft, folder: Path, part: Path | None = None) -> None:
     """Write the draft where its policy says, to a file as `part`."""
-    destination = destination_of(draft.engine, draft.policy, folder)
+    destination = destination_of(draft.engine, draft.resolved.target, folder, draft.resolved.released.all)
     if part is None:
         draft.write(destination.table)
         return
@@ -289,7 +288,7 @@ def test_a_release_of_a_series_is_published_alike(tmp_path):
 
 def next_release(draft: RunDraft, series: Series) -> ClassesDraft:
     """The draft as one of a series."""
-    start = Start(draft.engine, draft.policy, Relation(("source",)), [], Path(), series, None)
+    start = Start(draft.engine, draft.resolved, series, None)
     nothing = Relation(("nothing",))
     return ClassesDraft(
         start, Matched(nothing, nothing, 0, 0), nothing, 0, 0, draft.encoded, draft.recoding, None, {}, None
@@ -307,15 +306,15 @@ def test_files_are_the_same_whatever_the_threads(tmp_path):
         with duckdb.connect(config={"threads": threads}) as con:
             con.execute(f"CREATE TABLE source AS {rows} ORDER BY {order}")
             for name in ("release.parquet", "release.csv"):
-                engine, policy = Engine(con), parse_policy(document | {"target": name})
-                source = Relation(("source",))
-                encoded = Encoder(engine, policy, columns_of(engine, source), tmp_path).encode(source)
+                engine = Engine(con)
+                resolved = resolve(engine, document | {"target": name}, tmp_path)
+                encoded = encode(engine, resolved.source)
                 con.execute(
                     f"CREATE OR REPLACE TEMP TABLE c AS SELECT row_id, {encoded.axes[0].code.sql()} // 10 AS class_id"
                     f" FROM {encoded.rows.sql()}"
                 )
-                recoding = plan_recoding(engine, encoded, Relation(("temp", "main", "c")), forms(policy))
-                draft = RunDraft(engine, policy, encoded, recoding, {"s": []})
+                recoding = plan_recoding(engine, encoded, Relation(("temp", "main", "c")), resolved.released.forms)
+                draft = RunDraft(engine, resolved, encoded, recoding, {"s": []})
                 found += file_content(partial(write, draft, tmp_path), tmp_path, name)
                 engine.close_scratch()
     assert found[0:2] == found[2:4] == found[4:6]

@@ -20,6 +20,7 @@ from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.templates import Relation, resource_folder
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.resolve import describe
 from ldiv_db.running.demo import PUBLIC_SEED, adult_policy, load_adult
 from ldiv_db.running.run import run
 from tests.benchmarks.bsgi import make_rows
@@ -207,7 +208,8 @@ def _measure_run(connection: Any, document: dict[str, Any], kl: bool) -> dict[st
     if kl:
         engine = Engine(connection)
         source, target = Relation.parse(document["source"]), Relation.parse(_TARGET)
-        divergence = measure_table(engine, target, source, parse_policy(document), adult, Wanted()).loss.kl
+        original = describe(engine, parse_policy(document), source, adult)
+        divergence = measure_table(engine, target, original, Wanted()).loss.kl
         engine.close_scratch()
     return {"algorithm": result.algorithm, "stars": result.loss.stars, "seconds": seconds, "kl": divergence}
 

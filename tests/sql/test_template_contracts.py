@@ -45,6 +45,7 @@ from ldiv_db.database.templates import (
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.resolve import describe
 from ldiv_db.profiling.profile import profile_table
 from ldiv_db.profiling.starter_policy import make_skeleton
 from ldiv_db.publishing import earlier_releases as releases
@@ -242,10 +243,11 @@ def measure_everything(engine):
     policy = parse_policy({"source": "source", "target": "t", "quasi_identifiers": keys, "sensitive": ["secret"],
                            "require": [{"distinct": 2}]})  # fmt: skip
     tables = [Relation.parse(name) for name in ("published", "source")]
-    measure_table(engine, *tables, policy, Path(), Wanted(class_label="label", class_column="age_min", queries=5))
+    original = describe(engine, policy, tables[1], Path())
+    measure_table(engine, tables[0], original, Wanted(class_label="label", class_column="age_min", queries=5))
     engine.connection.execute("UPDATE published SET age = '25'")
     engine.connection.execute("ALTER TABLE published RENAME age TO age_max")
-    measure_table(engine, *tables, policy, Path(), Wanted())
+    measure_table(engine, tables[0], original, Wanted())
 
 
 def refine(con, listener):

@@ -4,7 +4,8 @@ import pytest
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.policy.policy import check_columns, parse_policy, read_policy
+from ldiv_db.policy.columns import check_columns
+from ldiv_db.policy.policy import parse_policy, read_policy
 
 GOOD = {
     "source": "t",

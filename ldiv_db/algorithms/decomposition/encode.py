@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from ldiv_db.algorithms.decomposition.grouping import Secret
-from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.policy.attributes import read_attributes
-from ldiv_db.policy.policy import Policy
-from ldiv_db.policy.series import primary_of
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.policy.problems import Problems
+from ldiv_db.policy.resolve import Resolved
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.recoding.snapshot import Snapshot, renamed, require_keys, signed_columns
-from ldiv_db.requirements import Attribute, Distribution
+from ldiv_db.recoding.snapshot import Snapshot, loose, names_of, renamed, require_keys, signed_columns
+from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomies.taxonomy import NULL_LABEL, Taxonomy
 
 _NODES = {"node": "INTEGER", "low": "INTEGER", "high": "INTEGER", "height": "INTEGER"}
@@ -41,29 +38,22 @@ class Decomposed:
         return tuple(secret for secret in self.secrets if secret is not self.primary)
 
 
-def encode_source(
-    engine: Engine,
-    policy: Policy,
-    source: Relation | FileRelation,
-    columns: Sequence[Column],
-    folder: Path,
-    secret: str,
-) -> Decomposed:
+def encode_source(engine: Engine, resolved: Resolved, secret: str) -> Decomposed:
     """The source encoded; `secret` goes before what is hashed.
 
-    Raises PolicyError for taxonomies that are missing or lack values, InfeasibleError for rows without a key of their
-    own and for NULLs that the policy rejects.
+    Raises PolicyError for taxonomies that lack values, InfeasibleError for rows without a key of their own and for
+    NULLs that the policy rejects.
     """
-    attributes = read_attributes(engine, policy.sensitive, columns, folder)
-    types = {column.name.lower(): column for column in columns}
-    _refuse_signed(signed_columns(engine, policy, types, source))
-    (key,) = renamed("h", [policy.key or ""])
-    taking = Snapshot(engine, policy, types, [key], shown="qk")
-    snapshot = taking.copy(source)
-    require_keys(engine, policy, snapshot, key.alias)
+    source = resolved.source
+    _refuse_signed(signed_columns(engine, source))
+    (key,) = renamed("h", [source.key_name])
+    taking = Snapshot(engine, source, [key], shown="qk")
+    snapshot = taking.copy()
+    require_keys(engine, source, snapshot, key.alias)
     taking.check(snapshot)
-    secrets = _secrets(engine, policy, snapshot, attributes)
-    shown = taking.loose([*renamed("q", policy.quasi_identifiers), *renamed("k", policy.keep)])
+    secrets = _secrets(engine, resolved, snapshot)
+    identifying = renamed("q", [qi.name for qi in source.quasi_identifiers])
+    shown = loose(source, [*identifying, *renamed("k", names_of(source.keep))])
     rows = engine.materialise(
         "rows",
         "decomposition/number_rows",
@@ -73,10 +63,10 @@ def encode_source(
         shown=shown,
         secret=Value(secret),
     )
-    rows_in, kept = engine.count(source), engine.count(rows)
+    rows_in, kept = engine.count(source.relation), engine.count(rows)
     engine.drop(snapshot)
     names = [secret.name.lower() for secret in secrets]
-    primary = secrets[names.index(primary_of(policy).lower())]
+    primary = secrets[names.index(resolved.primary.lower())]
     return Decomposed(rows, secrets, primary, tuple(shown), rows_in, rows_in - kept)
 
 
@@ -87,24 +77,21 @@ def _refuse_signed(columns: Sequence[Renamed]) -> None:
         raise PolicyError(Problem(f"sensitive.{c.column.name}", what, "take it off in a view") for c in columns)
 
 
-def _secrets(
-    engine: Engine, policy: Policy, snapshot: Relation, attributes: Mapping[str, Attribute]
-) -> tuple[Secret, ...]:
+def _secrets(engine: Engine, resolved: Resolved, snapshot: Relation) -> tuple[Secret, ...]:
     """The sensitive attributes; values that a taxonomy lacks are reported for all of them at once."""
-    secrets, problems = [], []
-    for number, (name, setting) in enumerate(policy.sensitive.items(), 1):
-        taxonomy = attributes[name].taxonomy
-        if taxonomy and policy.nulls_sensitive == "value":
+    secrets, problems = [], Problems()
+    for number, (name, attribute) in enumerate(resolved.required.attributes.items(), 1):
+        taxonomy = attribute.taxonomy
+        if taxonomy and resolved.source.nulls_sensitive == "value":
             taxonomy = taxonomy.with_null()
-        secret = _secret(engine, snapshot, number, name, setting.l or 1, taxonomy)
+        secret = _secret(engine, snapshot, number, name, resolved.limits[name], taxonomy)
         leafless = engine.scalar("decomposition/count_leafless", dictionary=secret.dictionary)
         if leafless:
             origin = taxonomy.origin if taxonomy else ""
             what = f"taxonomy {origin} has no leaf for {leafless:,} values of the source"
-            problems.append(Problem(f"sensitive.{name}.taxonomy", what))
+            problems.add([Problem(f"sensitive.{name}.taxonomy", what)])
         secrets.append(secret)
-    if problems:
-        raise PolicyError(problems)
+    problems.refuse()
     return tuple(secrets)
 
 

@@ -1,0 +1,192 @@
+"""A policy as it is written: what a table holds, what must be true of its release, and how to get there."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from ldiv_db.database.errors import Problem
+from ldiv_db.policy.parts import Document, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
+from ldiv_db.policy.release_columns import Form, ReleaseColumns
+from ldiv_db.policy.series import DECOMPOSITIONS
+from ldiv_db.requirements import RequirementSpec
+
+
+class QuasiIdentifier(Part):
+    """One quasi-identifier: its taxonomy, or `numeric: true` for plain ranges, and its weight in losses."""
+
+    taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
+    numeric: bool = False
+    recode: Literal["tree", "set"] | None = None
+    weight: float = Field(default=1.0, ge=0, le=1_000_000)
+
+    def problems(self, key: str) -> list[Problem]:
+        if (self.taxonomy is None) != self.numeric:
+            return [Problem(key, "takes either `taxonomy:` or `numeric: true`")]
+        if self.numeric and self.recode == "set":
+            return [Problem(f"{key}.recode", "sets are of a taxonomy's leaves; numbers are published as ranges")]
+        return self.taxonomy.problems(f"{key}.taxonomy") if self.taxonomy else []
+
+
+#: The endings of files that a release may go to, and their formats.
+TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
+
+
+class Target(Part):
+    """Where the release goes: a table of the source's database, or a file of its own."""
+
+    table: str | None = None
+    file: str | None = None
+    prefix: str | None = None
+    if_exists: Literal["fail", "replace", "append"] = "fail"
+
+    def __str__(self) -> str:
+        return ":".join(part for part in (self.file, self.table or self.prefix) if part)
+
+    @property
+    def format(self) -> str | None:
+        """The file's format by its ending, None for one that we do not write."""
+        return TARGET_FILES.get(Path(self.file or "").suffix.lower())
+
+    def problems(self) -> list[Problem]:
+        if "\0" in (self.file or ""):
+            return [Problem("target.file", "holds a character that no file's name has")]
+        if self.prefix is not None:
+            return []
+        if self.file is None:
+            return [] if self.table else [Problem("target", "takes `table:`, `file:` or both")]
+        found = []
+        if self.format is None:
+            found.append(Problem("target.file", f"{self.file} has none of the endings {', '.join(TARGET_FILES)}"))
+        elif self.format == "duckdb" and not self.table:
+            found.append(Problem("target.table", "is required: the name of the table in the file"))
+        elif self.format != "duckdb" and self.table:
+            found.append(Problem("target.table", "goes with a DuckDB file, this one holds one table without a name"))
+        if self.if_exists == "append":
+            found.append(Problem("target.if_exists", "append goes with a table of the source's database", "or replace"))
+        return found
+
+
+def _target(value: Any) -> Any:
+    """A name alone: a file if it ends like one, otherwise a table."""
+    if not isinstance(value, str):
+        return value
+    return {"file" if Path(value).suffix.lower() in TARGET_FILES else "table": value}
+
+
+class Output(Part):
+    """What the release shows besides its columns."""
+
+    class_id: bool | None = None
+    bounds: bool = False
+
+
+class Algorithm(BaseModel):
+    """The algorithm's name; its options are checked by the algorithm itself."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    name: str = "bsgi"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+def _columns(value: Any) -> Any:
+    """A list of column names as a mapping to empty settings."""
+    if isinstance(value, list) and all(isinstance(name, str) for name in value):
+        return {name: {} for name in value}
+    if isinstance(value, Mapping):
+        return {name: {} if settings is None else settings for name, settings in value.items()}
+    return value
+
+
+#: Bits of a seed that we draw, too many for all to be tried, and of any: it is bound as an integer of 128 bits.
+_DRAWN_BITS, _MOST_BITS = 120, 127
+
+
+def draw_seed() -> int:
+    """A seed that nobody can guess, drawn by the operating system."""
+    return secrets.randbits(_DRAWN_BITS)
+
+
+def _in_range(seed: int) -> int:
+    if not 0 <= seed < 2**_MOST_BITS:
+        raise ValueError(f"takes a whole number from 0 to 2^{_MOST_BITS} - 1")
+    return seed
+
+
+class Policy(Document):
+    """A whole policy; see the README's policy reference for every key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+    source: str
+    target: Annotated[Target, BeforeValidator(_target)]
+    quasi_identifiers: dict[str, QuasiIdentifier] = Field(min_length=1)
+    sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(min_length=1)
+    require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]]
+    identifiers: list[str] = Field(default_factory=list)
+    keep: list[str] = Field(default_factory=list)
+    individual: str | None = None
+    key: str | None = None
+    algorithm: Annotated[Algorithm, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = Algorithm()
+    recode: Literal["tree", "set"] = "tree"
+    nulls: Literal["value", "suppress", "reject"] = "value"
+    nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"
+    suppressed: Literal["judge", "ignore", "unknown"] = "judge"
+    output: Output = Output()
+    seed: Annotated[int, AfterValidator(_in_range)] = Field(default_factory=draw_seed)
+
+    @property
+    def decomposes(self) -> bool:
+        """Whether quasi-identifiers are published as they are, and sensitive values in tables of their own."""
+        return self.algorithm.name in DECOMPOSITIONS
+
+    @property
+    def is_series(self) -> bool:
+        """Whether the source is published again and again as it changes."""
+        return self.decomposes or self.key is not None
+
+    @property
+    def publishes_class_id(self) -> bool:
+        """Whether the release has a column `class_id`; by default exactly where it is needed."""
+        return self.needs_class_id is not None if self.output.class_id is None else self.output.class_id
+
+    @property
+    def needs_class_id(self) -> str | None:
+        """What cannot be audited without class ids: classes published with equal labels cannot be told apart."""
+        asked = [spec.name for spec in self.require if not spec.kind.monotone]
+        repeats = "key" if self.is_series and not self.decomposes else None
+        return asked[0] if asked else "individual" if self.individual else repeats
+
+    @property
+    def primary(self) -> str:
+        """The sensitive attribute that a decomposition's groups are made on: the one that is named, or the first."""
+        return str(self.algorithm.options.get("primary") or next(iter(self.sensitive)))
+
+    @property
+    def released(self) -> ReleaseColumns:
+        """The columns that a release has."""
+        forms = {name: self._form(qi) for name, qi in self.quasi_identifiers.items()}
+        return ReleaseColumns(forms, tuple(self.sensitive), tuple(self.keep), self.publishes_class_id)
+
+    def _form(self, qi: QuasiIdentifier) -> Form:
+        """The form of a quasi-identifier: ranges of numbers have no sets, and trees have no bounds."""
+        if qi.numeric:
+            return "bounds" if self.output.bounds else "label"
+        return "set" if (qi.recode or self.recode) == "set" else "label"
+
+    def roles(self) -> list[tuple[str, str]]:
+        """Every (key, column) that the policy classifies, in its order."""
+        keys: list[tuple[str, str]] = [("identifiers", name) for name in self.identifiers]
+        keys += [("quasi_identifiers", name) for name in self.quasi_identifiers]
+        keys += [("sensitive", name) for name in self.sensitive]
+        for role, column in (("individual", self.individual), ("key", self.key)):
+            if column and column.lower() not in map(str.lower, self.identifiers):
+                keys.append((role, column))
+        return keys + [("keep", name) for name in self.keep]

@@ -1,0 +1,120 @@
+"""What a policy requires of sensitive attributes, read: the values that it names are as their columns write them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.policy.attributes import texts_of
+from ldiv_db.policy.problems import Problems, is_said
+from ldiv_db.requirements import Attribute, Distribution, Requirement, RequirementSpec
+from ldiv_db.requirements.named import Named, in_order, listing
+
+
+@dataclass(frozen=True)
+class Required:
+    """What is required of each attribute; parameters that are `auto` wait for the distribution of its values.
+
+    `texts` are the values that requirements name as their columns write them, by the number of the requirement in the
+    policy and the attribute.
+    """
+
+    specs: Sequence[RequirementSpec]
+    attributes: Mapping[str, Attribute]
+    texts: Mapping[tuple[int, str], Mapping[Named, Named]]
+
+    def resolved(self, distribution: Distribution | None = None) -> dict[str, list[Requirement]]:
+        """The requirements on each attribute."""
+        return {
+            name: [
+                self._written(number, spec.resolve(distribution, attribute), name)
+                for number, spec in enumerate(self.specs)
+                if spec.concerns(name)
+            ]
+            for name, attribute in self.attributes.items()
+        }
+
+    def _written(self, number: int, requirement: Requirement, name: str) -> Requirement:
+        """The requirement with the values that it names as their column writes them."""
+        texts = self.texts.get((number, name))
+        return requirement if texts is None else requirement.written_as(texts, number)
+
+
+def resolve_all(
+    engine: Engine, specs: Sequence[RequirementSpec], attributes: Mapping[str, Attribute]
+) -> dict[str, list[Requirement]]:
+    """The requirements on each attribute, none being `auto`; raises PolicyError for those that lack what they need."""
+    problems = Problems()
+    required = collect_required(engine, specs, attributes, problems)
+    problems.refuse()
+    return required.resolved()
+
+
+def collect_required(
+    engine: Engine,
+    specs: Sequence[RequirementSpec],
+    attributes: Mapping[str, Attribute],
+    problems: Problems,
+    names: Collection[str] | None = None,
+) -> Required:
+    """What is required of the attributes; what is wrong with requirements is added to `problems`.
+
+    `names` are all sensitive attributes, where not all of them are to be had.
+    """
+    wanted = [(n, spec, a) for n, spec in enumerate(specs) for a in attributes.values() if spec.concerns(a.name)]
+    wrong = [problem for n, spec, attribute in wanted for problem in spec.problems(f"require.{n}", attribute)]
+    problems.add(wrong)
+    texts: dict[tuple[int, str], Mapping[Named, Named]] = {}
+    for number, spec, attribute in wanted:
+        found = None if is_said(f"require.{number}", wrong) else spec.provisional(attribute)
+        if found is not None and found.named:
+            with problems.collected():
+                # Where it is for several attributes, a value need not be one of each.
+                takes_others = found.absent or sum(map(spec.concerns, names or attributes)) != 1
+                key = f"require.{number}.{found.name}"
+                texts[number, attribute.name] = texts_of(engine, key, attribute.type, found.named, takes_others)
+    return Required(specs, attributes, texts)
+
+
+def absent_values(
+    engine: Engine,
+    requirements: Mapping[str, Sequence[Requirement]],
+    columns: Mapping[str, tuple[Relation | FileRelation, str]],
+) -> list[Named]:
+    """The values with thresholds of their own that no row has; `columns` says where those of each attribute stand.
+
+    Raises PolicyError unless the policy allows them to be absent: one that is misspelt would be protected by nothing.
+    """
+    missing: dict[int, set[Named]] = {}
+    names: dict[int, str] = {}
+    allowed: set[int] = set()
+    for name, wanted in requirements.items():
+        for found in [one for one in wanted if one.named]:
+            here = found.missing(engine, *columns[name])
+            names[found.place] = found.name
+            missing[found.place] = missing.get(found.place, here) & here
+            allowed |= {found.place} if found.absent else set()
+    problems = [
+        Problem(
+            f"require.{place}.{names[place]}",
+            f"{len(values):,} of the values named are in no row: {listing(sorted(values, key=in_order))}",
+            "`absent: allow` beside them allows it",
+        )
+        for place, values in sorted(missing.items())
+        if values and place not in allowed
+    ]
+    if problems:
+        raise PolicyError(problems)
+    return sorted({value for values in missing.values() for value in values}, key=in_order)
+
+
+def smallest_class(requirements: Iterable[Requirement]) -> int | None:
+    """The l that average class sizes are in units of: the smallest class that meets all, 2 where no size promises that.
+
+    None if nothing is asked for. A run and a measurement of its release both take it from the policy.
+    """
+    sizes = [requirement.unique_class_size() or 2 for requirement in requirements]
+    return max(2, *sizes) if max(sizes, default=1) > 1 else None

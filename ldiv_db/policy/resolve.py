@@ -1,0 +1,237 @@
+"""A policy held against its source, once: what all later steps of a run are given.
+
+What is wrong is reported together, whatever kind it is of: what is written, columns and their types, taxonomies,
+requirements, and what the rooms above know of the algorithm and the target. What cannot be judged because of
+another problem is left out: without its source nothing is said of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.sources import resolve_source
+from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.policy.attributes import collect_attributes
+from ldiv_db.policy.columns import column_problems
+from ldiv_db.policy.document import Policy, Target
+from ldiv_db.policy.hierarchies import Hierarchy, collect_hierarchies
+from ldiv_db.policy.policy import Written, examine
+from ldiv_db.policy.problems import Problems, is_said, unsaid
+from ldiv_db.policy.release_columns import ReleaseColumns
+from ldiv_db.policy.required import Required, collect_required
+
+#: What becomes of NULL: a value like any other, a reason to leave the row out, or to refuse the source.
+Nulls = Literal["value", "suppress", "reject"]
+
+
+@dataclass(frozen=True)
+class QuasiColumn:
+    """A quasi-identifier of a source: how its values generalise, and its weight in losses."""
+
+    column: Column
+    hierarchy: Hierarchy
+    weight: float = 1.0
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source, called `name` in the policy, and what its columns are; they are named as the policy writes them.
+
+    `nulls` is for quasi-identifiers. Where `judges_null` is false rows with NULL in place of a sensitive value are not
+    judged. `seed` decides what is left to chance.
+    """
+
+    name: str
+    relation: Relation | FileRelation
+    quasi_identifiers: tuple[QuasiColumn, ...]
+    sensitive: tuple[Column, ...]
+    keep: tuple[Column, ...]
+    individual: Column | None
+    key: Column | None
+    nulls: Nulls
+    nulls_sensitive: Nulls
+    judges_null: bool
+    seed: int
+
+    @property
+    def key_name(self) -> str:
+        """The column that says which row is which over time; empty if there is none."""
+        return self.key.name if self.key else ""
+
+    @property
+    def types(self) -> dict[str, Column]:
+        """All these columns by name."""
+        others = [column for column in (self.individual, self.key) if column]
+        identifying = [qi.column for qi in self.quasi_identifiers]
+        return {column.name: column for column in [*others, *identifying, *self.sensitive, *self.keep]}
+
+    def bare(self) -> Source:
+        """The quasi-identifiers and sensitive columns alone, NULLs taken as they come."""
+        nulls, nulls_sensitive = (
+            "value" if nulls == "reject" else nulls for nulls in (self.nulls, self.nulls_sensitive)
+        )
+        return replace(self, keep=(), individual=None, key=None, nulls=nulls, nulls_sensitive=nulls_sensitive)
+
+
+@dataclass(frozen=True)
+class Described:
+    """A source with what its columns are, what is required of a release, and which columns that has."""
+
+    source: Source
+    required: Required
+    released: ReleaseColumns
+
+
+@dataclass(frozen=True)
+class Resolved(Described):
+    """A policy held against its source.
+
+    `columns` are all of the source's, `roles` pairs (key of the policy, column) in the policy's order; `types` are
+    those of the release's columns, `folder` is where relative files lie, `limits` the l of sensitive attributes that
+    stand in tables of their own, grouped by values of `primary`.
+    """
+
+    columns: Sequence[Column]
+    roles: Sequence[tuple[str, str]]
+    target: Target
+    folder: Path
+    algorithm: str
+    options: Mapping[str, Any]
+    suppressed: Literal["judge", "ignore", "unknown"]
+    limits: Mapping[str, int]
+    primary: str
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The types of the release's columns."""
+        return self.released.types(self.columns)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is known of a policy while it is checked: `source` is None if it is not to be had.
+
+    `columns` are the source's; they are None unless the policy fits them.
+    """
+
+    policy: Policy
+    folder: Path
+    source: Relation | FileRelation | None = None
+    columns: Sequence[Column] | None = None
+
+
+#: A check of the rooms above of a part of the policy; it raises PolicyError.
+Check = Callable[[Findings], None]
+
+
+def resolve(engine: Engine, written: Written, folder: Path, checks: Mapping[str, Check] | None = None) -> Resolved:
+    """The policy held against its source; raises PolicyError with all problems of all kinds.
+
+    `checks` are those of the rooms above, by the part of the policy that each is about; `folder` is where relative
+    files lie.
+    """
+    reading = examine(written)
+    if reading.policy is None:
+        raise PolicyError(reading.problems)
+    policy, problems = reading.policy, Problems()
+    source = _source(engine, policy, folder, problems)
+    columns = [] if source is None else columns_of(engine, source)
+    misfits = [] if source is None else column_problems(policy, columns, reading.lists_all)
+    problems.add(misfits)
+    described = _describe(engine, policy, source or Relation(()), columns, folder, problems, reading.problems)
+    findings = Findings(policy, folder, source, None if misfits or source is None else columns)
+    for part, check in (checks or {}).items():
+        if not is_said(part, reading.problems):
+            with problems.collected():
+                check(findings)
+    Problems([*reading.problems, *unsaid(problems.found, reading.problems)]).refuse()
+    assert described is not None  # noqa: S101 - there would be problems
+    return Resolved(
+        **vars(described),
+        columns=columns,
+        roles=policy.roles(),
+        target=policy.target,
+        folder=folder,
+        algorithm=policy.algorithm.name,
+        options=policy.algorithm.options,
+        suppressed=policy.suppressed,
+        limits={name: setting.l or 1 for name, setting in policy.sensitive.items()},
+        primary=policy.primary,
+    )
+
+
+def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, folder: Path) -> Described:
+    """A source as the policy describes its quasi-identifiers and sensitive columns; raises PolicyError.
+
+    Nothing else of the policy need fit it.
+    """
+    columns = columns_of(engine, source)
+    described = {name.lower() for name in [*policy.quasi_identifiers, *policy.sensitive]}
+    aside = [column.name for column in columns if column.name.lower() not in described]
+    policy = policy.model_copy(update={"identifiers": aside, "keep": [], "individual": None})
+    problems = Problems(column_problems(policy, columns))
+    found = _describe(engine, policy, source, columns, folder, problems)
+    problems.refuse()
+    assert found is not None  # noqa: S101 - there would be problems
+    return found
+
+
+def _source(engine: Engine, policy: Policy, folder: Path, problems: Problems) -> Relation | FileRelation | None:
+    with problems.collected():
+        return resolve_source(engine, policy.source, folder)
+    return None
+
+
+def _describe(
+    engine: Engine,
+    policy: Policy,
+    source: Relation | FileRelation,
+    columns: Sequence[Column],
+    folder: Path,
+    problems: Problems,
+    known: Sequence[Problem] = (),
+) -> Described | None:
+    """The source described; None if something is wrong, which is added to `problems`.
+
+    Parts of the policy that have a `known` problem are not read.
+    """
+    sensitive = {n: s for n, s in policy.sensitive.items() if not is_said(f"sensitive.{n}", known)}
+    keys = {n: qi for n, qi in policy.quasi_identifiers.items() if not is_said(f"quasi_identifiers.{n}", known)}
+    hierarchies = {} if policy.decomposes else collect_hierarchies(engine, keys, folder, problems)
+    attributes = collect_attributes(engine, sensitive, columns, folder, problems)
+    types = {column.name.lower(): column for column in columns}
+    there = {name: attribute for name, attribute in attributes.items() if name.lower() in types}
+    required = collect_required(engine, policy.require, there, problems, policy.sensitive)
+    if problems.found or known:
+        return None
+
+    def column(name: str) -> Column:
+        return replace(types[name.lower()], name=name)
+
+    found = Source(
+        name=policy.source,
+        relation=source,
+        quasi_identifiers=tuple(
+            QuasiColumn(column(name), hierarchies.get(name, Hierarchy(widths=())), qi.weight)
+            for name, qi in policy.quasi_identifiers.items()
+        ),
+        sensitive=tuple(map(column, policy.sensitive)),
+        keep=tuple(map(column, policy.keep)),
+        individual=column(policy.individual) if policy.individual else None,
+        key=column(policy.key) if policy.key else None,
+        nulls=policy.nulls,
+        nulls_sensitive=policy.nulls_sensitive,
+        judges_null=policy.suppressed != "ignore",
+        seed=policy.seed,
+    )
+    return Described(found, required, policy.released)

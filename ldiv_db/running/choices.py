@@ -1,0 +1,68 @@
+"""What a run of one release adds to a policy held against its source: its algorithm, and where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ldiv_db.algorithms.base import Algorithm
+from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.policy import Written
+from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
+from ldiv_db.publishing.destinations import Destination, destination_of
+from ldiv_db.publishing.refusals import check_target
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A policy held against its source, its algorithm with its options, and the destination of the release."""
+
+    resolved: Resolved
+    algorithm: Algorithm
+    destination: Destination
+
+
+def resolve_run(engine: Engine, written: Written, folder: Path) -> Choices:
+    """The policy held against its source, for one release; raises PolicyError with all that is wrong."""
+    algorithms: list[Algorithm] = []
+    destinations: list[Destination] = []
+
+    def judge_algorithm(found: Findings) -> None:
+        algorithms.append(make_algorithm(found.policy))
+
+    def judge_target(found: Findings) -> None:
+        if not found.policy.is_series:
+            destinations.append(_checked_destination(engine, found))
+
+    checks: Mapping[str, Check] = {"algorithm": judge_algorithm, "target": judge_target}
+    resolved = resolve(engine, written, folder, checks)
+    return Choices(resolved, algorithms[0], destinations[0])
+
+
+def _checked_destination(engine: Engine, found: Findings) -> Destination:
+    """The destination that the target names; raises PolicyError if a release may not go there."""
+    policy, released = found.policy, found.policy.released
+    destination = destination_of(engine, policy.target, found.folder, released.all)
+    if found.source is not None:
+        types = None if found.columns is None else released.types(found.columns)
+        check_target(destination, policy, found.folder, found.source, types)
+    return destination
+
+
+def make_algorithm(policy: Policy) -> Algorithm:
+    """The policy's algorithm with its options; raises PolicyError if there is none of that name."""
+    name = policy.algorithm.name
+    if policy.is_series:
+        what = f"{name} with a key publishes release by release"
+        raise PolicyError([Problem("algorithm.name", what, "use `ldiv release publish`, or ldiv_db.publish_release")])
+    if name not in ALGORITHMS:
+        raise PolicyError([Problem("algorithm.name", f"no algorithm {name!r}", nearest(name, ALGORITHMS))])
+    algorithm = algorithm_of(name)(policy.algorithm.options)
+    if algorithm.excludes_sets and "set" in policy.released.forms.values():
+        what = f"{algorithm.name} publishes {algorithm.excludes_sets}, not sets"
+        raise PolicyError([Problem("recode", what, "set recode: tree")])
+    return algorithm
