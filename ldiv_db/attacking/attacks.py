@@ -24,8 +24,8 @@ from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.policy import Policy
 from ldiv_db.policy.release_columns import class_ids_among, forms, published_columns
 from ldiv_db.requirements import Attribute, Requirement, RequirementSpec
+from ldiv_db.requirements.guarantees import together
 from ldiv_db.requirements.parameters import LARGEST
-from ldiv_db.requirements.promises import together
 
 Source = Relation | FileRelation
 

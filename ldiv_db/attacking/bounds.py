@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ldiv_db.requirements.promises import ONE, Promise
+from ldiv_db.requirements.guarantees import ONE, Guarantee
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Prior:
 class Bounds:
     """The bounds that a promise puts on each attack on a table with these values; None where nothing is promised."""
 
-    def __init__(self, promise: Promise, priors: Sequence[Prior]):
+    def __init__(self, promise: Guarantee, priors: Sequence[Prior]):
         self.rows = sum(prior.values * prior.rows for prior in priors)
         self._priors = [self._narrowed(promise, prior) for prior in priors]
         shares = sorted(self._priors, key=lambda prior: -prior.share)
@@ -37,7 +37,7 @@ class Bounds:
         self._promise = promise
         self._falling = shares
 
-    def _narrowed(self, promise: Promise, prior: Prior) -> Prior:
+    def _narrowed(self, promise: Guarantee, prior: Prior) -> Prior:
         """The share of a value is at most its share of the table plus the difference that is allowed."""
         return replace(prior, share=min(prior.share, ONE, Fraction(prior.rows, self.rows) + promise.difference))
 

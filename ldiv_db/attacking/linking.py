@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.attacking.covering import Matches
-from ldiv_db.attacking.disclosure import UNIT, Attack, Gain, Target, gain_of, mean_of
+from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, Gain, gain_of, mean_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 
@@ -77,7 +77,7 @@ def _risk(least: int | None, bound: Fraction | None) -> Gain:
     return gain_of("1 / people alike", Fraction(1, least) if least else None, bound)
 
 
-def linking(target: Target, matches: Matches, show_values: bool) -> Attack:
+def linking(target: AttackedAttribute, matches: Matches, show_values: bool) -> Attack:
     """What the table tells of known people: the values in all classes that their quasi-identifiers fit."""
     engine = target.engine
     holes: dict[str, Any] = {"cells": matches.cells, "matches": matches.pairs, "histogram": target.histogram}
@@ -101,7 +101,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, int | float) else str(value)
 
 
-def _known_gains(target: Target, found: dict[str, Any], surest: list[tuple[Any, ...]]) -> tuple[Gain, ...]:
+def _known_gains(target: AttackedAttribute, found: dict[str, Any], surest: list[tuple[Any, ...]]) -> tuple[Gain, ...]:
     posterior = next((Fraction(int(largest), int(rows)) for largest, rows in surest), None)
     told = Fraction(found["one_value"], found["people"]) if found["people"] else None
     return (

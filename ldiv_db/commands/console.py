@@ -117,7 +117,7 @@ def _first(stack: ExitStack, parents: Sequence[Path]) -> Path:
     raise DatabaseError(reason)
 
 
-class Shown:
+class ProgressDisplay:
     """Progress of a run on stderr: a live line on a terminal, elsewhere a line every few seconds."""
 
     def __init__(self) -> None:

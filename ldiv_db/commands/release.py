@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ldiv_db.commands.console import Shown, opened, print_json, printer
+from ldiv_db.commands.console import ProgressDisplay, opened, print_json, printer
 from ldiv_db.commands.options import (
     Catalog,
     Database,
@@ -84,7 +84,7 @@ def publish_command(
     """
     wanted = read_policy(policy)
     limits = settings(threads, memory_limit, temp_dir)
-    with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:
+    with opened(database, settings=limits, catalog=catalog) as connection, ProgressDisplay() as listener:
         result = publish_release(connection, wanted, policy.parent, listener, catalog_name(catalog), show_values)
     print_released(result, json)
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.measuring.prefix_trees import Step, Tries
+from ldiv_db.measuring.prefix_trees import PrefixStep, PrefixTrees
 from ldiv_db.measuring.resolve import Resolved
 
 #: The part of all rows that a query would count if columns were uniform and independent.
@@ -62,7 +62,7 @@ def measure_queries(
     engine: Engine,
     keys: Sequence[Resolved],
     sensitive: Sequence[Resolved],
-    tries: Tries,
+    tries: PrefixTrees,
     rows: int,
     queries: int,
     seed: int,
@@ -80,7 +80,7 @@ def measure_queries(
 
 
 def _answer(
-    engine: Engine, columns: Sequence[Resolved], tries: Tries, draws: Sequence[Sequence[int]]
+    engine: Engine, columns: Sequence[Resolved], tries: PrefixTrees, draws: Sequence[Sequence[int]]
 ) -> list[tuple[int, float]]:
     """What every query counts in the source, and what the published table says that it counts."""
     names = ["query", "anchor", *(f"{column.code.name}_{what}" for column in columns for what in ("width", "shift"))]
@@ -127,16 +127,16 @@ def _ask(engine: Engine, anchors: Relation, column: Resolved) -> Relation:
     code = column.code.name
     holes: dict[str, Any] = {"anchors": anchors, "column": column.code, "width": Identifier(f"{code}_width")}
     if column.nodes:
-        return engine.materialise(f"asked_{code}", "measuring/ask_nodes", nodes=column.nodes, **holes)
+        return engine.materialise(f"asked_{code}", "measuring/choose_query_nodes", nodes=column.nodes, **holes)
     first, last = Value(column.first), Value(column.first + column.leaves - 1)
     holes |= {"shift": Identifier(f"{code}_shift"), "first": first, "last": last, "null_code": Value(column.null_code)}
-    return engine.materialise(f"asked_{code}", "measuring/ask_spans", **holes)
+    return engine.materialise(f"asked_{code}", "measuring/choose_query_spans", **holes)
 
 
-def _answers(engine: Engine, tries: Tries, asked: dict[str, Relation]) -> Relation:
+def _answers(engine: Engine, tries: PrefixTrees, asked: dict[str, Relation]) -> Relation:
     """The TEMP table (query, answer): the cells within what is asked for, column by column."""
 
-    def holes(step: Step) -> dict[str, Any]:
+    def holes(step: PrefixStep) -> dict[str, Any]:
         return {"cells": tries.cells, "asked": asked[step.column.name], "code": step.column.code, "prefix": step.prefix}
 
     found = engine.materialise("answered_1", "measuring/start_answers", **holes(tries.steps[0]))
@@ -153,7 +153,7 @@ def _answers(engine: Engine, tries: Tries, asked: dict[str, Relation]) -> Relati
     return answers
 
 
-def _estimates(engine: Engine, tries: Tries, asked: dict[str, Relation]) -> Relation:
+def _estimates(engine: Engine, tries: PrefixTrees, asked: dict[str, Relation]) -> Relation:
     """The TEMP table (query, estimate): shares of published combinations, column by column."""
     first = tries.steps[0]
     shares = _shares(engine, first, asked)
@@ -184,7 +184,7 @@ def _estimates(engine: Engine, tries: Tries, asked: dict[str, Relation]) -> Rela
     return estimates
 
 
-def _shares(engine: Engine, step: Step, asked: dict[str, Relation]) -> Relation:
+def _shares(engine: Engine, step: PrefixStep, asked: dict[str, Relation]) -> Relation:
     """The TEMP table (query, value_no, share) of what published values of a column are asked for."""
     column = step.column
     return engine.materialise(

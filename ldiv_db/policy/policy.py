@@ -14,9 +14,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ldiv_db.database.catalog import Column
-from ldiv_db.database.documents import read_document
 from ldiv_db.database.equality import equal_problems
 from ldiv_db.database.errors import PolicyError, Problem, nearest, what_is_wrong
+from ldiv_db.database.yaml_documents import read_document
 from ldiv_db.policy.parts import VALUES, Document, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.policy.release_columns import name_clashes
 from ldiv_db.policy.series import DECOMPOSITIONS, as_decomposition, series_problems

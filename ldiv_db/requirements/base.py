@@ -14,10 +14,10 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import FileRelation, Relation, Value
 from ldiv_db.requirements.categories import Categories
 from ldiv_db.requirements.distribution import Ceiling, Distribution
+from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.named import Named
 from ldiv_db.requirements.parameters import plain
-from ldiv_db.requirements.promises import Promise
 from ldiv_db.requirements.written import Written
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -170,12 +170,12 @@ class Requirement(Written):
 
     # -- what follows from it ------------------------------------------------------------------------
 
-    def promise(self) -> Promise:
+    def promise(self) -> Guarantee:
         """What good classes keep to, against any attacker.
 
         Where others are known it holds for parts of a class, and so for their union.
         """
-        return Promise()
+        return Guarantee()
 
     @classmethod
     def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:

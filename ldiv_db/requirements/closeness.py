@@ -25,9 +25,9 @@ from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.core import mend_if_few
 from ldiv_db.requirements.distribution import Distribution
+from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import UNIT, distance, units
-from ldiv_db.requirements.promises import Promise
 from ldiv_db.taxonomies.taxonomy import Node, Taxonomy
 
 AUTO, EQUAL, ORDERED, HIERARCHICAL = "auto", "equal", "ordered", "hierarchical"
@@ -141,9 +141,9 @@ class TCloseness(Requirement):
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return mend_if_few(engine, classes, measures, 0)
 
-    def promise(self) -> Promise:
+    def promise(self) -> Guarantee:
         """With equal distances the largest gap between two distributions, over any set of values, is their distance."""
-        return Promise(difference=Fraction(self.t)) if self.distance == EQUAL else Promise()
+        return Guarantee(difference=Fraction(self.t)) if self.distance == EQUAL else Guarantee()
 
     def unique_class_size(self) -> None:
         return None

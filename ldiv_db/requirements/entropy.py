@@ -12,9 +12,9 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.counts import CountRequirement
 from ldiv_db.requirements.distribution import Ceiling, Distribution, eligible_ceiling
+from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import at_least_one, rounded
-from ldiv_db.requirements.promises import Promise
 
 #: Entropies (natural logarithms) this close to `ln l` count as reaching it, so that l equal shares do.
 TOLERANCE = 1e-9
@@ -46,9 +46,9 @@ class EntropyL(CountRequirement):
         engine.drop(layers, levellings)
         return mended
 
-    def promise(self) -> Promise:
+    def promise(self) -> Guarantee:
         """An entropy of ln l takes l values; one within the tolerance below it counts as reaching it."""
-        return Promise(values=math.ceil(float(self.l) * math.exp(-TOLERANCE)))
+        return Guarantee(values=math.ceil(float(self.l) * math.exp(-TOLERANCE)))
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
         """An entropy below ln l takes a value in more than 1/l of the rows, but not the other way round."""

@@ -15,10 +15,10 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.core import mend_by_core
 from ldiv_db.requirements.distribution import Ceiling, Distribution
+from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.named import Named, in_order, listing, named_value, read_named, shown_value
 from ldiv_db.requirements.parameters import UNIT, rounded, share, units
-from ldiv_db.requirements.promises import Promise
 
 #: The words beside the values that have thresholds; a value of such a name stands under `values`.
 DEFAULT, BASE, ABSENT, VALUES = WORDS = ("default", "base", "absent", "values")
@@ -150,9 +150,9 @@ class Threshold(Requirement):
         own = [(value, units(theta)) for value, theta in self.thetas]
         return mend_by_core(engine, classes, measures, units(self.default), UNIT, own)
 
-    def promise(self) -> Promise:
+    def promise(self) -> Guarantee:
         shares = tuple((value, Fraction(theta)) for value, theta in self.thetas)
-        return Promise(share=Fraction(self.default), shares=shares)
+        return Guarantee(share=Fraction(self.default), shares=shares)
 
     @classmethod
     def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.algorithms.cuts.evaluation import Cut, Evaluator, Node
+from ldiv_db.algorithms.cuts.evaluation import Cut, CutNode, Evaluator
 from ldiv_db.algorithms.cuts.problem import CutProblem
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.templates import Relation, Value
@@ -24,7 +24,7 @@ def publish_cut(evaluator: Evaluator, cut: Cut) -> Published:
     """The classes of the cut under the problem's scheme; rows of a value go in an order that the seed gives."""
     problem, engine = evaluator.problem, evaluator.problem.task.engine
     scheme, sensitive = problem.cost.scheme, problem.task.encoded.sensitive[0].code
-    places, judged = evaluator.partitions(Node(frozenset(), cut))
+    places, judged = evaluator.partitions(CutNode(frozenset(), cut))
     parts = engine.materialise(
         "numbered",
         "cuts/number_parts",

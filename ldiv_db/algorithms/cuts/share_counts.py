@@ -74,7 +74,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Step:
+class CoreStep:
     """A step towards the l-eligible core: from how many rows to how many."""
 
     before: Identifier
@@ -117,7 +117,7 @@ def caps_of(shares: Sequence[Share]) -> list[Cap]:
     return list(dict.fromkeys(share.of for share in shares))
 
 
-def steps_of(shares: Sequence[Share], again: bool) -> list[Step]:
+def steps_of(shares: Sequence[Share], again: bool) -> list[CoreStep]:
     """Steps from all rows, or from those that steps before have left."""
     names = [
         Identifier("so_far" if again else "n"),
@@ -126,5 +126,5 @@ def steps_of(shares: Sequence[Share], again: bool) -> list[Step]:
     steps = []
     for place, (before, kept) in enumerate(pairwise(names)):
         own = [Share(s.rows, Cap(Identifier(f"{s.cap.name}_{place}"), s.of.over, s.of.under)) for s in shares]
-        steps.append(Step(before, kept, caps_of(own), own))
+        steps.append(CoreStep(before, kept, caps_of(own), own))
     return steps
