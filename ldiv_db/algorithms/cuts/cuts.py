@@ -1,11 +1,4 @@
-"""Cuts: the provably best full-subtree generalisation under per-value thresholds (Liu & Wang, l+-Optimize).
-
-A solution is one cut through each quasi-identifier's taxonomy; every value is published as its ancestor in the cut. The
-rows that are published alike are a partition. No sensitive value s may have more than theta_s of a partition; what a
-violating partition loses is the scheme's: nothing, for it is not allowed (`none`), the violating values (`vioSA`), all
-its sensitive values (`allSA`), the fewest rows (`vioRec`), or all rows (`allRec`). Of all cuts the one is published
-that costs least by the metric (LM, DM, CM), with a proof: the search has covered all the others by bounds.
-"""
+"""Cuts: what a policy may ask of the search, how it is run, and what is reported of it (Liu & Wang, l+-Optimize)."""
 
 from __future__ import annotations
 

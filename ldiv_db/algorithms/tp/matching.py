@@ -1,4 +1,4 @@
-"""The fewest stars where they can be had in polynomial time: two sensitive values and l = 2 (tp.txt, Section 4).
+"""The fewest stars where they can be had in polynomial time: two sensitive values and l = 2 (Xiao, Yi, Tao, Section 4).
 
 Then half of the rows have either value, and any release is as good as one of pairs with a row of each: a perfect
 matching whose weight is the stars. Equal rows pair off first, as weights keep the triangle inequality; the rest is
