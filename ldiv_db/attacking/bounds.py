@@ -109,12 +109,12 @@ class Bounds:
 
 def _fewest(falling: Sequence[Prior]) -> int:
     """How many values a class has at least: as many as it takes for their shares to make up the whole."""
-    found, left = 0, ONE
+    values, left = 0, ONE
     for prior in falling:
         if prior.share <= 0:
             break
         needed = math.ceil(left / prior.share)
         if needed <= prior.values:
-            return found + needed
-        found, left = found + prior.values, left - prior.values * prior.share
-    return found + 1
+            return values + needed
+        values, left = values + prior.values, left - prior.values * prior.share
+    return values + 1

@@ -63,14 +63,14 @@ class Attack:
         return all(gain.holds for gain in self.gains)
 
     def as_dict(self) -> dict[str, Any]:
-        found = {
+        attack = {
             "attack": self.name,
             "sensitive": self.sensitive,
             "holds": self.holds,
             "gains": [gain.as_dict() for gain in self.gains],
             "figures": self.figures,
         }
-        return found if self.shown is None else found | {"shown": self.shown}
+        return attack if self.shown is None else attack | {"shown": self.shown}
 
 
 @dataclass(frozen=True)
@@ -135,9 +135,9 @@ def _place(engine: Engine, totals: Relation, promise: Guarantee, categories: Cat
 
 def disclosures(target: AttackedAttribute, excluded: int) -> list[Attack]:
     """All attacks on one sensitive attribute; similarity if there are categories."""
-    found = [_homogeneity(target)]
-    found += [_similarity(target, target.categories)] if target.categories else []
-    return [*found, _skewness(target), _background(target, excluded), _posterior(target)]
+    attacks = [_homogeneity(target)]
+    attacks += [_similarity(target, target.categories)] if target.categories else []
+    return [*attacks, _skewness(target), _background(target, excluded), _posterior(target)]
 
 
 def _few_values(target: AttackedAttribute, classes: Classes, most: int) -> dict[str, Any]:
@@ -200,13 +200,13 @@ def _posterior(target: AttackedAttribute) -> Attack:
     shares = engine.materialise("shares", "attacking/list_shares", histogram=target.histogram)
     summary = engine.records("attacking/summarise_shares", shares=shares, unit=Value(UNIT))
     deciles = engine.load("deciles", {"decile": "INTEGER"}, [(i,) for i in range(1, 11)])
-    found = engine.rows("attacking/list_deciles", shares=shares, deciles=deciles, total=Value(target.rows))
+    posteriors = engine.rows("attacking/list_deciles", shares=shares, deciles=deciles, total=Value(target.rows))
     over = engine.record("attacking/count_excesses", histogram=target.histogram, priors=target.priors)
     engine.drop(shares, deciles)
     gain = gain_of("posterior", _largest(summary), target.bounds.posterior, kept=not over["rows"])
     figures = {
         "mean": mean_of(summary[0]["mean_units"], target.rows) if summary else None,
-        "deciles": [posterior for _, posterior in found],
+        "deciles": [posterior for _, posterior in posteriors],
         "rows_above_promise": over["rows"],
     }
     return Attack("posterior", target.sensitive, (gain,), figures)

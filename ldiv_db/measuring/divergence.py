@@ -37,7 +37,7 @@ def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published:
     pairs = _pairs(engine, tries)
     holes = {"pairs": pairs, "boxes": tries.boxes, "prefix": tries.steps[-1].prefix}
     masses = engine.materialise("masses", "measuring/sum_masses", cells=tries.cells, **holes)
-    found = engine.record(
+    sums = engine.record(
         "measuring/sum_divergence",
         masses=masses,
         everywhere=Value(everywhere),
@@ -46,8 +46,8 @@ def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published:
     )
     unmatched = engine.scalar("measuring/count_unmatched", **holes)
     engine.drop(pairs, masses)
-    kl = None if found["divergence"] is None else found["divergence"] / (_UNIT * rows)
-    return Divergence(kl, int(found["uncovered"]), int(unmatched))
+    kl = None if sums["divergence"] is None else sums["divergence"] / (_UNIT * rows)
+    return Divergence(kl, int(sums["uncovered"]), int(unmatched))
 
 
 def _pairs(engine: Engine, tries: PrefixTrees) -> Relation:

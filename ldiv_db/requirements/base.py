@@ -155,9 +155,9 @@ class Requirement(Written):
     def measure(self, engine: Engine, classes: Classes) -> Relation:
         """The TEMP table (class_no, rows, reached, margin), a row a class; a negative margin violates."""
         shared = {name: getattr(classes, name) for name in self.relations}
-        own = self.holes(engine)
-        measures = engine.materialise(self.name, self.template, **shared, **own)
-        engine.drop(*(hole for hole in own.values() if isinstance(hole, Relation)))
+        holes = self.holes(engine)
+        measures = engine.materialise(self.name, self.template, **shared, **holes)
+        engine.drop(*(hole for hole in holes.values() if isinstance(hole, Relation)))
         return measures
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:

@@ -68,15 +68,15 @@ class TCloseness(Requirement):
     @classmethod
     def build(cls, values: Mapping[str, Any], attribute: Attribute, others_known: bool) -> Requirement:
         """`auto` is hierarchical with a taxonomy, ordered for numbers and times, else equal."""
-        found = values.get("distance", AUTO)
-        if found == AUTO and attribute.taxonomy is not None:
-            found = HIERARCHICAL
-        elif found == AUTO:
-            found = ORDERED if attribute.is_number or attribute.is_time else EQUAL
-        if found == HIERARCHICAL and attribute.taxonomy is None:
+        distance = values.get("distance", AUTO)
+        if distance == AUTO and attribute.taxonomy is not None:
+            distance = HIERARCHICAL
+        elif distance == AUTO:
+            distance = ORDERED if attribute.is_number or attribute.is_time else EQUAL
+        if distance == HIERARCHICAL and attribute.taxonomy is None:
             raise ValueError("the hierarchical distance needs a taxonomy of the sensitive values")
-        taxonomy = attribute.taxonomy if found == HIERARCHICAL else None
-        return cls(values["t"], found, taxonomy, attribute.is_number, others_known=others_known)
+        taxonomy = attribute.taxonomy if distance == HIERARCHICAL else None
+        return cls(values["t"], distance, taxonomy, attribute.is_number, others_known=others_known)
 
     def measure(self, engine: Engine, classes: Classes) -> Relation:
         limit = {"t_units": Value(units(self.t)), "unit": Value(UNIT), "total": Value(classes.rows)}

@@ -37,11 +37,11 @@ class EntropyL(CountRequirement):
         return {"l": Value(float(self.l)), "tolerance": Value(TOLERANCE)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        own = self.holes(engine)
+        holes = self.holes(engine)
         layers = engine.materialise("layers", "requirements/list_layers", measures=measures, sizes=classes.sizes)
-        levellings = engine.materialise("levellings", "requirements/list_levellings", layers=layers, **own)
+        levellings = engine.materialise("levellings", "requirements/list_levellings", layers=layers, **holes)
         mended = engine.materialise(
-            "mended", "requirements/mend_entropy", measures=measures, levellings=levellings, **own
+            "mended", "requirements/mend_entropy", measures=measures, levellings=levellings, **holes
         )
         engine.drop(layers, levellings)
         return mended

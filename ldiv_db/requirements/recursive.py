@@ -61,6 +61,6 @@ class RecursiveCL(Requirement):
 
     def nearest_at(self, size: int) -> str:
         lower = size - math.floor(1 / self.c)
-        found = [f"l: {lower}, c: {plain_decimal(self.c)}"] if lower >= 1 else []
-        found += [f"l: {self.l}, c above {rounded(1 / (size - self.l + 1), 9, up=True)}"] if size >= self.l else []
-        return " or ".join(found) or "l: 1, c above 1"
+        nearest = [f"l: {lower}, c: {plain_decimal(self.c)}"] if lower >= 1 else []
+        nearest += [f"l: {self.l}, c above {rounded(1 / (size - self.l + 1), 9, up=True)}"] if size >= self.l else []
+        return " or ".join(nearest) or "l: 1, c above 1"

@@ -137,8 +137,8 @@ class _OverCategories(DistinctAlpha):
 
     def promise(self) -> Guarantee:
         """What categories promise as values would: no value has more rows than its category."""
-        found = self.of_categories.promise()
-        return super().promise() & replace(found, categories=found.values)
+        promise = self.of_categories.promise()
+        return super().promise() & replace(promise, categories=promise.values)
 
     def nearest_in(self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution) -> str:
         """What `reached` is that of the categories, of which those that occur count."""

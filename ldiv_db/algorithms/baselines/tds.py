@@ -134,11 +134,11 @@ class Descent:
             total=total,
         )
         engine.drop(places, groups)
-        found = dict(engine.rows("baselines/tds/find_smallest", histogram=histogram, total=total))
+        sizes = dict(engine.rows("baselines/tds/find_smallest", histogram=histogram, total=total))
         failed = codings.failed(histogram)
         numbered = list(enumerate(self.candidates))
         self.candidates = [value for number, value in numbered if number not in failed]
-        return {value: found.get(number, self.smallest) for number, value in numbered}
+        return {value: sizes.get(number, self.smallest) for number, value in numbered}
 
     def _place(self) -> Relation:
         """What each code adds to the key of its class, its candidate if it has one, and what specialising that adds."""
@@ -166,9 +166,9 @@ class Descent:
         if not self._known:
             for tree, counts in zip(self.codings.trees, self.codings.counts, strict=True):
                 for node, children in tree.children.items():
-                    own = [self._span((tree.number, child)) for child in children]
+                    below = [self._span((tree.number, child)) for child in children]
                     gain = self._information if self.by_label else self._loss
-                    self._known[tree.number, node] = gain(tree, self._span((tree.number, node)), own, counts)
+                    self._known[tree.number, node] = gain(tree, self._span((tree.number, node)), below, counts)
         return self._known
 
     _known: dict[CutValue, int] = field(default_factory=dict)
@@ -191,10 +191,10 @@ class Descent:
 
 def _tally(counts: Mapping[int, Mapping[int, int]], span: Span) -> Counter[int]:
     """The rows of a span of codes by label."""
-    found: Counter[int] = Counter()
+    tally: Counter[int] = Counter()
     for code in range(span[0], span[1] + 1):
-        found.update(counts.get(code, {}))
-    return found
+        tally.update(counts.get(code, {}))
+    return tally
 
 
 def _entropy(counts: Counter[int]) -> float:

@@ -62,8 +62,8 @@ class Cuts(Algorithm):
         evaluator = Evaluator(make_problem(task, cost))
         best, outcome = self._search(evaluator, start)
         ranked = best.ranked()
-        place = random.Random(task.seed).randrange(len(ranked))  # noqa: S311 - a choice that the seed repeats
-        chosen = ranked[place][0]
+        rank = random.Random(task.seed).randrange(len(ranked))  # noqa: S311 - a choice that the seed repeats
+        chosen = ranked[rank][0]
         published = publish_cut(evaluator, chosen)
         search = self._report(evaluator, best, outcome, chosen)
         return Plan(published.assigned, feasible.l, _notes(search), search, published.classes, published.blanked)
@@ -175,11 +175,11 @@ def _named_codes(task: Task) -> dict[int, str]:
     return {code: shown_value(named[place]) for code, place in codes_of(task, named).items()}
 
 
-def _progress_line(found: Standing, scale: int) -> str:
+def _progress_line(standing: Standing, scale: int) -> str:
     """What a user sees of a search under way."""
-    best = "none yet" if found.best is None else f"{found.best / scale:,.6g}"
-    bound = "none" if found.bound >= FORBIDDEN else f"{found.bound / scale:,.6g}"
-    return f"{found.visited:,} cuts visited, {found.pruned:.2%} pruned, best {best}, bound {bound}"
+    best = "none yet" if standing.best is None else f"{standing.best / scale:,.6g}"
+    bound = "none" if standing.bound >= FORBIDDEN else f"{standing.bound / scale:,.6g}"
+    return f"{standing.visited:,} cuts visited, {standing.pruned:.2%} pruned, best {best}, bound {bound}"
 
 
 def _gap(best: Best, outcome: Outcome) -> float:

@@ -165,8 +165,8 @@ class Search:
 
 def specialise(trees: dict[int, CutTree], node: CutNode, value: CutValue, bound: int = 0) -> CutNode:
     """The node with an open value replaced by its children, which are open unless they are leaves."""
-    found = opened(trees, trees[value[0]].specialised(value), node.locked, bound)
-    return CutNode(found.open | (node.open - {value}), found.locked, bound)
+    children = opened(trees, trees[value[0]].specialised(value), node.locked, bound)
+    return CutNode(children.open | (node.open - {value}), children.locked, bound)
 
 
 def opened(trees: dict[int, CutTree], values: Iterable[CutValue], locked: Cut = frozenset(), bound: int = 0) -> CutNode:

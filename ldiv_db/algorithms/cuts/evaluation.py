@@ -95,19 +95,19 @@ class Evaluator:
             engine.drop(groups)
         ahead = engine.rows("cuts/sum_specialised", parts=parts, **self._costs)
         engine.drop(places, steps, parts)
-        found = assemble(nodes, locked, ahead, metric, self.problem.cost.scheme)
-        self.evaluated += sum(1 + len(probe.costs) for probe in found)
-        return found
+        probes = assemble(nodes, locked, ahead, metric, self.problem.cost.scheme)
+        self.evaluated += sum(1 + len(probe.costs) for probe in probes)
+        return probes
 
     def costs(self, cuts: Sequence[Cut]) -> list[int]:
         """The exact cost of each cut."""
         nodes = [CutNode(frozenset(), cut) for cut in cuts]
         places, parts = self._exact(nodes)
         engine = self.problem.task.engine
-        found = {row[0]: row for row in engine.rows("cuts/sum_specialised", parts=parts, **self._costs)}
+        sums = {row[0]: row for row in engine.rows("cuts/sum_specialised", parts=parts, **self._costs)}
         engine.drop(places, parts)
         strict = self.problem.cost.scheme == "none"
-        return [FORBIDDEN if strict and found[number][5] else found[number][3] for number in range(len(nodes))]
+        return [FORBIDDEN if strict and sums[number][5] else sums[number][3] for number in range(len(nodes))]
 
     def offer(self, best: Best, candidates: Mapping[Cut, int]) -> None:
         """Offer the cuts to `best`, with the cost that `probe` gave, made exact where that is only a lower bound."""

@@ -48,11 +48,11 @@ class Probe:
     locked: dict[CutValue, int] = field(default_factory=dict)
     telling: dict[CutValue, tuple[int, int]] = field(default_factory=dict)
 
-    def tighten(self, found: ValueBounds) -> None:
+    def tighten(self, bounds: ValueBounds) -> None:
         """Raise the bounds to those that were found as well."""
-        self.bound = max(self.bound, found.node)
-        self.specialised = {value: max(bound, found.specialised[value]) for value, bound in self.specialised.items()}
-        self.locked = {value: max(bound, found.locked[value]) for value, bound in self.locked.items()}
+        self.bound = max(self.bound, bounds.node)
+        self.specialised = {value: max(bound, bounds.specialised[value]) for value, bound in self.specialised.items()}
+        self.locked = {value: max(bound, bounds.locked[value]) for value, bound in self.locked.items()}
 
 
 class Before(NamedTuple):

@@ -57,8 +57,8 @@ class Matching(Tp):
         keys = {"rows": encoded.rows, "axes": encoded.axes, "sensitive": encoded.sensitive[0]}
         cells = engine.materialise("cells", "tp/count_cells", **keys)
         state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))
-        found = engine.rows("tp/list_surplus", cells=cells, state=state, axes=encoded.axes)
-        surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in found]
+        listed = engine.rows("tp/list_surplus", cells=cells, state=state, axes=encoded.axes)
+        surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in listed]
         flows = number_pairs(match(surplus), engine.most(cells, "group_no") or 0)
         assigned = assign_groups(task, cells, state)
         kept = engine.materialise("assigned", "tp/keep_groups", assigned=assigned)
