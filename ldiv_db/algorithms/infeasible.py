@@ -78,10 +78,10 @@ def blame_values(
             ceilings.setdefault(ceiling, requirement.label)
     if l is not None:
         ceilings.setdefault(eligible_ceiling(l, axis.judged_distribution), f"l = {l}")
-    found = [(ceiling, name, _frequent(engine, axis, ceiling, show_values)) for ceiling, name in ceilings.items()]
+    exceeded = [(ceiling, name, _frequent(engine, axis, ceiling, show_values)) for ceiling, name in ceilings.items()]
     return [
         f"too frequent in {axis.column.name} for {name}: {_listed(axis, ceiling, rows)}" if show_values else HINT
-        for ceiling, name, rows in found
+        for ceiling, name, rows in exceeded
         if rows
     ]
 
@@ -90,26 +90,27 @@ def _frequent(
     engine: Engine, axis: SensitiveAxis, ceiling: Ceiling, show_values: bool
 ) -> list[tuple[str | None, int, int]]:
     """The most frequent of the values above their ceiling, one more than are listed: (value, rows, ceiling)."""
-    own = engine.load("ceilings", {"value": "VARCHAR", "ceiling": "BIGINT"}, ceiling.own)
+    ceilings = engine.load("ceilings", {"value": "VARCHAR", "ceiling": "BIGINT"}, ceiling.own)
     rows = engine.rows(
         "requirements/list_frequent",
         dictionary=axis.reference,
-        ceilings=own,
+        ceilings=ceilings,
         ceiling=Value(ceiling.rows),
         most=Value(MOST_VALUES + 1),
         show_values=show_values,
     )
-    engine.drop(own)
+    engine.drop(ceilings)
     return rows
 
 
-def _listed(axis: SensitiveAxis, ceiling: Ceiling, found: Sequence[tuple[str | None, int, int]]) -> str:
+def _listed(axis: SensitiveAxis, ceiling: Ceiling, frequent: Sequence[tuple[str | None, int, int]]) -> str:
     """The values; of those with thresholds the smallest that can be met, which is their share of the whole table."""
-    rows, shown = axis.judged_distribution.rows, []
-    for value, own, most in found[:MOST_VALUES]:
-        least = f"; smallest threshold {rounded(own / rows, 9, up=True)}" if ceiling.by_threshold else ""
-        shown.append(f"{'NULL' if value is None else repr(value)} ({own:,} of {rows:,} rows, at most {most:,}{least})")
-    return ", ".join([*shown, *(["…"] if len(found) > MOST_VALUES else [])])
+    rows, listed = axis.judged_distribution.rows, []
+    for value, count, most in frequent[:MOST_VALUES]:
+        least = f"; smallest threshold {rounded(count / rows, 9, up=True)}" if ceiling.by_threshold else ""
+        name = "NULL" if value is None else repr(value)
+        listed.append(f"{name} ({count:,} of {rows:,} rows, at most {most:,}{least})")
+    return ", ".join([*listed, *(["…"] if len(frequent) > MOST_VALUES else [])])
 
 
 def explain(

@@ -28,5 +28,5 @@ ALGORITHMS = tuple(_PLACES)
 def algorithm_of(name: str) -> type[Algorithm]:
     """The class of the algorithm; raises KeyError if there is none of that name."""
     module, kind = _PLACES[name].split(":")
-    found: type[Algorithm] = getattr(import_module(f"ldiv_db.algorithms.{module}"), kind)
-    return found
+    algorithm: type[Algorithm] = getattr(import_module(f"ldiv_db.algorithms.{module}"), kind)
+    return algorithm

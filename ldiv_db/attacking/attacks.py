@@ -26,8 +26,8 @@ from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.required import resolve_all
 from ldiv_db.requirements import Attribute, Requirement, RequirementSpec
+from ldiv_db.requirements.guarantees import together
 from ldiv_db.requirements.parameters import LARGEST
-from ldiv_db.requirements.promises import together
 
 Table = Relation | FileRelation
 
@@ -84,8 +84,8 @@ class Attacks:
         return all(attack.holds for attack in self.attacks)
 
     def as_dict(self) -> dict[str, Any]:
-        found = [attack.as_dict() for attack in self.attacks]
-        return {"rows": self.rows, "classes": self.classes, "holds": self.holds, "attacks": found}
+        attacks = [attack.as_dict() for attack in self.attacks]
+        return {"rows": self.rows, "classes": self.classes, "holds": self.holds, "attacks": attacks}
 
 
 def columns_asked(
@@ -152,25 +152,25 @@ def _attack_counted(
     """All attacks on a table that was counted for each sensitive attribute: its classes are the same for all."""
     first = next(iter(counts.values()))
     axes = _within(first, columns.quasi_identifiers)
-    found: list[Attack] = []
+    attacks: list[Attack] = []
     bounds: list[Fraction] = []
     with _matches(engine, first.listed, axes, attackers.known, "known") as known:
         for name, attribute in attributes.items():
             target = make_target(
                 engine, attribute, counts[name].classes, together(required.promise() for required in wanted[name])
             )
-            found += disclosures(target, attackers.excluded)
-            found += [linking(target, known, attackers.show_values)] if known else []
+            attacks += disclosures(target, attackers.excluded)
+            attacks += [linking(target, known, attackers.show_values)] if known else []
             bounds += [target.bounds.record] if target.bounds.record is not None else []
             engine.drop(target.priors)
     exposure = Exposure(engine, first.listed, attackers.threshold, min(bounds, default=None))
-    found += _recognised(exposure, axes, attackers)
-    return Attacks(first.rows, engine.count(first.listed), tuple(found))
+    attacks += _recognised(exposure, axes, attackers)
+    return Attacks(first.rows, engine.count(first.listed), tuple(attacks))
 
 
-def _within(found: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:
+def _within(counts: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:
     """The axes with the names that their columns have among the classes."""
-    aliases = {renamed.column: renamed.alias for renamed in found.columns}
+    aliases = {renamed.column: renamed.alias for renamed in counts.columns}
     return [replace(axis, columns=tuple(aliases[column] for column in axis.columns)) for axis in axes]
 
 
@@ -190,8 +190,8 @@ def _matches(
         yield None
         return
     known = known_axes(axes, columns_of(engine, people), key)
-    with matched(engine, classes, known, _as_text(engine, people)) as found:
-        yield found
+    with matched(engine, classes, known, _as_text(engine, people)) as matches:
+        yield matches
 
 
 def _as_text(engine: Engine, people: Table) -> Table:

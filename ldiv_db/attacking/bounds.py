@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ldiv_db.requirements.promises import ONE, Promise
+from ldiv_db.requirements.guarantees import ONE, Guarantee
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Prior:
 class Bounds:
     """The bounds that a promise puts on each attack on a table with these values; None where nothing is promised."""
 
-    def __init__(self, promise: Promise, priors: Sequence[Prior]):
+    def __init__(self, promise: Guarantee, priors: Sequence[Prior]):
         self.rows = sum(prior.values * prior.rows for prior in priors)
         self._priors = [self._narrowed(promise, prior) for prior in priors]
         shares = sorted(self._priors, key=lambda prior: -prior.share)
@@ -37,7 +37,7 @@ class Bounds:
         self._promise = promise
         self._falling = shares
 
-    def _narrowed(self, promise: Promise, prior: Prior) -> Prior:
+    def _narrowed(self, promise: Guarantee, prior: Prior) -> Prior:
         """The share of a value is at most its share of the table plus the difference that is allowed."""
         return replace(prior, share=min(prior.share, ONE, Fraction(prior.rows, self.rows) + promise.difference))
 
@@ -109,12 +109,12 @@ class Bounds:
 
 def _fewest(falling: Sequence[Prior]) -> int:
     """How many values a class has at least: as many as it takes for their shares to make up the whole."""
-    found, left = 0, ONE
+    values, left = 0, ONE
     for prior in falling:
         if prior.share <= 0:
             break
         needed = math.ceil(left / prior.share)
         if needed <= prior.values:
-            return found + needed
-        found, left = found + prior.values, left - prior.values * prior.share
-    return found + 1
+            return values + needed
+        values, left = values + prior.values, left - prior.values * prior.share
+    return values + 1

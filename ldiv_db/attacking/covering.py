@@ -103,16 +103,16 @@ def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -
     types = {column.name.lower(): column for column in columns}
     shared = [(axis, types[axis.name.lower()]) for axis in axes if axis.name.lower() in types]
     problems = [] if shared else [Problem(key, "has none of the quasi-identifiers", ", ".join(a.name for a in axes))]
-    found = []
+    known = []
     for number, (axis, column) in enumerate(shared, 1):
         kind = _kind(axis.hierarchy, column)
         if kind is None:
             takes = "times" if axis.hierarchy.levels else "numbers or times"
             problems.append(Problem(key, f"{column.name} takes {takes}, it is {column.shown}"))
-        found.append(KnownAxis(axis, Identifier(column.name), kind or TEXT, Identifier(f"v{number}")))
+        known.append(KnownAxis(axis, Identifier(column.name), kind or TEXT, Identifier(f"v{number}")))
     if problems:
         raise PolicyError(problems)
-    return found
+    return known
 
 
 def _kind(hierarchy: Hierarchy, column: Column) -> str | None:
@@ -155,10 +155,10 @@ def matched(
         longer = engine.materialise("pairs", "attacking/covering/extend_pairs", pairs=pairs, axis=axis, **holes)
         engine.drop(pairs)
         pairs = longer
-    found = engine.materialise("matches", "attacking/covering/list_pairs", pairs=pairs, axis=ready[-1], **holes)
+    covering = engine.materialise("matches", "attacking/covering/list_pairs", pairs=pairs, axis=ready[-1], **holes)
     engine.drop(pairs, *holes.values(), *(r for axis in ready for r in (axis.dictionary, axis.labels, axis.spans)))
-    yield Matches(tuple(axes), cells, found)
-    engine.drop(cells, found)
+    yield Matches(tuple(axes), cells, covering)
+    engine.drop(cells, covering)
 
 
 def _in_order(axes: Sequence[KnownAxis]) -> list[KnownAxis]:
@@ -169,18 +169,18 @@ def _in_order(axes: Sequence[KnownAxis]) -> list[KnownAxis]:
 
 def _covered(engine: Engine, classes: Relation, cells: Relation, axes: Sequence[KnownAxis]) -> list[KnownAxis]:
     """The axes with their known values, their labels and what these cover; all problems at once."""
-    found, problems = [], []
+    covered, problems = [], []
     for axis in axes:
         labels = engine.materialise("labels", "attacking/covering/number_labels", classes=classes, axis=axis)
         dictionary = engine.materialise("dictionary", "attacking/covering/number_values", cells=cells, axis=axis)
         ready = replace(axis, labels=labels, dictionary=dictionary, different=engine.count(labels))
         try:
-            found.append(replace(ready, spans=_read(engine, ready)))
+            covered.append(replace(ready, spans=_read(engine, ready)))
         except PolicyError as error:
             problems += error.problems
     if problems:
         raise PolicyError(problems)
-    return found
+    return covered
 
 
 def _read(engine: Engine, axis: KnownAxis) -> Relation:
@@ -189,11 +189,11 @@ def _read(engine: Engine, axis: KnownAxis) -> Relation:
     last = engine.count(axis.dictionary) - 1
     if axis.by_range:
         ranges = read_ranges(engine, parts, axis.kind)
-        found = span_ranges(engine, ranges, axis.dictionary, last, last)
+        spans = span_ranges(engine, ranges, axis.dictionary, last, last)
         engine.drop(ranges)
     else:
-        found = _find_values(engine, axis, parts, last)
-    reading = choose_reading(engine, found, axis.axis.sets_first)
+        spans = _find_values(engine, axis, parts, last)
+    reading = choose_reading(engine, spans, axis.axis.sets_first)
     unread = count_unread(engine, axis.labels, reading.chosen)["count"]
     engine.drop(parts, reading.chosen)
     if unread:
@@ -211,7 +211,7 @@ def _find_values(engine: Engine, axis: KnownAxis, parts: Relation, null_code: in
         nodes = taxonomies.load(engine, taxonomy, axis.value.name)
         labelled = engine.materialise("labelled", "attacking/covering/list_node_labels", nodes=nodes, **holes)
         engine.drop(nodes)
-    found = engine.materialise(
+    spans = engine.materialise(
         "found",
         "attacking/covering/find_values",
         parts=parts,
@@ -220,7 +220,7 @@ def _find_values(engine: Engine, axis: KnownAxis, parts: Relation, null_code: in
         open=taxonomy is None,
     )
     engine.drop(labelled)
-    return found
+    return spans
 
 
 def _no_label(axis: KnownAxis) -> str:

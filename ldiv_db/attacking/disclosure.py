@@ -16,7 +16,7 @@ from ldiv_db.auditing.audit import require_listed
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements import Attribute, Categories, Classes
-from ldiv_db.requirements.promises import Promise
+from ldiv_db.requirements.guarantees import Guarantee
 
 #: Means are sums of whole units, so that they do not depend on the order of rows.
 UNIT = 10**9
@@ -63,18 +63,18 @@ class Attack:
         return all(gain.holds for gain in self.gains)
 
     def as_dict(self) -> dict[str, Any]:
-        found = {
+        attack = {
             "attack": self.name,
             "sensitive": self.sensitive,
             "holds": self.holds,
             "gains": [gain.as_dict() for gain in self.gains],
             "figures": self.figures,
         }
-        return found if self.shown is None else found | {"shown": self.shown}
+        return attack if self.shown is None else attack | {"shown": self.shown}
 
 
 @dataclass(frozen=True)
-class Target:
+class AttackedAttribute:
     """One sensitive attribute: its classes, its categories if any, its values' `priors`, what is promised of it."""
 
     engine: Engine
@@ -97,14 +97,14 @@ class Target:
         return Fraction(rows, self.rows) if self.rows else None
 
 
-def make_target(engine: Engine, attribute: Attribute, classes: Classes, promise: Promise) -> Target:
+def make_target(engine: Engine, attribute: Attribute, classes: Classes, promise: Guarantee) -> AttackedAttribute:
     """The target that is attacked; raises PolicyError if a value of the table is of no category."""
     if attribute.categories:
         require_listed(engine, attribute.name, attribute.categories, classes.totals)
     priors = _place(engine, classes.totals, promise, attribute.categories)
     kinds = engine.records("attacking/count_priors", priors=priors)
     bounds = Bounds(promise, [_prior(kind) for kind in kinds])
-    return Target(engine, attribute.name, classes, attribute.categories, priors, bounds)
+    return AttackedAttribute(engine, attribute.name, classes, attribute.categories, priors, bounds)
 
 
 def _prior(kind: dict[str, Any]) -> Prior:
@@ -112,7 +112,7 @@ def _prior(kind: dict[str, Any]) -> Prior:
     return Prior(kind["values"], kind["rows"], share, kind["category"])
 
 
-def _place(engine: Engine, totals: Relation, promise: Promise, categories: Categories | None) -> Relation:
+def _place(engine: Engine, totals: Relation, promise: Guarantee, categories: Categories | None) -> Relation:
     """Every value with its category, 1 without any, and the share promised."""
     listed = categories.members() if categories else []
     members = engine.load("members", {"value": "VARCHAR", "category": "INTEGER"}, listed)
@@ -133,33 +133,33 @@ def _place(engine: Engine, totals: Relation, promise: Promise, categories: Categ
     return priors
 
 
-def disclosures(target: Target, excluded: int) -> list[Attack]:
+def disclosures(target: AttackedAttribute, excluded: int) -> list[Attack]:
     """All attacks on one sensitive attribute; similarity if there are categories."""
-    found = [_homogeneity(target)]
-    found += [_similarity(target, target.categories)] if target.categories else []
-    return [*found, _skewness(target), _background(target, excluded), _posterior(target)]
+    attacks = [_homogeneity(target)]
+    attacks += [_similarity(target, target.categories)] if target.categories else []
+    return [*attacks, _skewness(target), _background(target, excluded), _posterior(target)]
 
 
-def _few_values(target: Target, classes: Classes, most: int) -> dict[str, Any]:
+def _few_values(target: AttackedAttribute, classes: Classes, most: int) -> dict[str, Any]:
     """(classes, rows) of those with at most so many values."""
     return target.engine.record("attacking/count_few_values", summary=classes.summary, most=Value(most))
 
 
-def _homogeneity(target: Target) -> Attack:
+def _homogeneity(target: AttackedAttribute) -> Attack:
     """Rows of classes that have one value: it is told for certain."""
     few = _few_values(target, target.classes, 1)
     gain = gain_of("share of rows", target.share(few["rows"]), target.bounds.one_value)
     return Attack("homogeneity", target.sensitive, (gain,), few)
 
 
-def _similarity(target: Target, categories: Categories) -> Attack:
+def _similarity(target: AttackedAttribute, categories: Categories) -> Attack:
     """Rows of classes whose values are all of one category: that is told for certain ((l,alpha)-diversity)."""
     similar = _few_values(target, target.classes.by_category(categories), 1)
     gain = gain_of("share of rows", target.share(similar["rows"]), target.bounds.one_category)
     return Attack("similarity", target.sensitive, (gain,), similar)
 
 
-def _skewness(target: Target) -> Attack:
+def _skewness(target: AttackedAttribute) -> Attack:
     """The value whose share of a class is furthest from its share of the table, as a ratio and as a difference."""
     holes = {"histogram": target.histogram, "priors": target.priors}
     ratios = target.engine.records("attacking/find_largest_ratio", **holes)
@@ -173,12 +173,12 @@ def _skewness(target: Target) -> Attack:
     return Attack("skewness", target.sensitive, gains)
 
 
-def _odds(target: Target) -> Any:
+def _odds(target: AttackedAttribute) -> Any:
     """Reads (posterior, prior) off a row of counts."""
     return lambda row: (Fraction(row["rows"], row["class_rows"]), Fraction(row["value_rows"], target.rows))
 
 
-def _background(target: Target, excluded: int) -> Attack:
+def _background(target: AttackedAttribute, excluded: int) -> Attack:
     """Who knows `excluded` values that somebody does not have: the worst choice of values, class and person."""
     engine, bounds = target.engine, target.bounds
     few = _few_values(target, target.classes, excluded + 1)
@@ -194,19 +194,19 @@ def _background(target: Target, excluded: int) -> Attack:
     return Attack("background knowledge", target.sensitive, gains, {"excluded": excluded, **few})
 
 
-def _posterior(target: Target) -> Attack:
+def _posterior(target: AttackedAttribute) -> Attack:
     """The posterior of every row's true value, given its class."""
     engine = target.engine
     shares = engine.materialise("shares", "attacking/list_shares", histogram=target.histogram)
     summary = engine.records("attacking/summarise_shares", shares=shares, unit=Value(UNIT))
     deciles = engine.load("deciles", {"decile": "INTEGER"}, [(i,) for i in range(1, 11)])
-    found = engine.rows("attacking/list_deciles", shares=shares, deciles=deciles, total=Value(target.rows))
+    posteriors = engine.rows("attacking/list_deciles", shares=shares, deciles=deciles, total=Value(target.rows))
     over = engine.record("attacking/count_excesses", histogram=target.histogram, priors=target.priors)
     engine.drop(shares, deciles)
     gain = gain_of("posterior", _largest(summary), target.bounds.posterior, kept=not over["rows"])
     figures = {
         "mean": mean_of(summary[0]["mean_units"], target.rows) if summary else None,
-        "deciles": [posterior for _, posterior in found],
+        "deciles": [posterior for _, posterior in posteriors],
         "rows_above_promise": over["rows"],
     }
     return Attack("posterior", target.sensitive, (gain,), figures)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.attacking.covering import Matches
-from ldiv_db.attacking.disclosure import UNIT, Attack, Gain, Target, gain_of, mean_of
+from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, Gain, gain_of, mean_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 
@@ -59,17 +59,17 @@ def population_attacks(exposure: Exposure, matches: Matches) -> list[Attack]:
         cells=matches.cells,
         matches=matches.pairs,
     )
-    found = engine.record(
+    summary = engine.record(
         "attacking/summarise_population", populations=populations, threshold=exposure.limit, unit=Value(UNIT)
     )
     engine.drop(populations)
-    mean = Fraction(int(found["mean_units"]), UNIT * found["rows"]) if found["rows"] else None
+    mean = Fraction(int(summary["mean_units"]), UNIT * summary["rows"]) if summary["rows"] else None
     figures = {
         "threshold": float(exposure.threshold),
-        "rows_above_threshold": found["rows_above"],
-        "rows_beyond_population": found["rows_unlisted"],
+        "rows_above_threshold": summary["rows_above"],
+        "rows_beyond_population": summary["rows_unlisted"],
     }
-    journalist = Attack("journalist", None, (_risk(found["least"], exposure.bound),), figures)
+    journalist = Attack("journalist", None, (_risk(summary["least"], exposure.bound),), figures)
     return [journalist, Attack("marketer", None, (gain_of("share of rows recognised", mean, exposure.bound),))]
 
 
@@ -77,23 +77,23 @@ def _risk(least: int | None, bound: Fraction | None) -> Gain:
     return gain_of("1 / people alike", Fraction(1, least) if least else None, bound)
 
 
-def linking(target: Target, matches: Matches, show_values: bool) -> Attack:
+def linking(target: AttackedAttribute, matches: Matches, show_values: bool) -> Attack:
     """What the table tells of known people: the values in all classes that their quasi-identifiers fit."""
     engine = target.engine
     holes: dict[str, Any] = {"cells": matches.cells, "matches": matches.pairs, "histogram": target.histogram}
     measures = engine.materialise("measures", "attacking/measure_people", **holes)
-    found = engine.record("attacking/summarise_people", measures=measures, unit=Value(UNIT))
+    summary = engine.record("attacking/summarise_people", measures=measures, unit=Value(UNIT))
     surest = engine.rows("attacking/find_surest_people", measures=measures)
-    shown = None
+    people_shown = None
     if show_values:
-        shown = engine.records(
+        people_shown = engine.records(
             "attacking/list_people", measures=measures, axes=matches.axes, most=Value(SHOWN), **holes
         )
-        shown = [{name: _plain(value) for name, value in row.items()} for row in shown]
+        people_shown = [{name: _plain(value) for name, value in row.items()} for row in people_shown]
     engine.drop(measures)
-    people, units = found["people"], found.pop("mean_units")
-    figures = {**found, "mean": mean_of(units, people - found["no_class"])}
-    return Attack("linking", target.sensitive, _known_gains(target, found, surest), figures, shown)
+    people, units = summary["people"], summary.pop("mean_units")
+    figures = {**summary, "mean": mean_of(units, people - summary["no_class"])}
+    return Attack("linking", target.sensitive, _known_gains(target, summary, surest), figures, people_shown)
 
 
 def _plain(value: Any) -> Any:
@@ -101,9 +101,9 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, int | float) else str(value)
 
 
-def _known_gains(target: Target, found: dict[str, Any], surest: list[tuple[Any, ...]]) -> tuple[Gain, ...]:
+def _known_gains(target: AttackedAttribute, summary: dict[str, Any], surest: list[tuple[Any, ...]]) -> tuple[Gain, ...]:
     posterior = next((Fraction(int(largest), int(rows)) for largest, rows in surest), None)
-    told = Fraction(found["one_value"], found["people"]) if found["people"] else None
+    told = Fraction(summary["one_value"], summary["people"]) if summary["people"] else None
     return (
         gain_of("posterior", posterior, target.bounds.posterior),
         gain_of("share of people with one value", told, target.bounds.one_value),

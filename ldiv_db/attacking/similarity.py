@@ -43,7 +43,7 @@ def measure_similarity(
         return ()
     before = engine.materialise("cells", "local/number_cells", rows=encoded.rows, axes=encoded.axes)
     after = _published(engine, recoding, class_id)
-    found = tuple(
+    similarities = tuple(
         Similarity(
             axis.column.name,
             _open_rows(engine, encoded, before, axis, categories),
@@ -52,18 +52,18 @@ def measure_similarity(
         for axis, categories in asked
     )
     engine.drop(before, after)
-    return found
+    return similarities
 
 
 def _published(engine: Engine, recoding: Recoding, class_id: bool) -> Relation:
     """(row_id, class_no) of the published rows."""
     holes = {"classes": recoding.classes, "spans": recoding.spans}
     labels = engine.materialise("labels", "recoding/publish/label_classes", **holes)
-    found = engine.materialise(
+    seats = engine.materialise(
         "seats", "recoding/publish/name_classes", assigned=recoding.assigned, labels=labels, class_id=class_id
     )
     engine.drop(labels)
-    return found
+    return seats
 
 
 def _open_rows(engine: Engine, encoded: Encoded, members: Relation, axis: SensitiveAxis, categories: Categories) -> int:

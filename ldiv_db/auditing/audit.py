@@ -126,13 +126,13 @@ def audit_table(
     if subject.pair and known:
         what = "others_known: a pair does not tell which other sensitive values a row has"
         raise PolicyError([Problem("require", what)])
-    with counted(engine, subject, sensitive) as found:
+    with counted(engine, subject, sensitive) as counts:
         plain = [requirement for requirement in requirements if not requirement.others_known]
-        verdicts = _judge_all(engine, sensitive, plain, found, watch)
-        audit = _audit_of(engine, sensitive, found)
+        verdicts = _judge_all(engine, sensitive, plain, counts, watch)
+        audit = _audit_of(engine, sensitive, counts)
     if known:
-        with counted(engine, replace(subject, known=others), sensitive) as found:
-            verdicts |= _judge_all(engine, sensitive, known, found, watch)
+        with counted(engine, replace(subject, known=others), sensitive) as counts:
+            verdicts |= _judge_all(engine, sensitive, known, counts, watch)
     return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))
 
 
@@ -148,29 +148,29 @@ def refuse_unknown(suppressed: Suppressed, requirements: Iterable[Requirement]) 
             raise PolicyError(problems)
 
 
-def _audit_of(engine: Engine, sensitive: str, found: Counted) -> Audit:
+def _audit_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:
     """The audit of a table as it was counted, without verdicts."""
-    judged = engine.record("auditing/summarise_classes", classes=found.listed)
-    ignored = found.suppressed_rows if found.subject.suppressed == "ignore" else 0
+    judged = engine.record("auditing/summarise_classes", classes=counts.listed)
+    ignored = counts.suppressed_rows if counts.subject.suppressed == "ignore" else 0
     return Audit(
-        sensitive, judged["classes"], judged["rows"], (), found.suppressed_rows, ignored, found.unmatched_groups
+        sensitive, judged["classes"], judged["rows"], (), counts.suppressed_rows, ignored, counts.unmatched_groups
     )
 
 
 def _judge_all(
-    engine: Engine, sensitive: str, requirements: Sequence[Requirement], found: Counted, watch: Watch | None
+    engine: Engine, sensitive: str, requirements: Sequence[Requirement], counts: Counted, watch: Watch | None
 ) -> dict[Requirement, Verdict]:
     """The verdicts on requirements that are judged on the same classes."""
-    refuse_unlisted(engine, sensitive, requirements, found.classes.totals)
-    bound = _bound(watch, sensitive, found)
-    return {requirement: judge(engine, requirement, found.classes, bound) for requirement in requirements}
+    refuse_unlisted(engine, sensitive, requirements, counts.classes.totals)
+    bound = _bound(watch, sensitive, counts)
+    return {requirement: judge(engine, requirement, counts.classes, bound) for requirement in requirements}
 
 
-def _bound(watch: Watch | None, sensitive: str, found: Counted) -> Any:
+def _bound(watch: Watch | None, sensitive: str, counts: Counted) -> Any:
     """The watch of one table."""
     if watch is None:
         return None
-    return lambda requirement, classes, measures: watch(sensitive, requirement, found, measures)
+    return lambda requirement, classes, measures: watch(sensitive, requirement, counts, measures)
 
 
 def refuse_unlisted(engine: Engine, sensitive: str, requirements: Sequence[Requirement], values: Relation) -> None:
@@ -242,8 +242,8 @@ def _unmatched(engine: Engine, subject: Subject, counts: Relation, columns: Sequ
     if subject.pair is None:
         return 0
     holes = {"published": subject.table, "counts": counts, "class_columns": columns}
-    found = engine.record("auditing/count_unmatched", group=Identifier(subject.pair.group), **holes)
-    return int(found["groups"])
+    unmatched = engine.record("auditing/count_unmatched", group=Identifier(subject.pair.group), **holes)
+    return int(unmatched["groups"])
 
 
 def _require_all_rows(counted: int, rows: int) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from ldiv_db.api import attack
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.disclosure import Attack
-from ldiv_db.commands.console import opened, print_json, printer, split_names
+from ldiv_db.commands.console import open_for_command, print_json, printer, split_names
 from ldiv_db.commands.options import (
     Catalog,
     CategoriesOf,
@@ -102,7 +102,7 @@ def attack_command(
     names = list(wanted.sensitive) if wanted else sensitive or []
     described = sensitive_settings(names, categories or [], weights or [], taxonomy or []) if names else {}
     limits = settings(threads, memory_limit, temp_dir)
-    with opened(database, read_only=True, settings=limits, catalog=catalog) as connection:
+    with open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection:
         found = attack(
             connection,
             published,

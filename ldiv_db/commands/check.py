@@ -14,7 +14,7 @@ from ldiv_db.auditing.audit import Audit, Pair, Suppressed
 from ldiv_db.auditing.check import Question, check
 from ldiv_db.auditing.violations import Violations
 from ldiv_db.commands import options
-from ldiv_db.commands.console import opened, print_json, printer, split_names
+from ldiv_db.commands.console import open_for_command, print_json, printer, split_names
 from ldiv_db.commands.options import (
     CategoriesOf,
     ClassColumn,
@@ -108,7 +108,7 @@ def check_command(
       ldiv check w.duckdb qit --sensitive-table st --group group_id --sensitive disease --require frequency:3
     """
     specs = [_known(spec, others_known) for spec in read_requirements(require)]
-    with opened(
+    with open_for_command(
         database, read_only=into is None, settings=options.settings(threads, memory_limit, temp_dir)
     ) as connection:
         engine = Engine(connection)

@@ -62,7 +62,7 @@ def split_names(texts: Sequence[str], names: set[str]) -> list[str]:
 
 
 @contextmanager
-def opened(
+def open_for_command(
     database: str, read_only: bool = False, settings: Settings | None = None, catalog: Path | None = None
 ) -> Iterator[Any]:
     """A connection to the database file; with `catalog` it is read-only, and that file is attached as `CATALOG`.
@@ -117,7 +117,7 @@ def _first(stack: ExitStack, parents: Sequence[Path]) -> Path:
     raise DatabaseError(reason)
 
 
-class Shown:
+class ProgressDisplay:
     """Progress of a run on stderr: a live line on a terminal, elsewhere a line every few seconds."""
 
     def __init__(self) -> None:

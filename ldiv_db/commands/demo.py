@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ldiv_db.commands.console import Shown, print_json, printer
+from ldiv_db.commands.console import ProgressDisplay, print_json, printer
 from ldiv_db.commands.options import Json
 from ldiv_db.running.demo import demonstrate, print_demo
 
@@ -35,7 +35,7 @@ def demo_command(
       ldiv demo --l 6 --select greedy
       ldiv demo --directory adult
     """
-    with Shown() as listener:
+    with ProgressDisplay() as listener:
         shown = demonstrate(l, select, directory, listener)
     if json:
         print_json(shown.result.as_dict())

@@ -28,7 +28,7 @@ _USAGE, _UNHEARD = 2, 141
 def guarded(work: Callable[[], Any]) -> Any:
     """What `work` returns; a failure of it ends in `error: ...` on stderr and typer.Exit with its kind's code."""
     try:
-        with interrupts.heard():
+        with interrupts.listening():
             return work()
     except (LdivError, OSError, UnicodeError, KeyboardInterrupt, RuntimeError) as error:
         code = _report(error)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ldiv_db.api import measure
-from ldiv_db.commands.console import opened, print_json, printer
+from ldiv_db.commands.console import open_for_command, print_json, printer
 from ldiv_db.commands.options import (
     Catalog,
     ClassColumn,
@@ -89,7 +89,7 @@ def measure_command(
     folder = policy.parent if policy else Path()
     keys = dict(map(_key, qi or []))
     limits = settings(threads, memory_limit, temp_dir)
-    with opened(database, read_only=True, settings=limits, catalog=catalog) as connection:
+    with open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection:
         found = measure(
             connection,
             published,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ldiv_db.commands.console import opened, print_json
+from ldiv_db.commands.console import open_for_command, print_json
 from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
 from ldiv_db.database import migrate
 from ldiv_db.database.engine import Engine
@@ -29,7 +29,7 @@ def migrate_command(
       ldiv migrate warehouse.duckdb --pending
       ldiv migrate warehouse.duckdb --catalog ours.duckdb
     """
-    with opened(database, read_only=pending, catalog=catalog) as connection:
+    with open_for_command(database, read_only=pending, catalog=catalog) as connection:
         engine = Engine(connection, catalog=catalog_name(catalog))
         applied = [] if pending else [_name(migration) for migration in migrate.migrate(engine)]
         waiting = [_name(migration) for migration in migrate.pending(engine)]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ldiv_db.commands.console import opened, print_json, printer
+from ldiv_db.commands.console import open_for_command, print_json, printer
 from ldiv_db.commands.options import (
     Catalog,
     Database,
@@ -51,7 +51,7 @@ def plan_command(
     wanted = examine_file(policy)
     statements: list[Statement] = []
     limits = settings(threads, memory_limit, temp_dir)
-    with opened(database, read_only=True, settings=limits, catalog=catalog) as connection:
+    with open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection:
         listener = Listener(on_statement=statements.append)
         ready = plan(connection, wanted, policy.parent, listener, catalog_name(catalog), show_values, rehearse=sql)
     document = describe_plan(ready, statements if sql else None)

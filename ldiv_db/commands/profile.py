@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ldiv_db.commands.console import opened, print_json, printer, split_names
+from ldiv_db.commands.console import open_for_command, print_json, printer, split_names
 from ldiv_db.commands.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
@@ -62,7 +62,7 @@ def profile_command(
       ldiv profile warehouse.duckdb patients --sensitive disease --qi age,sex,zip --policy policy.yml
     """
     limits = settings(threads, memory_limit, temp_dir)
-    with opened(database, read_only=True, settings=limits, catalog=catalog) as connection:
+    with open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection:
         engine = Engine(connection, catalog=catalog_name(catalog))
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in columns_of(engine, relation)}

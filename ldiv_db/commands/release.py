@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ldiv_db.commands.console import Shown, opened, print_json, printer
+from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer
 from ldiv_db.commands.options import (
     Catalog,
     Database,
@@ -84,7 +84,7 @@ def publish_command(
     """
     wanted = examine_file(policy)
     limits = settings(threads, memory_limit, temp_dir)
-    with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:
+    with open_for_command(database, settings=limits, catalog=catalog) as connection, ProgressDisplay() as listener:
         result = publish_release(connection, wanted, policy.parent, listener, catalog_name(catalog), show_values)
     print_released(result, json)
 
@@ -92,12 +92,12 @@ def publish_command(
 @contextmanager
 def _settled(database: str, catalog: Path | None) -> Iterator[Engine]:
     """The database open for reading, after what a crashed release left there is finished or rolled back."""
-    with opened(database, read_only=True, catalog=catalog) as connection:
+    with open_for_command(database, read_only=True, catalog=catalog) as connection:
         crashed = ledger.unsettled(Engine(connection, catalog=catalog_name(catalog)))
     if crashed:
-        with opened(database, catalog=catalog) as connection:
+        with open_for_command(database, catalog=catalog) as connection:
             settle_crashed(Engine(connection, catalog=catalog_name(catalog)))
-    with opened(database, read_only=True, catalog=catalog) as connection:
+    with open_for_command(database, read_only=True, catalog=catalog) as connection:
         engine = Engine(connection, catalog=catalog_name(catalog))
         try:
             yield engine

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ldiv_db.commands.console import Shown, opened, print_json, printer
+from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer
 from ldiv_db.commands.options import (
     Catalog,
     Database,
@@ -52,7 +52,7 @@ def run_command(
         publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog, show_values)
         return
     limits = settings(threads, memory_limit, temp_dir)
-    with opened(database, settings=limits, catalog=catalog) as connection, Shown() as listener:
+    with open_for_command(database, settings=limits, catalog=catalog) as connection, ProgressDisplay() as listener:
         result = run(connection, wanted, policy.parent, listener, catalog_name(catalog), kl, show_values)
     if json:
         print_json(result.as_dict())

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ldiv_db.commands.console import opened, print_json
+from ldiv_db.commands.console import open_for_command, print_json
 from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
 from ldiv_db.database.engine import Engine
 from ldiv_db.policy.policy import read_policy
@@ -49,7 +49,7 @@ def recode_command(
       ldiv sql recode warehouse.duckdb 4f1d2c --dialect postgres --source public.patients --policy policy.yml
     """
     wanted = None if policy is None else read_policy(policy)
-    with opened(database, read_only=True, catalog=catalog) as connection:
+    with open_for_command(database, read_only=True, catalog=catalog) as connection:
         engine = Engine(connection, catalog=catalog_name(catalog))
         found = find_run(engine, run)
         text = recoding_sql(engine, found, dialect, source, wanted)

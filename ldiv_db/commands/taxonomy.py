@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.tree import Tree
 
-from ldiv_db.commands.console import opened, print_json, printer
+from ldiv_db.commands.console import open_for_command, print_json, printer
 from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
@@ -60,7 +60,7 @@ def import_command(
     if (file is None) == (table is None) or any(edges) != all(edges) or (tree is not None and file is None):
         raise typer.BadParameter("give FILE (and perhaps --tree), or --table, --child and --parent")
     found = None if file is None else taxonomy_sources.read_taxonomy(file, tree)
-    with opened(database, catalog=catalog) as connection:
+    with open_for_command(database, catalog=catalog) as connection:
         engine = Engine(connection, catalog=catalog_name(catalog))
         if found is None:
             found = _read_edges(engine, str(table), str(child), str(parent))
@@ -92,7 +92,7 @@ def build_command(
     if smallest > largest:
         raise PolicyError([Problem("from", f"{smallest:g} is above --to {largest:g}")])
     found = taxonomy_sources.from_ranges(widths, _whole(origin), _whole(smallest), _whole(largest), not decimal)
-    with opened(database, catalog=catalog) as connection:
+    with open_for_command(database, catalog=catalog) as connection:
         _store(Engine(connection, catalog=catalog_name(catalog)), name, found, replace)
     _say_stored(name, found, json)
 
@@ -105,7 +105,7 @@ def show_command(database: Database, name: Name, json: Json = False, catalog: Ca
     Example:
       ldiv taxonomy show warehouse.duckdb country
     """
-    with opened(database, read_only=True, catalog=catalog) as connection:
+    with open_for_command(database, read_only=True, catalog=catalog) as connection:
         found = taxonomies.require(Engine(connection, catalog=catalog_name(catalog)), name)
     if json:
         print_json({**_summary(name, found), "nodes": [_node(node) for node in found.nodes]})
@@ -125,7 +125,7 @@ def list_command(database: Database, json: Json = False, catalog: Catalog = None
     Example:
       ldiv taxonomy list warehouse.duckdb
     """
-    with opened(database, read_only=True, catalog=catalog) as connection:
+    with open_for_command(database, read_only=True, catalog=catalog) as connection:
         engine = Engine(connection, catalog=catalog_name(catalog))
         found = [_summary(name, taxonomies.require(engine, name)) for name in taxonomies.stored(engine)]
     if json:
@@ -152,7 +152,7 @@ def check_command(
       ldiv taxonomy check warehouse.duckdb country --table patients --column country
       ldiv taxonomy check warehouse.duckdb country --table patients --column country --show-values
     """
-    with opened(database, read_only=True, catalog=catalog) as connection:
+    with open_for_command(database, read_only=True, catalog=catalog) as connection:
         engine = Engine(connection, catalog=catalog_name(catalog))
         taxonomy = taxonomies.require(engine, name)
         source = resolve_source(engine, table, Path(), "table")

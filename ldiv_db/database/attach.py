@@ -36,14 +36,14 @@ def open_with_catalog(
         raise PolicyError([Problem("--catalog", f"{catalog} is the database itself", "leave it out")])
     with open_database(":memory:", settings=settings) as connection:
         engine = Engine(connection)
-        made = not catalog.exists()
+        is_new = not catalog.exists()
         _attach(engine, catalog, CATALOG, read_only)
         try:
             if not in_memory:
                 _attach_source(engine, path)
             yield connection
         finally:
-            if made and _is_empty(engine):
+            if is_new and _is_empty(engine):
                 connection.close()
                 catalog.unlink(missing_ok=True)
 
@@ -78,6 +78,6 @@ def _is_empty(engine: Engine) -> bool:
     with suppress(DatabaseError):
         if engine.in_transaction():
             engine.execute("ROLLBACK")
-        found = engine.execute("SELECT count(*) FROM duckdb_tables() WHERE database_name = $d", {"d": CATALOG})
-        return bool(found[0][0] == 0)
+        counts = engine.execute("SELECT count(*) FROM duckdb_tables() WHERE database_name = $d", {"d": CATALOG})
+        return bool(counts[0][0] == 0)
     return False

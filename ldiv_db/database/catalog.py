@@ -76,23 +76,23 @@ def columns_of(engine: Engine, source: Relation | FileRelation) -> list[Column]:
 def table_exists(engine: Engine, relation: Relation) -> bool:
     """Whether a table or view of that name exists, compared as the database compares names."""
     schema, name = _schema_and_name(engine, relation)
-    found = engine.execute(
+    rows = engine.execute(
         "SELECT count(*) FROM information_schema.tables WHERE lower(table_name) = lower($name)"
         " AND lower(table_schema) = lower($schema) AND lower(table_catalog) = lower($catalog)",
         {"name": name, "schema": schema, "catalog": catalog_of(engine, relation)},
     )
-    return bool(found[0][0])
+    return bool(rows[0][0])
 
 
 def is_view(engine: Engine, relation: Relation) -> bool:
     """Whether the name stands for a view."""
     schema, name = _schema_and_name(engine, relation)
-    found = engine.execute(
+    rows = engine.execute(
         "SELECT count(*) FROM duckdb_views() WHERE lower(view_name) = lower($name)"
         " AND lower(schema_name) = lower($schema) AND lower(database_name) = lower($catalog)",
         {"name": name, "schema": schema, "catalog": catalog_of(engine, relation)},
     )
-    return bool(found[0][0])
+    return bool(rows[0][0])
 
 
 def current_database(engine: Engine) -> str:
@@ -235,12 +235,12 @@ def attached(engine: Engine) -> list[str]:
 
 
 def _schema_exists(engine: Engine, schema: str) -> bool:
-    found = engine.execute(
+    rows = engine.execute(
         "SELECT count(*) FROM duckdb_schemas() WHERE lower(schema_name) = $schema"
         " AND database_name = current_database()",
         {"schema": schema},
     )
-    return bool(found[0][0])
+    return bool(rows[0][0])
 
 
 def _schema_and_name(engine: Engine, relation: Relation) -> tuple[str, str]:

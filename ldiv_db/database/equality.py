@@ -41,8 +41,8 @@ _BY_BYTES = ("", "binary", "c", "posix")
 
 def equal_problems(key: str, column: Column) -> list[Problem]:
     """What is wrong with a type of which one value would stand for another that is written differently."""
-    found = [why for name, why in _REFUSED.items() if name in column.type]
-    return [Problem(key, why, "give a number or a text in a view") for why in found[:1]]
+    reasons = [why for name, why in _REFUSED.items() if name in column.type]
+    return [Problem(key, why, "give a number or a text in a view") for why in reasons[:1]]
 
 
 def is_nested(column: Column) -> bool:
@@ -116,18 +116,18 @@ def read_exactly(
 
 def _exactly(columns: Sequence[Column], texts: Collection[str]) -> str:
     """The columns of a view as SQL."""
-    found = []
+    expressions = []
     for column in columns:
         name = Identifier(column.name).sql()
         if column.name in texts:
-            found.append(f"decode(encode({name})) AS {name}")
+            expressions.append(f"decode(encode({name})) AS {name}")
         elif column.is_float:
-            found.append(
+            expressions.append(
                 f"CASE WHEN {name} = 0 THEN 0 WHEN isnan({name}) THEN CAST('nan' AS FLOAT) ELSE {name} END AS {name}"
             )
         else:
-            found.append(name)
-    return ", ".join(found)
+            expressions.append(name)
+    return ", ".join(expressions)
 
 
 def _from(source: Relation | FileRelation) -> str:

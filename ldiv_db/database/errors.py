@@ -103,8 +103,8 @@ def what_is_wrong(item: Mapping[str, Any]) -> str:
 
 def place_in_file(text: str) -> str:
     """Where in a CSV file the database's error arose, as `, in line 7`; no more of its text may be shown."""
-    found = re.match(r"[\w ]*Error: CSV Error on Line: (\d+)\n", text)
-    return f", in line {found[1]} of the file" if found else ""
+    match = re.match(r"[\w ]*Error: CSV Error on Line: (\d+)\n", text)
+    return f", in line {match[1]} of the file" if match else ""
 
 
 def numbered(number: int, one: str, many: str) -> str:

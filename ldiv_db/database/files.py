@@ -45,13 +45,13 @@ def work_folder(parent: Path, name: str, token: str) -> Iterator[Path]:
 def abandoned(parent: Path, name: str) -> dict[str, Path]:
     """The folders for work on `name` whose process is gone, by their tokens."""
     form = re.compile(re.escape(f".{name}.ldiv-") + "([0-9a-f]{32})")
-    found = {}
+    folders = {}
     with suppress(OSError):
         for path in sorted(parent.iterdir()):
             match = form.fullmatch(path.name)
             if match and path.is_dir() and _is_free(path):
-                found[match[1]] = path
-    return found
+                folders[match[1]] = path
+    return folders
 
 
 def sweep(parent: Path, name: str) -> None:
@@ -66,10 +66,10 @@ def spill_folder(parent: Path) -> Iterator[Path]:
 
     `parent` is made, with those above it, and removed again, if it was not there. May raise OSError.
     """
-    made = [folder for folder in (*reversed(parent.parents), parent) if not folder.exists()]
+    missing = [folder for folder in (*reversed(parent.parents), parent) if not folder.exists()]
     with ExitStack() as stack:
         parent.mkdir(parents=True, exist_ok=True)
-        for folder in made:
+        for folder in missing:
             stack.callback(_remove_if_empty, folder)
         sweep(parent, _SPILL)
         yield stack.enter_context(_any_work_folder(parent))

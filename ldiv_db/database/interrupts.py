@@ -46,7 +46,7 @@ def stopping(stop: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def heard() -> Iterator[None]:
+def listening() -> Iterator[None]:
     """Within, Ctrl-C stops statements and is not lost; does nothing where it is not Python's own to handle."""
     before = signal.getsignal(signal.SIGINT)
     if before not in (signal.default_int_handler, leave) or threading.current_thread() is not threading.main_thread():

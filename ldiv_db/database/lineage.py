@@ -35,18 +35,18 @@ _QUERY, _QUERY_TABLE = "query", "query_table"
 def reads_table(engine: Engine, source: Relation, table: Relation) -> bool:
     """Whether reading `source` reads `table`, whatever they are called."""
     wanted = _identity(engine, table)
-    return any(_identity(engine, found) == wanted for found in tables_read(engine, source))
+    return any(_identity(engine, read) == wanted for read in tables_read(engine, source))
 
 
 def reads_file(engine: Engine, source: Relation, path: Path) -> bool | None:
     """Whether reading `source` reads the file at `path`, which is there; None if that cannot be told."""
     if not _reads_without(engine, source):
         return False
-    found = _Definitions(engine)
-    found.follow([source.name])
-    if any(_names(engine, pattern, path) for pattern in found.patterns):
+    definitions = _Definitions(engine)
+    definitions.follow([source.name])
+    if any(_names(engine, pattern, path) for pattern in definitions.patterns):
         return True
-    return False if found.certain else None
+    return False if definitions.certain else None
 
 
 def tables_read(engine: Engine, source: Relation) -> list[Relation]:
@@ -113,8 +113,8 @@ def _identity(engine: Engine, relation: Relation) -> tuple[Any, ...]:
     database, schema, name = catalog.full_name(engine, relation)
     file = catalog.file_of(engine, database)
     with suppress(OSError, TypeError):
-        found = os.stat(file)  # type: ignore[arg-type] # a database in memory has none
-        return found.st_dev, found.st_ino, schema, name
+        status = os.stat(file)  # type: ignore[arg-type] # a database in memory has none
+        return status.st_dev, status.st_ino, schema, name
     return database, schema, name
 
 
@@ -162,19 +162,19 @@ class _Definitions:
 
     def _call(self, function: exp.Func, name: str, parameters: set[str]) -> list[str]:
         """Take in the arguments of a call that may be paths; the names in the statements that it runs."""
-        macros = [found for _, found in _texts_of(self.engine, name, "macro")]
+        macros = [declared for _, declared in _texts_of(self.engine, name, "macro")]
         within = name in _WITHIN or name.startswith(_DESCRIBING)
         if not macros and (within or not isinstance(function.parent, exp.Table)):
             return []
         given = _arguments(function)
-        if any(len(given) < len(found) for found in macros):
+        if any(len(given) < len(declared) for declared in macros):
             self.certain = False  # what a parameter is by default is not known
         names: list[str] = []
         for argument in given:
             texts = self._values(argument, parameters)
             self.patterns |= set(texts)
             if name == _QUERY:
-                names += [found for text in texts for found in self._read(text, set())]
+                names += [called for text in texts for called in self._read(text, set())]
             elif name == _QUERY_TABLE:
                 names += [text.rpartition(".")[2].strip('"').lower() for text in texts]
         return names
@@ -190,16 +190,16 @@ class _Definitions:
             self.certain = self.certain and named
             return []
         try:
-            ((found,),) = self.engine.execute(f"SELECT {value.sql(dialect=DIALECT)}")
+            ((result,),) = self.engine.execute(f"SELECT {value.sql(dialect=DIALECT)}")
         except DatabaseError:
             self.certain = self.certain and named
             return []
-        return [text for text in (found if isinstance(found, list) else [found]) if isinstance(text, str)]
+        return [text for text in (result if isinstance(result, list) else [result]) if isinstance(text, str)]
 
 
 def _arguments(function: exp.Func) -> list[exp.Expr]:
-    found = [function.args.get("this"), *function.expressions]
-    return [argument for argument in found if isinstance(argument, exp.Expr)]
+    arguments = [function.args.get("this"), *function.expressions]
+    return [argument for argument in arguments if isinstance(argument, exp.Expr)]
 
 
 def _texts_of(engine: Engine, name: str, kind: str = "") -> list[tuple[str, set[str]]]:
@@ -209,19 +209,19 @@ def _texts_of(engine: Engine, name: str, kind: str = "") -> list[tuple[str, set[
         " WHERE macro_definition IS NOT NULL AND NOT internal AND lower(function_name) = $name",
         {"name": name},
     )
-    found = [(text, {parameter.lower() for parameter in parameters}) for text, parameters in macros]
+    definitions = [(text, {parameter.lower() for parameter in parameters}) for text, parameters in macros]
     if kind:
-        return found
+        return definitions
     views = engine.execute("SELECT sql FROM duckdb_views() WHERE NOT internal AND lower(view_name) = $n", {"n": name})
-    return found + [(text, set()) for (text,) in views]
+    return definitions + [(text, set()) for (text,) in views]
 
 
 def _names(engine: Engine, pattern: str, path: Path) -> bool:
     """Whether a path or pattern, as the database reads it, stands for the file, or for a folder above it."""
-    scheme, found, rest = pattern.partition("://")
-    if found and scheme.lower() != "file":
+    scheme, separator, rest = pattern.partition("://")
+    if separator and scheme.lower() != "file":
         return False
-    plain = os.path.expanduser(rest if found else pattern.removeprefix("file:"))
+    plain = os.path.expanduser(rest if separator else pattern.removeprefix("file:"))
     with suppress(OSError, ValueError):
         if os.path.isdir(plain) and path.resolve().is_relative_to(Path(plain).resolve()):
             return True

@@ -64,20 +64,20 @@ def refuse_foreign(engine: Engine, folder: Path | None = None) -> None:
     A table is ours if it is no view and has the columns that the migrations in the ledger give it; where they cannot
     be told, as in a catalog of a newer version, nothing is refused here.
     """
-    found = _tables(engine)
-    if not found:
+    tables = _tables(engine)
+    if not tables:
         return
-    if LEDGER in found and found[LEDGER][: len(_LEDGER_COLUMNS)] != _LEDGER_COLUMNS:
+    if LEDGER in tables and tables[LEDGER][: len(_LEDGER_COLUMNS)] != _LEDGER_COLUMNS:
         raise _foreign(LEDGER)
     known, ledger = available(folder), applied(engine)
     done = known[: len(ledger)]
     if [(m.number, m.checksum) for m in done] != [(n, checksum) for n, (_, checksum) in ledger.items()]:
         return  # changed, newer, or with a gap: `pending` says so
     ours, coming = _made_by(tuple(done)), _made_by(tuple(known))
-    for name, columns in found.items():
+    for name, columns in tables.items():
         if (name in ours or name in coming) and columns != ours.get(name):
             raise _foreign(name)
-    lost = [name for name in ours if name not in found]
+    lost = [name for name in ours if name not in tables]
     if ledger and lost:
         raise DatabaseError(f"the schema {catalog.SCHEMA} of the catalog has lost its table {lost[0]}")
 
@@ -100,10 +100,10 @@ def _tables(engine: Engine) -> _Tables:
         " ORDER BY table_name ASC NULLS LAST, column_index ASC NULLS LAST",
         {"home": home, "schema": catalog.SCHEMA},
     )
-    found: _Tables = {}
+    tables: _Tables = {}
     for table, column, kind, _ in rows:
-        found.setdefault(table.lower(), []).append((column, kind))
-    return found
+        tables.setdefault(table.lower(), []).append((column, kind))
+    return tables
 
 
 @functools.cache
@@ -185,23 +185,23 @@ def unmade_on_error(engine: Engine) -> Iterator[None]:
 
 def _has_schema(engine: Engine) -> bool:
     home = catalog.catalog_of(engine, catalog.catalog_table(engine, LEDGER))
-    found = engine.execute(
+    rows = engine.execute(
         "SELECT 1 FROM duckdb_schemas() WHERE lower(schema_name) = $schema AND lower(database_name) = lower($home)",
         {"schema": catalog.SCHEMA, "home": home},
     )
-    return bool(found)
+    return bool(rows)
 
 
 def _drop_if_empty(engine: Engine) -> None:
     """Drop the catalog's schema if there is nothing in it but our own tables, without a row, and their ledger."""
     schema = catalog.catalog_table(engine, LEDGER).parts[:-1]
-    found = _tables(engine)
+    tables = _tables(engine)
     filled = [
         name
-        for name in found
+        for name in tables
         if name != LEDGER and engine.execute(f"SELECT 1 FROM {Relation((*schema, name)).sql()} LIMIT 1")
     ]
-    if found and not filled and set(found) <= set(_made_by(tuple(available()))):
+    if tables and not filled and set(tables) <= set(_made_by(tuple(available()))):
         engine.execute(f"DROP SCHEMA {Relation(schema).sql()} CASCADE")
 
 

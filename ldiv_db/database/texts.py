@@ -31,11 +31,11 @@ def read_text(path: Path, most: int) -> str:
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ValueError("is no regular file")
-        found = file.read(most + 1)
-    if len(found) > most:
+        content = file.read(most + 1)
+    if len(content) > most:
         raise ValueError(f"is larger than {most // MEGABYTE} MB")
     try:
-        return found.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"is no UTF-8 text: {error.reason}") from None  # its own text would quote the file
 

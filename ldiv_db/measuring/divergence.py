@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
-from ldiv_db.measuring.prefix_trees import Tries
+from ldiv_db.measuring.prefix_trees import PrefixTrees
 
 #: Divergence is summed in this many parts of one, as whole numbers.
 _UNIT = 10**12
@@ -29,7 +29,7 @@ class Divergence:
     rows_unmatched: int
 
 
-def measure_divergence(engine: Engine, tries: Tries, rows: int, published: int) -> Divergence:
+def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published: int) -> Divergence:
     """The divergence of the `published` rows from the `rows` of the source."""
     suppressed, total = max(0, rows - published), max(rows, published)
     domain = math.prod(step.column.leaves for step in tries.steps)
@@ -37,7 +37,7 @@ def measure_divergence(engine: Engine, tries: Tries, rows: int, published: int) 
     pairs = _pairs(engine, tries)
     holes = {"pairs": pairs, "boxes": tries.boxes, "prefix": tries.steps[-1].prefix}
     masses = engine.materialise("masses", "measuring/sum_masses", cells=tries.cells, **holes)
-    found = engine.record(
+    sums = engine.record(
         "measuring/sum_divergence",
         masses=masses,
         everywhere=Value(everywhere),
@@ -46,11 +46,11 @@ def measure_divergence(engine: Engine, tries: Tries, rows: int, published: int) 
     )
     unmatched = engine.scalar("measuring/count_unmatched", **holes)
     engine.drop(pairs, masses)
-    kl = None if found["divergence"] is None else found["divergence"] / (_UNIT * rows)
-    return Divergence(kl, int(found["uncovered"]), int(unmatched))
+    kl = None if sums["divergence"] is None else sums["divergence"] / (_UNIT * rows)
+    return Divergence(kl, int(sums["uncovered"]), int(unmatched))
 
 
-def _pairs(engine: Engine, tries: Tries) -> Relation:
+def _pairs(engine: Engine, tries: PrefixTrees) -> Relation:
     """The TEMP table (cell, box) of all pairs of which the second covers the first."""
     first = tries.steps[0]
     holes = {"cells": tries.cells, "boxes": tries.boxes}

@@ -17,15 +17,15 @@ _MASS_BITS = 126
 
 
 @dataclass(frozen=True)
-class Step:
+class PrefixStep:
     """A column, one level of the tries, with the names of its working columns."""
 
     column: ResolvedColumn
     number: int
-    earlier: tuple[Step, ...] = ()
+    earlier: tuple[PrefixStep, ...] = ()
 
     @property
-    def until(self) -> tuple[Step, ...]:
+    def until(self) -> tuple[PrefixStep, ...]:
         """The steps up to this one, itself included."""
         return (*self.earlier, self)
 
@@ -43,13 +43,13 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Tries:
+class PrefixTrees:
     """`cells` is (codes, rows, prefixes), `boxes` is (numbers of published values, rows, mass, prefixes).
 
     `mass` is what a cell gets of the rows of a combination that covers it, in parts of a row, `grain` of them.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[PrefixStep, ...]
     cells: Relation
     boxes: Relation
     grain: int
@@ -57,7 +57,7 @@ class Tries:
 
 def grow_tries(
     engine: Engine, columns: Sequence[ResolvedColumn], cells: Relation, numbered: Relation, rows: int, published: int
-) -> Tries:
+) -> PrefixTrees:
     """The tries of the source's `cells` (`rows` rows) and of `numbered` (`published` rows, values by number)."""
     grain = 2 ** (_MASS_BITS - max(rows, published).bit_length())
     boxes = engine.materialise(
@@ -67,10 +67,10 @@ def grow_tries(
     cell_trie = engine.materialise("cell_trie", "measuring/number_prefixes", rows=cells, steps=steps)
     box_trie = engine.materialise("box_trie", "measuring/number_prefixes", rows=boxes, steps=steps)
     engine.drop(boxes)
-    return Tries(steps, cell_trie, box_trie, grain)
+    return PrefixTrees(steps, cell_trie, box_trie, grain)
 
 
-def _steps(engine: Engine, columns: Sequence[ResolvedColumn], rows: int) -> tuple[Step, ...]:
+def _steps(engine: Engine, columns: Sequence[ResolvedColumn], rows: int) -> tuple[PrefixStep, ...]:
     """The columns in the order of the levels: first the one whose published cells cover least."""
 
     def share(column: ResolvedColumn) -> float:
@@ -83,7 +83,7 @@ def _steps(engine: Engine, columns: Sequence[ResolvedColumn], rows: int) -> tupl
         )
         return float(covered / (column.leaves if column.numeric else rows))
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PrefixStep, ...] = ()
     for number, column in enumerate(sorted(columns, key=share), 1):
-        steps += (Step(column, number, steps),)
+        steps += (PrefixStep(column, number, steps),)
     return steps

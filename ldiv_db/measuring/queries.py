@@ -23,7 +23,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.measuring.prefix_trees import Step, Tries
+from ldiv_db.measuring.prefix_trees import PrefixStep, PrefixTrees
 from ldiv_db.measuring.resolve import ResolvedColumn
 
 #: The part of all rows that a query would count if columns were uniform and independent.
@@ -62,7 +62,7 @@ def measure_queries(
     engine: Engine,
     keys: Sequence[ResolvedColumn],
     sensitive: Sequence[ResolvedColumn],
-    tries: Tries,
+    tries: PrefixTrees,
     rows: int,
     queries: int,
     seed: int,
@@ -70,17 +70,17 @@ def measure_queries(
     """The errors of `queries` random queries over the quasi-identifiers `keys` and the sensitive attributes."""
     draws = _draws(keys, sensitive, rows, queries, seed)
     batch = max(1, _MOST_PAIRS // max(1, engine.count(tries.boxes)))
-    found: list[tuple[int, float]] = []
+    answers: list[tuple[int, float]] = []
     for start in range(0, queries, batch):
-        found += _answer(engine, [*keys, *sensitive], tries, draws[start : start + batch])
+        answers += _answer(engine, [*keys, *sensitive], tries, draws[start : start + batch])
     bound = max(1.0, rows * SANITY_BOUND)
-    errors = [abs(estimate - answer) / max(answer, bound) for answer, estimate in found]
-    floored = sum(answer < bound for answer, _ in found)
+    errors = [abs(estimate - answer) / max(answer, bound) for answer, estimate in answers]
+    floored = sum(answer < bound for answer, _ in answers)
     return QueryErrors(queries, seed, math.fsum(errors) / queries, statistics.median(errors), bound, floored)
 
 
 def _answer(
-    engine: Engine, columns: Sequence[ResolvedColumn], tries: Tries, draws: Sequence[Sequence[int]]
+    engine: Engine, columns: Sequence[ResolvedColumn], tries: PrefixTrees, draws: Sequence[Sequence[int]]
 ) -> list[tuple[int, float]]:
     """What every query counts in the source, and what the published table says that it counts."""
     names = ["query", "anchor", *(f"{column.code.name}_{what}" for column in columns for what in ("width", "shift"))]
@@ -88,16 +88,16 @@ def _answer(
     anchors = engine.materialise("anchors", "measuring/draw_anchors", draws=loaded, cells=tries.cells, columns=columns)
     asked = {column.name: _ask(engine, anchors, column) for column in columns}
     answers, estimates = _answers(engine, tries, asked), _estimates(engine, tries, asked)
-    found = engine.rows("measuring/list_answers", answers=answers, estimates=estimates)
+    pairs = engine.rows("measuring/list_answers", answers=answers, estimates=estimates)
     engine.drop(loaded, anchors, answers, estimates, *asked.values())
-    return [(int(answer), int(estimate) / _UNIT) for answer, estimate in found]
+    return [(int(answer), int(estimate) / _UNIT) for answer, estimate in pairs]
 
 
 def _draws(
     keys: Sequence[ResolvedColumn], sensitive: Sequence[ResolvedColumn], rows: int, queries: int, seed: int
 ) -> list[tuple[int, ...]]:
     """For each query its number, its anchor's, and for each column how many codes it takes (0: all) and its shift."""
-    found = []
+    draws = []
     for query in range(queries):
         count = 1 + _draw(seed, query, "count", len(keys))
         order = sorted(range(len(keys)), key=lambda place: _draw(seed, query, f"order {place}", 2**64))
@@ -106,8 +106,8 @@ def _draws(
         for place, column in enumerate([*keys, *sensitive]):
             width = _width(column, count) if place in asked else 0
             line += [width, _draw(seed, query, f"shift {place}", width) if width else 0]
-        found.append(tuple(line))
-    return found
+        draws.append(tuple(line))
+    return draws
 
 
 def _draw(seed: int, query: int, what: str, below: int) -> int:
@@ -127,38 +127,38 @@ def _ask(engine: Engine, anchors: Relation, column: ResolvedColumn) -> Relation:
     code = column.code.name
     holes: dict[str, Any] = {"anchors": anchors, "column": column.code, "width": Identifier(f"{code}_width")}
     if column.nodes:
-        return engine.materialise(f"asked_{code}", "measuring/ask_nodes", nodes=column.nodes, **holes)
+        return engine.materialise(f"asked_{code}", "measuring/choose_query_nodes", nodes=column.nodes, **holes)
     first, last = Value(column.first), Value(column.first + column.leaves - 1)
     holes |= {"shift": Identifier(f"{code}_shift"), "first": first, "last": last, "null_code": Value(column.null_code)}
-    return engine.materialise(f"asked_{code}", "measuring/ask_spans", **holes)
+    return engine.materialise(f"asked_{code}", "measuring/choose_query_spans", **holes)
 
 
-def _answers(engine: Engine, tries: Tries, asked: dict[str, Relation]) -> Relation:
+def _answers(engine: Engine, tries: PrefixTrees, asked: dict[str, Relation]) -> Relation:
     """The TEMP table (query, answer): the cells within what is asked for, column by column."""
 
-    def holes(step: Step) -> dict[str, Any]:
+    def holes(step: PrefixStep) -> dict[str, Any]:
         return {"cells": tries.cells, "asked": asked[step.column.name], "code": step.column.code, "prefix": step.prefix}
 
-    found = engine.materialise("answered_1", "measuring/start_answers", **holes(tries.steps[0]))
+    answered = engine.materialise("answered_1", "measuring/start_answers", **holes(tries.steps[0]))
     for parent, step in itertools.pairwise(tries.steps):
         name = f"answered_{step.number}"
         longer = engine.materialise(
-            name, "measuring/extend_answers", started=found, parent=parent.prefix, **holes(step)
+            name, "measuring/extend_answers", started=answered, parent=parent.prefix, **holes(step)
         )
-        engine.drop(found)
-        found = longer
+        engine.drop(answered)
+        answered = longer
     last = tries.steps[-1].prefix
-    answers = engine.materialise("answers", "measuring/sum_answers", answered=found, cells=tries.cells, prefix=last)
-    engine.drop(found)
+    answers = engine.materialise("answers", "measuring/sum_answers", answered=answered, cells=tries.cells, prefix=last)
+    engine.drop(answered)
     return answers
 
 
-def _estimates(engine: Engine, tries: Tries, asked: dict[str, Relation]) -> Relation:
+def _estimates(engine: Engine, tries: PrefixTrees, asked: dict[str, Relation]) -> Relation:
     """The TEMP table (query, estimate): shares of published combinations, column by column."""
     first = tries.steps[0]
     shares = _shares(engine, first, asked)
     code, boxes = first.column.code, tries.boxes
-    found = engine.materialise(
+    shared = engine.materialise(
         "shared_1", "measuring/start_shares", boxes=boxes, shares=shares, code=code, prefix=first.prefix
     )
     engine.drop(shares)
@@ -167,24 +167,24 @@ def _estimates(engine: Engine, tries: Tries, asked: dict[str, Relation]) -> Rela
         longer = engine.materialise(
             f"shared_{step.number}",
             "measuring/extend_shares",
-            started=found,
+            started=shared,
             boxes=boxes,
             shares=shares,
             code=step.column.code,
             parent=parent.prefix,
             prefix=step.prefix,
         )
-        engine.drop(found, shares)
-        found = longer
+        engine.drop(shared, shares)
+        shared = longer
     last = tries.steps[-1].prefix
     estimates = engine.materialise(
-        "estimates", "measuring/sum_estimates", shares=found, boxes=boxes, prefix=last, unit=Value(float(_UNIT))
+        "estimates", "measuring/sum_estimates", shares=shared, boxes=boxes, prefix=last, unit=Value(float(_UNIT))
     )
-    engine.drop(found)
+    engine.drop(shared)
     return estimates
 
 
-def _shares(engine: Engine, step: Step, asked: dict[str, Relation]) -> Relation:
+def _shares(engine: Engine, step: PrefixStep, asked: dict[str, Relation]) -> Relation:
     """The TEMP table (query, value_no, share) of what published values of a column are asked for."""
     column = step.column
     return engine.materialise(

@@ -8,7 +8,7 @@ from pathlib import Path
 from ldiv_db.database.catalog import Column, without_members
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.policy.hierarchies import read_named
+from ldiv_db.policy.hierarchies import read_named_taxonomy
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.problems import Problems
 from ldiv_db.requirements import Attribute, Categories, make_categories
@@ -35,7 +35,7 @@ def collect_attributes(
         column = types.get(name.lower(), Column(name, "VARCHAR"))
         with problems.collected(f"sensitive.{name}"):
             categories = _categories(engine, setting, column)
-            taxonomy = read_named(engine, setting.taxonomy, folder)
+            taxonomy = read_named_taxonomy(engine, setting.taxonomy, folder)
             found[name] = Attribute(name, categories, taxonomy, column.is_number, column.is_time, column.type)
     return found
 

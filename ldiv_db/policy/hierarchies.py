@@ -52,7 +52,7 @@ def read_hierarchy(engine: Engine, qi: QuasiIdentifier, folder: Path) -> Hierarc
     if qi.numeric:
         return Hierarchy()
     spec = qi.taxonomy or TaxonomySpec()
-    if taxonomy := read_named(engine, spec, folder):
+    if taxonomy := read_named_taxonomy(engine, spec, folder):
         return Hierarchy(taxonomy)
     if spec.prefix:
         levels = tuple(readers.prefix_levels(spec.prefix))
@@ -62,7 +62,7 @@ def read_hierarchy(engine: Engine, qi: QuasiIdentifier, folder: Path) -> Hierarc
     return Hierarchy(widths=tuple(spec.ranges or ()), start=spec.origin)
 
 
-def read_named(engine: Engine, spec: TaxonomySpec | None, folder: Path) -> Taxonomy | None:
+def read_named_taxonomy(engine: Engine, spec: TaxonomySpec | None, folder: Path) -> Taxonomy | None:
     """The taxonomy in a file or in the catalog; None if the policy describes it otherwise."""
     if spec is None or (spec.file is None and spec.name is None):
         return None

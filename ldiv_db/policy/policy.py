@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from ldiv_db.database.documents import read_document
 from ldiv_db.database.errors import PolicyError, Problem, nearest, what_is_wrong
+from ldiv_db.database.yaml_documents import read_document
 from ldiv_db.policy.document import Output, Policy, QuasiIdentifier, Target
 from ldiv_db.policy.parts import VALUES, Sensitive, TaxonomySpec
 from ldiv_db.policy.problems import unsaid

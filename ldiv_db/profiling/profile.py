@@ -92,41 +92,41 @@ class Profile:
             "sensitive": [self._sensitive(column) for column in self.sensitive],
         }
 
-    def _column(self, found: ColumnProfile) -> dict[str, Any]:
+    def _column(self, profile: ColumnProfile) -> dict[str, Any]:
         return {
-            "column": found.column.name,
-            "type": found.column.shown,
-            "role": found.role,
-            "distinct": found.distinct,
-            "nulls": found.nulls,
-            "largest_share": found.most / self.rows,
+            "column": profile.column.name,
+            "type": profile.column.shown,
+            "role": profile.role,
+            "distinct": profile.distinct,
+            "nulls": profile.nulls,
+            "largest_share": profile.most / self.rows,
         }
 
     def _uniqueness(self) -> dict[str, Any] | None:
-        found = self.uniqueness
-        if found is None:
+        uniqueness = self.uniqueness
+        if uniqueness is None:
             return None
         return {
-            "combinations": found.combinations,
-            "unique_rows": found.unique_rows,
-            "unique_share": found.unique_rows / self.rows,
-            f"rows_below_{RARE}": found.rare_rows,
-            f"share_below_{RARE}": found.rare_rows / self.rows,
+            "combinations": uniqueness.combinations,
+            "unique_rows": uniqueness.unique_rows,
+            "unique_share": uniqueness.unique_rows / self.rows,
+            f"rows_below_{RARE}": uniqueness.rare_rows,
+            f"share_below_{RARE}": uniqueness.rare_rows / self.rows,
             "contributions": [
-                {"column": name, "unique_rows_without": rows, "explains": found.unique_rows - rows}
-                for name, rows in found.unique_without.items()
+                {"column": name, "unique_rows_without": rows, "explains": uniqueness.unique_rows - rows}
+                for name, rows in uniqueness.unique_without.items()
             ],
         }
 
-    def _sensitive(self, found: SensitiveProfile) -> dict[str, Any]:
+    def _sensitive(self, profile: SensitiveProfile) -> dict[str, Any]:
         return {
-            "column": found.name,
-            "distinct": found.distribution.distinct,
-            "nulls": found.nulls,
-            "largest_share": found.distribution.counts[0] / self.rows,
-            "largest_l": found.distribution.largest_l,
-            "entropy": found.entropy,
-            "histogram": list(found.distribution.counts[:HISTOGRAM]),
+            "column": profile.name,
+            "distinct": profile.distribution.distinct,
+            "nulls": profile.nulls,
+            "largest_share": profile.distribution.counts[0] / self.rows,
+            "largest_l": profile.distribution.largest_l,
+            "entropy": profile.entropy,
+            "histogram": list(profile.distribution.counts[:HISTOGRAM]),
         }
 
 
@@ -157,13 +157,13 @@ def profile_table(
     if rows == 0:
         raise InfeasibleError(f"{table} is empty: there is nothing to profile")
     with read_exactly(engine, table) as read:
-        found = tuple(_columns(engine, read, columns, rows, asked, guess=quasi_identifiers is None))
+        profiles = tuple(_columns(engine, read, columns, rows, asked, guess=quasi_identifiers is None))
         return Profile(
             table=str(table),
             rows=rows,
-            columns=found,
-            uniqueness=_uniqueness(engine, read, [c.column.name for c in found if c.role == QUASI_IDENTIFIER]),
-            sensitive=tuple(_sensitive(engine, read, column) for column in found if column.role == SENSITIVE),
+            columns=profiles,
+            uniqueness=_uniqueness(engine, read, [c.column.name for c in profiles if c.role == QUASI_IDENTIFIER]),
+            sensitive=tuple(_sensitive(engine, read, column) for column in profiles if column.role == SENSITIVE),
         )
 
 
@@ -228,6 +228,6 @@ def _uniqueness(engine: Engine, table: Relation | FileRelation, names: Sequence[
     )
 
 
-def _sensitive(engine: Engine, table: Relation | FileRelation, found: ColumnProfile) -> SensitiveProfile:
-    counts = engine.rows("profiling/count_values", source=table, column=Identifier(found.column.name))
-    return SensitiveProfile(found.column.name, Distribution([count for (count,) in counts]), found.nulls)
+def _sensitive(engine: Engine, table: Relation | FileRelation, profile: ColumnProfile) -> SensitiveProfile:
+    counts = engine.rows("profiling/count_values", source=table, column=Identifier(profile.column.name))
+    return SensitiveProfile(profile.column.name, Distribution([count for (count,) in counts]), profile.nulls)

@@ -81,15 +81,15 @@ def _places(
 ) -> Iterator[tuple[str, _Place | None]]:
     """The place of every quasi-identifier by its name, None where it takes a taxonomy that only the user can make."""
     taken: set[str] = set()
-    for found in columns:
-        name = found.column.name
-        if _covered(engine, table, found.column):
+    for profile in columns:
+        name = profile.column.name
+        if _covered(engine, table, profile.column):
             yield name, _Place(taxonomy=name)
             continue
-        if found.column.is_number or found.column.is_time:
-            yield name, _place_on_a_line(engine, table, found.column)
+        if profile.column.is_number or profile.column.is_time:
+            yield name, _place_on_a_line(engine, table, profile.column)
             continue
-        listed = 0 < found.distinct <= FEW_VALUES and "INTERVAL" not in found.column.type  # which policies refuse
+        listed = 0 < profile.distinct <= FEW_VALUES and "INTERVAL" not in profile.column.type  # which policies refuse
         text = _levels(engine, table, name) if listed else None
         yield name, _Place(_file_name(name, taken), text) if text else None
 
@@ -117,9 +117,9 @@ def _covered(engine: Engine, table: Relation | FileRelation, column: Column) -> 
 
 def _place_on_a_line(engine: Engine, table: Relation | FileRelation, column: Column) -> _Place | None:
     """The place of numbers or times; None if some of them have none, as infinities have."""
-    place = refuse_odd_years if column.is_time else bounds_of
+    check = refuse_odd_years if column.is_time else bounds_of
     try:
-        place(engine, table, Identifier(column.name), column)
+        check(engine, table, Identifier(column.name), column)
     except PolicyError:
         return None
     return _Place(dates=column.is_time)

@@ -24,7 +24,7 @@ from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.series import GROUP_ID
 from ldiv_db.publishing.draft import require_rows
 from ldiv_db.publishing.series_draft import Start
-from ldiv_db.publishing.series_tables import Expected, ReleaseTables, label_of, require_tables
+from ldiv_db.publishing.series_tables import Expected, ReleaseTables, require_tables, sql_name_of
 from ldiv_db.requirements import Attribute, RequirementSpec
 
 
@@ -34,7 +34,7 @@ def check_decomposed_before(start: Start, tables: ReleaseTables) -> None:
     require_tables(engine, tables)
     wanted = {GROUP_ID, *(name.lower() for name in names), *([tables.count] if tables.count else [])}
     if wanted != {column.name.lower() for column in columns_of(engine, tables.values)}:
-        what = f"{label_of(tables.values)} has other sensitive attributes than the policy"
+        what = f"{sql_name_of(tables.values)} has other sensitive attributes than the policy"
         raise PolicyError([Problem("sensitive", what, "give another target to other releases")])
 
 

@@ -17,7 +17,7 @@ from ldiv_db.publishing.channels import limits_of
 from ldiv_db.publishing.inference import Inference, Release, check_releases
 from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.series import events, require_release
-from ldiv_db.publishing.series_tables import label_of, releases_of
+from ldiv_db.publishing.series_tables import releases_of, sql_name_of
 from ldiv_db.publishing.series_target import opened_entry
 
 #: Figures of a release that add up to where each row is.
@@ -102,7 +102,7 @@ def _table(engine: Engine, name: str, columns: Sequence[str], key: str) -> Relat
 def _require_table(engine: Engine, relation: Any, key: str) -> None:
     if not catalog.table_exists(engine, relation):
         raise PolicyError(
-            [Problem(key, f"no table {label_of(relation)}", nearest(str(relation), catalog.list_tables(engine)))]
+            [Problem(key, f"no table {sql_name_of(relation)}", nearest(str(relation), catalog.list_tables(engine)))]
         )
 
 

@@ -18,7 +18,7 @@ from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.publishing.ledger import ORDERED, STARTED, WITHDRAW, Entry, has_releases, releases, table
 from ldiv_db.publishing.series_key import ANOTHER_TARGET, Key, check_key
-from ldiv_db.publishing.series_names import file_of, known_as
+from ldiv_db.publishing.series_names import known_as, series_file_of
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _find_series(engine: Engine, name: str) -> dict[str, Any] | None:
 def name_of(engine: Engine, text: str, path: Path | None = None) -> str:
     """What the ledger calls the series that `text` names, with its file at `path`; `text` if it has no such series."""
     known = {entry.series: entry.report.get("file") for entry in releases(engine)}
-    return known_as(text, path or file_of(text), known, catalog.current_schema(engine))
+    return known_as(text, path or series_file_of(text), known, catalog.current_schema(engine))
 
 
 def require_release(engine: Engine, series: str, number: int | None = None) -> Entry:

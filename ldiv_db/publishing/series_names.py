@@ -30,7 +30,7 @@ def known_as(text: str, path: Path | None, known: Mapping[str, str | None], sche
     return text
 
 
-def file_of(text: str) -> Path | None:
+def series_file_of(text: str) -> Path | None:
     """The file in the name of a series, by its whole path; None if it names none."""
     file = text.rpartition(":")[0]
     return Path(file).resolve() if file else None

@@ -62,7 +62,7 @@ class Expected:
     short_groups: int
 
 
-def label_of(table: Relation) -> str:
+def sql_name_of(table: Relation) -> str:
     """The table as people know it, whatever its database is attached as."""
     return ".".join(table.parts[-2:])
 
@@ -72,7 +72,7 @@ def require_earlier(engine: Engine, prefix: Relation, algorithm: str, last: int)
     for number in range(1, last):
         table = tables_of(prefix, algorithm, number).values
         if not catalog.table_exists(engine, table):
-            what = f"{label_of(table)} of release {number} is gone"
+            what = f"{sql_name_of(table)} of release {number} is gone"
             raise refused("target.prefix", what, "a release is compared with all earlier ones")
 
 
@@ -81,7 +81,7 @@ def require_tables(engine: Engine, tables: ReleaseTables) -> None:
     gone = [table for table in tables.plain.all if not catalog.table_exists(engine, table)]
     if gone:
         raise refused(
-            "target.prefix", f"{label_of(gone[0])} of the last release is gone", "a release builds on the last one"
+            "target.prefix", f"{sql_name_of(gone[0])} of the last release is gone", "a release builds on the last one"
         )
 
 

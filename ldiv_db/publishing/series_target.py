@@ -29,7 +29,7 @@ from ldiv_db.publishing.refusals import (
     refused,
 )
 from ldiv_db.publishing.series import name_of
-from ldiv_db.publishing.series_tables import ReleaseTables, label_of, tables_of
+from ldiv_db.publishing.series_tables import ReleaseTables, sql_name_of, tables_of
 
 
 @dataclass(frozen=True)
@@ -132,5 +132,5 @@ def _is_in_place(engine: Engine, entry: Entry) -> bool:
 def _refuse_tables(engine: Engine, tables: ReleaseTables) -> None:
     for table in tables.all:
         if catalog.table_exists(engine, table):
-            what = f"{label_of(table)} exists, and no release made it"
+            what = f"{sql_name_of(table)} exists, and no release made it"
             raise refused("target.prefix", what, "drop it, or name another prefix")

@@ -18,7 +18,7 @@ from ldiv_db.database.templates import Relation, Value
 
 
 @dataclass(frozen=True)
-class Reading:
+class LabelReading:
     """What labels were read as.
 
     `chosen` are the rows found for the parts that hold, `spans` (value_no, low, high) the codes that a label covers, as
@@ -51,7 +51,7 @@ def span_ranges(engine: Engine, ranges: Relation, ranks: Relation, null_code: in
     return engine.materialise("found", "recoding/labels/span_ranges", ranges=ranges, ranks=ranks, **holes)
 
 
-def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> Reading:
+def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> LabelReading:
     """The reading that holds of (value_no, part, low, high), low being NULL where a part is no label.
 
     Where both hold the whole does, or with `sets_first` the set. `found` is dropped.
@@ -59,7 +59,7 @@ def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> Reading
     chosen = engine.materialise("chosen", "recoding/labels/choose_parts", found=found, sets_first=sets_first)
     spans = engine.materialise("spans", "recoding/labels/merge_spans", chosen=chosen)
     engine.drop(found)
-    return Reading(chosen, spans)
+    return LabelReading(chosen, spans)
 
 
 def count_unread(engine: Engine, labels: Relation, read: Relation) -> dict[str, int]:

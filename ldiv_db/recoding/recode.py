@@ -22,7 +22,7 @@ PUBLISHED = "recoding/publish/recode_rows"
 
 
 @dataclass(frozen=True)
-class Shown:
+class SpanColumn:
     """A published column of a quasi-identifier: `value` in its spans, `alias` among the labels of a class."""
 
     value: Identifier
@@ -52,12 +52,12 @@ class Spans:
         return Identifier(f"{self.axis.code.name}_ncp")
 
     @property
-    def shown(self) -> list[Shown]:
+    def shown(self) -> list[SpanColumn]:
         """The columns that the quasi-identifier is published in."""
         values = ("smallest", "largest") if self.form == "bounds" else ("label",)
         columns = columns_as(self.axis.name, self.form)
         return [
-            Shown(Identifier(value), Identifier(f"{self.axis.code.name}_{value}"), Identifier(column))
+            SpanColumn(Identifier(value), Identifier(f"{self.axis.code.name}_{value}"), Identifier(column))
             for value, column in zip(values, columns, strict=True)
         ]
 

@@ -62,7 +62,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Shown:
+class WrittenColumn:
     """A column of the SELECT: its name, its alias within, and for a quasi-identifier its rules."""
 
     name: Identifier
@@ -174,11 +174,11 @@ def _source(engine: Engine, name: str) -> Relation:
 # -- columns -----------------------------------------------------------------------------------------
 
 
-def _shown(recoding: GlobalRecoding, role: str, letter: str) -> list[Shown]:
+def _shown(recoding: GlobalRecoding, role: str, letter: str) -> list[WrittenColumn]:
     """The columns of a role, in order."""
     mine = [column for column in recoding.columns if column.role == role]
     return [
-        Shown(
+        WrittenColumn(
             Identifier(column.name),
             Identifier(f"{letter}{number}"),
             column.type == "VARCHAR",

@@ -14,10 +14,10 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import FileRelation, Relation, Value
 from ldiv_db.requirements.categories import Categories
 from ldiv_db.requirements.distribution import Ceiling, Distribution
+from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.named import Named
 from ldiv_db.requirements.parameters import plain
-from ldiv_db.requirements.promises import Promise
 from ldiv_db.requirements.written import Written
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -155,9 +155,9 @@ class Requirement(Written):
     def measure(self, engine: Engine, classes: Classes) -> Relation:
         """The TEMP table (class_no, rows, reached, margin), a row a class; a negative margin violates."""
         shared = {name: getattr(classes, name) for name in self.relations}
-        own = self.holes(engine)
-        measures = engine.materialise(self.name, self.template, **shared, **own)
-        engine.drop(*(hole for hole in own.values() if isinstance(hole, Relation)))
+        holes = self.holes(engine)
+        measures = engine.materialise(self.name, self.template, **shared, **holes)
+        engine.drop(*(hole for hole in holes.values() if isinstance(hole, Relation)))
         return measures
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
@@ -170,12 +170,12 @@ class Requirement(Written):
 
     # -- what follows from it ------------------------------------------------------------------------
 
-    def promise(self) -> Promise:
+    def promise(self) -> Guarantee:
         """What good classes keep to, against any attacker.
 
         Where others are known it holds for parts of a class, and so for their union.
         """
-        return Promise()
+        return Guarantee()
 
     @classmethod
     def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:

@@ -25,9 +25,9 @@ from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.core import mend_if_few
 from ldiv_db.requirements.distribution import Distribution
+from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import UNIT, distance, units
-from ldiv_db.requirements.promises import Promise
 from ldiv_db.taxonomies.taxonomy import Node, Taxonomy
 
 AUTO, EQUAL, ORDERED, HIERARCHICAL = "auto", "equal", "ordered", "hierarchical"
@@ -68,15 +68,15 @@ class TCloseness(Requirement):
     @classmethod
     def build(cls, values: Mapping[str, Any], attribute: Attribute, others_known: bool) -> Requirement:
         """`auto` is hierarchical with a taxonomy, ordered for numbers and times, else equal."""
-        found = values.get("distance", AUTO)
-        if found == AUTO and attribute.taxonomy is not None:
-            found = HIERARCHICAL
-        elif found == AUTO:
-            found = ORDERED if attribute.is_number or attribute.is_time else EQUAL
-        if found == HIERARCHICAL and attribute.taxonomy is None:
+        distance = values.get("distance", AUTO)
+        if distance == AUTO and attribute.taxonomy is not None:
+            distance = HIERARCHICAL
+        elif distance == AUTO:
+            distance = ORDERED if attribute.is_number or attribute.is_time else EQUAL
+        if distance == HIERARCHICAL and attribute.taxonomy is None:
             raise ValueError("the hierarchical distance needs a taxonomy of the sensitive values")
-        taxonomy = attribute.taxonomy if found == HIERARCHICAL else None
-        return cls(values["t"], found, taxonomy, attribute.is_number, others_known=others_known)
+        taxonomy = attribute.taxonomy if distance == HIERARCHICAL else None
+        return cls(values["t"], distance, taxonomy, attribute.is_number, others_known=others_known)
 
     def measure(self, engine: Engine, classes: Classes) -> Relation:
         limit = {"t_units": Value(units(self.t)), "unit": Value(UNIT), "total": Value(classes.rows)}
@@ -141,9 +141,9 @@ class TCloseness(Requirement):
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return mend_if_few(engine, classes, measures, 0)
 
-    def promise(self) -> Promise:
+    def promise(self) -> Guarantee:
         """With equal distances the largest gap between two distributions, over any set of values, is their distance."""
-        return Promise(difference=Fraction(self.t)) if self.distance == EQUAL else Promise()
+        return Guarantee(difference=Fraction(self.t)) if self.distance == EQUAL else Guarantee()
 
     def unique_class_size(self) -> None:
         return None

@@ -9,9 +9,9 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.distribution import Distribution
+from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import whole
-from ldiv_db.requirements.promises import Promise
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class KAnonymity(CountRequirement):
     fields = {"k": whole}  # noqa: RUF012 - typed in the base class
     k: int
 
-    def promise(self) -> Promise:
-        return Promise(size=self.k)
+    def promise(self) -> Guarantee:
+        return Guarantee(size=self.k)
 
     @property
     def least_rows(self) -> int:
@@ -60,8 +60,8 @@ class DistinctL(CountRequirement):
     fields = {"l": whole}  # noqa: RUF012
     l: int  # noqa: E741 - the field's name for it
 
-    def promise(self) -> Promise:
-        return Promise(values=self.l)
+    def promise(self) -> Guarantee:
+        return Guarantee(values=self.l)
 
     @property
     def least_rows(self) -> int:
@@ -87,8 +87,8 @@ class UniqueDistinctL(DistinctL):
         holes = {"measures": measures, "summary": classes.summary, "l": Value(self.l)}
         return engine.materialise("mended", "requirements/mend_unique", **holes)
 
-    def promise(self) -> Promise:
-        return Promise(size=self.l, values=self.l, share=Fraction(1, self.l))
+    def promise(self) -> Guarantee:
+        return Guarantee(size=self.l, values=self.l, share=Fraction(1, self.l))
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class PSensitiveK(CountRequirement):
     p: int
     k: int
 
-    def promise(self) -> Promise:
-        return Promise(size=self.k, values=self.p)
+    def promise(self) -> Guarantee:
+        return Guarantee(size=self.k, values=self.p)
 
     @property
     def least_rows(self) -> int:

@@ -12,9 +12,9 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.counts import CountRequirement
 from ldiv_db.requirements.distribution import Ceiling, Distribution, eligible_ceiling
+from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import at_least_one, rounded
-from ldiv_db.requirements.promises import Promise
 
 #: Entropies (natural logarithms) this close to `ln l` count as reaching it, so that l equal shares do.
 TOLERANCE = 1e-9
@@ -37,18 +37,18 @@ class EntropyL(CountRequirement):
         return {"l": Value(float(self.l)), "tolerance": Value(TOLERANCE)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        own = self.holes(engine)
+        holes = self.holes(engine)
         layers = engine.materialise("layers", "requirements/list_layers", measures=measures, sizes=classes.sizes)
-        levellings = engine.materialise("levellings", "requirements/list_levellings", layers=layers, **own)
+        levellings = engine.materialise("levellings", "requirements/list_levellings", layers=layers, **holes)
         mended = engine.materialise(
-            "mended", "requirements/mend_entropy", measures=measures, levellings=levellings, **own
+            "mended", "requirements/mend_entropy", measures=measures, levellings=levellings, **holes
         )
         engine.drop(layers, levellings)
         return mended
 
-    def promise(self) -> Promise:
+    def promise(self) -> Guarantee:
         """An entropy of ln l takes l values; one within the tolerance below it counts as reaching it."""
-        return Promise(values=math.ceil(float(self.l) * math.exp(-TOLERANCE)))
+        return Guarantee(values=math.ceil(float(self.l) * math.exp(-TOLERANCE)))
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
         """An entropy below ln l takes a value in more than 1/l of the rows, but not the other way round."""

@@ -48,7 +48,7 @@ class Classes:
         """The same classes with every sensitive value replaced by the number of its category."""
         if categories not in self._by_category:
             members = self._engine.load("members", {"value": "VARCHAR", "category": "INTEGER"}, categories.members())
-            made = self._make(
+            histogram = self._make(
                 "by_category",
                 "requirements/categorise",
                 histogram=self.histogram,
@@ -56,7 +56,7 @@ class Classes:
                 null_category=Value(categories.null_category),
             )
             self._engine.drop(members)
-            self._by_category[categories] = Classes(self._engine, made)
+            self._by_category[categories] = Classes(self._engine, histogram)
         return self._by_category[categories]
 
     def drop(self) -> None:
@@ -66,6 +66,6 @@ class Classes:
         self._engine.drop(*self._made)
 
     def _make(self, name: str, template: str, **holes: object) -> Relation:
-        made = self._engine.materialise(name, template, **holes)
-        self._made.append(made)
-        return made
+        relation = self._engine.materialise(name, template, **holes)
+        self._made.append(relation)
+        return relation

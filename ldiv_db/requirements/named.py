@@ -78,8 +78,8 @@ def in_type(engine: Engine, kind: str, values: Sequence[Named]) -> tuple[dict[Na
     rows = engine.rows("requirements/read_values", named=listed, type=SqlType(kind))
     engine.drop(listed)
     read = {asked[place]: text for place, text in rows if _is_same(kind, asked[place], text)}
-    found: dict[Named, Named] = {value: read.get(value, value) for value in asked}
-    return found | ({None: None} if None in values else {}), [value for value in asked if value not in read]
+    texts: dict[Named, Named] = {value: read.get(value, value) for value in asked}
+    return texts | ({None: None} if None in values else {}), [value for value in asked if value not in read]
 
 
 def _is_same(kind: str, written: str, text: str | None) -> bool:
@@ -95,12 +95,12 @@ def _is_same(kind: str, written: str, text: str | None) -> bool:
 def twice(values: Mapping[Named, Named]) -> list[tuple[Named, Named]]:
     """The pairs of names that stand for one value."""
     first: dict[Named, Named] = {}
-    found = []
+    pairs = []
     for name, value in values.items():
         if value in first:
-            found.append((first[value], name))
+            pairs.append((first[value], name))
         first.setdefault(value, name)
-    return found
+    return pairs
 
 
 def listing(values: Sequence[Named], most: int = 10) -> str:

@@ -12,9 +12,9 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.distribution import Ceiling, Distribution
+from ldiv_db.requirements.guarantees import ONE, Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import UNIT, plain_decimal, positive, rounded, units, whole
-from ldiv_db.requirements.promises import ONE, Promise
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class RecursiveCL(Requirement):
         holes = {"measures": measures, "sizes": classes.sizes, **self.holes(engine)}
         return engine.materialise("mended", "requirements/mend_recursive", **holes)
 
-    def promise(self) -> Promise:
+    def promise(self) -> Guarantee:
         """`r_1 < c (r_l + ... + r_m)`: who excludes l-2 values still leaves the l-th and those after it.
 
         As r_1 is the largest, more than 1/c of them are needed.
         """
         c, values = Fraction(self.c), self.unique_class_size()
         if self.l == 1:
-            return Promise(values=values, share=min(ONE, c))
-        return Promise(values=values, share=c / (c + 1), excluded=((self.l - 2, c / (c + 1)),))
+            return Guarantee(values=values, share=min(ONE, c))
+        return Guarantee(values=values, share=c / (c + 1), excluded=((self.l - 2, c / (c + 1)),))
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
         tail = sum(distribution.counts[self.l - 1 :])
@@ -61,6 +61,6 @@ class RecursiveCL(Requirement):
 
     def nearest_at(self, size: int) -> str:
         lower = size - math.floor(1 / self.c)
-        found = [f"l: {lower}, c: {plain_decimal(self.c)}"] if lower >= 1 else []
-        found += [f"l: {self.l}, c above {rounded(1 / (size - self.l + 1), 9, up=True)}"] if size >= self.l else []
-        return " or ".join(found) or "l: 1, c above 1"
+        nearest = [f"l: {lower}, c: {plain_decimal(self.c)}"] if lower >= 1 else []
+        nearest += [f"l: {self.l}, c above {rounded(1 / (size - self.l + 1), 9, up=True)}"] if size >= self.l else []
+        return " or ".join(nearest) or "l: 1, c above 1"

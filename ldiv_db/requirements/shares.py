@@ -14,9 +14,9 @@ from ldiv_db.database.templates import Relation
 from ldiv_db.requirements.core import mend_by_core
 from ldiv_db.requirements.counts import CountRequirement
 from ldiv_db.requirements.distribution import Ceiling, Distribution, eligible_ceiling
+from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import UNIT, at_least_one, plain_decimal, rounded, share, units, whole
-from ldiv_db.requirements.promises import Promise
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class FrequencyL(CountRequirement):
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return mend_by_core(engine, classes, measures, UNIT, units(self.l))
 
-    def promise(self) -> Promise:
-        return Promise(share=1 / Fraction(self.l))
+    def promise(self) -> Guarantee:
+        return Guarantee(share=1 / Fraction(self.l))
 
     @classmethod
     def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
@@ -73,8 +73,8 @@ class AlphaK(CountRequirement):
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return mend_by_core(engine, classes, measures, units(self.alpha), UNIT, least=self.k)
 
-    def promise(self) -> Promise:
-        return Promise(size=self.k, share=Fraction(self.alpha))
+    def promise(self) -> Guarantee:
+        return Guarantee(size=self.k, share=Fraction(self.alpha))
 
     @classmethod
     def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:

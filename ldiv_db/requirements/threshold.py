@@ -15,10 +15,10 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.core import mend_by_core
 from ldiv_db.requirements.distribution import Ceiling, Distribution
+from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.named import Named, in_order, listing, named_value, read_named, shown_value
 from ldiv_db.requirements.parameters import UNIT, rounded, share, units
-from ldiv_db.requirements.promises import Promise
 
 #: The words beside the values that have thresholds; a value of such a name stands under `values`.
 DEFAULT, BASE, ABSENT, VALUES = WORDS = ("default", "base", "absent", "values")
@@ -118,14 +118,15 @@ class Threshold(Requirement):
         frequent = engine.rows(
             "requirements/spread_thresholds", dictionary=dictionary, base=Value(units(self.default)), one=Value(UNIT)
         )
-        found = {value: Fraction(int(over), int(under)) for value, over, under in frequent} | dict(self.thetas)
-        thetas = tuple((value, found[value]) for value in sorted(found, key=in_order))
+        by_value = {value: Fraction(int(over), int(under)) for value, over, under in frequent} | dict(self.thetas)
+        thetas = tuple((value, by_value[value]) for value in sorted(by_value, key=in_order))
         return replace(self, thetas=thetas)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        own = {value: theta for value, theta in self.thetas if value in self.named}
-        return self._rest | {shown_value(value, (*WORDS, "others_known")): own[value] for value in own} | self._known
+        words = (*WORDS, "others_known")
+        named = {shown_value(value, words): theta for value, theta in self.thetas if value in self.named}
+        return self._rest | named | self._known
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -147,20 +148,20 @@ class Threshold(Requirement):
         return {"thetas": engine.load("thetas", columns, rows), "numerator": Value(over), "denominator": Value(under)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        own = [(value, units(theta)) for value, theta in self.thetas]
-        return mend_by_core(engine, classes, measures, units(self.default), UNIT, own)
+        numerators = [(value, units(theta)) for value, theta in self.thetas]
+        return mend_by_core(engine, classes, measures, units(self.default), UNIT, numerators)
 
-    def promise(self) -> Promise:
+    def promise(self) -> Guarantee:
         shares = tuple((value, Fraction(theta)) for value, theta in self.thetas)
-        return Promise(share=Fraction(self.default), shares=shares)
+        return Guarantee(share=Fraction(self.default), shares=shares)
 
     @classmethod
     def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
         return None if parameters.get("own_thresholds") else Fraction(str(parameters["default"]))
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
-        own = tuple((value, math.floor(Fraction(theta) * distribution.rows)) for value, theta in self.thetas)
-        return Ceiling(math.floor(Fraction(self.default) * distribution.rows), own, by_threshold=True)
+        ceilings = tuple((value, math.floor(Fraction(theta) * distribution.rows)) for value, theta in self.thetas)
+        return Ceiling(math.floor(Fraction(self.default) * distribution.rows), ceilings, by_threshold=True)
 
     @property
     def share_size(self) -> int:
@@ -180,10 +181,10 @@ def _own_thresholds(written: Mapping[Any, Any]) -> dict[Named, Decimal]:
     """The thresholds of the values that are named, among the words or under `values`."""
     within = written[VALUES] if isinstance(written.get(VALUES), Mapping) else {}
     words = (DEFAULT, BASE, ABSENT, *([VALUES] if VALUES in written and within is written[VALUES] else []))
-    found: dict[Named, Decimal] = {}
+    thetas: dict[Named, Decimal] = {}
     for name, theta in [*((k, v) for k, v in written.items() if k not in words), *within.items()]:
         value = named_value(name)
-        if value in found:
+        if value in thetas:
             raise ValueError(f"names {listing([value])} twice")
-        found[value] = share(theta)
-    return found
+        thetas[value] = share(theta)
+    return thetas

@@ -20,6 +20,7 @@ from ldiv_db.requirements.categories import Categories
 from ldiv_db.requirements.core import mend_if_few
 from ldiv_db.requirements.distribution import Distribution
 from ldiv_db.requirements.entropy import TOLERANCE, EntropyL
+from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import (
     UNIT,
@@ -31,7 +32,6 @@ from ldiv_db.requirements.parameters import (
     units,
     whole,
 )
-from ldiv_db.requirements.promises import Promise
 from ldiv_db.requirements.recursive import RecursiveCL
 
 
@@ -85,12 +85,12 @@ class DistinctAlpha(Requirement):
     def listed(self) -> Categories:
         return self.categories
 
-    def promise(self) -> Promise:
+    def promise(self) -> Guarantee:
         """Weights that sum to alpha take rows, of which some have a weight."""
         alpha, most = Fraction(self.alpha), max(self.categories.weights)
         size = math.ceil(alpha / most) if most else 1
         weightless = [number for number, weight in enumerate(self.categories.weights, 1) if not weight]
-        return Promise(max(size, 1), self.values_needed, mixed=frozenset(weightless if alpha else ()))
+        return Guarantee(max(size, 1), self.values_needed, mixed=frozenset(weightless if alpha else ()))
 
     def unique_class_size(self) -> int | None:
         """The smallest size from which on even the worst choice of different values is good."""
@@ -135,10 +135,10 @@ class _OverCategories(DistinctAlpha):
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return mend_if_few(engine, classes.by_category(self.categories), measures, self.values_needed)
 
-    def promise(self) -> Promise:
+    def promise(self) -> Guarantee:
         """What categories promise as values would: no value has more rows than its category."""
-        found = self.of_categories.promise()
-        return super().promise() & replace(found, categories=found.values)
+        promise = self.of_categories.promise()
+        return super().promise() & replace(promise, categories=promise.values)
 
     def nearest_in(self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution) -> str:
         """What `reached` is that of the categories, of which those that occur count."""

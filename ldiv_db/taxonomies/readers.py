@@ -36,11 +36,11 @@ def read_taxonomy(path: Path, tree: str | None = None) -> Taxonomy:
         raise PolicyError([Problem("taxonomy", f"no file {path.name}")])
     nested = path.suffix.lower() in (".yml", ".yaml", ".json")
     try:
-        found = rooted(_read_nested(path, tree)) if nested else read_levels(path)
+        trees = rooted(_read_nested(path, tree)) if nested else read_levels(path)
     except (OSError, ValueError) as error:
         what = error.strerror if isinstance(error, OSError) else str(error)
         raise PolicyError([Problem(f"taxonomy {path.name}", f"{what}")]) from error
-    return number(found, path.name)
+    return number(trees, path.name)
 
 
 def read_levels(path: Path) -> Tree:
@@ -118,10 +118,10 @@ _PairLoader.add_constructor("tag:yaml.org,2002:str", _construct_text)
 def _read_nested(path: Path, tree: str | None) -> list[Tree]:
     document = load_yaml(read_text(path, NESTED_BYTES), _PairLoader, "YAML or JSON")
     if tree is not None:
-        found = [value for key, value in document if key == tree] if isinstance(document, tuple) else []
-        if not found:
+        named = [value for key, value in document if key == tree] if isinstance(document, tuple) else []
+        if not named:
             raise PolicyError([Problem(f"taxonomy {path.name}", f"has no tree {tree!r}")])
-        document = found[0]
+        document = named[0]
     trees = _nested(document)
     if not trees:
         raise PolicyError([Problem(f"taxonomy {path.name}", "holds no value")])

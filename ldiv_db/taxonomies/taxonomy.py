@@ -197,8 +197,8 @@ def fetch(engine: Engine, name: str) -> Taxonomy | None:
 
 def require(engine: Engine, name: str) -> Taxonomy:
     """The catalog's taxonomy of that name; raises PolicyError if there is none."""
-    found = fetch(engine, name)
-    if found is None:
+    taxonomy = fetch(engine, name)
+    if taxonomy is None:
         hint = nearest(name, stored(engine)) or "see `ldiv taxonomy import`"
         raise PolicyError([Problem("taxonomy", f"the catalog has no taxonomy {name!r}", hint)])
-    return found
+    return taxonomy

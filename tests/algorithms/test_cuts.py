@@ -373,11 +373,11 @@ def test_ctrl_c_leaves_the_best_cut_so_far(con, tmp_path, monkeypatch, unproved)
     policy = case.policy(unproved=unproved)
     if unproved == "refuse":
         refused = pytest.raises(ldiv_db.InfeasibleError, match=r"costs .*none can cost less than .*gap")
-        with refused, interrupts.heard():
+        with refused, interrupts.listening():
             ldiv_db.run(con, policy, folder=tmp_path)
         assert not con.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'released'").fetchall()
         return
-    with interrupts.heard():
+    with interrupts.listening():
         search = ldiv_db.run(con, policy, folder=tmp_path).search
     assert not search["proved"] and 0 <= search["bound"] <= search["cost"] and 0 < search["gap"] <= 1
 
@@ -399,16 +399,16 @@ def test_ctrl_c_before_any_cut_leaves_the_most_general_one(con, tmp_path, monkey
     cost = general.ranked()[0][1] / evaluator.problem.scale
     policy = case.policy(scheme="vioRec", unproved=unproved)
     if unproved == "publish":
-        with interrupts.heard():
+        with interrupts.listening():
             found = ldiv_db.run(con, policy, folder=tmp_path)
         assert found.search["cost"] == cost and found.loss.rows_published
         return
     said = rf"costs {cost:,.6g}, and none can cost less than 0 \(gap 100.0%\). Set algorithm.unproved: publish$"
-    with pytest.raises(ldiv_db.InfeasibleError, match=said), interrupts.heard():
+    with pytest.raises(ldiv_db.InfeasibleError, match=said), interrupts.listening():
         ldiv_db.run(con, policy, folder=tmp_path)
     limited = case.policy(scheme="vioRec", time_limit=9)
     said = "Raise algorithm.time_limit, or set algorithm.unproved: publish$"
-    with pytest.raises(ldiv_db.InfeasibleError, match=said), interrupts.heard():
+    with pytest.raises(ldiv_db.InfeasibleError, match=said), interrupts.listening():
         ldiv_db.run(con, limited, folder=tmp_path)
 
 

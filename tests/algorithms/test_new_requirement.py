@@ -13,8 +13,8 @@ from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.templates import Value
 from ldiv_db.requirements import REQUIREMENTS, Distribution, Requirement, parse_requirement
 from ldiv_db.requirements.distribution import Ceiling
+from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.parameters import whole
-from ldiv_db.requirements.promises import Promise
 
 VALUES = ["HIV", "Cancer", "Hepatitis", "Flu", "Cold", "Asthma"]
 
@@ -40,8 +40,8 @@ def crowd() -> Iterator[None]:
         def holes(self, engine: Engine) -> dict[str, Any]:
             return {"p": Value(self.n), "k": Value(2 * self.n)}
 
-        def promise(self) -> Promise:
-            return Promise(size=2 * self.n, values=self.n)
+        def promise(self) -> Guarantee:
+            return Guarantee(size=2 * self.n, values=self.n)
 
         def ceiling(self, distribution: Distribution) -> Ceiling:
             return Ceiling(distribution.rows - self.n + 1)

@@ -24,7 +24,7 @@ from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.running.demo import adult_policy
 from ldiv_db.running.run import run
 from tests.benchmarks.bsgi import make_rows
-from tests.benchmarks.children import measure_in_children, peak_memory, settings_of
+from tests.benchmarks.child_processes import measure_in_children, peak_memory, settings_of
 from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine_on, show
 
 #: The most rows that are anonymized; more are copies.

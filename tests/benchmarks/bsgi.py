@@ -21,7 +21,7 @@ from ldiv_db.database.templates import Identifier, Relation, Value, resource_fol
 from ldiv_db.policy.policy import Policy, parse_policy
 from ldiv_db.running.demo import adult_policy, load_adult
 from ldiv_db.running.run import run
-from tests.benchmarks.children import measure_in_children, peak_memory, settings_of
+from tests.benchmarks.child_processes import measure_in_children, peak_memory, settings_of
 from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, show
 
 #: The sizes that are timed unless others are asked for.

@@ -17,7 +17,7 @@ from ldiv_db.policy.policy import parse_policy
 from ldiv_db.running.demo import PUBLIC_SEED, load_adult
 from ldiv_db.running.run import run
 from tests.benchmarks.bsgi import make_rows
-from tests.benchmarks.children import measure_in_children, peak_memory, settings_of
+from tests.benchmarks.child_processes import measure_in_children, peak_memory, settings_of
 from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
 
 #: Every metric with the schemes that it has costs for.

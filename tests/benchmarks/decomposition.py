@@ -18,7 +18,7 @@ from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, resource_folder
 from ldiv_db.running.demo import PUBLIC_SEED, TRAINING_ROWS
 from ldiv_db.running.release import publish_release
-from tests.benchmarks.children import measure_in_children, peak_memory, settings_of
+from tests.benchmarks.child_processes import measure_in_children, peak_memory, settings_of
 from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine_on, show
 
 #: The paper's Table 7(a): rows left over of each value, by l.

@@ -24,7 +24,7 @@ from ldiv_db.policy.resolve import describe
 from ldiv_db.running.demo import PUBLIC_SEED, adult_policy, load_adult
 from ldiv_db.running.run import run
 from tests.benchmarks.bsgi import make_rows
-from tests.benchmarks.children import measure_in_children, settings_of
+from tests.benchmarks.child_processes import measure_in_children, settings_of
 from tests.benchmarks.command import engine_on
 
 #: As many rows are Adult's own; any other number is made from them.

@@ -23,7 +23,7 @@ from ldiv_db.policy.policy import Policy, parse_policy
 from ldiv_db.running.demo import adult_policy, load_adult
 from ldiv_db.running.run import run
 from tests.benchmarks.bsgi import make_rows
-from tests.benchmarks.children import peak_memory
+from tests.benchmarks.child_processes import peak_memory
 from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
 
 ALGORITHMS = ("topdown", "mondrian", "peel", "bsgi")

@@ -99,7 +99,7 @@ def test_an_interrupt_that_the_client_lost_ends_the_run_at_the_next_statement(be
 
 
 def test_a_lost_interrupt_is_raised_once_and_not_in_what_cleans_up() -> None:
-    with interrupts.heard():
+    with interrupts.listening():
         interrupts._pending.set()
         with pytest.raises(KeyboardInterrupt):
             interrupts.check()
@@ -118,7 +118,7 @@ def test_what_the_client_works_at_is_stopped() -> None:
     """Python hears of no signal while it is in one long call, as of a client that looks for none."""
     stopped = threading.Event()
     sender = threading.Timer(0.05, os.kill, [os.getpid(), signal.SIGINT])
-    with pytest.raises(KeyboardInterrupt), interrupts.heard(), interrupts.stopping(stopped.set):
+    with pytest.raises(KeyboardInterrupt), interrupts.listening(), interrupts.stopping(stopped.set):
         interrupts.work.statement = "long"
         sender.start()
         hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000)

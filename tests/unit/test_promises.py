@@ -12,7 +12,7 @@ from times import TIMES
 
 from ldiv_db.attacking.bounds import Bounds, Prior
 from ldiv_db.requirements import REQUIREMENTS, Attribute, RequirementSpec, make_categories
-from ldiv_db.requirements.promises import Promise
+from ldiv_db.requirements.guarantees import Guarantee
 
 GROUPS = [["a", "b"], ["c", "d"], ["e"]]
 CATEGORY = {value: number for number, group in enumerate(GROUPS, 1) for value in group}
@@ -133,7 +133,7 @@ def test_bounds_of_known_tables(name, parameters, table, m, values):
 
 
 def test_every_requirement_promises_something():
-    arguments = {name: parameters for name, parameters in REQUIRED if promised(name, parameters) != Promise()}
+    arguments = {name: parameters for name, parameters in REQUIRED if promised(name, parameters) != Guarantee()}
     assert arguments.keys() == REQUIREMENTS.keys()
 
 
@@ -158,7 +158,7 @@ def test_frequency_bounds_are_reached(l):  # noqa: E741
 def test_the_largest_set_of_shares_decides_what_excluded_values_tell():
     """Every subset is tried: the bound is the largest posterior that shares within their limits can have."""
     limits = {"a": Fraction(2, 5), "b": Fraction(3, 10), "c": Fraction(1, 5), "d": Fraction(1, 5)}
-    promise = Promise(share=Fraction(1, 5), shares=tuple(limits.items()))
+    promise = Guarantee(share=Fraction(1, 5), shares=tuple(limits.items()))
     for m in range(3):
         best = max(
             limits[value] / (1 - sum(limits[other] for other in others))

@@ -91,8 +91,8 @@ class Walk:
         self._learn([self.cut])
         near = self._neighbours()
         self._learn(near[: 4 * _AHEAD])
-        found = [abs(self.costs[cut] - self.costs[self.cut]) for cut in near[: 4 * _AHEAD] if self._allowed(cut)]
-        self._hottest = max(1.0, _HOT * sum(found) / len(found)) if found else 1.0
+        differences = [abs(self.costs[cut] - self.costs[self.cut]) for cut in near[: 4 * _AHEAD] if self._allowed(cut)]
+        self._hottest = max(1.0, _HOT * sum(differences) / len(differences)) if differences else 1.0
 
     def go(self) -> bool:
         """Draw some steps and take the first that may be; False if there is nowhere to go."""

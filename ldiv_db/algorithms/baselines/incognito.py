@@ -20,7 +20,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.baselines.monotone_recoding import BATCH, Codings, Span, check_codings, label_of, make_codings
+from ldiv_db.algorithms.baselines.monotone_recoding import (
+    BATCH,
+    Codings,
+    Span,
+    check_codings,
+    class_label_of,
+    make_codings,
+)
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import Relation, Value
@@ -55,7 +62,7 @@ class Incognito(Algorithm):
         return check_codings(self, task, list(self._option_problems(task)))
 
     def _option_problems(self, task: Task) -> Iterator[Problem]:
-        if self.options.metric == "CM" and label_of(task, self.options.label) is None:
+        if self.options.metric == "CM" and class_label_of(task, self.options.label) is None:
             what = "is required by CM: a column that is kept, whose labels are to be predicted"
             yield Problem("algorithm.class", what, "list it under keep")
         vectors = prod(len(levels_of(CutTree(axis, 1))) for axis in task.encoded.axes if axis.taxonomy is not None)
@@ -64,13 +71,13 @@ class Incognito(Algorithm):
 
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
-        label = label_of(task, self.options.label) if self.options.metric == "CM" else None
+        label = class_label_of(task, self.options.label) if self.options.metric == "CM" else None
         lattice = Lattice(make_codings(task, label))
         holds = lattice.search()
         lowest = [vector for vector in sorted(holds) if not any(below in holds for below in lattice.below(vector))]
         costs = lattice.costs(lowest, self.options.metric)
         cost, best = min(zip(costs, lowest, strict=True))
-        spans = [own[level] for own, level in zip(lattice.levels, best, strict=True)]
+        spans = [levels[level] for levels, level in zip(lattice.levels, best, strict=True)]
         search = {
             "metric": self.options.metric,
             "vectors": lattice.size,
@@ -87,14 +94,14 @@ class Incognito(Algorithm):
 
 def levels_of(tree: CutTree) -> list[list[Span]]:
     """The spans of every level that differs from the one below it, leaves first, the root last."""
-    found: list[list[Span]] = []
+    levels: list[list[Span]] = []
     inner = {node.parent for node in tree.taxonomy.nodes}
     for depth in range(tree.taxonomy.height, -1, -1):
         nodes = tree.taxonomy.nodes
         spans = {(n.low, n.high) for n in nodes if n.depth == depth or (n.depth < depth and n.node not in inner)}
-        if not found or sorted(spans) != found[-1]:
-            found.append(sorted(spans))
-    return found
+        if not levels or sorted(spans) != levels[-1]:
+            levels.append(sorted(spans))
+    return levels
 
 
 @dataclass
@@ -177,12 +184,12 @@ class Lattice:
 
     def _closed(self, start: Sequence[Vector], among: set[Vector], step: Any) -> set[Vector]:
         """The vectors of `among` that are reached from `start` by steps, and these."""
-        found, todo = set(start), list(start)
+        reached, todo = set(start), list(start)
         while todo:
-            fresh = {vector for vector in step(todo.pop()) if vector in among} - found
-            found |= fresh
+            fresh = {vector for vector in step(todo.pop()) if vector in among} - reached
+            reached |= fresh
             todo += fresh
-        return found
+        return reached
 
     def _judge(self, vectors: Sequence[Vector], places: Sequence[int], cells: Relation) -> list[Vector]:
         """The vectors that fail."""
@@ -215,9 +222,11 @@ class Lattice:
     def costs(self, vectors: Sequence[Vector], metric: str) -> list[int]:
         """The cost of each vector: LM in the units of the codings, DM and CM in their own."""
         if metric == "LM":
-            return [sum(own[level] for own, level in zip(self._losses, vector, strict=True)) for vector in vectors]
+            return [
+                sum(losses[level] for losses, level in zip(self._losses, vector, strict=True)) for vector in vectors
+            ]
         codings = self.codings
-        found: dict[int, int] = {}
+        costs: dict[int, int] = {}
         count = codings.engine.count(codings.cells)
         most = max(1, min(BATCH, _MOST_ROWS // max(count, 1)))
         for start in range(0, len(vectors), most):
@@ -226,9 +235,9 @@ class Lattice:
             rows = codings.engine.rows(
                 "baselines/incognito/sum_costs", total=Value(codings.total), metric=metric, **holes
             )
-            found |= {start + number: int(cost) for number, cost in rows}
+            costs |= {start + number: int(cost) for number, cost in rows}
             codings.engine.drop(placed)
-        return [found[number] for number in range(len(vectors))]
+        return [costs[number] for number in range(len(vectors))]
 
     @cached_property
     def _losses(self) -> list[list[int]]:

@@ -83,13 +83,13 @@ class Codings:
     @cached_property
     def counts(self) -> list[dict[int, dict[int, int]]]:
         """By quasi-identifier, code and label: the rows."""
-        found: list[dict[int, dict[int, int]]] = []
+        by_axis: list[dict[int, dict[int, int]]] = []
         for axis in self.axes:
-            own: dict[int, dict[int, int]] = {}
+            by_code: dict[int, dict[int, int]] = {}
             for code, label, rows in self.engine.rows("baselines/incognito/count_codes", cells=self.cells, axis=axis):
-                own.setdefault(code, {})[label] = rows
-            found.append(own)
-        return found
+                by_code.setdefault(code, {})[label] = rows
+            by_axis.append(by_code)
+        return by_axis
 
     @cached_property
     def unit(self) -> int:
@@ -102,24 +102,24 @@ class Codings:
 
     def failed(self, histogram: Relation) -> set[int]:
         """The numbers of the recodings that have a class which violates a requirement; drops the histogram."""
-        engine, found = self.engine, set[int]()
+        engine, failed = self.engine, set[int]()
         classes = Classes(engine, histogram, self.task.encoded.sensitive[0].reference)
         for requirement in self.task.requirements:
             measures = requirement.measure(engine, classes)
             rows = engine.rows("baselines/incognito/list_failed", measures=measures, total=Value(self.total))
-            found |= {number for (number,) in rows}
+            failed |= {number for (number,) in rows}
             engine.drop(measures)
         classes.drop()
         engine.drop(histogram)
-        return found
+        return failed
 
     def publish(self, spans: Sequence[Sequence[Span]]) -> tuple[Relation, Relation]:
         """(row_id, class_id) of all rows, and the classes with their bounds, under a span for every code."""
         engine, rows = self.engine, self.task.encoded.rows
         listed = [
             (tree.number, code, low, high)
-            for tree, own in zip(self.trees, spans, strict=True)
-            for low, high in own
+            for tree, of_axis in zip(self.trees, spans, strict=True)
+            for low, high in of_axis
             for code in range(low, high + 1)
         ]
         columns = dict.fromkeys(("axis", "code", "cut_low", "cut_high"), "INTEGER")
@@ -133,11 +133,11 @@ class Codings:
 
     def labels(self, spans: Sequence[Sequence[Span]]) -> dict[str, list[str]]:
         """The labels of the spans by quasi-identifier, as they are published."""
-        found = {}
-        for tree, own in zip(self.trees, spans, strict=True):
+        labels = {}
+        for tree, of_axis in zip(self.trees, spans, strict=True):
             deepest = {(node.low, node.high): node.label for node in tree.taxonomy.nodes}
-            found[tree.axis.name] = [deepest[span] for span in sorted(own)]
-        return found
+            labels[tree.axis.name] = [deepest[span] for span in sorted(of_axis)]
+        return labels
 
 
 def make_codings(task: Task, label: Renamed | None = None) -> Codings:
@@ -161,7 +161,7 @@ def make_codings(task: Task, label: Renamed | None = None) -> Codings:
     return Codings(task, trees, cells)
 
 
-def label_of(task: Task, name: str | None) -> Renamed | None:
+def class_label_of(task: Task, name: str | None) -> Renamed | None:
     """The class column of that name; None if there is no such name, or column that is kept."""
     kept = (kept for kept in task.encoded.kept if name is not None and kept.column.name.lower() == name.lower())
     return next(kept, None)
@@ -169,9 +169,9 @@ def label_of(task: Task, name: str | None) -> Renamed | None:
 
 def check_codings(algorithm: Algorithm, task: Task, problems: Sequence[Problem] = ()) -> Feasibility:
     """Raises PolicyError for what a global recoding cannot do, InfeasibleError if the whole table fails."""
-    found = [*problems, *_problems(algorithm.name, task)]
-    if found:
-        raise PolicyError(found)
+    refused = [*problems, *_problems(algorithm.name, task)]
+    if refused:
+        raise PolicyError(refused)
     (axis,) = task.encoded.sensitive
     failed = explain(task.engine, axis, task.requirements, takes_any_class=True)
     if failed:

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.baselines.monotone_recoding import Codings, Span, check_codings, label_of, make_codings
+from ldiv_db.algorithms.baselines.monotone_recoding import Codings, Span, check_codings, class_label_of, make_codings
 from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import Relation, Value
@@ -49,13 +49,13 @@ class Tds(Algorithm):
         return check_codings(self, task, list(self._option_problems(task)))
 
     def _option_problems(self, task: Task) -> Iterator[Problem]:
-        if self.options.label is not None and label_of(task, self.options.label) is None:
+        if self.options.label is not None and class_label_of(task, self.options.label) is None:
             what = f"{self.options.label} is not published as it is"
             yield Problem("algorithm.class", what, "list it under keep")
 
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
-        label = label_of(task, self.options.label)
+        label = class_label_of(task, self.options.label)
         codings = make_codings(task, label)
         descent = Descent(codings, by_label=label is not None)
         while descent.step():
@@ -134,11 +134,11 @@ class Descent:
             total=total,
         )
         engine.drop(places, groups)
-        found = dict(engine.rows("baselines/tds/find_smallest", histogram=histogram, total=total))
+        sizes = dict(engine.rows("baselines/tds/find_smallest", histogram=histogram, total=total))
         failed = codings.failed(histogram)
         numbered = list(enumerate(self.candidates))
         self.candidates = [value for number, value in numbered if number not in failed]
-        return {value: found.get(number, self.smallest) for number, value in numbered}
+        return {value: sizes.get(number, self.smallest) for number, value in numbered}
 
     def _place(self) -> Relation:
         """What each code adds to the key of its class, its candidate if it has one, and what specialising that adds."""
@@ -166,9 +166,9 @@ class Descent:
         if not self._known:
             for tree, counts in zip(self.codings.trees, self.codings.counts, strict=True):
                 for node, children in tree.children.items():
-                    own = [self._span((tree.number, child)) for child in children]
+                    below = [self._span((tree.number, child)) for child in children]
                     gain = self._information if self.by_label else self._loss
-                    self._known[tree.number, node] = gain(tree, self._span((tree.number, node)), own, counts)
+                    self._known[tree.number, node] = gain(tree, self._span((tree.number, node)), below, counts)
         return self._known
 
     _known: dict[CutValue, int] = field(default_factory=dict)
@@ -191,10 +191,10 @@ class Descent:
 
 def _tally(counts: Mapping[int, Mapping[int, int]], span: Span) -> Counter[int]:
     """The rows of a span of codes by label."""
-    found: Counter[int] = Counter()
+    tally: Counter[int] = Counter()
     for code in range(span[0], span[1] + 1):
-        found.update(counts.get(code, {}))
-    return found
+        tally.update(counts.get(code, {}))
+    return tally
 
 
 def _entropy(counts: Counter[int]) -> float:

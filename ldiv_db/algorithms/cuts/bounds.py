@@ -1,4 +1,4 @@
-"""Bounds of a search node from what its open values add to them, summed over values.
+"""ValueBounds of a search node from what its open values add to them, summed over values.
 
 Every cut of the subtree specialises an open value or keeps it; a probe says what either way adds to the node's bound.
 
@@ -40,7 +40,7 @@ class Ways:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ValueBounds:
     """Of a node's subtree, and of its parts where an open value is specialised or locked."""
 
     node: int
@@ -48,29 +48,29 @@ class Bounds:
     locked: Mapping[CutValue, int]
 
 
-def sum_within(base: int, ways: Mapping[CutValue, Ways]) -> Bounds:
+def sum_within(base: int, ways: Mapping[CutValue, Ways]) -> ValueBounds:
     """The bounds by the one quasi-identifier whose values add most; `base` is the node's bound."""
     totals = _totals(ways, dict.fromkeys((axis for axis, _ in ways), SHARES))
     most = max(totals.values())
-    found = {}
+    pairs = {}
     for value, way in ways.items():
         others = totals[value[0]] - way.least(SHARES)
         specialised, kept = (_rounded(base, max(most, others + added)) for added in way.added(SHARES))
-        found[value] = (specialised, kept)
-    return _bounds(_rounded(base, most), found)
+        pairs[value] = (specialised, kept)
+    return _bounds(_rounded(base, most), pairs)
 
 
-def sum_across(base: int, ways: Mapping[CutValue, Ways]) -> Bounds:
+def sum_across(base: int, ways: Mapping[CutValue, Ways]) -> ValueBounds:
     """The bounds by the best shares of quasi-identifiers; `base` is what labels lose and W together."""
     shares = _best_shares(ways)
     total = sum(_totals(ways, shares).values())
-    found = {}
+    pairs = {}
     for value, way in ways.items():
         share = shares[value[0]]
         others = total - way.least(share)
         specialised, kept = (_rounded(base, others + added) for added in way.added(share))
-        found[value] = (specialised, kept)
-    return _bounds(_rounded(base, total), found)
+        pairs[value] = (specialised, kept)
+    return _bounds(_rounded(base, total), pairs)
 
 
 def _totals(ways: Mapping[CutValue, Ways], shares: Mapping[int, int]) -> dict[int, int]:
@@ -93,8 +93,8 @@ def _best_shares(ways: Mapping[CutValue, Ways]) -> dict[int, int]:
 
 
 def _gain(ways: Mapping[CutValue, Ways], axis: int, share: int) -> int:
-    own = [way for value, way in ways.items() if value[0] == axis]
-    return sum(way.least(share + 1) - way.least(share) for way in own)
+    of_axis = [way for value, way in ways.items() if value[0] == axis]
+    return sum(way.least(share + 1) - way.least(share) for way in of_axis)
 
 
 def _rounded(base: int, added: int) -> int:
@@ -102,5 +102,5 @@ def _rounded(base: int, added: int) -> int:
     return base - (-added // SHARES)
 
 
-def _bounds(node: int, found: Mapping[CutValue, tuple[int, int]]) -> Bounds:
-    return Bounds(node, {v: pair[0] for v, pair in found.items()}, {v: pair[1] for v, pair in found.items()})
+def _bounds(node: int, pairs: Mapping[CutValue, tuple[int, int]]) -> ValueBounds:
+    return ValueBounds(node, {v: pair[0] for v, pair in pairs.items()}, {v: pair[1] for v, pair in pairs.items()})

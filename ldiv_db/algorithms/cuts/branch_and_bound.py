@@ -174,9 +174,9 @@ class Sweep:
         work = self._engine.copy("summed", summed, "key", "cost")
         for digit in _largest_first(rest):
             work = self._take_out(work, digit)
-        found = sorted(self._engine.columns(work, "cost", "key"))
+        prefixes = sorted(self._engine.columns(work, "cost", "key"))
         self._engine.drop(work)
-        return found
+        return prefixes
 
     def _take_out(self, work: Relation, digit: Digit) -> Relation:
         """The boxes with the best cut through the digit's taxonomy for each choice of the other values."""
@@ -186,9 +186,9 @@ class Sweep:
 
     def _replace(self, work: Relation, template: str, **holes: Any) -> Relation:
         """What the template makes of the boxes, which are dropped."""
-        found = self._engine.materialise("summed", template, boxes=work, refused=self._refused, **holes)
+        replaced = self._engine.materialise("summed", template, boxes=work, refused=self._refused, **holes)
         self._engine.drop(work)
-        return found
+        return replaced
 
     def _gather(self, boxes: Relation, prefixes: Sequence[Prefix], start: int, end: int) -> Relation:
         """The boxes of some prefixes, which decide the digits from `start` to `end`."""
@@ -209,11 +209,11 @@ class Sweep:
 
     # -- cuts ----------------------------------------------------------------------------------------
 
-    def _offer(self, summed: Relation, found: Sequence[Prefix]) -> None:
+    def _offer(self, summed: Relation, prefixes: Sequence[Prefix]) -> None:
         """Offer the cuts that are better, where all but at most one quasi-identifier are decided."""
-        self._evaluator.evaluated += len(found) * prod(digit.tree.taxonomy.cuts for digit in self._free)
+        self._evaluator.evaluated += len(prefixes) * prod(digit.tree.taxonomy.cuts for digit in self._free)
         below = 2 ** sum(digit.width for digit in self._decided) - 1
-        for cost, prefix in found:
+        for cost, prefix in prefixes:
             if cost >= self._limit:
                 break
             cut = {(d.tree.number, node) for d in self._decided for node in d.tree.all_cuts[d.of(prefix)]}
@@ -256,9 +256,9 @@ def _members(digits: Sequence[Digit]) -> Iterator[tuple[int, ...]]:
 
 def _best_cut(tree: CutTree, costs: Mapping[int, int], node: int) -> tuple[int, tuple[int, ...]]:
     """The least that the node's rows cost, and the values that cost it, the more general ones where equal."""
-    own = costs.get(node, 0), (node,)
+    whole = costs.get(node, 0), (node,)
     if not tree.children[node]:
-        return own
+        return whole
     parts = [_best_cut(tree, costs, child) for child in tree.children[node]]
     below = sum(cost for cost, _ in parts), tuple(value for _, values in parts for value in values)
-    return min(own, below, key=lambda found: found[0])
+    return min(whole, below, key=lambda choice: choice[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.algorithms.cuts.evaluation import Cut, Evaluator, Node
+from ldiv_db.algorithms.cuts.evaluation import Cut, CutNode, Evaluator
 from ldiv_db.algorithms.cuts.problem import CutProblem
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.templates import Relation, Value
@@ -24,7 +24,7 @@ def publish_cut(evaluator: Evaluator, cut: Cut) -> Published:
     """The classes of the cut under the problem's scheme; rows of a value go in an order that the seed gives."""
     problem, engine = evaluator.problem, evaluator.problem.task.engine
     scheme, sensitive = problem.cost.scheme, problem.task.encoded.sensitive[0].code
-    places, judged = evaluator.partitions(Node(frozenset(), cut))
+    places, judged = evaluator.partitions(CutNode(frozenset(), cut))
     parts = engine.materialise(
         "numbered",
         "cuts/number_parts",
@@ -77,11 +77,11 @@ def _thetas(problem: CutProblem) -> Relation:
 
 def labels_of(trees: tuple[CutTree, ...], cut: Cut) -> dict[str, list[str]]:
     """The labels of a cut by quasi-identifier, in the order of the leaves, as they are published."""
-    found = {}
+    labels = {}
     for tree in trees:
         nodes = [tree.taxonomy.nodes[node] for number, node in sorted(cut) if number == tree.number]
         deepest = {
             (node.low, node.high): node.label for node in tree.taxonomy.nodes
         }  # below its chain of only children
-        found[tree.axis.name] = [deepest[node.low, node.high] for node in sorted(nodes, key=lambda node: node.low)]
-    return found
+        labels[tree.axis.name] = [deepest[node.low, node.high] for node in sorted(nodes, key=lambda node: node.low)]
+    return labels

@@ -1,11 +1,4 @@
-"""Cuts: the provably best full-subtree generalisation under per-value thresholds (Liu & Wang, l+-Optimize).
-
-A solution is one cut through each quasi-identifier's taxonomy; every value is published as its ancestor in the cut. The
-rows that are published alike are a partition. No sensitive value s may have more than theta_s of a partition; what a
-violating partition loses is the scheme's: nothing, for it is not allowed (`none`), the violating values (`vioSA`), all
-its sensitive values (`allSA`), the fewest rows (`vioRec`), or all rows (`allRec`). Of all cuts the one is published
-that costs least by the metric (LM, DM, CM), with a proof: the search has covered all the others by bounds.
-"""
+"""Cuts: what a policy may ask of the search, how it is run, and what is reported of it (Liu & Wang, l+-Optimize)."""
 
 from __future__ import annotations
 
@@ -69,8 +62,8 @@ class Cuts(Algorithm):
         evaluator = Evaluator(make_problem(task, cost))
         best, outcome = self._search(evaluator, start)
         ranked = best.ranked()
-        place = random.Random(task.seed).randrange(len(ranked))  # noqa: S311 - a choice that the seed repeats
-        chosen = ranked[place][0]
+        rank = random.Random(task.seed).randrange(len(ranked))  # noqa: S311 - a choice that the seed repeats
+        chosen = ranked[rank][0]
         published = publish_cut(evaluator, chosen)
         search = self._report(evaluator, best, outcome, chosen)
         return Plan(published.assigned, feasible.l, _notes(search), search, published.classes, published.blanked)
@@ -182,11 +175,11 @@ def _named_codes(task: Task) -> dict[int, str]:
     return {code: shown_value(named[place]) for code, place in codes_of(task, named).items()}
 
 
-def _progress_line(found: Standing, scale: int) -> str:
+def _progress_line(standing: Standing, scale: int) -> str:
     """What a user sees of a search under way."""
-    best = "none yet" if found.best is None else f"{found.best / scale:,.6g}"
-    bound = "none" if found.bound >= FORBIDDEN else f"{found.bound / scale:,.6g}"
-    return f"{found.visited:,} cuts visited, {found.pruned:.2%} pruned, best {best}, bound {bound}"
+    best = "none yet" if standing.best is None else f"{standing.best / scale:,.6g}"
+    bound = "none" if standing.bound >= FORBIDDEN else f"{standing.bound / scale:,.6g}"
+    return f"{standing.visited:,} cuts visited, {standing.pruned:.2%} pruned, best {best}, bound {bound}"
 
 
 def _gap(best: Best, outcome: Outcome) -> float:

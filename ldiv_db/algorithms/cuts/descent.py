@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
 
-from ldiv_db.algorithms.cuts.enumeration import opened, specialise
+from ldiv_db.algorithms.cuts.enumeration import node_of, specialise
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator, Probe
 from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
 
@@ -40,11 +40,11 @@ def _is_late(deadline: float | None) -> bool:
 def _descend(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: Callable[[], bool]) -> None:
     """Specialise one value or several after the other, as long as any may be and that leads somewhere."""
     numbered = {tree.number: tree for tree in trees}
-    tried = [opened(numbered, (tree.root for tree in trees))]
+    tried = [node_of(numbered, (tree.root for tree in trees))]
     seen: list[int] = []
     while tried:
         probes = evaluator.probe(tried, bounds=False)
-        probe, node = min(zip(probes, tried, strict=True), key=lambda found: found[0].cost)
+        probe, node = min(zip(probes, tried, strict=True), key=lambda probed: probed[0].cost)
         seen.append(probe.cost)
         evaluator.offer(best, {node.cut: probe.cost})  # at once: whoever stops it now is to have this one
         if late() or min(seen[-_PATIENCE:]) > min(seen):
@@ -65,16 +65,16 @@ def _improve(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: C
     numbered = {tree.number: tree for tree in trees}
     while best.costs and not late():
         (cut, cost) = best.ranked()[0]
-        nodes = [opened(numbered, other) for other in (cut, *generalised(trees, cut))]
-        found: dict[Cut, int] = {}
+        nodes = [node_of(numbered, other) for other in (cut, *generalised(trees, cut))]
+        costs: dict[Cut, int] = {}
         size = evaluator.problem.batch
         for start in range(0, len(nodes), size):
             batch = nodes[start : start + size]
             for node, probe in zip(batch, evaluator.probe(batch, bounds=False), strict=True):
-                found[node.cut] = probe.cost
+                costs[node.cut] = probe.cost
                 better = sorted((value, new) for value, new in probe.costs.items() if new < best.limit)
-                found |= {specialise(numbered, node, value).cut: new for value, new in better}
-        evaluator.offer(best, found)
+                costs |= {specialise(numbered, node, value).cut: new for value, new in better}
+        evaluator.offer(best, costs)
         if best.ranked()[0][1] >= cost:
             return
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
-from ldiv_db.algorithms.cuts.evaluation import Best, Cut, Evaluator, Node, Probe
+from ldiv_db.algorithms.cuts.evaluation import Best, Cut, CutNode, Evaluator, Probe
 from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
 from ldiv_db.database import interrupts
 
@@ -59,18 +59,18 @@ class Search:
         self._prune = prune
         self._deadline = deadline
         self._progress = progress
-        self._stack: list[Node] = []
+        self._stack: list[CutNode] = []
         self.visited = 0
 
-    def root(self) -> Node:
+    def root(self) -> CutNode:
         """All cuts: the most general one with everything open."""
-        return opened(self._trees, (tree.root for tree in self._trees.values()))
+        return node_of(self._trees, (tree.root for tree in self._trees.values()))
 
     def run(self, start: Callable[[], None] = lambda: None) -> Outcome:
         """Search everything, or until the deadline or Ctrl-C, after `start` has offered what it found quickly."""
         self._stack = [self.root()]
         self.visited = 1
-        batch: list[Node] = []
+        batch: list[CutNode] = []
         try:
             start()
             while self._stack and not self._late():
@@ -92,17 +92,17 @@ class Search:
         best = min(self._best.costs.values(), default=None)
         return Standing(self.visited, max(0, total - left - self.visited) / total, best, self._bound(self._stack))
 
-    def _cuts(self, node: Node) -> int:
+    def _cuts(self, node: CutNode) -> int:
         """How many cuts a node's subtree has."""
         return prod(self._trees[axis].cuts_below[value] for axis, value in node.open)
 
     def _late(self) -> bool:
         return self._deadline is not None and time.monotonic() >= self._deadline
 
-    def _bound(self, left: Iterable[Node]) -> int:
+    def _bound(self, left: Iterable[CutNode]) -> int:
         return min([self._best.limit, *(node.bound for node in left)])
 
-    def _take(self) -> list[Node]:
+    def _take(self) -> list[CutNode]:
         """The nodes to be evaluated next: the latest, so that the search is depth first."""
         most = self._evaluator.problem.batch
         taken, self._stack = self._stack[-most:], self._stack[:-most]
@@ -111,7 +111,7 @@ class Search:
     def _alive(self, bound: int) -> bool:
         return not self._prune or bound < self._best.limit
 
-    def _expand(self, nodes: list[Node]) -> None:
+    def _expand(self, nodes: list[CutNode]) -> None:
         """Evaluate the nodes and put what remains to be searched of them on the stack, the most promising last."""
         if not nodes:
             return
@@ -121,7 +121,7 @@ class Search:
             if node.open and self._alive(probe.bound):
                 self._stack += self._branches(node, probe)
 
-    def _candidates(self, probed: Iterable[tuple[Node, Probe]]) -> Iterator[tuple[Cut, int]]:
+    def _candidates(self, probed: Iterable[tuple[CutNode, Probe]]) -> Iterator[tuple[Cut, int]]:
         """The cuts that were evaluated and may be among the best."""
         for node, probe in probed:
             yield node.cut, probe.cost
@@ -129,7 +129,7 @@ class Search:
                 if cost < self._best.limit:
                     yield self._specialise(node, value, 0).cut, cost
 
-    def _branches(self, node: Node, probe: Probe) -> list[Node]:
+    def _branches(self, node: CutNode, probe: Probe) -> list[CutNode]:
         """The parts of a node's subtree that remain to be searched, the most promising last."""
         if self._prune:
             kept = {v for v in node.open if not self._alive(probe.specialised[v])}
@@ -146,7 +146,7 @@ class Search:
         self.visited += 1
         return sorted(branches, key=lambda branch: branch.bound, reverse=True)
 
-    def _forced(self, node: Node, probe: Probe, kept: set[CutValue], gone: set[CutValue]) -> Node:
+    def _forced(self, node: CutNode, probe: Probe, kept: set[CutValue], gone: set[CutValue]) -> CutNode:
         """The node with all values locked that may not be specialised, and those specialised that may not be kept."""
         bounds = [probe.locked[v] for v in kept] + [probe.specialised[v] for v in gone]
         for value in kept:
@@ -156,21 +156,23 @@ class Search:
             self.visited += 1
         return node
 
-    def _lock(self, node: Node, value: CutValue, bound: int) -> Node:
-        return Node(node.open - {value}, node.locked | {value}, bound)
+    def _lock(self, node: CutNode, value: CutValue, bound: int) -> CutNode:
+        return CutNode(node.open - {value}, node.locked | {value}, bound)
 
-    def _specialise(self, node: Node, value: CutValue, bound: int) -> Node:
+    def _specialise(self, node: CutNode, value: CutValue, bound: int) -> CutNode:
         return specialise(self._trees, node, value, bound)
 
 
-def specialise(trees: dict[int, CutTree], node: Node, value: CutValue, bound: int = 0) -> Node:
+def specialise(trees: dict[int, CutTree], node: CutNode, value: CutValue, bound: int = 0) -> CutNode:
     """The node with an open value replaced by its children, which are open unless they are leaves."""
-    found = opened(trees, trees[value[0]].specialised(value), node.locked, bound)
-    return Node(found.open | (node.open - {value}), found.locked, bound)
+    children = node_of(trees, trees[value[0]].specialised(value), node.locked, bound)
+    return CutNode(children.open | (node.open - {value}), children.locked, bound)
 
 
-def opened(trees: dict[int, CutTree], values: Iterable[CutValue], locked: Cut = frozenset(), bound: int = 0) -> Node:
+def node_of(
+    trees: dict[int, CutTree], values: Iterable[CutValue], locked: Cut = frozenset(), bound: int = 0
+) -> CutNode:
     """The node of some values, open where they have children, and of locked ones."""
     values = list(values)
     inner = frozenset(value for value in values if trees[value[0]].children[value[1]])
-    return Node(inner, locked | (frozenset(values) - inner), bound)
+    return CutNode(inner, locked | (frozenset(values) - inner), bound)

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ldiv_db.algorithms.cuts.node_bounds import FORBIDDEN, Cut, Node, Probe, assemble
+from ldiv_db.algorithms.cuts.node_bounds import FORBIDDEN, Cut, CutNode, Probe, assemble
 from ldiv_db.algorithms.cuts.problem import CutProblem
 from ldiv_db.database.templates import Identifier, Relation
 
-__all__ = ["FORBIDDEN", "Best", "Cut", "Evaluator", "Node", "Probe"]
+__all__ = ["FORBIDDEN", "Best", "Cut", "CutNode", "Evaluator", "Probe"]
 
 _MARKED = {"node_no": "INTEGER", "axis": "INTEGER", "value": "INTEGER", "open": "INTEGER"}
 #: How a value of a cut is marked: it stays; one step further is asked for; its whole subtree is open.
@@ -76,7 +76,7 @@ class Evaluator:
         self._shape = {"axes": problem.axes, "words": problem.words}
         self._bits = {"bits": problem.bits, **self._shape}
 
-    def probe(self, nodes: Sequence[Node], bounds: bool = True) -> list[Probe]:
+    def probe(self, nodes: Sequence[CutNode], bounds: bool = True) -> list[Probe]:
         """What is known of each node; without `bounds` costs alone are right, and cheaper.
 
         Where the scheme keeps the l-eligible core a cost is a lower bound on it, near and soon made exact by `costs`.
@@ -95,19 +95,19 @@ class Evaluator:
             engine.drop(groups)
         ahead = engine.rows("cuts/sum_specialised", parts=parts, **self._costs)
         engine.drop(places, steps, parts)
-        found = assemble(nodes, locked, ahead, metric, self.problem.cost.scheme)
-        self.evaluated += sum(1 + len(probe.costs) for probe in found)
-        return found
+        probes = assemble(nodes, locked, ahead, metric, self.problem.cost.scheme)
+        self.evaluated += sum(1 + len(probe.costs) for probe in probes)
+        return probes
 
     def costs(self, cuts: Sequence[Cut]) -> list[int]:
         """The exact cost of each cut."""
-        nodes = [Node(frozenset(), cut) for cut in cuts]
+        nodes = [CutNode(frozenset(), cut) for cut in cuts]
         places, parts = self._exact(nodes)
         engine = self.problem.task.engine
-        found = {row[0]: row for row in engine.rows("cuts/sum_specialised", parts=parts, **self._costs)}
+        sums = {row[0]: row for row in engine.rows("cuts/sum_specialised", parts=parts, **self._costs)}
         engine.drop(places, parts)
         strict = self.problem.cost.scheme == "none"
-        return [FORBIDDEN if strict and found[number][5] else found[number][3] for number in range(len(nodes))]
+        return [FORBIDDEN if strict and sums[number][5] else sums[number][3] for number in range(len(nodes))]
 
     def offer(self, best: Best, candidates: Mapping[Cut, int]) -> None:
         """Offer the cuts to `best`, with the cost that `probe` gave, made exact where that is only a lower bound."""
@@ -124,14 +124,14 @@ class Evaluator:
                 best.offer(cut, cost)
             hopeful = [item for item in hopeful if item[0] < best.limit]
 
-    def partitions(self, node: Node) -> tuple[Relation, Relation]:
+    def partitions(self, node: CutNode) -> tuple[Relation, Relation]:
         """Where every code is in the node's cut, and the partitions of the cut (axis 0) with what is suppressed.
 
         There `kept` is the size of the l-eligible core if the scheme keeps that.
         """
         return self._exact([node])
 
-    def _exact(self, nodes: Sequence[Node]) -> tuple[Relation, Relation]:
+    def _exact(self, nodes: Sequence[CutNode]) -> tuple[Relation, Relation]:
         """Where every code is in the nodes' cuts, and their partitions."""
         places = self._place(nodes, LOCKED)
         groups, steps = self._step(places)
@@ -139,7 +139,7 @@ class Evaluator:
         self.problem.task.engine.drop(*([groups] if groups else []), steps)
         return places, parts
 
-    def _place(self, nodes: Sequence[Node], mark: int) -> Relation:
+    def _place(self, nodes: Sequence[CutNode], mark: int) -> Relation:
         """Where every code is in the nodes' cuts."""
         engine, problem = self.problem.task.engine, self.problem
         marks = [

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ldiv_db.algorithms.cuts.bounds import Bounds, Ways, sum_across, sum_within
+from ldiv_db.algorithms.cuts.bounds import ValueBounds, Ways, sum_across, sum_within
 from ldiv_db.algorithms.cuts.trees import CutValue
 
 #: A cut: the values of all quasi-identifiers.
@@ -20,7 +20,7 @@ FORBIDDEN = 2**62
 
 
 @dataclass(frozen=True)
-class Node:
+class CutNode:
     """A cut by its values, open and locked, and a lower bound on the cuts of its subtree."""
 
     open: frozenset[CutValue]
@@ -48,11 +48,11 @@ class Probe:
     locked: dict[CutValue, int] = field(default_factory=dict)
     telling: dict[CutValue, tuple[int, int]] = field(default_factory=dict)
 
-    def tighten(self, found: Bounds) -> None:
+    def tighten(self, bounds: ValueBounds) -> None:
         """Raise the bounds to those that were found as well."""
-        self.bound = max(self.bound, found.node)
-        self.specialised = {value: max(bound, found.specialised[value]) for value, bound in self.specialised.items()}
-        self.locked = {value: max(bound, found.locked[value]) for value, bound in self.locked.items()}
+        self.bound = max(self.bound, bounds.node)
+        self.specialised = {value: max(bound, bounds.specialised[value]) for value, bound in self.specialised.items()}
+        self.locked = {value: max(bound, bounds.locked[value]) for value, bound in self.locked.items()}
 
 
 class Before(NamedTuple):
@@ -81,7 +81,11 @@ Changes = dict[CutValue, tuple[Before, After]]
 
 
 def assemble(
-    nodes: Sequence[Node], before: Iterable[tuple[int, ...]], after: Iterable[tuple[int, ...]], metric: str, scheme: str
+    nodes: Sequence[CutNode],
+    before: Iterable[tuple[int, ...]],
+    after: Iterable[tuple[int, ...]],
+    metric: str,
+    scheme: str,
 ) -> list[Probe]:
     """The probes of all nodes, from the rows of `sum_locked` and `sum_specialised`."""
     old = {(number, axis, value): Before(*sums) for number, axis, value, *sums in before}

@@ -104,7 +104,9 @@ def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[P
     boxes = [engine.materialise("boxes", "cuts/key_cells", cells=problem.cells, leaves=leaves, **holes)]
     count = problem.cell_count
     for digit in sorted(digits, key=lambda digit: -digit.nodes):
-        lifted = engine.materialise("boxes", "cuts/lift_boxes", boxes=boxes, climbs=climbs, digit=digit, packs=packs)
+        lifted = engine.materialise(
+            "boxes", "cuts/generalise_boxes", boxes=boxes, climbs=climbs, digit=digit, packs=packs
+        )
         boxes.append(lifted)
         count += engine.count(lifted)
         if count > MOST_BOXES:

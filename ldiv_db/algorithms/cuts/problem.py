@@ -186,14 +186,14 @@ class CutProblem:
 
 def tallies_of(values: Sequence[SensitiveValue], labels: Sequence[Label], both: bool) -> list[Tally]:
     """The columns of counts that a cell has besides its rows."""
-    found = [Tally(value.rows, value=Value(value.code)) for value in values]
-    found += [Tally(label.rows, label=Value(label.code)) for label in labels]
+    tallies = [Tally(value.rows, value=Value(value.code)) for value in values]
+    tallies += [Tally(label.rows, label=Value(label.code)) for label in labels]
     if both:
-        found += [
+        tallies += [
             Tally(_both(value.code, label.code), Value(value.code), Value(label.code))
             for value, label in product(values, labels)
         ]
-    return found
+    return tallies
 
 
 def make_problem(task: Task, cost: Cost) -> CutProblem:
@@ -259,16 +259,16 @@ def _values(task: Task, labels: Sequence[Label]) -> tuple[SensitiveValue, ...]:
 def thresholds_of(task: Task) -> dict[int, Fraction]:
     """The threshold of every sensitive value by its code, the least of what all requirements say."""
     (axis,) = task.encoded.sensitive
-    found = dict.fromkeys(range(1, axis.distribution.distinct + 1), Fraction(1))
+    thetas = dict.fromkeys(range(1, axis.distribution.distinct + 1), Fraction(1))
     for requirement in task.requirements:
         promise = requirement.promise()
         codes = codes_of(task, [value for value, _ in promise.shares])
-        for code in found:
+        for code in thetas:
             theta = promise.shares[codes[code]][1] if code in codes else promise.share
-            found[code] = min(found[code], theta)
-    if lcm(*(theta.denominator for theta in found.values())) > _FINEST:  # those of a base: a little less is safe
-        return {code: Fraction(units(theta), UNIT) for code, theta in found.items()}
-    return found
+            thetas[code] = min(thetas[code], theta)
+    if lcm(*(theta.denominator for theta in thetas.values())) > _FINEST:  # those of a base: a little less is safe
+        return {code: Fraction(units(theta), UNIT) for code, theta in thetas.items()}
+    return thetas
 
 
 def codes_of(task: Task, values: Sequence[Named]) -> dict[int, int]:

@@ -74,7 +74,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Step:
+class CoreStep:
     """A step towards the l-eligible core: from how many rows to how many."""
 
     before: Identifier
@@ -90,8 +90,8 @@ def packs_of(problem: CutProblem) -> list[Pack]:
     columns = [tally.column for tally in problem.tallies if not problem.cost.both or (tally.value and tally.label)]
     packs: list[Pack] = []
     for start in range(0, len(columns), together):
-        own = enumerate(columns[start : start + together])
-        counts = tuple(PackedCount(column, Value(bits * place)) for place, column in own)
+        packed = enumerate(columns[start : start + together])
+        counts = tuple(PackedCount(column, Value(bits * place)) for place, column in packed)
         packs.append(Pack(Identifier(f"pack_{len(packs) + 1}"), counts, Value(2**bits - 1)))
     return packs
 
@@ -101,7 +101,7 @@ def sums_of(problem: CutProblem) -> list[Sum]:
     if not problem.cost.both:
         return []
     sums: list[SensitiveValue | Label] = [*problem.values, *problem.labels]
-    return [Sum(found.rows, found.both) for found in sums]
+    return [Sum(sensitive.rows, sensitive.both) for sensitive in sums]
 
 
 def shares_of(problem: CutProblem) -> list[Share]:
@@ -117,7 +117,7 @@ def caps_of(shares: Sequence[Share]) -> list[Cap]:
     return list(dict.fromkeys(share.of for share in shares))
 
 
-def steps_of(shares: Sequence[Share], again: bool) -> list[Step]:
+def steps_of(shares: Sequence[Share], again: bool) -> list[CoreStep]:
     """Steps from all rows, or from those that steps before have left."""
     names = [
         Identifier("so_far" if again else "n"),
@@ -125,6 +125,6 @@ def steps_of(shares: Sequence[Share], again: bool) -> list[Step]:
     ]
     steps = []
     for place, (before, kept) in enumerate(pairwise(names)):
-        own = [Share(s.rows, Cap(Identifier(f"{s.cap.name}_{place}"), s.of.over, s.of.under)) for s in shares]
-        steps.append(Step(before, kept, caps_of(own), own))
+        of_step = [Share(s.rows, Cap(Identifier(f"{s.cap.name}_{place}"), s.of.over, s.of.under)) for s in shares]
+        steps.append(CoreStep(before, kept, caps_of(of_step), of_step))
     return steps

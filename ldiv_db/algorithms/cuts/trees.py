@@ -38,20 +38,20 @@ class CutTree:
 
     @cached_property
     def children(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {node.node: [] for node in self.taxonomy.nodes}
+        children: dict[int, list[int]] = {node.node: [] for node in self.taxonomy.nodes}
         for node in self.taxonomy.nodes:
             if node.parent is not None:
-                found[node.parent].append(node.node)
-        return found
+                children[node.parent].append(node.node)
+        return children
 
     @cached_property
     def cuts_below(self) -> dict[int, int]:
         """For each node the number of cuts through its subtree."""
-        found: dict[int, int] = {}
+        cuts: dict[int, int] = {}
         for node in reversed(self.taxonomy.nodes):  # children stand after their parent
             below = self.children[node.node]
-            found[node.node] = 1 + prod(found[child] for child in below) if below else 1
-        return found
+            cuts[node.node] = 1 + prod(cuts[child] for child in below) if below else 1
+        return cuts
 
     @cached_property
     def leaf_of(self) -> dict[int, int]:
@@ -61,21 +61,21 @@ class CutTree:
     @cached_property
     def all_cuts(self) -> list[tuple[int, ...]]:
         """Every cut as its nodes; only where they are few."""
-        found: dict[int, list[tuple[int, ...]]] = {}
+        cuts: dict[int, list[tuple[int, ...]]] = {}
         for node in reversed(self.taxonomy.nodes):  # children stand after their parent
-            below = [found[child] for child in self.children[node.node]]
+            below = [cuts[child] for child in self.children[node.node]]
             parts = [tuple(chain.from_iterable(choice)) for choice in product(*below)] if below else []
-            found[node.node] = [(node.node,), *parts]
-        return found[0]
+            cuts[node.node] = [(node.node,), *parts]
+        return cuts[0]
 
     @cached_property
     def heights(self) -> dict[int, int]:
         """By node the most steps down to a leaf."""
-        found: dict[int, int] = {}
+        heights: dict[int, int] = {}
         for node in reversed(self.taxonomy.nodes):
             below = self.children[node.node]
-            found[node.node] = 1 + max(found[child] for child in below) if below else 0
-        return found
+            heights[node.node] = 1 + max(heights[child] for child in below) if below else 0
+        return heights
 
     @property
     def root(self) -> CutValue:
@@ -146,14 +146,14 @@ def words_of(trees: Sequence[CutTree]) -> list[list[tuple[CutTree, int]]]:
 
 def places_of_bits(trees: Sequence[CutTree]) -> dict[int, tuple[int, int]]:
     """By a tree's number the column of bits that its codes are in, and the place of its lowest bit there."""
-    found: dict[int, tuple[int, int]] = {}
+    places: dict[int, tuple[int, int]] = {}
     word, taken = 1, 0
     for tree in trees:
         if taken + tree.width >= _BITS:
             word, taken = word + 1, 0
-        found[tree.number] = word, taken
+        places[tree.number] = word, taken
         taken += tree.width
-    return found
+    return places
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,8 @@ class NumberedAxis:
 
 def number_axis(tree: CutTree, bit: int) -> NumberedAxis:
     """The quasi-identifier of a tree whose lowest bit has this place."""
-    own = (2**tree.width - 1) << bit
-    return NumberedAxis(Value(tree.number), tree.axis.code, tree.axis.table, Value((2**_BITS - 1) & ~own))
+    own_bits = (2**tree.width - 1) << bit
+    return NumberedAxis(Value(tree.number), tree.axis.code, tree.axis.table, Value((2**_BITS - 1) & ~own_bits))
 
 
 @dataclass(frozen=True)

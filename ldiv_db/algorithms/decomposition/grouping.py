@@ -7,21 +7,19 @@ Rows of equal primary value are then exchanged between groups as long as that lo
 Bhattacharyya 2012): how many rows have a value of another attribute that stands in more than 1/l_i of their group's.
 What is left of the penalty is noise (`noise`); a group for which there is none is refused, its rows are kept back.
 
-Guarantee: of no attribute does a value stand in more than 1/l_i of a group's rows, so each has l_i values at least.
-
-Nor does it tell more how groups were formed. Who knows everybody's quasi-identifiers, the policy and this code, but not
-the coins (the seed) and nobody's sensitive values, holds all ways to give values to people for equally likely. Let p be
-the order of the people that the coins deal, and T the table of sensitive values and waits in that order. p is uniform,
-and T is as likely whatever p is, since the values in another order are as likely: p and T are independent. All that is
-done from here on is a function of T and of further coins (`deal`: rows come without what people are known by, and their
-numbers are places in p). It says which places make a group, and what is published of it, its number included; p says
-who is in these places. So, given everything that is published, each way to give a group's people to its places is
-equally likely, and a person has a value with the probability that is its share of the group. Over releases people keep
-their groups, and each release deals anew those who have none.
+How groups were formed tells no more than they do. Who knows everybody's quasi-identifiers, the policy and this code,
+but not the coins (the seed) and nobody's sensitive values, holds all ways to give values to people for equally likely.
+Let p be the order of the people that the coins deal, and T the table of sensitive values and waits in that order. p is
+uniform, and T is as likely whatever p is, since the values in another order are as likely: p and T are independent. All
+that is done from here on is a function of T and of further coins (`deal`: rows come without what people are known by,
+and their numbers are places in p). It says which places make a group, and what is published of it, its number included;
+p says who is in these places. So, given everything that is published, each way to give a group's people to its places
+is equally likely, and a person has a value with the probability that is its share of the group. Over releases people
+keep their groups, and each release deals anew those who have none.
 
 Not covered: who knows who was kept back in an earlier release (rows that wait come first, and frequent values wait);
 noise, as a value that stands in place of another is nobody's, and that other one is more frequent than is published;
-who knows some of a person's sensitive values (see `releasing.pairings`).
+who knows some of a person's sensitive values (see `publishing.pairings`).
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ def release_refused(task: Grouping, members: Relation) -> tuple[Relation, list[R
     """The members, those of groups that cannot be published without one; and what these groups lacked."""
     engine = task.engine
     refused = list_refused(task, members)
-    found = engine.records("decomposition/summarise_refused", refused=refused)
-    if found:
+    shortfalls = engine.records("decomposition/summarise_refused", refused=refused)
+    if shortfalls:
         kept = engine.materialise(
             "members", "decomposition/release_rows", members=members, refused=refused, secrets=task.secrets
         )
@@ -99,7 +99,7 @@ def release_refused(task: Grouping, members: Relation) -> tuple[Relation, list[R
     names = {attribute.number.value: attribute for attribute in task.others}
     return members, [
         Refused(names[row["attribute_no"]].name, row["groups"], names[row["attribute_no"]].l, row["largest_l"])
-        for row in found
+        for row in shortfalls
     ]
 
 
@@ -162,7 +162,7 @@ def _distances(engine: Engine, attribute: Secret, surplus: Relation) -> Relation
 
 def _lost(engine: Engine, attribute: SensitiveAxis, rows: int, noise: Relation, random: Relation) -> Lost:
     height = getattr(attribute, "height", 1)
-    found, other = (engine.record("decomposition/summarise_noise", noise=relation) for relation in (noise, random))
-    changed = found["changed"]
-    means = [part["heights"] / (height * changed) if changed else 0.0 for part in (found, other)]
+    chosen, drawn = (engine.record("decomposition/summarise_noise", noise=relation) for relation in (noise, random))
+    changed = chosen["changed"]
+    means = [part["heights"] / (height * changed) if changed else 0.0 for part in (chosen, drawn)]
     return Lost(attribute.column.name, rows, changed, *means)

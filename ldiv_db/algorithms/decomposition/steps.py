@@ -51,7 +51,7 @@ def make_groups(task: Grouping, whole: Relation, threshold: int) -> Groups:
         attributes=noisy.others,
         coins=Value(task.coins),
     )
-    found = engine.record("decomposition/summarise_members", members=members)
+    totals = engine.record("decomposition/summarise_members", members=members)
     engine.drop(members, task.rows, *(attribute.noise for attribute in noisy.others if attribute.noise))
     drop_links(task)
-    return Groups(shown, found["groups"], found["rows"], formed, residual, refused, lost, placed, exchanges)
+    return Groups(shown, totals["groups"], totals["rows"], formed, residual, refused, lost, placed, exchanges)

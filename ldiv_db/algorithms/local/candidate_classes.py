@@ -45,8 +45,10 @@ class ClassChecker:
                 *(self._measure(counts, axis, own) for axis, own, _ in self._asked if own),
                 *(self._measure_refined(counts, axis, refined) for axis, _, refined in self._asked if refined),
             ]
-            made = [margin for of_axis in margins for margin in of_axis]
-            worst = made[0] if len(made) == 1 else self._engine.materialise("worst", "local/take_worst", margins=made)
+            listed = [margin for of_axis in margins for margin in of_axis]
+            worst = listed[0]
+            if len(listed) > 1:
+                worst = self._engine.materialise("worst", "local/take_worst", margins=listed)
             if any(axis.judged for axis in self._axes):  # some candidates may have no row to be judged
                 worst = self._engine.materialise("margins", "local/complete_margins", margins=worst, counts=counts)
             return scope.keep(worst)
@@ -78,12 +80,12 @@ class ClassChecker:
                 summed=len(self._axes) > 1,
                 as_codes=axis.judged is None and all(requirement.of_counts for requirement in requirements),
             )
-            classes, made = Classes(engine, histogram, axis.reference), []
+            classes, margins = Classes(engine, histogram, axis.reference), []
             for requirement in requirements:
                 measures = requirement.measure(engine, classes)
                 holes = {"measures": measures, "refined": refined or measures, "is_refined": refined is not None}
-                made.append(scope.keep(engine.materialise("margins", "local/list_margins", **holes)))
-            return made
+                margins.append(scope.keep(engine.materialise("margins", "local/list_margins", **holes)))
+            return margins
 
 
 def check_monotone(task: Task, name: str) -> Feasibility:

@@ -57,27 +57,27 @@ def exchange_rows(
         )
         state = _first_state(task, members, measures, l)
         engine.drop(members)  # all the rows, as long as exchanges go on
-        made = _run_rounds(task, state, rounds)
+        exchanges = _run_rounds(task, state, rounds)
         result = engine.materialise(
             "assigned", "neighbours/exchange/assign_members", assigned=assigned, members=state.members
         )
-        return scope.keep(result), tuple(made)
+        return scope.keep(result), tuple(exchanges)
 
 
 def _run_rounds(task: Task, state: _Exchangeable, rounds: int) -> list[int]:
     """The exchanges made in each round, until two in a row gain too little: even and odd rounds pair differently."""
     orders = Orders(task, state.measures)
     cost = task.engine.total(state.classes, "cost")
-    made: list[int] = []
+    exchanges: list[int] = []
     gained_before = cost
-    while len(made) < rounds:
-        count, gain = _round(task, state, orders.order(len(made)), len(made) // 2 % 2)
-        made.append(count)
+    while len(exchanges) < rounds:
+        count, gain = _round(task, state, orders.order(len(exchanges)), len(exchanges) // 2 % 2)
+        exchanges.append(count)
         cost -= gain
         if (gained_before + gain) * LEAST_PART < cost or cost == 0:
             break
         gained_before = gain
-    return made
+    return exchanges
 
 
 class Orders:

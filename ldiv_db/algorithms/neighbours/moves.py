@@ -26,17 +26,17 @@ def trade(
     task: Task, checker: ClassChecker, measures: Sequence[Measure], assigned: Relation, rounds: int = ROUNDS
 ) -> tuple[Relation, list[int]]:
     """The assignment (row_id, class_id) after at most so many rounds, and the trades of each; `assigned` is dropped."""
-    orders, made, before = Orders(task, measures), list[int](), 0
-    while len(made) < rounds:
-        order, offset = orders.order(len(made)), len(made) // 2 % 2
+    orders, trades, before = Orders(task, measures), list[int](), 0
+    while len(trades) < rounds:
+        order, offset = orders.order(len(trades)), len(trades) // 2 % 2
         moved, count, gain, cost = _round(task, checker, measures, assigned, order, offset)
         task.engine.drop(assigned)  # all the rows, once a round
         assigned = moved
-        made.append(count)
-        if len(made) > 1 and (before + gain) * LEAST_PART < cost:
+        trades.append(count)
+        if len(trades) > 1 and (before + gain) * LEAST_PART < cost:
             break
         before = gain
-    return assigned, made
+    return assigned, trades
 
 
 def _round(

@@ -95,9 +95,9 @@ def repair(
         if not engine.count(conflicts):
             return assigned, []
         state = _first_state(task, assigned, keys, classes)
-        conflicts, made = _run_rounds(task, state, conflicts, l, classes)
+        conflicts, exchanges = _run_rounds(task, state, conflicts, l, classes)
         good = engine.materialise("assigned", "neighbours/repair/keep_good", members=state.members, conflicts=conflicts)
-        return scope.keep(good), made
+        return scope.keep(good), exchanges
 
 
 def _find_conflicts(
@@ -148,14 +148,14 @@ def _run_rounds(
     classes: int,
 ) -> tuple[Relation, list[int]]:
     """The conflicts that are left, and the exchanges of each round: until none is left, or no exchange helps."""
-    engine, made = task.engine, list[int]()
-    while len(made) < ROUNDS and (rows := engine.count(conflicts)):
-        window = _window(len(made), classes, PAIRS // (rows * l))
-        made.append(_round(task, state, conflicts, window))
-        if not made[-1] and window.is_all:
+    engine, exchanges = task.engine, list[int]()
+    while len(exchanges) < ROUNDS and (rows := engine.count(conflicts)):
+        window = _window(len(exchanges), classes, PAIRS // (rows * l))
+        exchanges.append(_round(task, state, conflicts, window))
+        if not exchanges[-1] and window.is_all:
             break
         conflicts = _find_conflicts(task, state.members, [key.axis for key in state.keys], conflicts)
-    return conflicts, made
+    return conflicts, exchanges
 
 
 def _window(turn: int, classes: int, tried: int) -> _Window:

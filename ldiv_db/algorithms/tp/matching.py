@@ -1,4 +1,4 @@
-"""The fewest stars where they can be had in polynomial time: two sensitive values and l = 2 (tp.txt, Section 4).
+"""The fewest stars where they can be had in polynomial time: two sensitive values and l = 2 (Xiao, Yi, Tao, Section 4).
 
 Then half of the rows have either value, and any release is as good as one of pairs with a row of each: a perfect
 matching whose weight is the stars. Equal rows pair off first, as weights keep the triangle inequality; the rest is
@@ -57,8 +57,8 @@ class Matching(Tp):
         keys = {"rows": encoded.rows, "axes": encoded.axes, "sensitive": encoded.sensitive[0]}
         cells = engine.materialise("cells", "tp/count_cells", **keys)
         state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))
-        found = engine.rows("tp/list_surplus", cells=cells, state=state, axes=encoded.axes)
-        surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in found]
+        listed = engine.rows("tp/list_surplus", cells=cells, state=state, axes=encoded.axes)
+        surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in listed]
         flows = number_pairs(match(surplus), engine.most(cells, "group_no") or 0)
         assigned = assign_groups(task, cells, state)
         kept = engine.materialise("assigned", "tp/keep_groups", assigned=assigned)

@@ -1,14 +1,4 @@
-"""TP: suppress quasi-identifiers of few rows, with a worst-case guarantee (Xiao, Yi, Tao, EDBT 2010).
-
-Rows that agree on all quasi-identifiers are a QI-group. TP removes rows from the groups until no sensitive value is in
-more than 1/l of the rows of any group, nor of the rows removed, in three phases (`phases`). What is left of a group
-is published as it is; the removed rows are one class, published with a star wherever they differ, or with the
-smallest range or label that covers them.
-
-Removing the fewest rows is NP-hard for l > 2. TP removes the fewest if phase one ends it, at most l - 1 more if phase
-two does, always for l = 2, and at most l times as many in any case; its stars are at most l d times the fewest
-for d quasi-identifiers.
-"""
+"""TP: suppress quasi-identifiers of few rows (Xiao, Yi, Tao, EDBT 2010); `tp_plus` and `hilbert` are variants of it."""
 
 from __future__ import annotations
 

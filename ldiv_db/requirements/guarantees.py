@@ -16,7 +16,7 @@ ONE = Fraction(1)
 
 
 @dataclass(frozen=True)
-class Promise:
+class Guarantee:
     """What every good class keeps to.
 
     At least `size` rows, `values` different values and `categories` different categories; no value in more than its
@@ -38,10 +38,10 @@ class Promise:
         """The largest share of a value."""
         return dict(self.shares).get(value, self.share)
 
-    def __and__(self, other: Promise) -> Promise:
+    def __and__(self, other: Guarantee) -> Guarantee:
         """What classes that keep both promises keep to."""
         listed = sorted({value for promise in (self, other) for value, _ in promise.shares}, key=in_order)
-        return Promise(
+        return Guarantee(
             max(self.size, other.size),
             max(self.values, other.values),
             max(self.categories, other.categories),
@@ -53,6 +53,6 @@ class Promise:
         )
 
 
-def together(promises: Iterable[Promise]) -> Promise:
+def together(promises: Iterable[Guarantee]) -> Guarantee:
     """What classes that keep all the promises keep to."""
-    return reduce(Promise.__and__, promises, Promise())
+    return reduce(Guarantee.__and__, promises, Guarantee())

@@ -34,17 +34,17 @@ class _Loader(Bounded, yaml.SafeLoader):
 
 def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     loader.flatten_mapping(node)
-    found: dict[Any, Any] = {}
+    mapping: dict[Any, Any] = {}
     for key_node, value_node in node.value:
         if not isinstance(key_node, yaml.ScalarNode):
             raise yaml.constructor.ConstructorError(problem="a key is no text", problem_mark=key_node.start_mark)
         key = None if _is_null(key_node) else loader.construct_scalar(key_node)
-        if key in found:
+        if key in mapping:
             raise yaml.constructor.ConstructorError(
                 problem=f"the key {key!r} is given twice", problem_mark=key_node.start_mark
             )
-        found[key] = loader.construct_object(value_node, deep=True)
-    return found
+        mapping[key] = loader.construct_object(value_node, deep=True)
+    return mapping
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)

@@ -46,7 +46,7 @@ def measure_in_children(module: str, case: Any, tasks: Sequence[str]) -> dict[st
 
 def _run_child(module: str, task: str, case: Any, folder: str) -> None:
     order = {"module": module, "type": type(case).__name__, "task": task, "folder": folder, "case": asdict(case)}
-    call = [sys.executable, "-m", "tests.benchmarks.children", json.dumps(order)]
+    call = [sys.executable, "-m", "tests.benchmarks.child_processes", json.dumps(order)]
     done = subprocess.run(call, cwd=_CHECKOUT, capture_output=True, text=True, check=False)
     if done.returncode:
         error = LdivError(f"the benchmark of {case.rows:,} rows failed: {done.stderr.strip()}")
