@@ -68,7 +68,7 @@ def test_a_program_that_starts_in_the_background_goes_on(tmp_path: Path) -> None
 def test_the_package_offers_functions_and_no_modules_of_their_names() -> None:
     """It imports them when they are asked for: a module of the same name, imported before, does not stand for one."""
     code = (
-        "import sys, ldiv_db\nassert 'duckdb' not in sys.modules\nimport ldiv_db.run, ldiv_db.check, ldiv_db.profile\n"
+        "import sys, ldiv_db\nassert 'duckdb' not in sys.modules\nimport ldiv_db.cli\n"
         "assert set(ldiv_db.__all__) <= set(dir(ldiv_db))\n"
         "assert not [n for n in ldiv_db.__all__ if not callable(getattr(ldiv_db, n))]\n"
         "from ldiv_db import check, run\nassert run is sys.modules['ldiv_db.running.run'].run"
@@ -92,7 +92,7 @@ def test_while_a_file_is_written(slow: Any, name: str) -> None:
     assert slow.sql("SELECT status FROM ldiv.run") == [("published",)]
 
 
-@pytest.mark.parametrize("moment", ["input/encode_rows!", "publish/recode_rows!", "audit/number_values!"])
+@pytest.mark.parametrize("moment", ["recoding/input/encode_rows!", "recoding/publish/recode_rows!", "auditing/number_values!"])
 def test_an_interrupt_that_the_client_lost_ends_the_run_at_the_next_statement(bed: Any, moment: str) -> None:
     interrupted(bed, moment)
     assert bed.run().code == 0
