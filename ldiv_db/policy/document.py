@@ -85,7 +85,7 @@ class Output(Part):
     bounds: bool = False
 
 
-class Algorithm(BaseModel):
+class AlgorithmSpec(BaseModel):
     """The algorithm's name; its options are checked by the algorithm itself."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -134,7 +134,9 @@ class Policy(Document):
     keep: list[str] = Field(default_factory=list)
     individual: str | None = None
     key: str | None = None
-    algorithm: Annotated[Algorithm, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = Algorithm()
+    algorithm: Annotated[AlgorithmSpec, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = (
+        AlgorithmSpec()
+    )
     recode: Literal["tree", "set"] = "tree"
     nulls: Literal["value", "suppress", "reject"] = "value"
     nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"
