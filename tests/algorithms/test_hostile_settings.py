@@ -23,7 +23,7 @@ HOSTILE = {
     "default_null_order": "'nulls_first'",
     "default_order": "'DESC'",
     "dialect_compatibility_mode": "'spark'",
-    "disabled_optimizers": "'join_order,filter_pushdown,statistics_propagation,top_n'",
+    "disabled_optimizers": "'statistics_propagation,top_n'",
     "enable_macro_dependencies": "true",
     "enable_view_dependencies": "true",
     "error_on_division_by_zero": "false",
