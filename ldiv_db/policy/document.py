@@ -85,7 +85,7 @@ class Output(Part):
     bounds: bool = False
 
 
-class AlgorithmChoice(BaseModel):
+class AlgorithmSpec(BaseModel):
     """The algorithm's name; its options are checked by the algorithm itself."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -134,8 +134,8 @@ class Policy(Document):
     keep: list[str] = Field(default_factory=list)
     individual: str | None = None
     key: str | None = None
-    algorithm: Annotated[AlgorithmChoice, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = (
-        AlgorithmChoice()
+    algorithm: Annotated[AlgorithmSpec, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = (
+        AlgorithmSpec()
     )
     recode: Literal["tree", "set"] = "tree"
     nulls: Literal["value", "suppress", "reject"] = "value"

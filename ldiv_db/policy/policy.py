@@ -21,7 +21,7 @@ from ldiv_db.policy.problems import unsaid
 from ldiv_db.policy.series import as_decomposition
 from ldiv_db.policy.series_checks import series_problems
 
-__all__ = ["Policy", "Reading", "Written", "examine", "examine_file", "parse_policy", "read_policy"]
+__all__ = ["Examined", "GivenPolicy", "Policy", "examine", "examine_file", "parse_policy", "read_policy"]
 
 #: Stands where a requirement could not be read, so that those after it keep their numbers.
 _NO_REQUIREMENT = {"k": 1}
@@ -32,7 +32,7 @@ _DECISIVE = ("algorithm", "key")
 
 
 @dataclass(frozen=True)
-class Reading:
+class Examined:
     """What could be read of a policy, None if nothing could, and what is wrong with what is written.
 
     Where `lists_all` is false columns may have been listed in what could not be read.
@@ -55,7 +55,7 @@ class Reading:
 
 
 #: A policy as a caller gives it.
-Written = Policy | Mapping[str, Any] | Reading
+GivenPolicy = Policy | Mapping[str, Any] | Examined
 
 
 def read_policy(path: str | Path) -> Policy:
@@ -68,7 +68,7 @@ def parse_policy(document: Any) -> Policy:
     return examine(document).required()
 
 
-def examine_file(path: str | Path) -> Reading:
+def examine_file(path: str | Path) -> Examined:
     """What is written in a YAML file; raises PolicyError if it cannot be read or is no YAML."""
     reading = examine(read_document(Path(path), "policy", [VALUES]))
     if reading.policy is not None:
@@ -76,33 +76,33 @@ def examine_file(path: str | Path) -> Reading:
     return reading
 
 
-def examine(document: Any) -> Reading:
+def examine(document: Any) -> Examined:
     """What is written in a mapping, and everything that is wrong with it."""
-    if isinstance(document, Reading):
+    if isinstance(document, Examined):
         return document
     if isinstance(document, Policy):
-        return Reading(document)
+        return Examined(document)
     if not isinstance(document, Mapping):
-        return Reading(None, [Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
+        return Examined(None, [Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
     written = as_decomposition(document)
     try:
         policy = Policy.model_validate(written)
     except ValidationError as error:
         return _examine_rest(written, error.errors())
-    return Reading(policy, _problems_of(policy))
+    return Examined(policy, _problems_of(policy))
 
 
-def _examine_rest(written: Mapping[str, Any], errors: Sequence[Any]) -> Reading:
+def _examine_rest(written: Mapping[str, Any], errors: Sequence[Any]) -> Examined:
     """What is written without the parts that cannot be read, and what is wrong with either."""
     problems = [_problem(item) for item in errors]
     if any(item["type"] == "missing" or item["loc"][0] in _DECISIVE for item in errors):
-        return Reading(None, problems)
+        return Examined(None, problems)
     try:
         policy = Policy.model_validate(_without(written, [item["loc"] for item in errors]))
     except ValidationError:
-        return Reading(None, problems)
+        return Examined(None, problems)
     problems += unsaid(_problems_of(policy), problems)
-    return Reading(policy, problems, not any(_lists_columns(item["loc"]) for item in errors))
+    return Examined(policy, problems, not any(_lists_columns(item["loc"]) for item in errors))
 
 
 def _without(document: Mapping[str, Any], places: Iterable[tuple[Any, ...]]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from ldiv_db.policy.attributes import collect_attributes
 from ldiv_db.policy.columns import column_problems
 from ldiv_db.policy.document import Policy, Target
 from ldiv_db.policy.hierarchies import Hierarchy, collect_hierarchies
-from ldiv_db.policy.policy import Written, examine
+from ldiv_db.policy.policy import GivenPolicy, examine
 from ldiv_db.policy.problems import Problems, is_said, unsaid
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.required import Required, collect_required
@@ -134,7 +134,7 @@ class Findings:
 Check = Callable[[Findings], None]
 
 
-def resolve(engine: Engine, written: Written, folder: Path, checks: Mapping[str, Check] | None = None) -> Resolved:
+def resolve(engine: Engine, written: GivenPolicy, folder: Path, checks: Mapping[str, Check] | None = None) -> Resolved:
     """The policy held against its source; raises PolicyError with all problems of all kinds.
 
     `checks` are those of the rooms above, by the part of the policy that each is about; `folder` is where relative

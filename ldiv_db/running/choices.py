@@ -11,7 +11,7 @@ from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.policy import Written
+from ldiv_db.policy.policy import GivenPolicy
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.publishing.destinations import Destination, destination_of
 from ldiv_db.publishing.refusals import check_target
@@ -26,7 +26,7 @@ class Choices:
     destination: Destination
 
 
-def resolve_run(engine: Engine, written: Written, folder: Path) -> Choices:
+def resolve_run(engine: Engine, written: GivenPolicy, folder: Path) -> Choices:
     """The policy held against its source, for one release; raises PolicyError with all that is wrong."""
     algorithms: list[Algorithm] = []
     destinations: list[Destination] = []

@@ -14,7 +14,7 @@ from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.database import migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
-from ldiv_db.policy.policy import Written
+from ldiv_db.policy.policy import GivenPolicy
 from ldiv_db.policy.resolve import Findings, Resolved, resolve
 from ldiv_db.policy.series import DECOMPOSITIONS, REPEATED
 from ldiv_db.publishing.decomposed_tables import check_decomposed_before
@@ -32,7 +32,7 @@ from ldiv_db.running.run import Listener, working_engine
 
 def publish_release(
     connection: Any,
-    policy: Written,
+    policy: GivenPolicy,
     folder: str | Path = ".",
     listener: Listener | None = None,
     catalog: str | None = None,
@@ -56,7 +56,7 @@ def publish_release(
         return target.destination.publish(draft)
 
 
-def resolve_release(engine: Engine, written: Written, folder: Path) -> tuple[Resolved, SeriesTarget]:
+def resolve_release(engine: Engine, written: GivenPolicy, folder: Path) -> tuple[Resolved, SeriesTarget]:
     """The policy held against its source, for releases over time, and their target; raises PolicyError."""
     targets: list[SeriesTarget] = []
 

@@ -20,7 +20,7 @@ from ldiv_db.database.engine import Engine, Step
 from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.templates import Statement
 from ldiv_db.measuring.measure import Wanted, measure_table
-from ldiv_db.policy.policy import Written
+from ldiv_db.policy.policy import GivenPolicy
 from ldiv_db.policy.required import Required, absent_values, smallest_class
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.destinations import Destination
@@ -83,7 +83,7 @@ Beside = Callable[[], AbstractContextManager[Engine]]
 
 def run(
     connection: Any,
-    policy: Written,
+    policy: GivenPolicy,
     folder: str | Path = ".",
     listener: Listener | None = None,
     catalog: str | None = None,
@@ -111,32 +111,14 @@ def run(
             loss = replace(loss, kl=_divergence(ready, recoding, beside))
         rules = _global_recoding(ready, recoding, plan)
         run_id = uuid.uuid4().hex
-
-        def describe(audits: list[Audit]) -> Result:
-            return Result(
-                run_id=run_id,
-                algorithm=ready.algorithm.name,
-                source=ready.resolved.source.name,
-                target=str(ready.resolved.target),
-                l=plan.l,
-                loss=loss,
-                audits=audits,
-                search=plan.search,
-                seconds=time.perf_counter() - start,
-                seed=ready.resolved.source.seed,
-                versions=versions(),
-                notes=(*ready.reasons, *plan.notes, *ready.estimate.notes),
-                similarity=similarity,
-                recoding=rules,
-                smallest_class=smallest_class(ready.task.requirements),
-            )
-
+        measured = {"loss": loss, "similarity": similarity, "recoding": rules}
+        describe = partial(_result, ready, plan, start, run_id, measured)
         return ready.destination.publish(_draft(ready, recoding, run_id, describe))
 
 
 def plan(
     connection: Any,
-    policy: Written,
+    policy: GivenPolicy,
     folder: str | Path = ".",
     listener: Listener | None = None,
     catalog: str | None = None,
@@ -231,6 +213,27 @@ def _measured(ready: Preparation, recoding: Recoding) -> tuple[Loss, tuple[Simil
     engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.resolved.released.has_class_ids
     similarity = measure_similarity(engine, encoded, recoding, ready.resolved.required.attributes, has_ids)
     return measure_recoding(engine, encoded, recoding, has_ids), similarity
+
+
+def _result(
+    ready: Preparation, plan: Plan, start: float, run_id: str, measured: Mapping[str, Any], audits: list[Audit]
+) -> Result:
+    """What was done; `start` is when it began, `measured` what its release was found to lose and tell."""
+    return Result(
+        run_id=run_id,
+        algorithm=ready.algorithm.name,
+        source=ready.resolved.source.name,
+        target=str(ready.resolved.target),
+        l=plan.l,
+        audits=audits,
+        search=plan.search,
+        seconds=time.perf_counter() - start,
+        seed=ready.resolved.source.seed,
+        versions=versions(),
+        notes=(*ready.reasons, *plan.notes, *ready.estimate.notes),
+        smallest_class=smallest_class(ready.task.requirements),
+        **measured,
+    )
 
 
 def _divergence(ready: Preparation, recoding: Recoding, beside: Beside) -> float | None:
