@@ -9,7 +9,7 @@ def main() -> None:
     """Run the command line; never returns."""
     startup.hear()
     try:
-        from ldiv_db.cli import main as run  # noqa: PLC0415 - what takes long comes after what hears of Ctrl-C
+        from ldiv_db.commands.cli import main as run  # noqa: PLC0415 - what takes long comes after what hears of Ctrl-C
 
         run()
     except KeyboardInterrupt:

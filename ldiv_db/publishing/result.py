@@ -10,7 +10,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ldiv_db.attacking.similarity import Similarity
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.engine import database_version
 from ldiv_db.publishing.inference import Inference
@@ -19,6 +18,18 @@ from ldiv_db.recoding.loss import Loss
 
 #: The columns of an audit; the worst class is that of the least margin.
 _HEADINGS = ("requirement", "holds", "worst reached", "worst class", "margin", "violating classes", "rows in them")
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """The rows whose category the similarity attack infers, in the source and in the release."""
+
+    sensitive: str
+    rows_before: int
+    rows_after: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"sensitive": self.sensitive, "rows_before": self.rows_before, "rows_after": self.rows_after}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Progress, Report, Task
 from ldiv_db.algorithms.infeasible import explained
-from ldiv_db.attacking.similarity import Similarity, measure_similarity
 from ldiv_db.auditing.audit import Audit, refuse_unknown, require_listed
 from ldiv_db.database.catalog import refuse_settings
 from ldiv_db.database.engine import Engine, Step
@@ -25,7 +24,7 @@ from ldiv_db.policy.required import Required, absent_values, smallest_class
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.draft import RunDraft
-from ldiv_db.publishing.result import Result, versions
+from ldiv_db.publishing.result import Result, Similarity, versions
 from ldiv_db.recoding.encode import encode
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.global_recoding import GlobalRecoding, recoding_of
@@ -35,6 +34,7 @@ from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.named import Named, listing
 from ldiv_db.running.choices import Choices, resolve_run
 from ldiv_db.running.estimate import Estimate, estimate_run
+from ldiv_db.running.similarity import measure_similarity
 
 
 @dataclass(frozen=True)

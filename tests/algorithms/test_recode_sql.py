@@ -15,7 +15,7 @@ from times import seeds
 from typer.testing import CliRunner
 
 import ldiv_db
-from ldiv_db.cli import app
+from ldiv_db.commands.cli import app
 from ldiv_db.commands.sql import Dialect
 from ldiv_db.database.dialects import DIALECTS
 from ldiv_db.database.engine import Engine

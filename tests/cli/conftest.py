@@ -18,7 +18,7 @@ import typer.testing
 import yaml
 from typer.testing import CliRunner
 
-from ldiv_db.cli import app
+from ldiv_db.commands.cli import app
 
 COUNTRIES = "Norway;Europe;*\nItaly;Europe;*\nJapan;Asia;*\nKorea;Asia;*\n"
 DISEASES = ("Flu", "Cancer", "Hepatitis", "Asthma")

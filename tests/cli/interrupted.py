@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any
 
-from ldiv_db import cli
+from ldiv_db.commands import cli
 from ldiv_db.database import interrupts
 from ldiv_db.database.engine import Engine
 

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 import ldiv_db
-from ldiv_db.cli import COMMANDS
+from ldiv_db.commands.cli import COMMANDS
 
 FOLDER = Path(ldiv_db.__file__).parent / "commands"
 #: What takes long to import, and is not needed to say what there is.
@@ -28,7 +28,7 @@ def imported(code: str) -> set[str]:
 
 def call_main(*words: str) -> str:
     return f"""
-from ldiv_db.cli import main
+from ldiv_db.commands.cli import main
 sys.argv = {["ldiv", *words]!r}
 try:
     main()

@@ -47,7 +47,7 @@ def interrupted(bed: Any, moment: str, *words: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "moment", ["ldiv_db.cli", "typer", "duckdb", "duckdb!", "rich.console", "ldiv_db.running.run", "jinja2!"]
+    "moment", ["ldiv_db.commands.cli", "typer", "duckdb", "duckdb!", "rich.console", "ldiv_db.running.run", "jinja2!"]
 )
 def test_while_the_program_starts(moment: str, tmp_path: Path) -> None:
     script = Path(__file__).with_name("starting.py")
@@ -68,7 +68,7 @@ def test_a_program_that_starts_in_the_background_goes_on(tmp_path: Path) -> None
 def test_the_package_offers_functions_and_no_modules_of_their_names() -> None:
     """It imports them when they are asked for: a module of the same name, imported before, does not stand for one."""
     code = (
-        "import sys, ldiv_db\nassert 'duckdb' not in sys.modules\nimport ldiv_db.cli\n"
+        "import sys, ldiv_db\nassert 'duckdb' not in sys.modules\nimport ldiv_db.commands.cli\n"
         "assert set(ldiv_db.__all__) <= set(dir(ldiv_db))\n"
         "assert not [n for n in ldiv_db.__all__ if not callable(getattr(ldiv_db, n))]\n"
         "from ldiv_db import check, run\nassert run is sys.modules['ldiv_db.running.run'].run"

@@ -8,26 +8,13 @@ on the classes that can be told apart in the release.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
+from ldiv_db.publishing.result import Similarity
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.recoding.recode import Recoding
 from ldiv_db.requirements import Attribute, Categories, Classes
-
-
-@dataclass(frozen=True)
-class Similarity:
-    """The rows whose category can be inferred, in the source and in the release."""
-
-    sensitive: str
-    rows_before: int
-    rows_after: int
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"sensitive": self.sensitive, "rows_before": self.rows_before, "rows_after": self.rows_after}
 
 
 def measure_similarity(
