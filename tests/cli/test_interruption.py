@@ -92,7 +92,9 @@ def test_while_a_file_is_written(slow: Any, name: str) -> None:
     assert slow.sql("SELECT status FROM ldiv.run") == [("published",)]
 
 
-@pytest.mark.parametrize("moment", ["input/encode_rows!", "publish/recode_rows!", "audit/number_values!"])
+@pytest.mark.parametrize(
+    "moment", ["recoding/input/encode_rows!", "recoding/publish/recode_rows!", "auditing/number_values!"]
+)
 def test_an_interrupt_that_the_client_lost_ends_the_run_at_the_next_statement(bed: Any, moment: str) -> None:
     interrupted(bed, moment)
     assert bed.run().code == 0

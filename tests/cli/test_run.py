@@ -86,7 +86,7 @@ def test_plan_shows_its_sql_but_no_value(bed: Any) -> None:
         "recoding/loss/sum_losses",
     }
     assert steps <= {s["template"] for s in found["statements"]}
-    assert any(s["template"].startswith("audit/") for s in found["statements"]), "all that a run does"
+    assert any(s["template"].startswith("auditing/") for s in found["statements"]), "all that a run does"
     text = bed.call("plan", bed.database, bed.policy, "--sql").out
     assert '"main"."patients"' in text
     assert "Norway" not in text and "Hepatitis" not in text
