@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ldiv_db.requirements import REQUIREMENTS
 from tests.benchmarks.audit import ARGUMENTS
+
+pytestmark = pytest.mark.long
 
 
 def test_every_requirement_is_timed(bench: Any) -> None:

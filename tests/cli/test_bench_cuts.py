@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.long
+
 
 def test_a_search_is_timed(bench: Any) -> None:
     called = bench("cuts", "--only", "CM:none", "--rows", 300, "--memory-limit", "500MB", "--json")

@@ -8,6 +8,8 @@ import pytest
 
 from tests.benchmarks.topdown import Point, measure_topdown, points, topdown_as_table
 
+pytestmark = pytest.mark.long
+
 
 def test_utility_beside_that_of_others(bench: Any) -> None:
     called = bench("utility", "--algorithm", "mondrian", "--require", "k:10", "--json")

@@ -2,7 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from tests.benchmarks.tp_runs import FIGURES, Scales, exceptions, figure_as_table, plan_cases, sets_of
+
+pytestmark = pytest.mark.long
 
 RUN_KEYS = {"rows", "d", "l", "quasi_identifiers", "algorithm", "stars", "seconds", "kl"}
 

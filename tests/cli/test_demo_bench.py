@@ -16,6 +16,8 @@ from ldiv_db.running.demo import adult_policy
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.command import engine_on
 
+pytestmark = pytest.mark.long
+
 BENCH_KEYS = {
     "rows", "l", "select", "threads", "seconds", "ns_per_n_log_n", "rows_per_second", "peak_memory_mb", "lm_mean",
     "classes", "rows_suppressed", "versions",

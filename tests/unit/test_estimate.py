@@ -17,6 +17,8 @@ from ldiv_db.running.estimate import Estimate, size
 from tests.benchmarks import bsgi as bench
 from tests.benchmarks.command import engine_on
 
+pytestmark = pytest.mark.long
+
 POLICY = {
     "source": "t", "target": "released", "quasi_identifiers": {"x": {"numeric": True}}, "sensitive": ["s"],
     "keep": ["note"], "require": [{"distinct": 2}],
