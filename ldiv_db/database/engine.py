@@ -143,16 +143,6 @@ class Engine(PlainQueries):
         statement.sql = f"COPY (\n{statement.sql}\n) TO {literal(str(path))} ({EXPORTS[form]})"
         self._timed("publish", statement)
 
-    def delete(self, target: Relation, having: Mapping[str, Any]) -> None:
-        """Delete the rows of `target` that have the values of `having`, by column."""
-        self.execute(f"DELETE FROM {target.sql()} WHERE {_eq(having, ' AND ')}", having)
-
-    def update(self, target: Relation, values: Mapping[str, Any], having: Mapping[str, Any]) -> None:
-        """Set `values`, by column, in the rows of `target` that have the values of `having`."""
-        self.execute(
-            f"UPDATE {target.sql()} SET {_eq(values, ', ')} WHERE {_eq(having, ' AND ')}", {**values, **having}
-        )
-
     @contextmanager
     def attached(self, path: Path, read_only: bool = False) -> Iterator[str]:
         """The name under which the database file at `path` is attached, made if it is not there.
@@ -170,11 +160,6 @@ class Engine(PlainQueries):
         finally:
             with suppress(duckdb.Error):  # the first error is the one to report
                 self.connection.execute(f"DETACH {Identifier(name).sql()}")
-
-    def delete_listed(self, target: Relation, column: Identifier, listed: Relation) -> None:
-        """Delete the rows of `target` whose `column` has a value that `listed` has in the same column."""
-        name = column.sql()
-        self.execute(f"DELETE FROM {target.sql()} WHERE {name} IN (SELECT {name} FROM {listed.sql()})")
 
     # -- statements of floor 0 ---------------------------------------------------------------------
 
@@ -279,11 +264,6 @@ class Engine(PlainQueries):
             raise
         finally:
             interrupts.work.statement = None
-
-
-def _eq(values: Mapping[str, Any], separator: str) -> str:
-    """`"column" = $column` for each column."""
-    return separator.join(f"{Identifier(column).sql()} = ${column}" for column in values)
 
 
 @contextmanager

@@ -1,15 +1,18 @@
-"""What is asked of any table and needs no template of its own: counts, copies, single columns and their bounds."""
+"""What is asked of any table, or changed in it, and needs no template of its own: counts, copies, single columns and
+their bounds; rows that are deleted or updated by the values of columns.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 
 
 class PlainQueries(ABC):
-    """Plain queries, in terms of those that run a template."""
+    """Plain queries, in terms of those that run a template or a statement of floor 0."""
 
     @abstractmethod
     def materialise(self, name: str, template: str, **holes: Any) -> Relation:
@@ -26,6 +29,12 @@ class PlainQueries(ABC):
     @abstractmethod
     def scalar(self, template: str, **holes: Any) -> Any:
         """The single value that `template` selects."""
+
+    @abstractmethod
+    def execute(
+        self, sql: str, values: Mapping[str, Any] | None = None, reads: Sequence[Relation | FileRelation] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Run a statement written in floor 0 and return its rows."""
 
     def count(self, rows: Relation | FileRelation) -> int:
         """The number of rows."""
@@ -59,5 +68,25 @@ class PlainQueries(ABC):
         """The sum of a column of whole numbers, 0 without rows."""
         return int(self._summary(rows, column, "sum") or 0)
 
+    def delete(self, target: Relation, having: Mapping[str, Any]) -> None:
+        """Delete the rows of `target` that have the values of `having`, by column."""
+        self.execute(f"DELETE FROM {target.sql()} WHERE {_eq(having, ' AND ')}", having)
+
+    def update(self, target: Relation, values: Mapping[str, Any], having: Mapping[str, Any]) -> None:
+        """Set `values`, by column, in the rows of `target` that have the values of `having`."""
+        self.execute(
+            f"UPDATE {target.sql()} SET {_eq(values, ', ')} WHERE {_eq(having, ' AND ')}", {**values, **having}
+        )
+
+    def delete_listed(self, target: Relation, column: Identifier, listed: Relation) -> None:
+        """Delete the rows of `target` whose `column` has a value that `listed` has in the same column."""
+        name = column.sql()
+        self.execute(f"DELETE FROM {target.sql()} WHERE {name} IN (SELECT {name} FROM {listed.sql()})")
+
     def _summary(self, rows: Relation, column: str, function: str) -> Any:
         return self.scalar("database/summarise_column", rows=rows, column=Identifier(column), function=function)
+
+
+def _eq(values: Mapping[str, Any], separator: str) -> str:
+    """`"column" = $column` for each column."""
+    return separator.join(f"{Identifier(column).sql()} = ${column}" for column in values)

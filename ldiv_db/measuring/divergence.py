@@ -73,6 +73,6 @@ def _pairs(engine: Engine, tries: PrefixTrees) -> Relation:
             prefix=step.prefix,
             **holes,
         )
-        engine.drop(pairs)
+        engine.drop(pairs)  # a row for every pair of prefixes, once a column
         pairs = longer
     return pairs

@@ -84,12 +84,13 @@ def _answer(
 ) -> list[tuple[int, float]]:
     """What every query counts in the source, and what the published table says that it counts."""
     names = ["query", "anchor", *(f"{column.code.name}_{what}" for column in columns for what in ("width", "shift"))]
-    loaded = engine.load("draws", dict.fromkeys(names, "BIGINT"), draws)
-    anchors = engine.materialise("anchors", "measuring/draw_anchors", draws=loaded, cells=tries.cells, columns=columns)
-    asked = {column.name: _ask(engine, anchors, column) for column in columns}
-    answers, estimates = _answers(engine, tries, asked), _estimates(engine, tries, asked)
-    pairs = engine.rows("measuring/list_answers", answers=answers, estimates=estimates)
-    engine.drop(loaded, anchors, answers, estimates, *asked.values())
+    with engine.scope():
+        loaded = engine.load("draws", dict.fromkeys(names, "BIGINT"), draws)
+        holes = {"draws": loaded, "cells": tries.cells, "columns": columns}
+        anchors = engine.materialise("anchors", "measuring/draw_anchors", **holes)
+        asked = {column.name: _ask(engine, anchors, column) for column in columns}
+        answers, estimates = _answers(engine, tries, asked), _estimates(engine, tries, asked)
+        pairs = engine.rows("measuring/list_answers", answers=answers, estimates=estimates)
     return [(int(answer), int(estimate) / _UNIT) for answer, estimate in pairs]
 
 
@@ -145,7 +146,7 @@ def _answers(engine: Engine, tries: PrefixTrees, asked: dict[str, Relation]) -> 
         longer = engine.materialise(
             name, "measuring/extend_answers", started=answered, parent=parent.prefix, **holes(step)
         )
-        engine.drop(answered)
+        engine.drop(answered)  # a row for every query and prefix, once a column
         answered = longer
     last = tries.steps[-1].prefix
     answers = engine.materialise("answers", "measuring/sum_answers", answered=answered, cells=tries.cells, prefix=last)
@@ -174,7 +175,7 @@ def _estimates(engine: Engine, tries: PrefixTrees, asked: dict[str, Relation]) -
             parent=parent.prefix,
             prefix=step.prefix,
         )
-        engine.drop(shared, shares)
+        engine.drop(shared, shares)  # a row for every query and prefix, once a column
         shared = longer
     last = tries.steps[-1].prefix
     estimates = engine.materialise(

@@ -27,7 +27,7 @@ from ldiv_db.algorithms.cuts.bounds import Ways, sum_across, sum_within
 from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
 from ldiv_db.algorithms.cuts.descent import find_start, offer_root
 from ldiv_db.algorithms.cuts.enumeration import Search, specialise
-from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Evaluator, Node
+from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, CutNode, Evaluator
 from ldiv_db.algorithms.cuts.problem import Cost, make_problem
 from ldiv_db.database import interrupts
 from ldiv_db.database.engine import Engine
@@ -339,7 +339,7 @@ def test_bounds_hold_for_all_cuts_of_the_subtree(con, tmp_path, seed):
     search = Search(evaluator, evaluator.problem.trees, Best(), prune=False)
     root = search.root()
     some = max(root.open, key=lambda value: (len(trees[value[0]].children), value))
-    nodes = [root, specialise(trees, root, some), Node(root.open - {some}, root.locked | {some})]
+    nodes = [root, specialise(trees, root, some), CutNode(root.open - {some}, root.locked | {some})]
     cuts = list(subtree(trees, root))
     costs = dict(zip(cuts, evaluator.costs(cuts), strict=True))
     for node, probe in zip(nodes, evaluator.probe(nodes), strict=True):
@@ -485,7 +485,7 @@ def part_of(evaluator, *labels):
         below = {n.node for n in tree.taxonomy.nodes if chosen.low <= n.low and n.high <= chosen.high}
         cut |= {(tree.number, chosen.node)}
         cut |= {(tree.number, n.node) for n in tree.taxonomy.nodes if n.low == n.high and n.node not in below}
-    _, parts = evaluator.partitions(Node(frozenset(), frozenset(cut)))
+    _, parts = evaluator.partitions(CutNode(frozenset(), frozenset(cut)))
     con = evaluator.problem.task.engine.connection
     found = con.execute(f"SELECT * FROM {parts.sql()}")
     names = [column[0] for column in found.description]

@@ -145,20 +145,19 @@ def make_codings(task: Task, label: Renamed | None = None) -> Codings:
     engine, encoded = task.engine, task.encoded
     trees = tuple(CutTree(axis, number) for number, axis in enumerate(encoded.axes, 1))
     codes = None
-    if label is not None:
-        codes = engine.materialise("label_codes", "cuts/list_labels", rows=encoded.rows, column=label.alias)
-    cells = engine.materialise(
-        "cells",
-        "baselines/incognito/count_cells",
-        rows=encoded.rows,
-        labels=codes,
-        axes=encoded.axes,
-        sensitive=encoded.sensitive[0].code,
-        label=label.alias if label else None,
-    )
-    if codes is not None:
-        engine.drop(codes)
-    return Codings(task, trees, cells)
+    with engine.scope() as scope:
+        if label is not None:
+            codes = engine.materialise("label_codes", "cuts/list_labels", rows=encoded.rows, column=label.alias)
+        cells = engine.materialise(
+            "cells",
+            "baselines/incognito/count_cells",
+            rows=encoded.rows,
+            labels=codes,
+            axes=encoded.axes,
+            sensitive=encoded.sensitive[0].code,
+            label=label.alias if label else None,
+        )
+        return Codings(task, trees, scope.keep(cells))
 
 
 def class_label_of(task: Task, name: str | None) -> Renamed | None:

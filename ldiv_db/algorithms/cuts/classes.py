@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ldiv_db.algorithms.cuts.evaluation import Cut, CutNode, Evaluator
 from ldiv_db.algorithms.cuts.problem import CutProblem
@@ -23,50 +22,65 @@ class Published:
 def publish_cut(evaluator: Evaluator, cut: Cut) -> Published:
     """The classes of the cut under the problem's scheme; rows of a value go in an order that the seed gives."""
     problem, engine = evaluator.problem, evaluator.problem.task.engine
-    scheme, sensitive = problem.cost.scheme, problem.task.encoded.sensitive[0].code
-    places, judged = evaluator.partitions(CutNode(frozenset(), cut))
-    parts = engine.materialise(
-        "numbered",
-        "cuts/number_parts",
-        parts=judged,
-        words=problem.words,
-        labels=problem.labels,
-        values=problem.values,
-        both=problem.cost.both,
-    )
-    thetas = _thetas(problem)
-    rows: dict[str, Any] = {"rows": problem.task.encoded.rows}
-    assigned = engine.materialise(
+    with engine.scope() as scope:
+        places, judged = evaluator.partitions(CutNode(frozenset(), cut))
+        parts = engine.materialise(
+            "numbered",
+            "cuts/number_parts",
+            parts=judged,
+            words=problem.words,
+            labels=problem.labels,
+            values=problem.values,
+            both=problem.cost.both,
+        )
+        thetas = _thetas(problem)
+        assigned = _assign(problem, places, parts, thetas)
+        classes = engine.materialise(
+            "classes",
+            "cuts/bound_classes",
+            rows=problem.task.encoded.rows,
+            assigned=assigned,
+            places=places,
+            axes=problem.axes,
+            bounds=[tree.axis for tree in problem.trees],
+        )
+        blanked = _blank(problem, assigned, parts, thetas)
+        return Published(scope.keep(assigned), scope.keep(classes), scope.keep(blanked) if blanked else None)
+
+
+def _assign(problem: CutProblem, places: Relation, parts: Relation, thetas: Relation) -> Relation:
+    """(row_id, class_id) of the rows that the scheme leaves in their partitions."""
+    return problem.task.engine.materialise(
         "assigned",
         "cuts/assign_rows",
+        rows=problem.task.encoded.rows,
         places=places,
         parts=parts,
         thetas=thetas,
         labels=problem.label_codes,
         axes=problem.axes,
         words=problem.words,
-        sensitive=sensitive,
+        sensitive=problem.task.encoded.sensitive[0].code,
         label=problem.cost.label.alias if problem.cost.label else None,
         seed=Value(problem.task.seed),
-        scheme=scheme,
-        **rows,
+        scheme=problem.cost.scheme,
     )
-    bounds = [tree.axis for tree in problem.trees]
-    classes = engine.materialise(
-        "classes",
-        "cuts/bound_classes",
+
+
+def _blank(problem: CutProblem, assigned: Relation, parts: Relation, thetas: Relation) -> Relation | None:
+    """The sensitive values that are not shown, if the scheme blanks any."""
+    if problem.cost.scheme not in ("vioSA", "allSA"):
+        return None
+    return problem.task.engine.materialise(
+        "blanked",
+        "cuts/list_blanked",
+        rows=problem.task.encoded.rows,
         assigned=assigned,
-        places=places,
-        axes=problem.axes,
-        bounds=bounds,
-        **rows,
+        parts=parts,
+        thetas=thetas,
+        sensitive=problem.task.encoded.sensitive[0].code,
+        scheme=problem.cost.scheme,
     )
-    blanked = None
-    if scheme in ("vioSA", "allSA"):
-        holes = {"assigned": assigned, "parts": parts, "thetas": thetas, "sensitive": sensitive, "scheme": scheme}
-        blanked = engine.materialise("blanked", "cuts/list_blanked", **holes, **rows)
-    engine.drop(places, judged, parts, thetas)
-    return Published(assigned, classes, blanked)
 
 
 def _thetas(problem: CutProblem) -> Relation:

@@ -82,19 +82,17 @@ class Evaluator:
         Where the scheme keeps the l-eligible core a cost is a lower bound on it, near and soon made exact by `costs`.
         """
         engine, metric = self.problem.task.engine, self.problem.cost.metric
-        places = self._place(nodes, OPEN if bounds else NEXT)
-        groups, steps = self._step(places)
-        parts = self._judge(steps, places, exact=False)
-        if groups is None:
-            locked = engine.rows("cuts/sum_kept", steps=steps, parts=parts, places=places, **self._bits, **self._costs)
-        else:
-            both = self.problem.cost.both
-            locked = engine.rows(
-                "cuts/sum_locked", groups=groups, parts=parts, places=places, both=both, **self._shape, **self._costs
-            )
-            engine.drop(groups)
-        ahead = engine.rows("cuts/sum_specialised", parts=parts, **self._costs)
-        engine.drop(places, steps, parts)
+        with engine.scope():
+            places = self._place(nodes, OPEN if bounds else NEXT)
+            groups, steps = self._step(places)
+            parts = self._judge(steps, places, exact=False)
+            holes: dict[str, Any] = {"parts": parts, "places": places, **self._costs}
+            if groups is None:
+                locked = engine.rows("cuts/sum_kept", steps=steps, **holes, **self._bits)
+            else:
+                both = self.problem.cost.both
+                locked = engine.rows("cuts/sum_locked", groups=groups, both=both, **holes, **self._shape)
+            ahead = engine.rows("cuts/sum_specialised", parts=parts, **self._costs)
         probes = assemble(nodes, locked, ahead, metric, self.problem.cost.scheme)
         self.evaluated += sum(1 + len(probe.costs) for probe in probes)
         return probes
@@ -102,10 +100,10 @@ class Evaluator:
     def costs(self, cuts: Sequence[Cut]) -> list[int]:
         """The exact cost of each cut."""
         nodes = [CutNode(frozenset(), cut) for cut in cuts]
-        places, parts = self._exact(nodes)
         engine = self.problem.task.engine
-        sums = {row[0]: row for row in engine.rows("cuts/sum_specialised", parts=parts, **self._costs)}
-        engine.drop(places, parts)
+        with engine.scope():
+            _, parts = self._exact(nodes)
+            sums = {row[0]: row for row in engine.rows("cuts/sum_specialised", parts=parts, **self._costs)}
         strict = self.problem.cost.scheme == "none"
         return [FORBIDDEN if strict and sums[number][5] else sums[number][3] for number in range(len(nodes))]
 
@@ -133,11 +131,11 @@ class Evaluator:
 
     def _exact(self, nodes: Sequence[CutNode]) -> tuple[Relation, Relation]:
         """Where every code is in the nodes' cuts, and their partitions."""
-        places = self._place(nodes, LOCKED)
-        groups, steps = self._step(places)
-        parts = self._judge(steps, places, exact=True)
-        self.problem.task.engine.drop(*([groups] if groups else []), steps)
-        return places, parts
+        with self.problem.task.engine.scope() as scope:
+            places = self._place(nodes, LOCKED)
+            _, steps = self._step(places)
+            parts = self._judge(steps, places, exact=True)
+            return scope.keep(places), scope.keep(parts)
 
     def _place(self, nodes: Sequence[CutNode], mark: int) -> Relation:
         """Where every code is in the nodes' cuts."""
@@ -148,9 +146,7 @@ class Evaluator:
             for value in sorted(node.cut)
         ]
         marked = engine.load("marked", _MARKED, marks)
-        places = engine.materialise("places", "cuts/place_codes", marked=marked, paths=problem.paths)
-        engine.drop(marked)
-        return places
+        return engine.materialise("places", "cuts/place_codes", marked=marked, paths=problem.paths)
 
     def _step(self, places: Relation) -> tuple[Relation | None, Relation]:
         """The partitions of the nodes' most specific cuts, and those of their cuts with every open value specialised.
@@ -188,7 +184,7 @@ class Evaluator:
         parts = engine.materialise(
             "parts", "cuts/judge_parts", parts=counted, columns=kept, scheme=cost.scheme, **holes
         )
-        engine.drop(counted)
+        engine.drop(counted)  # all the partitions, as below
         loose = exact and cost.scheme == "vioRec"
         while loose:  # the steps so far let fractions of rows be kept, so one more is needed even where they agree
             shrunk = engine.materialise(

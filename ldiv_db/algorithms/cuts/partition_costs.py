@@ -77,43 +77,41 @@ def lay_out(trees: Sequence[CutTree], most_cuts: int) -> list[Digit] | None:
 def make_boxes(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
     """(key, cost) of all boxes that have rows, or None if they are too many."""
     packs, engine = packs_of(problem), problem.task.engine
-    boxes = _count_boxes(problem, digits, packs)
-    if boxes is None:
-        return None
-    costs = [_cost(problem, boxes, packs, again=False)]
-    while problem.cost.scheme == "vioRec":
-        loose = engine.materialise("loose", "cuts/select_loose", boxes=boxes, costs=costs[-1], packs=packs)
-        engine.drop(*boxes)
-        boxes = [loose]
-        if not engine.count(loose):
-            break
-        costs.append(_cost(problem, boxes, packs, again=True))
-    engine.drop(*boxes)
-    merged = engine.materialise("boxes", "cuts/merge_costs", costs=costs)
-    engine.drop(*costs)
-    return merged
+    with engine.scope() as scope:
+        boxes = _count_boxes(problem, digits, packs)
+        if boxes is None:
+            return None
+        costs = [_cost(problem, boxes, packs, again=False)]
+        while problem.cost.scheme == "vioRec":
+            loose = engine.materialise("loose", "cuts/select_loose", boxes=boxes, costs=costs[-1], packs=packs)
+            engine.drop(*boxes)  # with all their counts, and there may be millions
+            boxes = [loose]
+            if not engine.count(loose):
+                break
+            costs.append(_cost(problem, boxes, packs, again=True))
+        engine.drop(*boxes)  # as above, before as many costs are merged
+        return scope.keep(engine.materialise("boxes", "cuts/merge_costs", costs=costs))
 
 
 def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[Pack]) -> list[Relation] | None:
     """The boxes with their packed counts: the quasi-identifiers with the most values first, which share the most."""
     engine = problem.task.engine
-    leaves = engine.load("leaves", {"axis": "INTEGER", "code": "INTEGER", "part": "BIGINT"}, list(_leaves(digits)))
-    columns = {"axis": "INTEGER", "leaf": "INTEGER", "shift": "BIGINT", "loss": "BIGINT"}
-    climbs = engine.load("climbs", columns, list(_climbs(digits, problem.loss_unit)))
-    holes = {"digits": digits, "packs": packs}
-    boxes = [engine.materialise("boxes", "cuts/key_cells", cells=problem.cells, leaves=leaves, **holes)]
-    count = problem.cell_count
-    for digit in sorted(digits, key=lambda digit: -digit.nodes):
-        lifted = engine.materialise(
-            "boxes", "cuts/generalise_boxes", boxes=boxes, climbs=climbs, digit=digit, packs=packs
-        )
-        boxes.append(lifted)
-        count += engine.count(lifted)
-        if count > MOST_BOXES:
-            engine.drop(leaves, climbs, *boxes)
-            return None
-    engine.drop(leaves, climbs)
-    return boxes
+    with engine.scope() as scope:
+        leaves = engine.load("leaves", {"axis": "INTEGER", "code": "INTEGER", "part": "BIGINT"}, list(_leaves(digits)))
+        columns = {"axis": "INTEGER", "leaf": "INTEGER", "shift": "BIGINT", "loss": "BIGINT"}
+        climbs = engine.load("climbs", columns, list(_climbs(digits, problem.loss_unit)))
+        holes = {"digits": digits, "packs": packs}
+        boxes = [engine.materialise("boxes", "cuts/key_cells", cells=problem.cells, leaves=leaves, **holes)]
+        count = problem.cell_count
+        for digit in sorted(digits, key=lambda digit: -digit.nodes):
+            lifted = engine.materialise(
+                "boxes", "cuts/generalise_boxes", boxes=boxes, climbs=climbs, digit=digit, packs=packs
+            )
+            boxes.append(lifted)
+            count += engine.count(lifted)
+            if count > MOST_BOXES:
+                return None
+        return [scope.keep(box) for box in boxes]
 
 
 def _cost(problem: CutProblem, boxes: Sequence[Relation], packs: Sequence[Pack], again: bool) -> Relation:

@@ -192,11 +192,6 @@ def with_counts(task: Grouping, members: Relation) -> Grouping:
     return replace(task, others=others)
 
 
-def drop_counts(task: Grouping) -> None:
-    """Drop what `with_counts` made."""
-    task.engine.drop(*(attribute.counts for attribute in task.others if attribute.counts))
-
-
 def exchange(task: Grouping, members: Relation) -> tuple[Relation, list[int]]:
     """The members with rows of equal primary value exchanged, and how many exchanges there were in each round."""
     draw = random.Random(f"{task.coins}:jumps")  # noqa: S311 - not to be guessed without the seed, nor to be repeated
@@ -214,36 +209,34 @@ def exchange(task: Grouping, members: Relation) -> tuple[Relation, list[int]]:
 
 def _exchange_once(task: Grouping, members: Relation, turn: int, jumps: Sequence[int]) -> tuple[Relation, int, int]:
     """The members after one round, the groups with a penalty before it, and the exchanges."""
-    engine, counted = task.engine, with_counts(task, members)
-    holes = {"members": members, "attributes": counted.others, "turn": Value(turn)}
-    crowded = engine.materialise("crowded", "decomposition/list_crowded", **holes)
-    rows = engine.count(crowded)
-    settled = _settled(counted, members, crowded, jumps) if rows else None
-    done = engine.count(settled) if settled else 0
-    if settled and done:
-        moved = engine.materialise(
-            "members", "decomposition/exchange_rows", members=members, settled=settled, secrets=task.secrets
-        )
-        engine.drop(members)
-        members = moved
-    engine.drop(crowded, *([settled] if settled else []))
-    drop_counts(counted)
-    return members, rows, done
+    engine = task.engine
+    with engine.scope() as scope:
+        counted = with_counts(task, members)
+        holes = {"members": members, "attributes": counted.others, "turn": Value(turn)}
+        crowded = engine.materialise("crowded", "decomposition/list_crowded", **holes)
+        rows = engine.count(crowded)
+        settled = _settled(counted, members, crowded, jumps) if rows else None
+        done = engine.count(settled) if settled else 0
+        if not settled or not done:
+            return members, rows, 0
+        holes = {"members": members, "settled": settled, "secrets": task.secrets}
+        moved = scope.keep(engine.materialise("members", "decomposition/exchange_rows", **holes))
+        engine.drop(members)  # all the rows, once a round
+        return moved, rows, done
 
 
 def _settled(task: Grouping, members: Relation, crowded: Relation, jumps: Sequence[int]) -> Relation:
     """The exchanges of one round, those of groups that have no better one."""
     engine = task.engine
-    loaded = engine.load("jumps", {"jump": "BIGINT"}, [(jump,) for jump in jumps])
-    holes: dict[str, Any] = {"members": members, "crowded": crowded, "jumps": loaded, "secrets": task.secrets}
-    wanted = engine.materialise("wanted", "decomposition/list_wanted", **holes)
-    holes = {"wanted": wanted, "members": members, "primary": task.primary, "attributes": task.others}
-    partners = engine.materialise("partners", "decomposition/list_partners", **holes)
-    holes = {"partners": partners, "attributes": task.others, "ranked": Value(RANKED), "prime": Value(PRIME)}
-    ranked = engine.materialise("ranked", "decomposition/rank_exchanges", **holes)
-    settled = engine.materialise("settled", "neighbours/repair/settle_exchanges", ranked=ranked)
-    engine.drop(loaded, wanted, partners, ranked)
-    return settled
+    with engine.scope() as scope:
+        loaded = engine.load("jumps", {"jump": "BIGINT"}, [(jump,) for jump in jumps])
+        holes: dict[str, Any] = {"members": members, "crowded": crowded, "jumps": loaded, "secrets": task.secrets}
+        wanted = engine.materialise("wanted", "decomposition/list_wanted", **holes)
+        holes = {"wanted": wanted, "members": members, "primary": task.primary, "attributes": task.others}
+        partners = engine.materialise("partners", "decomposition/list_partners", **holes)
+        holes = {"partners": partners, "attributes": task.others, "ranked": Value(RANKED), "prime": Value(PRIME)}
+        ranked = engine.materialise("ranked", "decomposition/rank_exchanges", **holes)
+        return scope.keep(engine.materialise("settled", "neighbours/repair/settle_exchanges", ranked=ranked))
 
 
 def _jumps(draw: random.Random) -> list[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ldiv_db.algorithms.decomposition.grouping import Grouping, Secret, drop_counts, with_counts
+from ldiv_db.algorithms.decomposition.grouping import Grouping, Secret, with_counts
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
@@ -64,23 +64,17 @@ def with_links(task: Grouping, whole: Relation) -> Grouping:
     return replace(task, others=others)
 
 
-def drop_links(task: Grouping) -> None:
-    """Drop what `with_links` made."""
-    task.engine.drop(*(attribute.links for attribute in task.others if attribute.links))
-
-
 def list_refused(task: Grouping, members: Relation) -> Relation:
     """The TEMP table (group_no, attribute_no, largest_l) of groups for which there is not noise enough."""
-    engine, counted = task.engine, with_counts(task, members)
-    refused = engine.load("refused", _REFUSED, [])
-    for attribute in counted.others:
-        needs = engine.materialise(
-            "needs", "decomposition/measure_needs", members=members, primary=task.primary, attribute=attribute
-        )
-        wanted = {"needs": needs, "attribute": attribute, "noise": Value(task.options.noise != "none")}
-        engine.insert(refused, "decomposition/list_refused", **wanted)
-        engine.drop(needs)
-    drop_counts(counted)
+    engine = task.engine
+    with engine.scope() as scope:
+        refused = scope.keep(engine.load("refused", _REFUSED, []))
+        for attribute in with_counts(task, members).others:
+            needs = engine.materialise(
+                "needs", "decomposition/measure_needs", members=members, primary=task.primary, attribute=attribute
+            )
+            wanted = {"needs": needs, "attribute": attribute, "noise": Value(task.options.noise != "none")}
+            engine.insert(refused, "decomposition/list_refused", **wanted)
     return refused
 
 
@@ -105,36 +99,35 @@ def release_refused(task: Grouping, members: Relation) -> tuple[Relation, list[R
 
 def add_noise(task: Grouping, members: Relation) -> tuple[Grouping, list[Lost]]:
     """The task whose attributes have their `noise` (row_id, group_no, code, other, height), and what it cost."""
-    engine, counted = task.engine, with_counts(task, members)
-    rows = engine.record("decomposition/summarise_members", members=members)["rows"]
+    engine = task.engine
     others, lost = [], []
-    for attribute in counted.others:
-        noise, random = _noise_of(counted, members, attribute)
-        others.append(replace(attribute, noise=noise))
-        lost.append(_lost(engine, attribute, rows, noise, random))
-        engine.drop(random)
-    drop_counts(counted)
+    with engine.scope() as scope:
+        counted = with_counts(task, members)
+        rows = engine.record("decomposition/summarise_members", members=members)["rows"]
+        for attribute in counted.others:
+            noise, random = _noise_of(counted, members, attribute)
+            others.append(replace(attribute, noise=scope.keep(noise)))
+            lost.append(_lost(engine, attribute, rows, noise, random))
     return replace(task, others=tuple(others)), lost
 
 
 def _noise_of(task: Grouping, members: Relation, attribute: Secret) -> tuple[Relation, Relation]:
     """The noise that the options ask for, and random noise for the same groups."""
     engine = task.engine
-    surplus = engine.materialise("surplus", "decomposition/list_surplus", members=members, attribute=attribute)
-    linkable = engine.materialise(
-        "linkable",
-        "decomposition/list_linkable",
-        members=members,
-        surplus=surplus,
-        primary=task.primary,
-        attribute=attribute,
-    )
-    distances = _distances(engine, attribute, surplus)
-    holes = {"surplus": surplus, "linkable": linkable, "distances": distances}
-    noise = _choose(task, holes, nearest=task.options.noise == "nearest")
-    random = _choose(task, holes, nearest=False)
-    engine.drop(surplus, linkable, *([distances] if distances else []))
-    return noise, random
+    with engine.scope() as scope:
+        surplus = engine.materialise("surplus", "decomposition/list_surplus", members=members, attribute=attribute)
+        linkable = engine.materialise(
+            "linkable",
+            "decomposition/list_linkable",
+            members=members,
+            surplus=surplus,
+            primary=task.primary,
+            attribute=attribute,
+        )
+        distances = _distances(engine, attribute, surplus)
+        holes = {"surplus": surplus, "linkable": linkable, "distances": distances}
+        noise = scope.keep(_choose(task, holes, nearest=task.options.noise == "nearest"))
+        return noise, scope.keep(_choose(task, holes, nearest=False))
 
 
 def _choose(task: Grouping, holes: dict[str, Any], nearest: bool) -> Relation:
@@ -155,9 +148,7 @@ def _distances(engine: Engine, attribute: Secret, surplus: Relation) -> Relation
     ancestors = engine.materialise(
         "ancestors", "decomposition/list_ancestors", dictionary=attribute.dictionary, nodes=attribute.nodes
     )
-    distances = engine.materialise("distances", "decomposition/measure_distances", surplus=surplus, ancestors=ancestors)
-    engine.drop(ancestors)
-    return distances
+    return engine.materialise("distances", "decomposition/measure_distances", surplus=surplus, ancestors=ancestors)
 
 
 def _lost(engine: Engine, attribute: SensitiveAxis, rows: int, noise: Relation, random: Relation) -> Lost:

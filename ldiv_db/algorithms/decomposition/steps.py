@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.decomposition.grouping import Grouping, deal, exchange, seat_rows
-from ldiv_db.algorithms.decomposition.noise import Lost, Refused, add_noise, drop_links, release_refused, with_links
+from ldiv_db.algorithms.decomposition.noise import Lost, Refused, add_noise, release_refused, with_links
 from ldiv_db.algorithms.decomposition.waiting import place_starved
 from ldiv_db.database.templates import Relation, Value
 
@@ -36,22 +36,22 @@ def make_groups(task: Grouping, whole: Relation, threshold: int) -> Groups:
     Rows that have waited for more releases than the threshold join groups, where that is possible.
     """
     engine = task.engine
-    task = deal(with_links(task, whole))
-    members, formed, residual = seat_rows(task)
-    members, exchanges = exchange(task, members)
-    members, refused = release_refused(task, members)
-    members, placed = place_starved(task, members, threshold)
-    noisy, lost = add_noise(task, members)
-    shown = engine.materialise(
-        "shown",
-        "decomposition/apply_noise",
-        members=members,
-        dealt=task.rows,
-        primary=task.primary,
-        attributes=noisy.others,
-        coins=Value(task.coins),
-    )
-    totals = engine.record("decomposition/summarise_members", members=members)
-    engine.drop(members, task.rows, *(attribute.noise for attribute in noisy.others if attribute.noise))
-    drop_links(task)
+    with engine.scope() as scope:
+        task = deal(with_links(task, whole))
+        members, formed, residual = seat_rows(task)
+        members, exchanges = exchange(task, members)
+        members, refused = release_refused(task, members)
+        members, placed = place_starved(task, members, threshold)
+        noisy, lost = add_noise(task, members)
+        shown = engine.materialise(
+            "shown",
+            "decomposition/apply_noise",
+            members=members,
+            dealt=task.rows,
+            primary=task.primary,
+            attributes=noisy.others,
+            coins=Value(task.coins),
+        )
+        scope.keep(shown)
+        totals = engine.record("decomposition/summarise_members", members=members)
     return Groups(shown, totals["groups"], totals["rows"], formed, residual, refused, lost, placed, exchanges)

@@ -6,7 +6,7 @@ if it reaches every l with it, perhaps by noise; a row tries the groups by its d
 
 from __future__ import annotations
 
-from ldiv_db.algorithms.decomposition.grouping import Grouping, drop_counts, with_counts
+from ldiv_db.algorithms.decomposition.grouping import Grouping, with_counts
 from ldiv_db.algorithms.decomposition.noise import list_refused
 from ldiv_db.database.templates import Relation, Value
 
@@ -28,36 +28,34 @@ def place_starved(task: Grouping, members: Relation, threshold: int) -> tuple[Re
         joined = engine.materialise(
             "members", "decomposition/join_rows", members=members, accepted=accepted, secrets=task.secrets
         )
-        left = engine.materialise(
+        still_open = engine.materialise(
             "openings", "decomposition/keep_openings", openings=openings, chosen=chosen, accepted=accepted
         )
-        engine.drop(members, openings, chosen, accepted)
-        members, openings = joined, left
+        engine.drop(members, openings, chosen, accepted)  # all the rows, once an attempt
+        members, openings = joined, still_open
     engine.drop(openings)
     return members, placed
 
 
 def _openings(task: Grouping, members: Relation, threshold: int) -> Relation:
-    counted = with_counts(task, members)
-    openings = task.engine.materialise(
-        "openings",
-        "decomposition/list_openings",
-        members=members,
-        primary=task.primary,
-        attributes=counted.others,
-        starvation=Value(threshold),
-    )
-    drop_counts(counted)
-    return openings
+    with task.engine.scope() as scope:
+        openings = task.engine.materialise(
+            "openings",
+            "decomposition/list_openings",
+            members=members,
+            primary=task.primary,
+            attributes=with_counts(task, members).others,
+            starvation=Value(threshold),
+        )
+        return scope.keep(openings)
 
 
 def _accepted(task: Grouping, members: Relation, chosen: Relation) -> Relation:
     """The chosen rows whose groups reach every l with them."""
     engine = task.engine
-    trial = engine.materialise(
-        "trial", "decomposition/list_trial", members=members, chosen=chosen, secrets=task.secrets
-    )
-    refused = list_refused(task, trial)
-    accepted = engine.materialise("accepted", "decomposition/keep_accepted", chosen=chosen, refused=refused)
-    engine.drop(trial, refused)
-    return accepted
+    with engine.scope() as scope:
+        trial = engine.materialise(
+            "trial", "decomposition/list_trial", members=members, chosen=chosen, secrets=task.secrets
+        )
+        refused = list_refused(task, trial)
+        return scope.keep(engine.materialise("accepted", "decomposition/keep_accepted", chosen=chosen, refused=refused))

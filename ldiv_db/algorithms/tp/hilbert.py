@@ -58,7 +58,7 @@ def order(engine: Engine, rows: Relation, dimensions: Sequence[Dimension], bits:
     points = engine.materialise("points", "tp/scale_codes", rows=rows, dimensions=dimensions, sides=Value(2**bits))
     for bit in range(bits - 1, 0, -1):
         turned = engine.materialise("points", "tp/turn_cubes", points=points, dimensions=dimensions, bit=Value(2**bit))
-        engine.drop(points)
+        engine.drop(points)  # all combinations of codes, once a bit
         points = turned
     ordered = engine.materialise(
         "ordered", "tp/order_points", points=points, dimensions=dimensions, bits=[_bit(b, bits) for b in _falling(bits)]

@@ -55,16 +55,17 @@ class Matching(Tp):
     def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:  # noqa: E741 - the field's name for it
         engine, encoded = task.engine, task.encoded
         keys = {"rows": encoded.rows, "axes": encoded.axes, "sensitive": encoded.sensitive[0]}
-        cells = engine.materialise("cells", "tp/count_cells", **keys)
-        state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))
-        listed = engine.rows("tp/list_surplus", cells=cells, state=state, axes=encoded.axes)
-        surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in listed]
-        flows = number_pairs(match(surplus), engine.most(cells, "group_no") or 0)
-        assigned = assign_groups(task, cells, state)
-        kept = engine.materialise("assigned", "tp/keep_groups", assigned=assigned)
-        loaded = engine.load("flows", dict.fromkeys(("group_no", "first", "last", "class_id"), "BIGINT"), flows)
-        engine.insert(kept, "tp/pair_rows", assigned=assigned, cells=cells, flows=loaded, seed=Value(task.seed), **keys)
-        engine.drop(cells, state, assigned, loaded)
+        with engine.scope() as scope:
+            cells = engine.materialise("cells", "tp/count_cells", **keys)
+            state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))
+            listed = engine.rows("tp/list_surplus", cells=cells, state=state, axes=encoded.axes)
+            surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in listed]
+            flows = number_pairs(match(surplus), engine.most(cells, "group_no") or 0)
+            assigned = assign_groups(task, cells, state)
+            kept = scope.keep(engine.materialise("assigned", "tp/keep_groups", assigned=assigned))
+            loaded = engine.load("flows", dict.fromkeys(("group_no", "first", "last", "class_id"), "BIGINT"), flows)
+            holes = {"assigned": assigned, "cells": cells, "flows": loaded, **keys}
+            engine.insert(kept, "tp/pair_rows", seed=Value(task.seed), **holes)
         return kept, {"optimal": True, "matched_groups": len(surplus)}
 
 

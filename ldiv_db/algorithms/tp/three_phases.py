@@ -107,21 +107,21 @@ def drain(histogram: Histogram, on_gap: Callable[[int], None]) -> int:
     engine, batches = histogram.engine, 0
     while histogram.gap:
         on_gap(histogram.gap)
-        alive = engine.materialise(
-            "alive",
-            "tp/list_alive",
-            state=histogram.state,
-            residue=histogram.residue,
-            l=Value(histogram.l),
-            height=Value(histogram.removed.height),
-        )
-        values = [_Value(*row) for row in engine.rows("tp/list_levels", alive=alive)]
-        if values:
-            histogram.remove(_take(histogram, alive, values))
-            batches += 1
-        engine.drop(alive)
-        if not values:
-            break
+        with engine.scope() as scope:
+            alive = engine.materialise(
+                "alive",
+                "tp/list_alive",
+                state=histogram.state,
+                residue=histogram.residue,
+                l=Value(histogram.l),
+                height=Value(histogram.removed.height),
+            )
+            values = [_Value(*row) for row in engine.rows("tp/list_levels", alive=alive)]
+            if not values:
+                break
+            taken = scope.keep(_take(histogram, alive, values))
+        histogram.remove(taken)
+        batches += 1
     return batches
 
 
@@ -146,22 +146,18 @@ def _take(histogram: Histogram, alive: Relation, values: Sequence[_Value]) -> Re
     if count >= part:
         return taken
     pillars = _take_pillars(histogram, alive, level, part)
-    more, less = taken, pillars
-    if histogram.engine.total(pillars, "taken") > count:
-        more, less = pillars, taken
-    histogram.engine.drop(less)
-    return more
+    return pillars if histogram.engine.total(pillars, "taken") > count else taken
 
 
 def _take_offers(histogram: Histogram, alive: Relation, level: int) -> tuple[Relation, int]:
     """Rows of fat groups, and how many: values rise to the level, or as far as rows are offered and the gap goes."""
     engine = histogram.engine
-    offers = engine.materialise("offers", "tp/offer_rows", alive=alive, level=Value(level))
-    rows = engine.rows("tp/count_offers", offers=offers, residue=histogram.residue)
-    quotas = share_out([_Value(*row) for row in rows], level, histogram.gap)
-    loaded = engine.load("quotas", {"code": "BIGINT", "quota": "BIGINT"}, quotas)
-    taken = engine.materialise("taken", "tp/take_offers", offers=offers, quotas=loaded)
-    engine.drop(offers, loaded)
+    with engine.scope() as scope:
+        offers = engine.materialise("offers", "tp/offer_rows", alive=alive, level=Value(level))
+        rows = engine.rows("tp/count_offers", offers=offers, residue=histogram.residue)
+        quotas = share_out([_Value(*row) for row in rows], level, histogram.gap)
+        loaded = engine.load("quotas", {"code": "BIGINT", "quota": "BIGINT"}, quotas)
+        taken = scope.keep(engine.materialise("taken", "tp/take_offers", offers=offers, quotas=loaded))
     return taken, sum(count for _, count in quotas)
 
 
@@ -204,12 +200,14 @@ def _take_pillars(histogram: Histogram, alive: Relation, level: int, most: int) 
 def _cover(histogram: Histogram) -> int:
     """Remove rows of the pillars of groups that cover the residue's pillars; for how many rounds at once."""
     engine = histogram.engine
-    pillars = engine.materialise("pillars", "tp/list_pillars", state=histogram.state)
-    chosen = engine.load("chosen", {"group_no": "BIGINT"}, [(group_no,) for group_no in _choose(histogram, pillars)])
-    alike = engine.materialise("alike", "tp/find_alike", pillars=pillars, chosen=chosen)
-    rounds = _count_rounds(histogram, pillars, chosen, alike)
-    taken = engine.materialise("taken", "tp/take_cover", pillars=pillars, alike=alike, rounds=Value(rounds))
-    engine.drop(pillars, chosen, alike)
+    with engine.scope() as scope:
+        pillars = engine.materialise("pillars", "tp/list_pillars", state=histogram.state)
+        groups = [(group_no,) for group_no in _choose(histogram, pillars)]
+        chosen = engine.load("chosen", {"group_no": "BIGINT"}, groups)
+        alike = engine.materialise("alike", "tp/find_alike", pillars=pillars, chosen=chosen)
+        rounds = _count_rounds(histogram, pillars, chosen, alike)
+        taken = engine.materialise("taken", "tp/take_cover", pillars=pillars, alike=alike, rounds=Value(rounds))
+        scope.keep(taken)
     histogram.remove(taken)
     return rounds
 
@@ -225,12 +223,9 @@ def _choose(histogram: Histogram, pillars: Relation) -> list[int]:
         if group_no in chosen:
             raise AssertionError("some group covers a pillar as long as the table is eligible")
         chosen.append(group_no)
-        left = engine.materialise(
+        uncovered = engine.materialise(
             "uncovered", "tp/keep_uncovered", pillars=pillars, uncovered=uncovered, group_no=Value(group_no)
         )
-        engine.drop(uncovered)
-        uncovered = left
-    engine.drop(uncovered)
     return chosen
 
 

@@ -99,7 +99,7 @@ class TpPlus(Tp):
         kept = engine.materialise("assigned", "tp/keep_groups", assigned=assigned)
         classes, last = cut(task, removed, l)
         engine.insert(classes, "bsgi/residue/shift_classes", assigned=kept, last=Value(last))
-        engine.drop(removed, kept, assigned)
+        engine.drop(removed, kept, assigned)  # all the rows, before classes are bounded
         return classes
 
 
@@ -116,14 +116,12 @@ def _assign(task: Task, l: int) -> tuple[Relation, Phases]:  # noqa: E741 - the 
     """(row_id, class_id), class 0 being the removed rows, and what the phases did."""
     engine, encoded = task.engine, task.encoded
     keys = {"rows": encoded.rows, "axes": encoded.axes, "sensitive": encoded.sensitive[0]}
-    cells = engine.materialise("cells", "tp/count_cells", **keys)
-    histogram = Histogram.of_cores(engine, cells, l)
-    first = max(1, histogram.gap)
-    phases = run_phases(histogram, lambda gap: task.progress(max(0, first - gap), first))
-    assigned = assign_groups(task, cells, histogram.state)
-    histogram.drop()
-    engine.drop(cells)
-    return assigned, phases
+    with engine.scope() as scope:
+        cells = engine.materialise("cells", "tp/count_cells", **keys)
+        histogram = Histogram.of_cores(engine, cells, l)
+        first = max(1, histogram.gap)
+        phases = run_phases(histogram, lambda gap: task.progress(max(0, first - gap), first))
+        return scope.keep(assign_groups(task, cells, histogram.state)), phases
 
 
 def assign_groups(task: Task, cells: Relation, state: Relation) -> Relation:
