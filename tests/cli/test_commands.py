@@ -48,7 +48,7 @@ def test_a_command_is_imported_when_it_is_called() -> None:
 
 def test_every_command_has_a_module_and_every_module_of_one_is_named() -> None:
     modules = {path.stem for path in FOLDER.glob("*.py") if "\napp = typer.Typer(" in path.read_text(encoding="utf-8")}
-    assert modules == set(COMMANDS)
+    assert modules - {"cli"} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
