@@ -16,7 +16,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.profiling.profile import RARE, Profile, profile_table
-from ldiv_db.profiling.starter_policy import Skeleton, make_skeleton, policy_source, write_skeleton
+from ldiv_db.profiling.starter_policy import Skeleton, make_starter_policy, policy_source, write_skeleton
 from ldiv_db.publishing.result import print_rows
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -69,7 +69,7 @@ def profile_command(
         keys = None if qi is None else split_names(qi, names)
         found = profile_table(engine, relation, keys, split_names(sensitive or [], names))
         source = policy_source(table, relation, policy.parent if policy else Path())
-        skeleton, reason = make_skeleton(engine, found, relation, source)
+        skeleton, reason = make_starter_policy(engine, found, relation, source)
     written = _write(skeleton, reason, policy)
     if json:
         document = {**found.as_dict(), "policy": skeleton.policy if skeleton else None}

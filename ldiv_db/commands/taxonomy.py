@@ -14,7 +14,7 @@ from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import PolicyError, Problem, nearest, numbered
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.publishing import result as report
@@ -163,7 +163,7 @@ def check_command(
     elif missing:
         for value in values:
             typer.echo(value)
-        have = numbered(missing, f"value of {column} has", f"values of {column} have")
+        have = count_phrase(missing, f"value of {column} has", f"values of {column} have")
         typer.echo(f"{have} no leaf in taxonomy {name}", err=True)
     else:
         typer.echo(f"every value of {column} has a leaf in taxonomy {name}")

@@ -25,7 +25,7 @@ from typing import Literal
 
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, numbered
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, count_phrase
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal
 
 _REFUSED = {
@@ -80,7 +80,7 @@ def refuse_respelt(engine: Engine, rows: Relation | FileRelation, columns: Seque
         count = engine.scalar("recoding/input/count_respelt", rows=rows, column=column)
         if count:
             one, more = "value that is equal to another", "values that are equal to others"
-            what = f"has {numbered(count, one, more)} and written differently"
+            what = f"has {count_phrase(count, one, more)} and written differently"
             problems.append(Problem(key, what, "write them alike in a view"))
     if problems:
         raise PolicyError(problems)

@@ -107,7 +107,7 @@ def place_in_file(text: str) -> str:
     return f", in line {match[1]} of the file" if match else ""
 
 
-def numbered(number: int, one: str, many: str) -> str:
+def count_phrase(number: int, one: str, many: str) -> str:
     """The number with the words that go with it: `1 key is`, `2 keys are`."""
     return f"{number:,} {one if number == 1 else many}"
 

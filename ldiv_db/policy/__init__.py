@@ -1,1 +1,1 @@
-"""policy."""
+"""What a policy says, and what comes of it when it is held to its source (`resolve`)."""

@@ -1,1 +1,1 @@
-"""profiling."""
+"""How identifying a table is, and a policy to start from."""

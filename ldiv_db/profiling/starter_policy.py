@@ -42,7 +42,7 @@ class Skeleton:
     files: dict[str, str]
 
 
-def make_skeleton(
+def make_starter_policy(
     engine: Engine, profile: Profile, table: Relation | FileRelation, source: str
 ) -> tuple[Skeleton | None, str]:
     """The skeleton, or None and the reason why there is none; `source` is what the policy calls the table."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.database.errors import numbered
+from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.templates import Identifier, Value
 
 
@@ -41,7 +41,7 @@ class Channel:
         return {**vars(self), "releases": list(self.releases)}
 
     def __str__(self) -> str:
-        what = f"{self.attribute}: {numbered(self.keys, 'key', 'keys')}, up to {self.best:.3f}"
+        what = f"{self.attribute}: {count_phrase(self.keys, 'key', 'keys')}, up to {self.best:.3f}"
         who = f", for who knows {self.known}, by the combinations of " if self.known else ", by "
         return what + who + " and ".join(self.releases)
 

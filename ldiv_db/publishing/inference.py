@@ -18,7 +18,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import AuditError, numbered
+from ldiv_db.database.errors import AuditError, count_phrase
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.publishing.channels import Channel, Limited
 from ldiv_db.publishing.pairings import tell_pairings
@@ -99,11 +99,11 @@ class Inference:
         if self.holds:
             return
         lines = [
-            f"{channel.attribute} of {numbered(channel.keys, 'key', 'keys')} can be told with probability"
+            f"{channel.attribute} of {count_phrase(channel.keys, 'key', 'keys')} can be told with probability"
             f" {channel.best:.3g}, more than 1/{self.limits[channel.attribute]}, by {_means(channel)}"
             for channel in self.channels
         ]
-        whose = f" of {numbered(self.keys_exposed, 'key', 'keys')}" if self.keys_exposed else ""
+        whose = f" of {count_phrase(self.keys_exposed, 'key', 'keys')}" if self.keys_exposed else ""
         raise AuditError(f"too much can be told{whose}, nothing was published:\n" + "\n".join(lines))
 
 
@@ -205,11 +205,13 @@ def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited]
 def _require_sound(engine: Engine, members: Relation, cells: Relation) -> None:
     unseen = engine.scalar("publishing/count_unseen", members=members, cells=cells)
     if unseen:
-        where = numbered(unseen, "key is in a group that has", "keys are in groups that have")
+        where = count_phrase(unseen, "key is in a group that has", "keys are in groups that have")
         raise AuditError(f"{where} no sensitive values: do the tables belong together?")
     regrouped = engine.scalar("publishing/count_regrouped", members=members)
     if regrouped:
-        raise AuditError(f"{numbered(regrouped, 'key is', 'keys are')} in several groups of one release: is it a key?")
+        raise AuditError(
+            f"{count_phrase(regrouped, 'key is', 'keys are')} in several groups of one release: is it a key?"
+        )
 
 
 def _weigh_changes(engine: Engine, members: Relation, cells: Relation, since: int) -> tuple[Relation, Relation]:

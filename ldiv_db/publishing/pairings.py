@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from ldiv_db.algorithms.decomposition.grouping import Secret
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import numbered
+from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.publishing.channels import Channel, Limited
 
@@ -48,10 +48,8 @@ class Combined:
         if not self.told:
             return None
         worst = max(self.told, key=lambda channel: (channel.best, channel.keys))
-        what = (
-            f"{worst.attribute} of {numbered(worst.keys, 'key', 'keys')} with probability up to {worst.best:.3g} to who"
-            f" knows {worst.known}"
-        )
+        keys = count_phrase(worst.keys, "key", "keys")
+        what = f"{worst.attribute} of {keys} with probability up to {worst.best:.3g} to who knows {worst.known}"
         more = f", and {len(self.told) - 1} more pairs of attributes" if self.told[1:] else ""
         if self.published:
             return f"the table of combinations tells {what}{more}"

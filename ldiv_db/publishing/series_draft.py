@@ -14,7 +14,7 @@ from typing import Any
 
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, numbered
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.publishing import ledger
@@ -218,14 +218,14 @@ def _notes(counts: dict[str, Any]) -> list[str]:
     """What the user should hear."""
     notes = []
     if counts["rows_changed"]:
-        rows = numbered(counts["rows_changed"], "published row has", "published rows have")
+        rows = count_phrase(counts["rows_changed"], "published row has", "published rows have")
         notes.append(f"{rows} other sensitive values now; the old ones stay")
     if counts["counterfeits"]:
         gone = (
             "published row is gone; its values stay in its group",
             "published rows are gone; their values stay in their groups",
         )
-        notes.append(numbered(counts["counterfeits"], *gone))
+        notes.append(count_phrase(counts["counterfeits"], *gone))
     return notes
 
 

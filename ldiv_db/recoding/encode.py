@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, PolicyError, Problem, numbered
+from ldiv_db.database.errors import AuditError, PolicyError, Problem, count_phrase
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.problems import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
@@ -138,7 +138,7 @@ class _Encoder:
         if not missing:
             return
         count = missing[0][1]
-        found = numbered(count, "value of the source", "values of the source")
+        found = count_phrase(count, "value of the source", "values of the source")
         if shown:
             found = ", ".join(repr(value) for value, _ in missing)
             found += f" and {count - len(missing):,} more" if count > len(missing) else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested, looseness, refuse_respelt, text_with_collation
-from ldiv_db.database.errors import InfeasibleError, numbered
+from ldiv_db.database.errors import InfeasibleError, count_phrase
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.resolve import Nulls, Source
 from ldiv_db.recoding.encoded import Renamed
@@ -137,6 +137,6 @@ def require_keys(engine: Engine, source: Source, rows: Relation, key: Identifier
     if counts["rows"] == 0:
         raise InfeasibleError(f"{source.name} has no rows to publish")
     if counts["missing"] or counts["doubled"]:
-        missing = numbered(counts["missing"], "row has", "rows have")
+        missing = count_phrase(counts["missing"], "row has", "rows have")
         shared = f"{counts['doubled']:,} rows share theirs"
         raise InfeasibleError(f"key {source.key_name}: {missing} none, and {shared}; a key tells rows apart")

@@ -47,7 +47,7 @@ from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.policy import parse_policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.profiling.profile import profile_table
-from ldiv_db.profiling.starter_policy import make_skeleton
+from ldiv_db.profiling.starter_policy import make_starter_policy
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.recoding import statement as recode_sql
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
@@ -162,7 +162,7 @@ def statements():
         for keys in (["town"], ["town", "secret"]):
             profile_table(engine, source, keys)
         check_everything(engine)
-        make_skeleton(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
+        make_starter_policy(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
         attack_all(engine)
     with duckdb.connect(config={"threads": 1}) as con:
         refine(con, listener)
