@@ -14,7 +14,7 @@ from times import seeds
 import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.publishing import earlier_releases as releases
-from ldiv_db.publishing import series_ledger as ledger
+from ldiv_db.publishing import ledger
 
 COLUMNS = {"id": "INTEGER", "person": "INTEGER", "s1": "VARCHAR", "s2": "VARCHAR"}
 
