@@ -1,1 +1,1 @@
-"""Where a release goes and how it gets there whole or not at all; its ledger, series and the inference check of these."""
+"""Where a release goes, how it gets there whole or not at all; the ledger, series and their inference check."""
