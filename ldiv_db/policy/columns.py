@@ -6,14 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.equality import equal_problems
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import Problem, nearest
 from ldiv_db.policy.document import Policy, QuasiIdentifier
-
-
-def check_columns(policy: Policy, columns: Sequence[Column]) -> None:
-    """Raise PolicyError unless the policy fits the source's columns."""
-    if problems := column_problems(policy, columns):
-        raise PolicyError(problems)
 
 
 def column_problems(policy: Policy, columns: Sequence[Column], lists_all: bool = True) -> list[Problem]:

@@ -76,11 +76,6 @@ class Axis:
         """The largest distance of two codes."""
         return Value(self.scale)
 
-    @property
-    def unit_weight(self) -> Value:
-        """The weight times `LOSS_UNIT`, as an integer."""
-        return Value(round(self.weight * LOSS_UNIT))
-
 
 @dataclass(frozen=True)
 class SensitiveAxis:

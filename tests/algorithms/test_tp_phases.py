@@ -36,7 +36,7 @@ def run(engine, groups, l):  # noqa: E741
     assert first == [oracle.core(group, l) for group in groups]
     done = run_phases(histogram)
     kept = kept_of(engine, histogram, groups)
-    histogram.drop()
+    engine.drop(histogram.state, histogram.residue)
     engine.drop(cells)
     removed = oracle.residue(groups, kept)
     assert all(0 <= k <= n for group, left in zip(groups, kept, strict=True) for n, k in zip(group, left, strict=True))
@@ -146,7 +146,7 @@ def test_phase_one_of_thousands_of_groups(engine):
         cells = load(engine, groups)
         histogram = Histogram.of_cores(engine, cells, l)
         assert kept_of(engine, histogram, groups) == [oracle.core(group, l) for group in groups]
-        histogram.drop()
+        engine.drop(histogram.state, histogram.residue)
         engine.drop(cells)
 
 
@@ -164,7 +164,7 @@ def test_phase_two_leaves_dead_groups_alone(engine):
         kept = kept_of(engine, histogram, groups)
         removed = oracle.residue(groups, kept)
         assert oracle.eligible(removed, 3) or all(oracle.is_dead(group, removed, 3) for group in kept)
-        histogram.drop()
+        engine.drop(histogram.state, histogram.residue)
         engine.drop(cells)
 
 

@@ -67,9 +67,6 @@ class Histogram:
         self.residue = engine.materialise("residue", "tp/count_residue", state=state)
         self.removed = Residue(**engine.record("tp/sum_residue", residue=self.residue))
 
-    def drop(self) -> None:
-        self.engine.drop(self.state, self.residue)
-
 
 @dataclass(frozen=True)
 class Phases:
