@@ -9,6 +9,8 @@ from times import TIMES
 
 import ldiv_db
 
+pytestmark = pytest.mark.long
+
 TREES = ("education", "marital_status", "native_country", "race", "sex", "workclass")
 QI = ("age", *TREES)
 CLASSES = {2: 15081, 3: 10054, 4: 7540, 5: 6032, 6: 5027, 7: 4308}

@@ -116,6 +116,7 @@ def test_rounds_are_a_number_from_zero(tree):
             release_of(random_rows(7, 20), policy(2, wrong, tree))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("l", LM_AT_MOST)
 def test_loss_on_adult(fixtures, l):  # noqa: E741
     """Mean LM per cell on the 30,162 clean training rows, with the rows, classes and values of before."""

@@ -11,6 +11,8 @@ from times import seeds
 
 import ldiv_db
 
+pytestmark = pytest.mark.long
+
 MEASURES = ("lm", "lm_mean", "ncp", "ncp_mean", "dm", "stars", "classes", "rows_published", "rows_suppressed")
 TREES = ("education", "marital_status", "native_country", "race", "sex", "workclass")
 

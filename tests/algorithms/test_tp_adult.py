@@ -6,6 +6,8 @@ import pytest
 
 import ldiv_db
 
+pytestmark = pytest.mark.long
+
 QI = ("education", "marital_status", "race", "sex")
 AFTER_PHASE_ONE = {2: (1012, 783), 4: (5001, 1850)}
 ROWS = 30162

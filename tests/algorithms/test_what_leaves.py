@@ -208,7 +208,7 @@ def test_values_dealt_out_anew_within_classes_are_published_alike(tmp_path, shap
     case = Case(random.Random(f"{shape} {place}"))
     for blank in (False, True) if SHAPES[shape].get("sensitive", ["s1"])[0] == "s1" else (False,):
         first = published(case, tmp_path, SHAPES[shape], place, 1, blank)
-        for turn in range(3):
+        for turn in range(2):
             threads = 1 if place.endswith(".duckdb") else 1 + turn % 2
             other = published(case.dealt_out(), tmp_path, {**SHAPES[shape], "seed": turn}, place, threads, blank)
             if place.endswith(".duckdb"):
@@ -379,8 +379,11 @@ ALGORITHMS = [
 ]
 
 
-@pytest.mark.parametrize("largest", [False, True], ids=["drawn", "the largest"])
-@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda options: "-".join(map(str, options.values())))
+@pytest.mark.parametrize(
+    ("algorithm", "largest"),
+    [(ALGORITHMS[0], False), *((algorithm, True) for algorithm in ALGORITHMS)],
+    ids=lambda options: "-".join(map(str, options.values())) if isinstance(options, dict) else None,
+)
 def test_a_run_with_the_recorded_seed_is_the_same_to_the_byte(people, tmp_path, algorithm, largest):
     """Wherever an algorithm draws, a seed of all its digits serves."""
     keys = {"age": {"taxonomy": {"ranges": [5, 10, 20], "origin": 0}}}

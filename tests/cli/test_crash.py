@@ -147,7 +147,7 @@ def test_what_a_killed_command_spilled_is_removed_by_the_next_one(bed: Any, comm
     """Without --temp-dir, overflow lies beside the database."""
     code = (
         "import os, sys; from ldiv_db.commands.console import open_for_command\n"
-        "with opened(sys.argv[1]) as con:\n"
+        "with open_for_command(sys.argv[1]) as con:\n"
         "    con.execute('SET memory_limit = \"20MB\"'); con.execute('SET threads = 1')\n"
         "    con.execute('CREATE TEMP TABLE t AS SELECT md5(i::VARCHAR) AS x FROM range(1000000) AS r(i)')\n"
         "    os.kill(os.getpid(), 9)"

@@ -624,6 +624,7 @@ def test_what_settings_or_the_order_of_rows_would_decide_is_found(sql, found):
     assert len(undecided(sqlglot.parse_one(sql, read="duckdb"))) == found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", ["spark", "postgres"])
 def test_every_statement_transpiles(statements, dialect):
     failed = {}
