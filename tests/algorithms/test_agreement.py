@@ -15,6 +15,8 @@ from times import TIMES
 
 import ldiv_db
 
+pytestmark = pytest.mark.long
+
 TREE = {"Any": {"L": {"a": {}, "b": {}}, "R": {"c": {}, "M": {"d": {}, "e": {}}}}}
 DISEASES = {"ill": {"lungs": {"flu": {}, "cold": {}}, "HIV": {}, "other": {"ulcer": {}, "gout": {}, "rash": {}}}}
 SCHEMES = ("none", "vioRec", "allRec", "vioSA", "allSA")

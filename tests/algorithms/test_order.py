@@ -18,6 +18,8 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Value
 from ldiv_db.requirements import Distribution
 
+pytestmark = pytest.mark.long
+
 L = 4
 #: Algorithm, and the other sensitive attributes with their l.
 CASES = [

@@ -15,6 +15,8 @@ from times import TIMES
 
 import ldiv_db
 
+pytestmark = pytest.mark.long
+
 #: Labels that a careless way of writing would confuse with each other, with a set, or with NULL.
 NASTY = [
     "", " ", "a", "a, b", "a,b", "b", ", ", "{", "}", "{}", "{a}", "{a, b}", '"', '""', '"a"', 'a", "b', "NULL", "null",

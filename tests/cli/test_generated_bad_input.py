@@ -17,6 +17,8 @@ import pytest
 import times
 import yaml
 
+pytestmark = pytest.mark.long
+
 #: So many draws a test, each a call of the command line; no call takes longer than so many seconds.
 CALLS, SECONDS = 10, 120
 

@@ -11,6 +11,8 @@ from ldiv_db.database.yaml_documents import parse_document
 from ldiv_db.requirements import parse_requirement
 from ldiv_db.requirements.named import named_value, read_named, shown_value
 
+pytestmark = pytest.mark.long
+
 #: Type of the column, the value as SQL, how YAML names it.
 SPELLINGS = [
     ("BOOLEAN", "true", "true"),
