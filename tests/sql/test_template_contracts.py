@@ -32,6 +32,7 @@ from ldiv_db.database import migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, TemplateError
 from ldiv_db.database.templates import (
+    FileRelation,
     Identifier,
     Relation,
     Value,
@@ -501,6 +502,13 @@ def attack_all(engine):
     attackers = attacks.Attackers(known=known, population=known, show_values=True)
     result = attacks.attack_table(engine, table, seen, [], attackers)
     assert [attack.figures["one_class"] for attack in result.attacks if attack.name == "linking"] == [1]
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/attacked.parquet"
+        engine.connection.execute(f"COPY (SELECT 1 AS class_id, t.* FROM attacked AS t) TO '{file}'")
+        numbered = attacks.columns_asked(
+            engine, FileRelation.of(file), ["town"], {"secret": Sensitive()}, "class_id", Path()
+        )
+        attacks.attack_table(engine, FileRelation.of(file), numbered, [], attacks.Attackers())
 
 
 def test_every_template_was_exercised(statements):
