@@ -152,7 +152,7 @@ def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool
     every = [requirement for own in requirements.values() for requirement in own]
     refuse_unknown(resolved.suppressed, every)
     seed = resolved.source.seed
-    task = Task(engine, encoded, every, seed, hear.on_progress, hear.on_search, requirements)
+    task = Task(engine, encoded, every, seed, hear.on_progress, hear.on_search, requirements, resolved.transparent)
     algorithm, reason = algorithm.chosen(task)
     with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
         feasible = algorithm.check(task)
