@@ -9,7 +9,7 @@ from typing import Any
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
-from ldiv_db.algorithms.transparent.halving import halve
+from ldiv_db.algorithms.transparent.splitting import split
 from ldiv_db.algorithms.transparent.layout import Bucket, lay_out
 from ldiv_db.database.templates import Relation, Value
 
@@ -87,7 +87,7 @@ def build_from(task: Task, coins: Relation, seats: Seats, rounds: int) -> tuple[
             "node", "transparent/seat_rows", rows=encoded.rows, coins=coins, seats=loaded, **holes
         )
         measures = lm_measures(task)
-        nodes = halve(task, measures, nodes, seats.largest)
+        nodes = split(task, measures, nodes, seats.largest)
         numbered = engine.materialise("numbered", "transparent/number_classes", nodes=nodes)
         members = engine.materialise("members", "transparent/list_members", numbered=numbered, size=Value(seats.size))
         parts = engine.materialise("parts", "transparent/list_parts", numbered=numbered)
