@@ -9,8 +9,8 @@ from typing import Any
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
-from ldiv_db.algorithms.transparent.splitting import split
 from ldiv_db.algorithms.transparent.layout import Bucket, lay_out
+from ldiv_db.algorithms.transparent.splitting import split
 from ldiv_db.database.templates import Relation, Value
 
 #: Rounds of exchanges, unless the policy says how many.
