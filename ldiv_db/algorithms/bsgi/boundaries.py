@@ -137,7 +137,7 @@ def _split(
         else:
             halves = engine.materialise("node", "bsgi/split_nodes", nodes=nodes, splits=splits, l=Value(l), **holes)
         engine.drop(nodes)  # all the rows, once a level
-        sides = engine.record("bsgi/bound_splits", splits=splits)
+        sides = engine.record("neighbours/bound_splits", splits=splits)
         return scope.keep(halves), sides["most"], sides["least"]
 
 

@@ -33,7 +33,6 @@ class _Exchangeable:
     l: Value  # noqa: E741 - the field's name for it
     last: Value
     parts: Relation | None
-    stride: Value
 
 
 def exchange_rows(
@@ -109,15 +108,7 @@ def _round(task: Task, state: _Exchangeable, order: Sequence[Measure], offset: i
     """One round: the exchanges made and what they gained."""
     engine = task.engine
     with engine.scope():
-        pairs = engine.materialise(
-            "pairs",
-            "neighbours/exchange/pair_classes",
-            classes=state.classes,
-            parts=state.parts,
-            order=order,
-            offset=Value(offset),
-            stride=state.stride,
-        )
+        pairs = _pair(task, state, order, offset)
         common = engine.materialise(
             "common", "neighbours/exchange/list_common_values", members=state.members, pairs=pairs
         )
@@ -137,6 +128,16 @@ def _round(task: Task, state: _Exchangeable, order: Sequence[Measure], offset: i
         if count:
             _apply(task, state, exchanges)
         return count, gain
+
+
+def _pair(task: Task, state: _Exchangeable, order: Sequence[Measure], offset: int) -> Relation:
+    """Classes of neighbouring centres in pairs."""
+    holes: dict[str, Any] = {"classes": state.classes, "order": order, "offset": Value(offset)}
+    if state.parts is None:
+        return task.engine.materialise("pairs", "neighbours/exchange/pair_classes", **holes)
+    stride = Value(task.encoded.row_count + 1)
+    parted = {"parts": state.parts, "stride": stride}
+    return task.engine.materialise("pairs", "neighbours/exchange/pair_within_parts", **parted, **holes)
 
 
 def _apply(task: Task, state: _Exchangeable, exchanges: Relation) -> None:
@@ -173,8 +174,7 @@ def _first_state(
     classes = engine.materialise("classes", "neighbours/exchange/list_centres", measured=measured, measures=measures)
     holes = _rests(members, measured, measures, size, last)
     rests = engine.materialise("rests", "neighbours/exchange/measure_rests", **holes)
-    stride = Value(engine.count(classes) + 1)
-    return _Exchangeable(rests, classes, measures, size, last, parts, stride)
+    return _Exchangeable(rests, classes, measures, size, last, parts)
 
 
 def _measure_classes(

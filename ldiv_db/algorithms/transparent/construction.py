@@ -63,7 +63,7 @@ class Seats:
 
 
 def seats_of(buckets: Sequence[Bucket], codes: Sequence[int]) -> Seats:
-    """The seats of these buckets; their nodes are the leaves of a tree, so that halves of none meet those of another."""
+    """The seats of these buckets, whose nodes are leaves of one tree: no split of one meets those of another."""
     root = 1 << len(buckets).bit_length()
     rows = [
         (codes[place], first, part, root + part, bucket.columns)

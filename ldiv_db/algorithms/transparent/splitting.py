@@ -81,7 +81,7 @@ def _split(
             part=Value(PART),
             deepest=Value(deepest),
         )
-        sides = engine.record("transparent/bound_splits", splits=splits)
+        sides = engine.record("neighbours/bound_splits", splits=splits)
         holes = {"splits": splits, "ways": ways, "sensitive": sensitive}
         halves = engine.materialise("node", "transparent/split_nodes", nodes=nodes, **holes)
         if sides["least"] == 1:
