@@ -38,6 +38,8 @@ class Task:
     progress: Progress = lambda done, total: None
     report: Report = lambda text: None
     wanted: Mapping[str, Sequence[Requirement]] = field(default_factory=dict)
+    #: Whether classes must tell no more to who knows how they were made.
+    transparent: bool = False
     #: The KL divergence of what a plan would publish, None for infinite; for those who compare plans.
     divergence: Callable[[Plan], float | None] = lambda plan: None
 

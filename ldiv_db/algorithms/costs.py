@@ -119,6 +119,47 @@ def ncp_measures(task: Task) -> tuple[Measure, ...]:
     )
 
 
+@dataclass(frozen=True)
+class AxisLevels:
+    """The levels of one quasi-identifier's taxonomy, each with the column that holds it for all taxonomies."""
+
+    number: Value
+    measure: Measure
+    levels: tuple[tuple[CostLevel, CostLevel | None], ...]
+
+
+@dataclass(frozen=True)
+class SpanCosts:
+    """What spans of all quasi-identifiers cost, in one statement.
+
+    `scales` is (axis, levels, full_cost, scale, null_code), a row a quasi-identifier by its number from 1; `levels` is
+    (axis, code) with the node and gain of each of the `columns`.
+    """
+
+    columns: tuple[CostLevel, ...]
+    levels: Relation
+    scales: Relation
+
+
+def span_costs(task: Task, measures: Sequence[Measure]) -> SpanCosts:
+    """The levels of all taxonomies in one table, and the scale of each quasi-identifier."""
+    scales = task.engine.load(
+        "scales",
+        {"axis": "INTEGER", "levels": "INTEGER", "full_cost": "BIGINT", "scale": "BIGINT", "null_code": "INTEGER"},
+        [(number, len(m.levels), m.full.value, m.axis.scale, m.axis.null_code) for number, m in enumerate(measures, 1)],
+    )
+    columns = tuple(CostLevel(f"level_{i}", Value(i)) for i in range(max(len(m.levels) for m in measures)))
+    trees = [_axis_levels(number, m, columns) for number, m in enumerate(measures, 1) if m.levels]
+    return SpanCosts(
+        columns, task.engine.materialise("levels", "neighbours/list_levels", scales=scales, trees=trees), scales
+    )
+
+
+def _axis_levels(number: int, measure: Measure, columns: Sequence[CostLevel]) -> AxisLevels:
+    missing = [None] * (len(columns) - len(measure.levels))
+    return AxisLevels(Value(number), measure, tuple(zip(columns, [*measure.levels, *missing], strict=True)))
+
+
 def _measure(task: Task, axis: Axis, full: int, depths: Sequence[int], domain: Value, ncp: bool) -> Measure:
     if axis.nodes is None or axis.taxonomy is None:
         return Measure(axis, (), Value(full))

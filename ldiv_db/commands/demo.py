@@ -23,6 +23,9 @@ def demo_command(
     select: Annotated[
         Literal["refine", "bisect", "greedy"] | None, typer.Option(help="How classes are selected.")
     ] = None,
+    transparent: Annotated[
+        bool, typer.Option("--transparent", help="Withstand who knows how the release was made.")
+    ] = False,
     directory: Annotated[
         Path | None, typer.Option(help="Keep the database and the policy in this folder.", show_default=False)
     ] = None,
@@ -34,10 +37,11 @@ def demo_command(
     Examples:
       ldiv demo
       ldiv demo --l 6 --select greedy
+      ldiv demo --transparent
       ldiv demo --directory adult
     """
     with ProgressDisplay(quiet) as listener:
-        shown = demonstrate(l, select, directory, listener)
+        shown = demonstrate(l, select, directory, listener, transparent)
     if json:
         print_json(shown.result.as_dict())
     else:

@@ -144,6 +144,7 @@ class Policy(Document):
     nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"
     suppressed: Literal["judge", "ignore", "unknown"] = "judge"
     output: Output = Output()
+    transparent: bool = False
     seed: Annotated[int, AfterValidator(_in_range)] = Field(default_factory=draw_seed)
 
     @property

@@ -20,6 +20,7 @@ from ldiv_db.policy.parts import VALUES, Sensitive, TaxonomySpec
 from ldiv_db.policy.problems import unsaid
 from ldiv_db.policy.series import as_decomposition
 from ldiv_db.policy.series_checks import series_problems
+from ldiv_db.policy.transparent_checks import transparent_problems
 
 __all__ = ["Examined", "GivenPolicy", "Policy", "examine", "examine_file", "parse_policy", "read_policy"]
 
@@ -142,7 +143,7 @@ def _lists_columns(place: tuple[Any, ...]) -> bool:
 
 def _problems_of(policy: Policy) -> list[Problem]:
     """What is wrong with a policy of which every part can be read."""
-    problems = series_problems(policy)
+    problems = [*series_problems(policy), *transparent_problems(policy)]
     if not policy.decomposes:
         problems += [
             p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")

@@ -110,6 +110,9 @@ class Resolved(Described):
     suppressed: Literal["judge", "ignore", "unknown"]
     limits: Mapping[str, int]
     primary: str
+    transparent: bool
+    #: Whether the policy has a seed, so that the release's key is as well known as the policy.
+    seed_is_written: bool
 
     @property
     def types(self) -> dict[str, str]:
@@ -167,6 +170,8 @@ def resolve(engine: Engine, written: GivenPolicy, folder: Path, checks: Mapping[
         suppressed=policy.suppressed,
         limits={name: setting.l or 1 for name, setting in policy.sensitive.items()},
         primary=policy.primary,
+        transparent=policy.transparent,
+        seed_is_written="seed" in policy.model_fields_set,
     )
 
 

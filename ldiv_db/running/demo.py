@@ -46,15 +46,16 @@ def demonstrate(
     select: str | None = None,
     directory: Path | None = None,
     listener: Listener | None = None,
+    transparent: bool = False,
 ) -> Demo:
     """Anonymize Adult in a database of its own, which is gone on return unless `directory` is given.
 
-    `l` and `select` change the policy of the fixtures. Raises PolicyError if the directory holds a
+    `l`, `select` and `transparent` change the policy of the fixtures. Raises PolicyError if the directory holds a
     demonstration already, InfeasibleError if the data cannot meet `l`; then nothing is kept.
     """
     if directory is not None:
         _refuse_existing(directory)
-    document = adult_policy(l, select)
+    document = adult_policy(l, select, transparent)
     with tempfile.TemporaryDirectory(prefix="ldiv_") as scratch:
         folder = Path(scratch)
         _write_policy(folder, {key: value for key, value in document.items() if key != "seed"})
@@ -64,7 +65,11 @@ def demonstrate(
     return shown
 
 
-def adult_policy(l: int | None = None, select: str | None = None) -> dict[str, Any]:  # noqa: E741
+def adult_policy(
+    l: int | None = None,  # noqa: E741
+    select: str | None = None,
+    transparent: bool = False,
+) -> dict[str, Any]:
     """The policy of the fixtures as a mapping, with another l and another way of selecting if they are given.
 
     It has a seed that everybody knows, which is for public data alone.
@@ -74,7 +79,7 @@ def adult_policy(l: int | None = None, select: str | None = None) -> dict[str, A
         document["require"] = [dict.fromkeys(requirement, l) for requirement in document["require"]]
     if select is not None:
         document["algorithm"]["select"] = select
-    return document
+    return document | ({"transparent": True} if transparent else {})
 
 
 def load_adult(engine: Engine, policy: Policy, rows: int = TRAINING_ROWS) -> Relation:

@@ -78,7 +78,17 @@ class Preparation:
     def reasons(self) -> list[str]:
         """Why this algorithm runs, if the policy left that open, and what of the policy bears on nothing."""
         absent = [f"no row has the value {listing([v])}, which has a threshold of its own" for v in self.absent]
-        return [*([self.reason] if self.reason else []), *absent]
+        return [*([self.reason] if self.reason else []), *self._of_transparency, *absent]
+
+    @property
+    def _of_transparency(self) -> list[str]:
+        """What the guarantee hangs on, where it does not hang on a seed that nobody can know."""
+        if not (self.resolved.transparent and self.resolved.seed_is_written):
+            return []
+        return [
+            "transparent releases are as secret as their seed: keep the policy, which has it, as secret as the source,"
+            " or leave `seed` out"
+        ]
 
 
 #: Opens another engine on the connection, of which nothing is left when it is closed.
@@ -159,7 +169,7 @@ def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool
     every = [requirement for own in requirements.values() for requirement in own]
     refuse_unknown(resolved.suppressed, every)
     seed = resolved.source.seed
-    task = Task(engine, encoded, every, seed, hear.on_progress, hear.on_search, requirements)
+    task = Task(engine, encoded, every, seed, hear.on_progress, hear.on_search, requirements, resolved.transparent)
     algorithm, reason = algorithm.chosen(task)
     with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
         feasible = algorithm.check(task)

@@ -42,6 +42,7 @@ class Case:
     threads: int = 2
     memory_limit: str | None = None
     seed: int = 1
+    transparent: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,8 @@ def _make(case: Case, folder: Path) -> None:
 
 
 def _run(case: Case, folder: Path) -> dict[str, Any]:
-    document = {**adult_policy(case.l, case.select), "source": "main.variants", "target": "published.variants"}
+    policy = adult_policy(case.l, None if case.transparent else case.select, case.transparent)
+    document = {**policy, "source": "main.variants", "target": "published.variants"}
     with open_database(folder / "bench.duckdb", settings=settings_of(case, folder)) as connection:
         start = time.perf_counter()
         result = run(connection, document, resource_folder("fixtures") / "adult")
@@ -136,7 +138,7 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
     return {
         "rows": case.rows,
         "l": result.l,
-        "select": case.select,
+        "select": "transparent" if case.transparent else case.select,
         "threads": case.threads,
         "seconds": seconds,
         "ns_per_n_log_n": seconds * 1e9 / (case.rows * math.log2(max(case.rows, 2))),
@@ -162,6 +164,7 @@ def bsgi(
     ] = None,
     l: Annotated[int, typer.Option("--l", min=2, help="The l of the policy: the size of its classes.")] = 4,  # noqa: E741
     select: Annotated[Literal["refine", "bisect", "greedy"], typer.Option(help="How classes are selected.")] = "refine",
+    transparent: Annotated[bool, typer.Option("--transparent", help="With `transparent: true`.")] = False,
     threads: Threads = 2,
     memory_limit: Memory = None,
     json: AsJson = False,
@@ -175,7 +178,7 @@ def bsgi(
       python -m tests.benchmarks.bsgi --rows 100000 --rows 1000000
       python -m tests.benchmarks.bsgi --rows 10000 --select greedy --json
     """
-    cases = [Case(count, l, select, threads, memory_limit) for count in rows or SIZES]
+    cases = [Case(count, l, select, threads, memory_limit, transparent=transparent) for count in rows or SIZES]
     found: list[dict[str, Any]] = []
     for case in cases:
         typer.echo(f"{case.rows:,} rows …", err=True)

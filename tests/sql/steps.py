@@ -35,10 +35,15 @@ class Case:
     folders: tuple[str, ...]
     #: The table: seven people of the BSGI paper, or eight of Decomposition+'s.
     table: str = "bsgi_table1"
+    #: What else the policy says.
+    more: dict[str, Any] = field(default_factory=dict)
 
 
 CASES = {
     "bsgi": Case({"name": "bsgi"}, [{"unique_distinct": 2}], ("bsgi", "neighbours")),
+    "transparent": Case(
+        {"name": "bsgi"}, [{"unique_distinct": 2}], ("transparent", "neighbours"), more={"transparent": True}
+    ),
     "local/topdown": Case({"name": "topdown"}, [{"entropy": 2}], ("local", "neighbours")),
     "local/mondrian": Case({"name": "mondrian"}, [{"distinct": 2}], ("local", "neighbours")),
     "local/peel": Case({"name": "peel"}, [{"distinct": 2}], ("local", "neighbours")),
@@ -91,7 +96,7 @@ def listen(case: Case) -> list[Told]:
         for name, tree in TREES.items():
             (Path(folder) / f"{name}.yml").write_text(yaml.safe_dump(tree))
         policy = {"source": "people", "seed": 1, "algorithm": case.algorithm} | PEOPLE[case.table] | target_of(case)
-        policy |= {"require": case.require} if case.require else {}
+        policy |= case.more | ({"require": case.require} if case.require else {})
         publish = ldiv_db.publish_release if "key" in policy else ldiv_db.run
         publish(con, policy, folder=folder, listener=ldiv_db.Listener(on_statement=on_statement, on_step=on_step))
     return [step for step in told.values() if step.template.startswith(tuple(f"{name}/" for name in case.folders))]
@@ -104,7 +109,7 @@ def target_of(case: Case) -> dict[str, Any]:
 
 def page(name: str, case: Case) -> str:
     """The text of `sql/<name>/steps.md`."""
-    options = ", ".join(f"{key}: {value}" for key, value in case.algorithm.items())
+    options = ", ".join(f"{key}: {value}" for key, value in (case.algorithm | case.more).items())
     required = ", ".join(f"{key} {value}" for item in case.require for key, value in item.items()) or "l = 4"
     return "\n".join(
         [

@@ -261,6 +261,8 @@ def refine(con, listener):
     policy = {"source": "source", "target": "released", "sensitive": ["secret"], "quasi_identifiers": keys}
     algorithm = {"name": "bsgi", "select": "refine"}
     ldiv_db.run(con, policy | {"require": [{"distinct": 3}], "algorithm": algorithm}, listener=listener)
+    open_method = {"target": "open", "require": [{"distinct": 3}], "transparent": True}
+    ldiv_db.run(con, policy | open_method, listener=listener)
 
 
 def cut_everything(con, listener):

@@ -18,7 +18,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.bsgi.bisection import fill_root
-from ldiv_db.algorithms.costs import CostLevel, Measure
+from ldiv_db.algorithms.costs import Measure, SpanCosts, span_costs
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Axis
 
@@ -52,15 +52,6 @@ class Position:
 
 
 @dataclass(frozen=True)
-class AxisLevels:
-    """The levels of one quasi-identifier's taxonomy, each with the column that holds it for all taxonomies."""
-
-    number: Value
-    measure: Measure
-    levels: tuple[tuple[CostLevel, CostLevel | None], ...]
-
-
-@dataclass(frozen=True)
 class Ends:
     """The aliases of a span's ends in a statement over boundaries."""
 
@@ -75,9 +66,7 @@ class _Domain:
     """The quasi-identifiers as the statements of a level need them."""
 
     positions: tuple[Position, ...]
-    columns: tuple[CostLevel, ...]
-    levels: Relation
-    scales: Relation
+    costs: SpanCosts
 
 
 def split(
@@ -106,22 +95,9 @@ def split(
 
 
 def _domain(task: Task, measures: Sequence[Measure]) -> _Domain:
-    """The quasi-identifiers with their costs: the levels of all taxonomies in one table, and the scale of each."""
-    scales = task.engine.load(
-        "scales",
-        {"axis": "INTEGER", "levels": "INTEGER", "full_cost": "BIGINT", "scale": "BIGINT", "null_code": "INTEGER"},
-        [(number, len(m.levels), m.full.value, m.axis.scale, m.axis.null_code) for number, m in enumerate(measures, 1)],
-    )
-    columns = tuple(CostLevel(f"level_{i}", Value(i)) for i in range(max(len(m.levels) for m in measures)))
-    trees = [_axis_levels(number, m, columns) for number, m in enumerate(measures, 1) if m.levels]
-    levels = task.engine.materialise("levels", "bsgi/list_levels", scales=scales, trees=trees)
+    """The quasi-identifiers with their costs."""
     positions = tuple(Position(Value(number), m.axis, _grain(m)) for number, m in enumerate(measures, 1))
-    return _Domain(positions, columns, levels, scales)
-
-
-def _axis_levels(number: int, measure: Measure, columns: Sequence[CostLevel]) -> AxisLevels:
-    missing = [None] * (len(columns) - len(measure.levels))
-    return AxisLevels(Value(number), measure, tuple(zip(columns, [*measure.levels, *missing], strict=True)))
+    return _Domain(positions, span_costs(task, measures))
 
 
 def _grain(measure: Measure) -> Value | None:
@@ -149,7 +125,7 @@ def _split(
             "counts",
             "bsgi/count_positions",
             nodes=nodes,
-            scales=domain.scales,
+            scales=domain.costs.scales,
             by_bucket=by_bucket,
             simple=Value(1 if by_bucket else SIMPLE),
             **holes,
@@ -161,7 +137,7 @@ def _split(
         else:
             halves = engine.materialise("node", "bsgi/split_nodes", nodes=nodes, splits=splits, l=Value(l), **holes)
         engine.drop(nodes)  # all the rows, once a level
-        sides = engine.record("bsgi/bound_splits", splits=splits)
+        sides = engine.record("neighbours/bound_splits", splits=splits)
         return scope.keep(halves), sides["most"], sides["least"]
 
 
@@ -177,9 +153,9 @@ def _choose(
     engine = task.engine
     tables: dict[str, Any] = {
         "counts": counts,
-        "levels": domain.levels,
-        "scales": domain.scales,
-        "columns": domain.columns,
+        "levels": domain.costs.levels,
+        "scales": domain.costs.scales,
+        "columns": domain.costs.columns,
         "names": Ends(*map(Identifier, ("low", "high", "code", "next"))),
     }
     if largest <= SIMPLE:

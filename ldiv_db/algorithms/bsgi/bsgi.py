@@ -25,6 +25,7 @@ from ldiv_db.algorithms.feasibility import check_counts, class_size, quotas
 from ldiv_db.algorithms.infeasible import none_found
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
 from ldiv_db.algorithms.neighbours.repair import repair
+from ldiv_db.algorithms.transparent.construction import ROUNDS, build
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.distribution import most_classes
@@ -74,6 +75,9 @@ class Bsgi(Algorithm):
 
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
+        if task.transparent:
+            built = build(task, feasible.l, self._rounds)
+            return Plan(built.assigned, feasible.l, feasible.notes, {"select": "transparent", **built.figures})
         l, several = feasible.l, len(task.encoded.keys) > 1  # noqa: E741
         made = self._make(task, l)
         if not made.classes:
@@ -84,6 +88,11 @@ class Bsgi(Algorithm):
         left = task.encoded.row_count - task.engine.count(made.assigned)
         notes = [f"{left:,} of {task.encoded.row_count:,} rows found no class and are left out"] if left else []
         return Plan(made.assigned, l, (*feasible.notes, *(notes if several else ())), self._search(made, residue, left))
+
+    @property
+    def _rounds(self) -> int:
+        """The most rounds of exchanges of a transparent release."""
+        return self.options.exchange if "exchange" in self.options.model_fields_set else ROUNDS
 
     def _make(self, task: Task, l: int) -> _Made:  # noqa: E741
         """All classes that can be found, the first of them in the way that the policy asks for."""

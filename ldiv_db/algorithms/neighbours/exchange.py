@@ -32,6 +32,7 @@ class _Exchangeable:
     measures: Sequence[Measure]
     l: Value  # noqa: E741 - the field's name for it
     last: Value
+    parts: Relation | None
 
 
 def exchange_rows(
@@ -40,10 +41,12 @@ def exchange_rows(
     assigned: Relation,
     l: int,  # noqa: E741
     rounds: int,
+    parts: Relation | None = None,
 ) -> tuple[Relation, tuple[int, ...]]:
     """The assignment after at most `rounds` rounds, and the exchanges of each.
 
-    `assigned` is (row_id, class_id) with classes of exactly l rows.
+    `assigned` is (row_id, class_id) with classes of exactly l rows. With `parts`, (class_id, part), only classes of one
+    part exchange rows.
     """
     engine = task.engine
     with engine.scope() as scope:
@@ -55,7 +58,7 @@ def exchange_rows(
             measures=measures,
             sensitive=task.encoded.sensitive[0],
         )
-        state = _first_state(task, members, measures, l)
+        state = _first_state(task, members, measures, l, parts)
         engine.drop(members)  # all the rows, as long as exchanges go on
         exchanges = _run_rounds(task, state, rounds)
         result = engine.materialise(
@@ -105,9 +108,7 @@ def _round(task: Task, state: _Exchangeable, order: Sequence[Measure], offset: i
     """One round: the exchanges made and what they gained."""
     engine = task.engine
     with engine.scope():
-        pairs = engine.materialise(
-            "pairs", "neighbours/exchange/pair_classes", classes=state.classes, order=order, offset=Value(offset)
-        )
+        pairs = _pair(task, state, order, offset)
         common = engine.materialise(
             "common", "neighbours/exchange/list_common_values", members=state.members, pairs=pairs
         )
@@ -127,6 +128,16 @@ def _round(task: Task, state: _Exchangeable, order: Sequence[Measure], offset: i
         if count:
             _apply(task, state, exchanges)
         return count, gain
+
+
+def _pair(task: Task, state: _Exchangeable, order: Sequence[Measure], offset: int) -> Relation:
+    """Classes of neighbouring centres in pairs."""
+    holes: dict[str, Any] = {"classes": state.classes, "order": order, "offset": Value(offset)}
+    if state.parts is None:
+        return task.engine.materialise("pairs", "neighbours/exchange/pair_classes", **holes)
+    stride = Value(task.encoded.row_count + 1)
+    parted = {"parts": state.parts, "stride": stride}
+    return task.engine.materialise("pairs", "neighbours/exchange/pair_within_parts", **parted, **holes)
 
 
 def _apply(task: Task, state: _Exchangeable, exchanges: Relation) -> None:
@@ -150,14 +161,20 @@ def _apply(task: Task, state: _Exchangeable, exchanges: Relation) -> None:
     engine.insert(state.classes, "neighbours/exchange/list_centres", measured=measured, measures=state.measures)
 
 
-def _first_state(task: Task, members: Relation, measures: Sequence[Measure], l: int) -> _Exchangeable:  # noqa: E741
+def _first_state(
+    task: Task,
+    members: Relation,
+    measures: Sequence[Measure],
+    l: int,  # noqa: E741
+    parts: Relation | None,
+) -> _Exchangeable:
     """The state of the first round; classes that cost nothing stay out of it, since no exchange with them gains."""
     engine, size, last = task.engine, Value(l), Value(l - 1)
     measured = _measure_classes(task, members, measures, size, least=1)
     classes = engine.materialise("classes", "neighbours/exchange/list_centres", measured=measured, measures=measures)
     holes = _rests(members, measured, measures, size, last)
     rests = engine.materialise("rests", "neighbours/exchange/measure_rests", **holes)
-    return _Exchangeable(rests, classes, measures, size, last)
+    return _Exchangeable(rests, classes, measures, size, last, parts)
 
 
 def _measure_classes(

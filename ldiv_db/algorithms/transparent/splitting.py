@@ -1,0 +1,90 @@
+"""Splitting: the columns of a bucket become classes, by the quasi-identifiers and without a look at the values.
+
+A node of c classes has c rows of each of its bucket's values. It splits into nodes of a and of c - a classes along a
+quasi-identifier: of each value the first a rows go left, so that either side has a row of each value for each of its
+classes. Where to split is chosen by what the sides span, for all nodes at once, a level a few statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.costs import Measure, SpanCosts, span_costs
+from ldiv_db.database.templates import Identifier, Relation, Value
+
+#: Each side of a split that is not in halves has at least so many hundredths of the classes.
+PART = 8
+#: Levels allowed, in hundredths of those that halving takes: nodes may be uneven, but not for ever.
+DEPTH = 140
+
+
+@dataclass(frozen=True)
+class Way:
+    """A quasi-identifier along which nodes split, by its number."""
+
+    number: Value
+    measure: Measure
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The aliases of a node's and a side's ends in a statement over splits."""
+
+    low: Identifier
+    high: Identifier
+    first: Identifier
+    last: Identifier
+
+
+_ENDS = Ends(*map(Identifier, ("low", "high", "first", "last")))
+
+
+def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int) -> Relation:
+    """The rows with every node split into nodes of one class; `largest` is the classes of the largest node."""
+    engine = task.engine
+    halvings = (largest - 1).bit_length()
+    depth, level = -(-halvings * DEPTH // 100), 0
+    ways = [Way(Value(number), measure) for number, measure in enumerate(measures, 1)]
+    with engine.scope() as scope:
+        settled = engine.materialise("settled", "transparent/settle_nodes", nodes=nodes)
+        costs = span_costs(task, measures)
+        while largest > 1:
+            task.progress(level, depth)
+            level += 1
+            nodes, largest = _split(task, ways, costs, nodes, settled, 2 ** (depth - level))
+        task.progress(depth, depth)
+        return scope.keep(settled)
+
+
+def _split(
+    task: Task, ways: Sequence[Way], costs: SpanCosts, nodes: Relation, settled: Relation, deepest: int
+) -> tuple[Relation, int]:
+    """The next level without nodes of one class, which are `settled`, and the classes of its largest node.
+
+    No side of a split has more than `deepest` classes, unless it is a half.
+    """
+    engine, sensitive = task.engine, task.encoded.sensitive[0]
+    with engine.scope() as scope:
+        codes = engine.materialise(
+            "codes", "transparent/count_codes", nodes=nodes, scales=costs.scales, ways=ways, sensitive=sensitive
+        )
+        splits = engine.materialise(
+            "splits",
+            "transparent/choose_splits",
+            codes=codes,
+            levels=costs.levels,
+            scales=costs.scales,
+            columns=costs.columns,
+            names=_ENDS,
+            part=Value(PART),
+            deepest=Value(deepest),
+        )
+        sides = engine.record("neighbours/bound_splits", splits=splits)
+        holes = {"splits": splits, "ways": ways, "sensitive": sensitive}
+        halves = engine.materialise("node", "transparent/split_nodes", nodes=nodes, **holes)
+        if sides["least"] == 1:
+            engine.insert(settled, "transparent/settle_nodes", nodes=halves)
+        engine.drop(nodes)  # all the rows, once a level
+        return scope.keep(halves), sides["most"]

@@ -1,0 +1,266 @@
+"""Transparent releases: what they tell those who know everything but the coins, counted over all worlds and coins."""
+
+import hashlib
+import itertools
+import random
+from collections import Counter
+from fractions import Fraction
+
+import duckdb
+import pytest
+import tables
+from posterior import all_runs, releases, seatings, shown, worlds, worst
+from tables import fill
+from times import seeds
+
+import ldiv_db
+from ldiv_db.algorithms.transparent.layout import lay_out
+from ldiv_db.database.engine import Engine
+
+AGES = [(22,), (31,), (40,), (53,), (61,), (70,), (90,)]
+PAIRS = [(22,), (22,), (40,), (40,), (40,), (61,), (61,)]
+#: Two quasi-identifiers, with ties that a rule may break by the names of values.
+TIED = [(1, 1), (2, 1), (1, 2), (2, 1), (0, 1), (0, 1)]
+GRID = [(0, 0), (0, 1), (0, 2), (0, 2), (2, 1), (1, 0)]
+
+
+def some_ties(n, count=2):
+    draw = random.Random(n)
+    return [tuple(draw.sample(range(n), n)) for _ in range(count)]
+
+
+def posterior(con, people, values, l, ties, change=None):  # noqa: E741
+    """The largest posterior over all worlds and seatings; the order of ties is given away, unless a rule is broken."""
+    runs = all_runs(values, ties)
+    runs = [change(people, *run) for run in runs] if change else runs
+    found = releases(Engine(con), people[: len(values)], values, runs, l)
+    return worst(
+        (world, release if change else (tie, release)) for (world, _, tie), release in zip(runs, found, strict=True)
+    )
+
+
+# -- every world, every coin -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("people", "values", "l"),
+    [
+        (AGES, "AABB", 2),
+        (PAIRS, "AABB", 2),
+        (AGES, "AABBC", 2),
+        (PAIRS, "AABBC", 2),
+        (TIED, "AABBC", 2),
+    ],
+)
+def test_no_posterior_exceeds_its_bound_over_all_coins(con, people, values, l):  # noqa: E741
+    ties = list(itertools.permutations(range(len(values))))
+    assert posterior(con, people, values, l, ties) == Fraction(1, l)
+
+
+@pytest.mark.parametrize(
+    ("values", "l"),
+    [("AABBCC", 2), ("AABBCC", 3), ("AAABBC", 2), ("AAABBB", 2), ("AABBCD", 2), ("AABBCD", 3), ("ABCDEF", 3)],
+)
+@pytest.mark.parametrize("people", [AGES, PAIRS, TIED, GRID])
+def test_no_posterior_exceeds_its_bound_for_six_rows(con, people, values, l):  # noqa: E741
+    assert posterior(con, people, values, l, some_ties(6)) <= Fraction(1, l)
+
+
+@pytest.mark.parametrize(("values", "l"), [("AABBCCD", 2), ("AABBCCD", 3), ("AAABBBC", 2), ("AAABBCC", 2)])
+@pytest.mark.parametrize("people", [AGES, PAIRS])
+def test_nor_for_seven_where_a_class_has_a_row_more(con, people, values, l):  # noqa: E741
+    assert posterior(con, people, values, l, some_ties(7, 1)) <= Fraction(1, l)
+
+
+@pytest.mark.parametrize("people", [TIED, GRID])
+def test_ties_by_value_would_tell(con, people):
+    """The same count finds out a rule that breaks ties by the names of values."""
+    by_value = lambda people, world, seating, tie: (world, seating, tuple(map(ord, world)))  # noqa: E731
+    assert posterior(con, people, "AABBCC", 3, [tuple(range(6))], by_value) > Fraction(1, 3)
+
+
+@pytest.mark.parametrize(("values", "l"), [("AABBCC", 2), ("AABBCCD", 3)])
+def test_seats_by_age_would_tell(con, values, l):  # noqa: E741
+    """The same count finds out seats that follow from a quasi-identifier in place of coins."""
+
+    def by_age(people, world, seating, tie):
+        ranks = [sum(own == world[p] and q < p for q, own in enumerate(world)) for p in range(len(world))]
+        return world, tuple(ranks), tie
+
+    assert posterior(con, AGES, values, l, some_ties(len(values), 1), by_age) > Fraction(1, l)
+
+
+# -- runs ----------------------------------------------------------------------------------------------------
+
+
+def policy_of(l, **changes):  # noqa: E741
+    base = {
+        "source": "source",
+        "target": {"table": "released", "if_exists": "replace"},
+        "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": ["secret"],
+        "keep": ["who"],
+        "require": [{"unique_distinct": l}],
+        "seed": 5,
+    }
+    return base | changes
+
+
+def published_classes(con, people, world, policy):
+    """What a run of the product publishes of a world, as `releases` has it."""
+    rows = [(*people[p], own, p) for p, own in enumerate(world)]
+    fill(con, "source", {"age": "INTEGER", "secret": "VARCHAR", "who": "INTEGER"}, rows)
+    ldiv_db.run(con, policy)
+    classes = {}
+    for class_id, who in con.execute("SELECT class_id, who FROM released").fetchall():
+        classes.setdefault(class_id, []).append(who)
+    return shown(world, classes.values())
+
+
+@pytest.mark.parametrize("select", ["refine", "bisect"])
+def test_other_selections_tell(con, select):
+    """Known method, known seed: some release leaves a value more certain than 1/l, by the same count."""
+    policy = policy_of(2, algorithm={"name": "bsgi", "select": select})
+    every = worlds("AABBC")
+    found = [(world, published_classes(con, AGES, world, policy)) for world in every]
+    assert worst(found) > Fraction(1, 2)
+
+
+def coin(seed, use, row_id):
+    return hashlib.md5(f"{seed}:transparent:{use}:{row_id}".encode()).hexdigest()
+
+
+@pytest.mark.parametrize("seed", seeds(3))
+def test_a_run_is_one_of_those_counted(con, seed):
+    """A run by its seed publishes what is counted for the coins that the seed gives."""
+    people, world = PAIRS[:6], random.Random(seed).sample("AABBCC", 6)
+    names = sorted("ABC", key=lambda v: hashlib.md5(f"{seed}:{v}".encode()).hexdigest())
+    by_content = sorted(range(6), key=lambda p: (people[p], names.index(world[p]), p))
+    row_ids = {p: place for place, p in enumerate(by_content, 1)}
+    seats = {p: coin(seed, "seat", row_ids[p]) for p in range(6)}
+    seating = tuple(sum(world[q] == world[p] and seats[q] < seats[p] for q in range(6)) for p in range(6))
+    drawn = sorted(range(6), key=lambda p: coin(seed, "tie", row_ids[p]))
+    assert seating in set(seatings(tuple(world)))
+    run = (tuple(world), seating, tuple(map(drawn.index, range(6))))
+    policy = policy_of(2, seed=seed, transparent=True, algorithm={"name": "bsgi", "exchange": 2})
+    published = published_classes(con, people, world, policy)
+    assert published == releases(Engine(con), people, "AABBCC", [run], 2, "".join(names))[0]
+
+
+@pytest.mark.parametrize("seed", seeds(8))
+def test_release_is_what_the_oracle_says(con, tmp_path, seed):
+    case = transparent_case(seed)
+    case.place(con, tmp_path)
+    result = ldiv_db.run(con, case.policy, folder=tmp_path)
+    tables.verify(case, result, tables.published(con, case))
+
+
+def transparent_case(seed, largest=60):
+    case = tables.random_case(random.Random(seed), "refine", largest)
+    case.policy |= {"transparent": True, "algorithm": {"name": "bsgi", "residue": "incorporate"}}
+    return case
+
+
+@pytest.mark.parametrize("seed", seeds(2, 100))
+def test_same_table_for_any_order_and_number_of_threads(seed, tmp_path):
+    case = transparent_case(seed, 300)
+    order = list(range(len(case.rows)))
+    shuffled = random.Random(seed).sample(order, len(order))
+    found = []
+    for threads, rows in ((2, order), (1, order), (2, shuffled), (1, shuffled[::-1])):
+        with duckdb.connect(config={"threads": threads}) as con:
+            case.place(con, tmp_path, rows)
+            ldiv_db.run(con, case.policy, folder=tmp_path)
+            found.append(con.execute("SELECT * FROM out.released").fetchall())
+    assert all(release == found[0] for release in found)
+
+
+def test_another_seed_gives_another_release(con):
+    world = random.Random(1).sample("AABBCCDDEE", 10)
+    people = [(i,) for i in range(10)]
+    found = {published_classes(con, people, world, policy_of(2, seed=seed, transparent=True)) for seed in range(6)}
+    assert len(found) > 3
+
+
+def test_the_result_says_what_was_made_and_what_the_seed_is(con):
+    fill(con, "source", {"age": "INTEGER", "secret": "VARCHAR"}, [(i, "ABCDE"[i % 5]) for i in range(23)])
+    policy = policy_of(2, keep=[], transparent=True)
+    result = ldiv_db.run(con, policy)
+    assert result.search["select"] == "transparent" and result.search["columns"] == 11
+    assert result.search["buckets"] >= 2 and result.loss.classes == 11
+    assert any("seed" in note for note in result.notes)
+    del policy["seed"]
+    assert not any("seed" in note for note in ldiv_db.run(con, policy).notes)
+
+
+# -- layouts --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", seeds(200))
+def test_layouts_hold_every_row_once_and_no_value_twice_in_a_column(seed):
+    draw = random.Random(seed)
+    counts = sorted((draw.randint(1, draw.choice([1, 5, 60])) for _ in range(draw.randint(1, 12))), reverse=True)
+    columns = draw.randint(counts[0], sum(counts))
+    seated = Counter()
+    buckets = lay_out(counts, columns)
+    for bucket in buckets:
+        values = [place for place, _ in bucket.values]
+        assert bucket.columns > 0 and len(set(values)) == bucket.size
+        assert bucket.size in (sum(counts) // columns, -(-sum(counts) // columns))
+        for place, first in bucket.values:
+            assert first == seated[place]
+            seated[place] += bucket.columns
+    assert [seated[place] for place in range(len(counts))] == counts
+    assert sum(bucket.columns for bucket in buckets) == columns
+
+
+def test_a_value_with_more_rows_than_columns_has_no_layout():
+    with pytest.raises(ValueError, match="more rows"):
+        lay_out([3, 1], 2)
+
+
+# -- refusals -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"algorithm": "topdown"}, "algorithm.name"),
+        ({"algorithm": "auto"}, "algorithm.name"),
+        ({"algorithm": {"name": "bsgi", "select": "greedy"}}, "algorithm.select"),
+        ({"algorithm": {"name": "bsgi", "residue": "suppress"}}, "algorithm.residue"),
+        ({"sensitive": ["secret", "who"], "keep": []}, "sensitive"),
+        ({"individual": "who", "keep": []}, "individual"),
+        ({"key": "who", "keep": [], "target": {"prefix": "out"}}, "key"),
+        ({"target": {"table": "released", "if_exists": "append"}}, "target.if_exists"),
+        ({"nulls": "suppress"}, "nulls"),
+        ({"nulls_sensitive": "suppress"}, "nulls_sensitive"),
+        ({"suppressed": "ignore", "nulls_sensitive": "value"}, "suppressed"),
+        *(
+            ({"algorithm": name, "require": [], "sensitive": {"secret": {"l": 2}}}, "algorithm.name")
+            for name in ("anatomy", "decomposition", "decomposition_plus")
+        ),
+    ],
+)
+def test_what_the_proof_does_not_cover_is_refused(con, changes, key):
+    fill(
+        con,
+        "source",
+        {"age": "INTEGER", "secret": "VARCHAR", "who": "INTEGER"},
+        [(i, "AB"[i % 2], i) for i in range(6)],
+    )
+    for call in (ldiv_db.run, ldiv_db.plan):
+        with pytest.raises(ldiv_db.PolicyError) as caught:
+            call(con, policy_of(2, transparent=True) | changes)
+        assert key in {problem.key for problem in caught.value.problems if "transparent" in problem.what}
+
+
+def test_requirements_that_different_values_do_not_meet_are_refused(con):
+    fill(
+        con,
+        "source",
+        {"age": "INTEGER", "secret": "VARCHAR", "who": "INTEGER"},
+        [(i, "AB"[i % 2], i) for i in range(6)],
+    )
+    with pytest.raises(ldiv_db.PolicyError, match="cannot promise"):
+        ldiv_db.run(con, policy_of(2, transparent=True, require=[{"t_closeness": 0.2}]))
