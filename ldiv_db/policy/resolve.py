@@ -115,6 +115,16 @@ class Resolved(Described):
     seed_is_written: bool
 
     @property
+    def warnings(self) -> list[str]:
+        """What the guarantee of a transparent release hangs on, where a policy has a seed that may become known."""
+        if not (self.transparent and self.seed_is_written):
+            return []
+        return [
+            "transparent releases are as secret as their seed: keep the policy, which has it, as secret as the source,"
+            " or leave `seed` out"
+        ]
+
+    @property
     def types(self) -> dict[str, str]:
         """The types of the release's columns."""
         return self.released.types(self.columns)

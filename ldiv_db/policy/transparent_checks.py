@@ -1,12 +1,17 @@
-"""What a policy may not say with `transparent: true`: whatever the proof of `algorithms/transparent` does not cover."""
+"""What a policy may not say with `transparent: true`: whatever no proof covers.
+
+There are two: that of `algorithms/transparent`, for classes with labels, and that of `decomposition/grouping`, for
+groups that coins alone make. Both are of one release, one sensitive attribute and all rows.
+"""
 
 from __future__ import annotations
 
 from ldiv_db.database.errors import Problem
 from ldiv_db.policy.document import Policy
+from ldiv_db.policy.series import DECOMPOSITIONS
 
-#: The algorithm whose classes are made transparently when a policy asks for it.
-TRANSPARENT = "bsgi"
+#: The algorithms that publish transparently when a policy asks for it.
+TRANSPARENT = ("bsgi", *DECOMPOSITIONS)
 
 
 def transparent_problems(policy: Policy) -> list[Problem]:
@@ -25,9 +30,11 @@ _Given = dict[str, tuple[bool, str, str]]
 
 def _of_algorithm(policy: Policy) -> _Given:
     algorithm = policy.algorithm
-    if algorithm.name != TRANSPARENT:
+    if algorithm.name not in TRANSPARENT:
         why = f"what {algorithm.name} publishes is not made in a way that may be known"
-        return {"algorithm.name": (True, why, f"algorithm: {TRANSPARENT}")}
+        return {"algorithm.name": (True, why, f"take {', '.join(TRANSPARENT)}")}
+    if policy.decomposes:
+        return {}
     return {
         "algorithm.select": (
             algorithm.options.get("select", "refine") != "refine",
@@ -47,7 +54,7 @@ def _of_people(policy: Policy) -> _Given:
     return {
         "sensitive": (len(policy.sensitive) > 1, several, "name one, and leave out the others"),
         "individual": (policy.individual is not None, "it is proved for one row of each person", ""),
-        "key": (policy.key is not None, again, "publish one release"),
+        "key": (policy.key is not None and not policy.decomposes, again, "publish one release"),
         "target.prefix": (policy.target.prefix is not None and policy.key is None, again, "give a table or a file"),
         "target.if_exists": (policy.target.if_exists == "append", again, "give a table of its own"),
     }

@@ -101,6 +101,9 @@ def _start(resolved: Resolved, target: SeriesTarget, show_values: bool, begun: f
     engine, algorithm, source = target.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
+    if resolved.transparent and series.releases:
+        what = f"is for one release, and {target.name} has one: releases that are compared tell more"
+        raise PolicyError([Problem("transparent", what, "publish the table anew under another target")])
     if resolved.target.file is None:
         numbers = range(1, series.next + 1)
         tables = [table for number in numbers for table in tables_of(target.prefix, algorithm, number).all]

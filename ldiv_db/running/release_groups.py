@@ -20,7 +20,7 @@ from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest, what_is_wrong
 from ldiv_db.publishing.decomposed_tables import audit_tables, write_tables
 from ldiv_db.publishing.pairings import Combined, plan_combinations
-from ldiv_db.publishing.series_draft import SeriesDraft, Start, match_rows
+from ldiv_db.publishing.series_draft import Matched, SeriesDraft, Start, match_rows
 from ldiv_db.publishing.series_tables import Expected, ReleaseTables
 from ldiv_db.running.run import Listener
 
@@ -71,7 +71,8 @@ class DecomposedDraft(SeriesDraft):
     @property
     def notes(self) -> list[str]:
         note = self.combinations.note if self.combinations else None
-        return [*map(str, self.groups.refused), *([note] if note else [])]
+        warnings = self.start.resolved.warnings
+        return [*map(str, self.groups.refused), *warnings, *([note] if note else [])]
 
 
 def plan_decomposition(start: Start, listener: Listener) -> DecomposedDraft:
@@ -80,14 +81,25 @@ def plan_decomposition(start: Start, listener: Listener) -> DecomposedDraft:
     options = read_options(resolved.algorithm, resolved.options)
     source = encode_source(engine, resolved, series.secret)
     matched = match_rows(start, source.rows, source.rows_in, source.left_out)
-    waits = options.starvation if resolved.algorithm == "decomposition_plus" else AT_ONCE
+    keeps_back = resolved.algorithm == "decomposition_plus" and not resolved.transparent
+    waits = options.starvation if keeps_back else AT_ONCE
     drawn = (resolved.source.seed, series.next)
     task = Grouping(engine, matched.rows, source.primary, source.others, options, *drawn, listener.on_progress)
     groups = make_groups(task, matched.rows, waits)
     if not groups.count and not series.groups:
         raise InfeasibleError(_why_none(source, groups))
+    if resolved.transparent:
+        _require_everybody(matched, groups)
     combined = _plan_combined(start, source, groups, options)
     return DecomposedDraft(start, matched, groups.shown, groups.count, groups.rows, source, groups, waits, combined)
+
+
+def _require_everybody(matched: Matched, groups: Groups) -> None:
+    """Raise InfeasibleError if rows are kept back, as frequent values are: of those who are not there more is known."""
+    if groups.rows < matched.rows_in - matched.left_out:
+        rows = matched.rows_in - matched.left_out - groups.rows
+        what = f"{rows:,} rows found no group, and a transparent release has all of them"
+        raise InfeasibleError(f"{what}: lower l, or leave out `transparent`, which keeps them back")
 
 
 def _plan_combined(start: Start, source: Decomposed, groups: Groups, options: DecompositionOptions) -> Combined | None:

@@ -78,17 +78,7 @@ class Preparation:
     def reasons(self) -> list[str]:
         """Why this algorithm runs, if the policy left that open, and what of the policy bears on nothing."""
         absent = [f"no row has the value {listing([v])}, which has a threshold of its own" for v in self.absent]
-        return [*([self.reason] if self.reason else []), *self._of_transparency, *absent]
-
-    @property
-    def _of_transparency(self) -> list[str]:
-        """What the guarantee hangs on, where it does not hang on a seed that nobody can know."""
-        if not (self.resolved.transparent and self.resolved.seed_is_written):
-            return []
-        return [
-            "transparent releases are as secret as their seed: keep the policy, which has it, as secret as the source,"
-            " or leave `seed` out"
-        ]
+        return [*([self.reason] if self.reason else []), *self.resolved.warnings, *absent]
 
 
 #: Opens another engine on the connection, of which nothing is left when it is closed.

@@ -236,10 +236,6 @@ def test_a_value_with_more_rows_than_columns_has_no_layout():
         ({"nulls": "suppress"}, "nulls"),
         ({"nulls_sensitive": "suppress"}, "nulls_sensitive"),
         ({"suppressed": "ignore", "nulls_sensitive": "value"}, "suppressed"),
-        *(
-            ({"algorithm": name, "require": [], "sensitive": {"secret": {"l": 2}}}, "algorithm.name")
-            for name in ("anatomy", "decomposition", "decomposition_plus")
-        ),
     ],
 )
 def test_what_the_proof_does_not_cover_is_refused(con, changes, key):
