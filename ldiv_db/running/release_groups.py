@@ -76,9 +76,13 @@ class DecomposedDraft(SeriesDraft):
 
 def plan_decomposition(start: Start, listener: Listener) -> DecomposedDraft:
     """The release as it will be; raises before any work if it cannot be made."""
+    return plan_groups(start, encode_source(start.engine, start.resolved, start.series.secret), listener)
+
+
+def plan_groups(start: Start, source: Decomposed, listener: Listener) -> DecomposedDraft:
+    """The release of an encoded source as it will be; raises if it cannot be made."""
     engine, resolved, series = start.engine, start.resolved, start.series
     options = read_options(resolved.algorithm, resolved.options)
-    source = encode_source(engine, resolved, series.secret)
     matched = match_rows(start, source.rows, source.rows_in, source.left_out)
     waits = options.starvation if resolved.algorithm == "decomposition_plus" else AT_ONCE
     drawn = (resolved.source.seed, series.next)
