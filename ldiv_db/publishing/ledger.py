@@ -137,6 +137,18 @@ def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
             engine.delete(table(engine, name), {"run_id": run_id})
 
 
+def seed_of(engine: Engine, target: str) -> int | None:
+    """The seed of the last run that published the target, None if the ledger knows of none."""
+    migrate.refuse_foreign(engine)
+    runs = table(engine, "run")
+    if not catalog.table_exists(engine, runs):
+        return None
+    if not {"seed", "status"} <= {column.name for column in catalog.columns_of(engine, runs)}:
+        return None
+    found = engine.rows("publishing/find_seed", runs=runs, target=Value(target), status=Value(PUBLISHED))
+    return next((int(seed) for (seed,) in found if seed is not None), None)
+
+
 # -- releases of a series ------------------------------------------------------------------------------
 
 

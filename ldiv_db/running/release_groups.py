@@ -18,7 +18,7 @@ from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
 from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest, what_is_wrong
-from ldiv_db.publishing.decomposed_tables import audit_tables, write_tables
+from ldiv_db.publishing.decomposed_tables import Create, audit_tables, write_tables
 from ldiv_db.publishing.pairings import Combined, plan_combinations
 from ldiv_db.publishing.series_draft import SeriesDraft, Start, match_rows
 from ldiv_db.publishing.series_tables import Expected, ReleaseTables
@@ -49,9 +49,9 @@ class DecomposedDraft(SeriesDraft):
     def threshold(self) -> int:
         return self.waits
 
-    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
+    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None, create: Create | None = None) -> None:
         rows, last = self.matched.rows, self.start.series.last_group
-        write_tables(self.start.engine, tables, before, self.source, rows, self.shown, last)
+        write_tables(self.start.engine, tables, before, self.source, rows, self.shown, last, create)
 
     def audit_tables(self, tables: ReleaseTables, expected: Expected) -> list[Audit]:
         return audit_tables(self.start.engine, tables, self.start.resolved, expected)

@@ -63,8 +63,8 @@ class DecompositionCoding:
     secret: str
     rows_in: int
 
-    def encode(self, snapshot: Relation) -> Decomposed:
-        """The rows of the copy, or of one with the same values in other rows, encoded."""
+    def encode(self, snapshot: Relation, beside: Sequence[Renamed] = ()) -> Decomposed:
+        """The rows of the copy, or of one with the same values in other rows, encoded; `beside` go along uncoded."""
         engine = self.engine
         rows = engine.materialise(
             "rows",
@@ -72,7 +72,7 @@ class DecompositionCoding:
             rows=snapshot,
             key=self.key,
             secrets=self.secrets,
-            shown=self.shown,
+            shown=[*self.shown, *beside],
             secret=Value(self.secret),
         )
         left_out = self.rows_in - engine.count(rows)
