@@ -26,7 +26,7 @@ from ldiv_db.requirements.parameters import LARGEST
 
 #: With secret coins: so many runs must give the release before shares of them are told, and a share exceeds a promise
 #: if it does by so many standard errors.
-FEWEST_HITS, ERRORS = 20, 5
+FEWEST_HITS, ERRORS = 25, 5
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Tally:
         """What was tried and found, in counts."""
         found: dict[str, Any] = {
             "seed": "secret" if self.tries else "known",
-            "exact": self.scenes.exact,
+            "tried": "all worlds" if self.scenes.exact else "drawn classes",
             "worlds": self.scenes.count,
             "worlds_left": self._left(),
         }
