@@ -7,13 +7,16 @@ transaction if one is open, and leave nothing behind.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from ldiv_db.attacking.attacks import Attackers, Attacks, attack_table, columns_asked, columns_by_policy
+from ldiv_db.attacking.replay import Replay
 from ldiv_db.auditing.audit import Audit, Suppressed
 from ldiv_db.auditing.check import Question
 from ldiv_db.auditing.check import check as check_table
@@ -27,6 +30,8 @@ from ldiv_db.profiling.profile import Profile, profile_table
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.requirements import RequirementSpec, parse_requirement
 from ldiv_db.running.release import publish_release
+from ldiv_db.running.replaying.methods import Asked
+from ldiv_db.running.replaying.replay import replay_groups, replay_table
 from ldiv_db.running.run import Listener, plan, run, working_engine
 
 __all__ = [
@@ -42,6 +47,7 @@ __all__ = [
     "PolicyError",
     "Profile",
     "Released",
+    "Replay",
     "Result",
     "attack",
     "check",
@@ -95,6 +101,8 @@ def attack(
     known: str | None = None,
     population: str | None = None,
     show_values: bool = False,
+    replay: Replay | None = None,
+    listener: Listener | None = None,
     catalog: str | None = None,
 ) -> Attacks:
     """What attackers gain at best from a published table, view or data file, and what is promised at most.
@@ -103,12 +111,20 @@ def attack(
     describes, whose requirements are then what is promised unless `require` is given. `m` values of a class can be
     excluded by who has background knowledge; a risk of re-identification above `threshold` (0..1) counts as high.
     `known` and `population` are tables or files of people with quasi-identifiers as they are before anonymization;
-    both need a policy. `catalog` is the attached database that holds taxonomies, if it is not the current one. The
-    Attacks have `holds`, `rows`, `classes` and `attacks`; no value of the table is in them unless `show_values`.
-    Raises PolicyError for what does not exist or cannot be read, DatabaseError if the database refuses.
+    both need a policy. With `replay` the policy's program is run as well, on its source and on what else the values
+    could be: `table` may then be one of the tables of an anatomised release, of which nothing else is tried, and
+    `listener` hears how far it has come. `catalog` is the attached database that holds taxonomies and the ledger, if
+    it is not the current one. The Attacks have `holds`, `rows`, `classes` and `attacks`; no value of the table is in
+    them unless `show_values`. Raises PolicyError for what does not exist or cannot be read, and for a release that its
+    policy and source do not give; DatabaseError if the database refuses.
     """
     specs = [] if require is None else read_requirements([require] if isinstance(require, str | Mapping) else require)
-    with working_engine(con, catalog=catalog) as engine:
+    _refuse_replay(replay, policy)
+    beside = partial(working_engine, con, listener, catalog)
+    with beside() as engine:
+        if replay and policy is not None and parse_policy(policy).decomposes:
+            asked = Asked(engine, beside, table, None, parse_policy(policy), Path(folder))
+            return replay_groups(asked, replay, listener or Listener())
         published = resolve_source(engine, table, Path(), "table")
         people = [resolve_source(engine, p, Path(), key) if p else None for key, p in _people(known, population)]
         attackers = Attackers(m, _threshold(threshold), people[0], people[1], show_values)
@@ -121,7 +137,21 @@ def attack(
                 raise PolicyError([Problem("policy", "says what the columns are, name none beside it")])
             columns = columns_by_policy(engine, published, parsed, Path(folder))
             specs = specs if require is not None else list(parsed.require)
-        return attack_table(engine, published, columns, specs, attackers)
+        found = attack_table(engine, published, columns, specs, attackers)
+        if replay and policy is not None:
+            asked = Asked(engine, beside, table, published, parsed, Path(folder), columns.quasi_identifiers)
+            more = replay_table(asked, replay, specs, listener or Listener())
+            found = replace(found, attacks=(*found.attacks, *more))
+        return found
+
+
+def _refuse_replay(replay: Replay | None, policy: Policy | Mapping[str, Any] | None) -> None:
+    """Raise PolicyError for a replay that is none, or lacks a policy."""
+    problems = list(replay.problems()) if replay else []
+    if replay and policy is None:
+        problems.append(Problem("replay", "needs the policy of the release", "give --policy"))
+    if problems:
+        raise PolicyError(problems)
 
 
 def _people(known: str | None, population: str | None) -> list[tuple[str, str | None]]:

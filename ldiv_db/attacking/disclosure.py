@@ -101,18 +101,19 @@ def make_target(engine: Engine, attribute: Attribute, classes: Classes, promise:
     """The target that is attacked; raises PolicyError if a value of the table is of no category."""
     if attribute.categories:
         require_listed(engine, attribute.name, attribute.categories, classes.totals)
-    priors = _place(engine, classes.totals, promise, attribute.categories)
+    priors = place_values(engine, classes.totals, promise, attribute.categories)
     kinds = engine.records("attacking/count_priors", priors=priors)
-    bounds = Bounds(promise, [_prior(kind) for kind in kinds])
+    bounds = Bounds(promise, [prior_of(kind) for kind in kinds])
     return AttackedAttribute(engine, attribute.name, classes, attribute.categories, priors, bounds)
 
 
-def _prior(kind: dict[str, Any]) -> Prior:
+def prior_of(kind: dict[str, Any]) -> Prior:
+    """The values that a row of counts is about."""
     share = Fraction(int(kind["numerator"]), int(kind["denominator"]))
     return Prior(kind["values"], kind["rows"], share, kind["category"])
 
 
-def _place(engine: Engine, totals: Relation, promise: Guarantee, categories: Categories | None) -> Relation:
+def place_values(engine: Engine, totals: Relation, promise: Guarantee, categories: Categories | None) -> Relation:
     """Every value with its category, 1 without any, and the share promised."""
     listed = categories.members() if categories else []
     members = engine.load("members", {"value": "VARCHAR", "category": "INTEGER"}, listed)

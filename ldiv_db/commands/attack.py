@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,8 @@ from rich.console import Console
 from ldiv_db.api import attack
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.disclosure import Attack
-from ldiv_db.commands.console import open_for_command, print_json, printer, split_names
+from ldiv_db.attacking.replay import Replay
+from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer, split_names
 from ldiv_db.commands.options import (
     Catalog,
     CategoriesOf,
@@ -36,6 +38,9 @@ from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.policy import Policy, read_policy
 from ldiv_db.publishing.result import print_rows
 from ldiv_db.requirements.parameters import LARGEST
+
+#: More digits than any seed has are as wrong as one more.
+_DIGITS = 60
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -79,6 +84,25 @@ def attack_command(
     show_values: Annotated[
         bool, typer.Option("--show-values", help="List known people and what is told of them.")
     ] = False,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Run the policy's program on what else the values could be.")
+    ] = False,
+    replay_seed: Annotated[
+        str | None,
+        typer.Option(help="The seed of the release; that of the policy or ledger if not given.", show_default=False),
+    ] = None,
+    replay_tries: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=LARGEST,
+            help="Replay without the seed: so many others are drawn for each world.",
+            show_default=False,
+        ),
+    ] = None,
+    replay_limit: Annotated[
+        int, typer.Option(min=2, max=LARGEST, help="About so many worlds are tried at most.")
+    ] = Replay().limit,
     threads: Threads = None,
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
@@ -88,8 +112,9 @@ def attack_command(
     """Attack a published table: what is gained at best, and what is promised at most.
 
     Homogeneity, similarity (with --categories), skewness, background knowledge of m excluded values, the posterior
-    of every row's value, prosecutor, journalist (with --population) and marketer risk, and linking (with --known).
-    The exit code is 1 if a promise is broken. Only counts are printed, unless --show-values.
+    of every row's value, prosecutor, journalist (with --population) and marketer risk, linking (with --known), and
+    what is told to who runs this program himself on all that the values could be (with --replay, also of anatomised
+    releases). The exit code is 1 if a promise is broken. Only counts are printed, unless --show-values.
 
     \b
     Examples:
@@ -97,12 +122,17 @@ def attack_command(
       ldiv attack warehouse.duckdb published.patients --policy policy.yml --known people.csv --population patients
       ldiv attack :memory: release.parquet --qi age --sensitive disease \\
         --categories '[[HIV, Cancer], [Flu, Cold]]' --m 2
+      ldiv attack warehouse.duckdb published.patients --policy policy.yml --replay
     """
+    replayed = _replay(replay, replay_seed, replay_tries, replay_limit)
     wanted = None if policy is None else read_policy(policy)
     names = list(wanted.sensitive) if wanted else sensitive or []
     described = sensitive_settings(names, categories or [], weights or [], taxonomy or []) if names else {}
     limits = settings(threads, memory_limit, temp_dir)
-    with open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection:
+    with (
+        open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection,
+        ProgressDisplay() if replayed else nullcontext() as listener,
+    ):
         found = attack(
             connection,
             published,
@@ -117,6 +147,8 @@ def attack_command(
             known=known,
             population=population,
             show_values=show_values,
+            replay=replayed,
+            listener=listener,
             catalog=catalog_name(catalog),
         )
     if json:
@@ -124,6 +156,18 @@ def attack_command(
     else:
         print_attacks(printer(), published, found)
     raise typer.Exit(0 if found.holds else 1)
+
+
+def _replay(asked: bool, seed: str | None, tries: int | None, limit: int) -> Replay | None:
+    """How the method is replayed, None if it is not; raises PolicyError for options that go with it alone."""
+    beside = [name for name, given in (("replay_seed", seed), ("replay_tries", tries)) if given is not None]
+    if not asked:
+        if beside:
+            raise PolicyError(Problem(name, "goes with a replay", "give --replay") for name in beside)
+        return None
+    if seed is not None and not (seed.isascii() and seed.isdigit()):
+        raise PolicyError([Problem("replay_seed", f"takes a whole number, not {seed!r}")])
+    return Replay(None if seed is None else int(seed[:_DIGITS]), tries or 0, limit)
 
 
 def _completed(policy: Policy, described: Mapping[str, Sensitive]) -> Policy:

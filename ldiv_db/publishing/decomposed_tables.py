@@ -11,7 +11,7 @@ The third table holds values as they are published, noise included: with the tru
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ldiv_db.algorithms.decomposition.encode import Decomposed
@@ -26,6 +26,9 @@ from ldiv_db.publishing.draft import require_rows
 from ldiv_db.publishing.series_draft import Start
 from ldiv_db.publishing.series_tables import Expected, ReleaseTables, require_tables, sql_name_of
 from ldiv_db.requirements import Attribute, RequirementSpec
+
+#: Makes a table of what a template selects, given the table, the template and what fills its holes.
+Create = Callable[..., None]
 
 
 def check_decomposed_before(start: Start, tables: ReleaseTables) -> None:
@@ -46,13 +49,16 @@ def write_tables(
     rows: Relation,
     shown: Relation,
     last: int,
+    create: Create | None = None,
 ) -> None:
-    """Make the tables: `shown` are the new groups, numbered after `last`; old ones are as in the tables `before`."""
+    """Make the tables: `shown` are the new groups, numbered after `last`; old ones are as in the tables `before`.
+
+    They are tables that stay, unless `create` makes others of what a template selects.
+    """
+    create = create or engine.create
     placed = engine.materialise("placed", "publishing/place_rows", rows=rows, shown=shown, last=Value(last))
     group_id = Identifier(GROUP_ID)
-    engine.create(
-        tables.people, "publishing/list_people", rows=rows, placed=placed, group_id=group_id, shown=source.shown
-    )
+    create(tables.people, "publishing/list_people", rows=rows, placed=placed, group_id=group_id, shown=source.shown)
     engine.drop(placed)
     holes: dict[str, Any] = {
         "shown": shown,
@@ -62,11 +68,11 @@ def write_tables(
     }
     if tables.count is not None:
         columns: dict[str, Any] = {"attribute": source.primary, "count": Identifier(tables.count)}
-        engine.create(tables.values, "publishing/count_values", **holes, **columns)
+        create(tables.values, "publishing/count_values", **holes, **columns)
         return
-    engine.create(tables.values, "publishing/order_values", secrets=source.secrets, **holes)
+    create(tables.values, "publishing/order_values", secrets=source.secrets, **holes)
     if tables.marginals is not None:
-        engine.create(tables.marginals, "publishing/list_marginals", secrets=source.secrets, shown=shown)
+        create(tables.marginals, "publishing/list_marginals", secrets=source.secrets, shown=shown)
 
 
 def audit_tables(engine: Engine, tables: ReleaseTables, resolved: Resolved, expected: Expected) -> list[Audit]:

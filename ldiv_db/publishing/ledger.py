@@ -150,6 +150,18 @@ def runs(engine: Engine) -> list[dict[str, Any]]:
     return engine.records("publishing/list_runs", runs=listed, noted=noted)
 
 
+def seed_of(engine: Engine, target: str) -> int | None:
+    """The seed of the last run that published the target, None if the ledger knows of none."""
+    migrate.refuse_foreign(engine)
+    runs = table(engine, "run")
+    if not catalog.table_exists(engine, runs):
+        return None
+    if not {"seed", "status"} <= {column.name for column in catalog.columns_of(engine, runs)}:
+        return None
+    found = engine.rows("publishing/find_seed", runs=runs, target=Value(target), status=Value(PUBLISHED))
+    return next((int(seed) for (seed,) in found if seed is not None), None)
+
+
 # -- releases of a series ------------------------------------------------------------------------------
 
 

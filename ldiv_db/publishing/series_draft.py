@@ -143,7 +143,7 @@ class SeriesDraft(Draft[Released]):
     def write(self, where: Relation | FileRelation) -> None:
         algorithm, series = self.start.resolved.algorithm, self.start.series
         before = tables_of(_prefix(where), algorithm, series.releases) if series.releases else None
-        self.write_tables(self._tables(_prefix(where)), before)
+        self.write_tables(self.tables(_prefix(where)), before)
 
     def audit(self, where: Relation | FileRelation) -> Released:
         """What was written, once it is audited and compared with all earlier releases, by the keys in the ledger."""
@@ -151,7 +151,7 @@ class SeriesDraft(Draft[Released]):
         with engine.transaction():
             record_members(engine, series, self.matched.rows, self.shown)
             counts, expected = self._counted()
-            audits = self.audit_tables(self._tables(prefix), expected)
+            audits = self.audit_tables(self.tables(prefix), expected)
             listed = releases_of(engine, prefix, self.start.resolved.algorithm, series.next, series.name)
             allowed = self.combined is not None and self.combined.allowed
             inference = check_releases(engine, listed, limits_of(self.limits), series.next, allowed)
@@ -166,7 +166,7 @@ class SeriesDraft(Draft[Released]):
     def settle(self, in_place: bool) -> None:
         ledger.settle_release(self.start.engine, self.start.series.name, self.start.series.next, in_place)
 
-    def _tables(self, prefix: Relation) -> ReleaseTables:
+    def tables(self, prefix: Relation) -> ReleaseTables:
         """The tables of this release; that of combinations only if they are published."""
         tables = tables_of(prefix, self.start.resolved.algorithm, self.start.series.next)
         return tables if self.combined and self.combined.published else tables.plain
@@ -191,7 +191,7 @@ class SeriesDraft(Draft[Released]):
             "algorithm": start.resolved.algorithm,
             "source": start.source.name,
             "file": start.resolved.target.file,
-            "tables": [str(table) for table in self._tables(start.target.prefix).all],
+            "tables": [str(table) for table in self.tables(start.target.prefix).all],
             "l": dict(self.limits),
             "rows_in": matched.rows_in,
             "rows_left_out": matched.left_out,

@@ -7,7 +7,7 @@ the leaf's number, for numbers the place between the column's bounds. NULL has t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, PolicyError, Problem, count_phrase
@@ -33,7 +33,64 @@ def encode(engine: Engine, source: Source, secret: str | None = None, show_value
     InfeasibleError for an empty source and for NULLs that are to be rejected, PolicyError for values that a taxonomy
     lacks, which are counted, and with `show_values` up to ten of them named.
     """
-    return _Encoder(engine, source, show_values).encode(secret)
+    coding = read_source(engine, source, secret, show_values)
+    encoded = coding.encode(coding.snapshot)
+    engine.drop(coding.snapshot)
+    return encoded
+
+
+def read_source(engine: Engine, source: Source, secret: str | None = None, show_values: bool = False) -> Coding:
+    """The source copied, with codes for all its values; raises as `encode`, whose first half it is."""
+    return _Encoder(engine, source, show_values).read(secret)
+
+
+@dataclass(frozen=True)
+class Coding:
+    """A TEMP copy of a source under working names (`snapshot`), and the codes of its values.
+
+    `ordered` are the axes as they number rows; `own`, `kept` and `key` are columns of the copy.
+    """
+
+    engine: Engine
+    source: Source
+    snapshot: Relation
+    axes: tuple[Axis, ...]
+    ordered: tuple[Axis, ...]
+    sensitive: tuple[SensitiveAxis, ...]
+    individual: SensitiveAxis | None
+    own: Sequence[Renamed]
+    kept: Sequence[Renamed]
+    key: Renamed | None
+    secret: str | None
+    rows_in: int
+    left_out: int
+
+    def encode(self, snapshot: Relation, beside: Sequence[Renamed] = ()) -> Encoded:
+        """The rows of the copy, or of one with the same values in other rows, encoded; `beside` go along uncoded."""
+        engine = self.engine
+        rows = engine.materialise(
+            "rows",
+            "recoding/input/encode_rows",
+            rows=snapshot,
+            axes=self.ordered,
+            sensitive=[*self.sensitive, *([self.individual] if self.individual else [])],
+            kept=[*self.kept, *beside],
+            own=self.own,
+            key=self.key,
+            hashed=self.sensitive,
+            secret=Value(self.secret),
+        )
+        made, expected = engine.count(rows), self.rows_in - self.left_out
+        if made != expected:
+            raise AuditError(f"encoding made {made:,} rows of {expected:,}: a value has several codes or none")
+        kept = tuple(self.kept)
+        return Encoded(rows, self.axes, self.sensitive, kept, self.rows_in, self.left_out, self.individual)
+
+    def reseeded(self, seed: int) -> Coding:
+        """The same with the codes that sensitive values have by another seed; the copy must be there still."""
+        source = replace(self.source, seed=seed)
+        sensitive = _Encoder(self.engine, source, False).sensitive(self.snapshot, self.own)
+        return replace(self, source=source, sensitive=sensitive)
 
 
 @dataclass(frozen=True)
@@ -61,32 +118,26 @@ class _Encoder:
         self._source = source
         self._show_values = show_values
 
-    def encode(self, secret: str | None) -> Encoded:
+    def read(self, secret: str | None) -> Coding:
         engine, source = self._engine, self._source
         own = signed_columns(engine, source)
         key = renamed("h", [source.key.name]) if source.key and secret else []
         found = scan(engine, source, self._show_values, [*own, *key])
-        snapshot = found.snapshot
-        sensitive = tuple(self._sensitive(snapshot, i, c.name, own) for i, c in enumerate(source.sensitive, 1))
-        individual = self._individual(snapshot)
-        kept = loose(source, renamed("k", names_of(source.keep)))
-        rows = engine.materialise(
-            "rows",
-            "recoding/input/encode_rows",
-            rows=snapshot,
-            axes=sorted(found.axes, key=self._most_frequent, reverse=True),
-            sensitive=[*sensitive, *([individual] if individual else [])],
-            kept=kept,
+        return Coding(
+            engine,
+            source,
+            found.snapshot,
+            axes=tuple(found.axes),
+            ordered=tuple(sorted(found.axes, key=self._most_frequent, reverse=True)),
+            sensitive=self.sensitive(found.snapshot, own),
+            individual=self._individual(found.snapshot),
             own=own,
+            kept=loose(source, renamed("k", names_of(source.keep))),
             key=key[0] if key else None,
-            hashed=sensitive,
-            secret=Value(secret),
+            secret=secret,
+            rows_in=found.rows_in,
+            left_out=found.left_out,
         )
-        engine.drop(snapshot)
-        made, expected = engine.count(rows), found.rows_in - found.left_out
-        if made != expected:
-            raise AuditError(f"encoding made {made:,} rows of {expected:,}: a value has several codes or none")
-        return Encoded(rows, tuple(found.axes), sensitive, tuple(kept), found.rows_in, found.left_out, individual)
 
     def _most_frequent(self, axis: Axis) -> int:
         """The rows of the axis's most frequent value.
@@ -184,6 +235,10 @@ class _Encoder:
         return Axis.numbered(number, qi.name, dictionary, scale, null_code, qi.weight)
 
     # -- sensitive attributes --------------------------------------------------------------------------
+
+    def sensitive(self, snapshot: Relation, own: Sequence[Renamed]) -> tuple[SensitiveAxis, ...]:
+        """The sensitive attributes, their values numbered by the source's seed."""
+        return tuple(self._sensitive(snapshot, i, c.name, own) for i, c in enumerate(self._source.sensitive, 1))
 
     def _sensitive(self, snapshot: Relation, number: int, name: str, own: Sequence[Renamed]) -> SensitiveAxis:
         code = Identifier(f"s{number}")

@@ -67,7 +67,7 @@ def resolve_release(engine: Engine, written: GivenPolicy, folder: Path) -> tuple
         if found.policy.is_series:
             targets.append(_checked_target(engine, found))
 
-    resolved = resolve(engine, written, folder, {"algorithm": _judge_algorithm, "target": judge_target})
+    resolved = resolve(engine, written, folder, {"algorithm": judge_series_algorithm, "target": judge_target})
     return resolved, targets[0]
 
 
@@ -81,7 +81,7 @@ def _checked_target(engine: Engine, found: Findings) -> SeriesTarget:
     return target
 
 
-def _judge_algorithm(found: Findings) -> None:
+def judge_series_algorithm(found: Findings) -> None:
     """Raise PolicyError unless the policy is one of releases over time, and the algorithm has its options."""
     policy, name = found.policy, found.policy.algorithm.name
     if policy.decomposes:

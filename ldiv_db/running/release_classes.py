@@ -31,7 +31,7 @@ from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.recoding.snapshot import require_keys
 from ldiv_db.requirements import Requirement
-from ldiv_db.running.run import Listener, resolve_requirements
+from ldiv_db.running.run import Listener, make_task, resolve_requirements
 
 
 class Waiting(Bsgi):
@@ -94,15 +94,19 @@ def check_classes_before(start: Start, tables: ReleaseTables) -> None:
 
 def plan_classes(start: Start, listener: Listener) -> ClassesDraft:
     """The release as it will be; raises before any work if it cannot be made."""
+    encoded = encode(start.engine, start.source, start.series.secret, start.show_values)
+    require_keys(start.engine, start.source, encoded.rows, Identifier("key_hash"))
+    return plan_encoded(start, encoded, listener)
+
+
+def plan_encoded(start: Start, encoded: Encoded, listener: Listener) -> ClassesDraft:
+    """The release of an encoded source as it will be; raises if it cannot be made."""
     engine, resolved, source = start.engine, start.resolved, start.source
     algorithm = Waiting(dict(resolved.options))
-    encoded = encode(engine, source, start.series.secret, start.show_values)
-    require_keys(engine, source, encoded.rows, Identifier("key_hash"))
     requirements, _ = resolve_requirements(engine, resolved.required, encoded)
     matched = match_rows(start, encoded.rows, encoded.rows_in, encoded.left_out)
     encoded = replace(encoded, rows=matched.rows)
-    every = [requirement for own in requirements.values() for requirement in own]
-    task = Task(engine, encoded, every, source.seed, listener.on_progress, listener.on_search, requirements)
+    task = make_task(engine, encoded, requirements, source.seed, listener)
     plan = _plan(start, algorithm, task)
     recoding = plan_recoding(engine, encoded, plan.assigned, resolved.released.forms)
     rows_new = engine.count(plan.assigned)

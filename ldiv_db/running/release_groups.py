@@ -18,7 +18,7 @@ from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
 from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest, what_is_wrong
-from ldiv_db.publishing.decomposed_tables import audit_tables, write_tables
+from ldiv_db.publishing.decomposed_tables import Create, audit_tables, write_tables
 from ldiv_db.publishing.pairings import Combined, plan_combinations
 from ldiv_db.publishing.series_draft import Matched, SeriesDraft, Start, match_rows
 from ldiv_db.publishing.series_tables import Expected, ReleaseTables
@@ -49,9 +49,9 @@ class DecomposedDraft(SeriesDraft):
     def threshold(self) -> int:
         return self.waits
 
-    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
+    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None, create: Create | None = None) -> None:
         rows, last = self.matched.rows, self.start.series.last_group
-        write_tables(self.start.engine, tables, before, self.source, rows, self.shown, last)
+        write_tables(self.start.engine, tables, before, self.source, rows, self.shown, last, create)
 
     def audit_tables(self, tables: ReleaseTables, expected: Expected) -> list[Audit]:
         return audit_tables(self.start.engine, tables, self.start.resolved, expected)
@@ -77,9 +77,13 @@ class DecomposedDraft(SeriesDraft):
 
 def plan_decomposition(start: Start, listener: Listener) -> DecomposedDraft:
     """The release as it will be; raises before any work if it cannot be made."""
+    return plan_groups(start, encode_source(start.engine, start.resolved, start.series.secret), listener)
+
+
+def plan_groups(start: Start, source: Decomposed, listener: Listener) -> DecomposedDraft:
+    """The release of an encoded source as it will be; raises if it cannot be made."""
     engine, resolved, series = start.engine, start.resolved, start.series
     options = read_options(resolved.algorithm, resolved.options)
-    source = encode_source(engine, resolved, series.secret)
     matched = match_rows(start, source.rows, source.rows_in, source.left_out)
     keeps_back = resolved.algorithm == "decomposition_plus" and not resolved.transparent
     waits = options.starvation if keeps_back else AT_ONCE

@@ -52,18 +52,12 @@ class Listener:
 
 
 @dataclass(frozen=True)
-class Preparation:
-    """A policy that its source can meet: what runs next, with the table encoded."""
+class Ready:
+    """A policy, its algorithm and the encoded table: all that classes are made of."""
 
     resolved: Resolved
     algorithm: Algorithm
     task: Task
-    feasibility: Feasibility
-    destination: Destination
-    estimate: Estimate
-    reason: str = ""
-    #: Values that have a threshold in the policy, but do not occur.
-    absent: Sequence[Named] = ()
 
     @property
     def encoded(self) -> Encoded:
@@ -73,6 +67,18 @@ class Preparation:
     def requirements(self) -> Mapping[str, Sequence[Requirement]]:
         """What is required of each sensitive attribute."""
         return self.task.wanted
+
+
+@dataclass(frozen=True)
+class Preparation(Ready):
+    """A policy that its source can meet: what runs next, with the table encoded."""
+
+    feasibility: Feasibility
+    destination: Destination
+    estimate: Estimate
+    reason: str = ""
+    #: Values that have a threshold in the policy, but do not occur.
+    absent: Sequence[Named] = ()
 
     @property
     def reasons(self) -> list[str]:
@@ -109,7 +115,7 @@ def run(
         choices = resolve_run(engine, policy, Path(folder))
         ready = _prepare(engine, choices, hear, show_values)
         ready.estimate.require_room()
-        plan, recoding = _work_out(ready, beside)
+        plan, recoding = work_out(ready, beside)
         hear.on_stage("measuring what is lost")
         loss, similarity = _measured(ready, recoding)
         if kl:
@@ -141,7 +147,7 @@ def plan(
         choices = resolve_run(engine, policy, Path(folder))
         ready = _prepare(engine, choices, listener or Listener(), show_values)
         if rehearse:
-            _, recoding = _work_out(ready, beside)
+            _, recoding = work_out(ready, beside)
             _measured(ready, recoding)
             draft = _draft(ready, recoding)
             with draft.rows() as holes:
@@ -156,16 +162,27 @@ def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool
     hear.on_stage("reading the source")
     encoded = encode(engine, resolved.source, show_values=show_values)
     requirements, absent = resolve_requirements(engine, resolved.required, encoded)
-    every = [requirement for own in requirements.values() for requirement in own]
-    refuse_unknown(resolved.suppressed, every)
-    seed = resolved.source.seed
-    task = Task(engine, encoded, every, seed, hear.on_progress, hear.on_search, requirements, resolved.transparent)
+    task = make_task(engine, encoded, requirements, resolved.source.seed, hear, resolved.transparent)
+    refuse_unknown(resolved.suppressed, task.requirements)
     algorithm, reason = algorithm.chosen(task)
     with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, destination.folder)
     hear.on_stage("forming classes")
     return Preparation(resolved, algorithm, task, feasible, destination, estimate, reason, absent)
+
+
+def make_task(
+    engine: Engine,
+    encoded: Encoded,
+    wanted: Mapping[str, Sequence[Requirement]],
+    seed: int,
+    hear: Listener,
+    transparent: bool = False,
+) -> Task:
+    """What an algorithm is given."""
+    every = [requirement for own in wanted.values() for requirement in own]
+    return Task(engine, encoded, every, seed, hear.on_progress, hear.on_search, wanted, transparent)
 
 
 def resolve_requirements(
@@ -186,7 +203,7 @@ def resolve_requirements(
     return requirements, absent
 
 
-def _work_out(ready: Preparation, beside: Beside) -> tuple[Plan, Recoding]:
+def work_out(ready: Ready, beside: Beside) -> tuple[Plan, Recoding]:
     """The algorithm's plan, and how its classes are published."""
 
     def divergence(plan: Plan) -> float | None:
@@ -199,7 +216,7 @@ def _work_out(ready: Preparation, beside: Beside) -> tuple[Plan, Recoding]:
     return plan, _recode(ready, plan)
 
 
-def _recode(ready: Preparation, plan: Plan) -> Recoding:
+def _recode(ready: Ready, plan: Plan) -> Recoding:
     """How the plan's classes are published."""
     engine, forms = ready.task.engine, ready.resolved.released.forms
     return plan_recoding(engine, ready.encoded, plan.assigned, forms, plan.classes, plan.blanked, plan.stars)
@@ -244,7 +261,7 @@ def _result(
     )
 
 
-def _divergence(ready: Preparation, recoding: Recoding, beside: Beside) -> float | None:
+def _divergence(ready: Ready, recoding: Recoding, beside: Beside) -> float | None:
     """The KL divergence of what is to be published, read off its labels as `measure` does for any table."""
     with beside() as engine:
         with published_rows(engine, ready.encoded, recoding, ready.resolved.released.has_class_ids) as holes:

@@ -44,6 +44,43 @@ def encode_source(engine: Engine, resolved: Resolved, secret: str) -> Decomposed
     Raises PolicyError for taxonomies that lack values, InfeasibleError for rows without a key of their own and for
     NULLs that the policy rejects.
     """
+    coding = read_source(engine, resolved, secret)
+    source = coding.encode(coding.snapshot)
+    engine.drop(coding.snapshot)
+    return source
+
+
+@dataclass(frozen=True)
+class DecompositionCoding:
+    """A TEMP copy of a source under working names (`snapshot`), and the codes of its sensitive values."""
+
+    engine: Engine
+    snapshot: Relation
+    key: Renamed
+    secrets: tuple[Secret, ...]
+    primary: Secret
+    shown: tuple[Renamed, ...]
+    secret: str
+    rows_in: int
+
+    def encode(self, snapshot: Relation, beside: Sequence[Renamed] = ()) -> Decomposed:
+        """The rows of the copy, or of one with the same values in other rows, encoded; `beside` go along uncoded."""
+        engine = self.engine
+        rows = engine.materialise(
+            "rows",
+            "decomposition/number_rows",
+            rows=snapshot,
+            key=self.key,
+            secrets=self.secrets,
+            shown=[*self.shown, *beside],
+            secret=Value(self.secret),
+        )
+        left_out = self.rows_in - engine.count(rows)
+        return Decomposed(rows, self.secrets, self.primary, self.shown, self.rows_in, left_out)
+
+
+def read_source(engine: Engine, resolved: Resolved, secret: str) -> DecompositionCoding:
+    """The source copied, with codes for its sensitive values; raises as `encode_source`, whose first half it is."""
     source = resolved.source
     _refuse_signed(signed_columns(engine, source))
     (key,) = renamed("h", [source.key_name])
@@ -54,20 +91,10 @@ def encode_source(engine: Engine, resolved: Resolved, secret: str) -> Decomposed
     secrets = _secrets(engine, resolved, snapshot)
     identifying = renamed("q", [qi.name for qi in source.quasi_identifiers])
     shown = loose(source, [*identifying, *renamed("k", names_of(source.keep))])
-    rows = engine.materialise(
-        "rows",
-        "decomposition/number_rows",
-        rows=snapshot,
-        key=key,
-        secrets=secrets,
-        shown=shown,
-        secret=Value(secret),
-    )
-    rows_in, kept = engine.count(source.relation), engine.count(rows)
-    engine.drop(snapshot)
+    rows_in = engine.count(source.relation)
     names = [secret.name.lower() for secret in secrets]
     primary = secrets[names.index(resolved.primary.lower())]
-    return Decomposed(rows, secrets, primary, tuple(shown), rows_in, rows_in - kept)
+    return DecompositionCoding(engine, snapshot, key, secrets, primary, tuple(shown), secret, rows_in)
 
 
 def _refuse_signed(columns: Sequence[Renamed]) -> None:

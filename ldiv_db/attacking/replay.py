@@ -1,0 +1,213 @@
+"""Replay: what a release says to somebody who has the program, the policy and everybody's quasi-identifiers.
+
+A world gives the sensitive values to the rows; all worlds with the same multiset of values are equally likely before.
+The attacker runs the program on every world that the release leaves open, and those that give another release are out.
+A value's posterior for a row is the weight of the worlds left that give it to the row, by that of all worlds left;
+where coins are secret a world weighs as many of its runs, with seeds drawn anew, as gave this release (transparent
+l-diversity; Xiao, Tao, Koudas 2010).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ldiv_db.attacking.bounds import Bounds
+from ldiv_db.attacking.disclosure import UNIT, Attack, gain_of, mean_of, place_values, prior_of
+from ldiv_db.attacking.worlds import World
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import Problem
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.requirements.guarantees import Guarantee
+from ldiv_db.requirements.parameters import LARGEST
+
+#: With secret coins: so many runs must give the release before shares of them are told, and a share exceeds a promise
+#: if it does by so many standard errors.
+FEWEST_HITS, ERRORS = 25, 5
+
+
+@dataclass(frozen=True)
+class Replay:
+    """How the method is replayed: the seed (None for that of the policy, or of the ledger), and about how many worlds.
+
+    With `tries` the attacker lacks the seed: every world is run so often, with seeds drawn anew; the true one serves to
+    find out which rows the classes of the release have.
+    """
+
+    seed: int | None = None
+    tries: int = 0
+    limit: int = 2_000
+
+    def problems(self) -> Iterator[Problem]:
+        if self.seed is not None and not 0 <= self.seed < 2**127:
+            yield Problem("replay_seed", "takes a whole number from 0 to 2^127 - 1")
+        if not 0 <= self.tries <= LARGEST:
+            yield Problem("replay_tries", f"takes a whole number from 1 to {LARGEST:,}")
+        if not 2 <= self.limit <= LARGEST:
+            yield Problem("replay_limit", f"takes a whole number from 2 to {LARGEST:,}")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Rows, by number, and the worlds to be told apart on them, each with its weight; all other rows are known.
+
+    `true` is what the rows have in the source.
+    """
+
+    rows: Sequence[int]
+    true: World
+    worlds: Sequence[World]
+    weights: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Scenes:
+    """What is tried: one scene with all the worlds that the release leaves open (`exact`), or a scene a class."""
+
+    scenes: Sequence[Scene]
+    exact: bool
+
+    def numbered(self) -> Iterator[tuple[int, int, Scene, World, int]]:
+        """(number of the world, number of its scene, scene, world, weight), from 1."""
+        number = 0
+        for scene_no, scene in enumerate(self.scenes, 1):
+            for world, weight in zip(scene.worlds, scene.weights, strict=True):
+                number += 1
+                yield number, scene_no, scene, world, weight
+
+    @property
+    def open(self) -> Sequence[Scene]:
+        """The scenes with more than one world."""
+        return [scene for scene in self.scenes if len(scene.worlds) > 1]
+
+    @property
+    def count(self) -> int:
+        """The number of worlds: those to be told apart, or the only one."""
+        return sum(len(scene.worlds) for scene in self.open) or 1
+
+    def moves(self) -> list[tuple[int, int, int]]:
+        """(world_no, row_no, payload_no) of all worlds."""
+        return [
+            (number, row, payload)
+            for number, _, scene, world, _ in self.numbered()
+            for row, payload in zip(scene.rows, world, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """In how many runs each world, by its number, gave the release; of worlds that were run `tries` times (0: once)."""
+
+    scenes: Scenes
+    hits: Counter[int]
+    tries: int
+
+    def masses(self) -> list[tuple[int, int, int]]:
+        """(world_no, scene_no, mass) of the worlds that gave the release, of scenes in which that was often enough."""
+        told = self._told()
+        return [
+            (number, scene_no, weight * self.hits[number])
+            for number, scene_no, _, _, weight in self.scenes.numbered()
+            if self.hits[number] and scene_no in told
+        ]
+
+    def _left(self) -> int:
+        """How many worlds gave the release, of those to be told apart, or of the only one."""
+        alone = 0 if self.scenes.open else 1
+        numbered = self.scenes.numbered()
+        return alone or sum(1 for number, _, scene, _, _ in numbered if len(scene.worlds) > 1 and self.hits[number])
+
+    def _runs_left(self) -> int:
+        return sum(self.hits[number] for number, _, scene, _, _ in self.scenes.numbered() if len(scene.worlds) > 1)
+
+    def _told(self) -> set[int]:
+        sums: dict[int, int] = defaultdict(int)
+        for number, scene_no, _, _, _ in self.scenes.numbered():
+            sums[scene_no] += self.hits[number]
+        sure = {number for number, scene in enumerate(self.scenes.scenes, 1) if len(scene.worlds) == 1}
+        return sure | {number for number, hits in sums.items() if hits >= (FEWEST_HITS if self.tries else 1)}
+
+    def figures(self) -> dict[str, Any]:
+        """What was tried and found, in counts."""
+        found: dict[str, Any] = {
+            "seed": "secret" if self.tries else "known",
+            "tried": "all worlds" if self.scenes.exact else "drawn classes",
+            "worlds": self.scenes.count,
+            "worlds_left": self._left(),
+        }
+        if self.tries:
+            found |= {"runs": self.tries * self.scenes.count, "runs_left": self._runs_left()}
+        if not self.scenes.exact:
+            found |= {"classes_tried": len(self.scenes.scenes)}
+        if len(self._told()) < len(self.scenes.scenes):
+            found |= {"untold": len(self.scenes.scenes) - len(self._told())}
+        return found
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """Worlds in the database, `moves` (world_no, row_no, payload_no), and the rows: `people`, a donor a payload."""
+
+    engine: Engine
+    people: Relation
+    donors: Relation
+    moves: Relation
+    tally: Tally
+
+
+def replay_attack(found: Replayed, sensitive: str, column: Identifier, promise: Guarantee, promised: bool) -> Attack:
+    """What replay tells of one sensitive attribute, `column` of the people.
+
+    The requirements' promise is a bound if it is `promised` also to those who know the method; otherwise there is none,
+    and the figures say how many people are above the promise.
+    """
+    engine = found.engine
+    totals = engine.materialise("totals", "attacking/replay/count_values", people=found.people, column=column)
+    priors = place_values(engine, totals, promise, None)
+    kinds = engine.records("attacking/count_priors", priors=priors)
+    bounds = Bounds(promise, [prior_of(kind) for kind in kinds])
+    judged = _judged(found, column, priors)
+    summary = engine.record("attacking/replay/summarise_beliefs", judged=judged, unit=Value(UNIT))
+    surest = engine.rows("attacking/replay/find_surest_row", judged=judged)
+    engine.drop(totals, priors, judged)
+    largest = next((Fraction(int(mass), int(total)) for mass, total in surest), None)
+    above = int(summary["people_above"])
+    bound = bounds.posterior if promised else None
+    # Shares of drawn runs scatter: the promise is broken by those that exceed it by more than chance.
+    gain = gain_of("posterior", largest, bound)
+    if promised and found.tally.tries:
+        gain = type(gain)(gain.measure, gain.gain, gain.bound, not above)
+    figures = {
+        **found.tally.figures(),
+        "people": summary["people"],
+        "mean": mean_of(summary["mean_units"], summary["people"]),
+        "promised_without_replay": None if bounds.posterior is None else float(bounds.posterior),
+        "people_above": above,
+        "people_certain": summary["people_certain"],
+    }
+    return Attack("replay", sensitive, (gain,), figures)
+
+
+def _judged(found: Replayed, column: Identifier, priors: Relation) -> Relation:
+    """(scene_no, row_no, mass of the likeliest value, total, above): every row that was tried."""
+    engine, tally = found.engine, found.tally
+    masses = {"world_no": "BIGINT", "scene_no": "BIGINT", "mass": "HUGEINT"}
+    loaded = engine.load("tally", masses, tally.masses())
+    beliefs = engine.materialise(
+        "beliefs",
+        "attacking/replay/list_beliefs",
+        moves=found.moves,
+        tally=loaded,
+        people=found.people,
+        donors=found.donors,
+        column=column,
+    )
+    errors = Value(ERRORS if tally.tries else 0)
+    judged = engine.materialise(
+        "judged", "attacking/replay/judge_beliefs", beliefs=beliefs, priors=priors, errors=errors
+    )
+    engine.drop(loaded, beliefs)
+    return judged

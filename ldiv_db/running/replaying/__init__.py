@@ -1,0 +1,1 @@
+"""Replay of a release: the program run again on other assignments of its sensitive values to its rows."""
