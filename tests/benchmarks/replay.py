@@ -143,7 +143,7 @@ def _method(
 
 
 def _text(engine: Engine, made: Made) -> str:
-    rows = [engine.columns(one.table, *(column.name for column in one.columns)) for one in made.tables]
+    rows = [engine.rows("database/list_rows", rows=one.table, columns=one.columns) for one in made.tables]
     return repr([sorted(table, key=repr) for table in rows])
 
 

@@ -106,3 +106,38 @@ def test_nothing_is_written(released: Any) -> None:
     before = released.files()
     assert attack(released, "--policy", released.policy, "--population", "patients").code == 0
     assert released.files() == before
+
+
+def test_a_release_is_replayed_by_its_ledger_and_nothing_is_written(released: Any) -> None:
+    """The seed is the ledger's; progress goes to stderr, and the database is as it was."""
+    released.write_policy(seed=None, target={"table": "published.again"}, keep=["ward"])
+    assert released.run().code == 0
+    before = released.files()
+    words = (released.database, "published.again", "--policy", released.policy, "--replay", "--replay-limit", 12)
+    called = released.call("attack", *words, "--json")
+    assert called.code == 0 and released.files() == before
+    (found,) = [each for each in called.json["attacks"] if each["attack"] == "replay"]
+    assert found["figures"]["tried"] == "drawn classes" and found["figures"]["seed"] == "known"
+    assert found["gains"][0]["bound"] is None and found["figures"]["promised_without_replay"] == 1 / 3
+    shown = released.call("attack", *words)
+    assert "replay of disease: seed known, tried drawn classes" in " ".join(shown.out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--replay-seed", "1"), "replay_seed: goes with a replay"),
+        (("--replay-tries", "1"), "replay_tries: goes with a replay"),
+        (("--replay", "--replay-seed", "one"), "replay_seed: takes a whole number, not 'one'"),
+        (("--replay", "--replay-seed", "9" * 90), "replay_seed: takes a whole number from 0"),
+    ],
+)
+def test_what_a_replay_does_not_take(words: tuple[str, ...], message: str, released: Any) -> None:
+    asked = ("attack", released.database, "published.patients", "--policy", released.policy, *words)
+    assert message in released.fails(2, *asked)
+
+
+def test_a_replay_needs_a_policy(released: Any) -> None:
+    words = ("--qi", "age,country", "--sensitive", "disease", "--require", "distinct:3", "--replay")
+    message = released.fails(2, "attack", released.database, "published.patients", *words)
+    assert "replay: needs the policy of the release" in message

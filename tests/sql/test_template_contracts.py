@@ -179,7 +179,7 @@ def statements():
             several(con, select, listener)
     with duckdb.connect(config={"threads": 1}) as con:
         measure_everything(Engine(con, on_statement=listen))
-    for more in (decompose, leave_out_everything):
+    for more in (decompose, leave_out_everything, replay):
         with duckdb.connect(config={"threads": 1}) as con:
             more(con, listener)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect(config={"threads": 1}) as con:
@@ -389,6 +389,28 @@ def decompose(con, listener):
     releases.difference(engine, "plus", 1, 2)
     asked = releases.PublishedTables(["source", "source"], "id", ["age"], [("secret", 1)])
     releases.check_sequence(engine, asked)
+
+
+def replay(con, listener):
+    """Replays of a table of classes with all worlds, and with some of them; of groups, with and without the seed."""
+    fill(con, "source", {"id": "INTEGER", "age": "INTEGER", "secret": "VARCHAR"},
+         [(i, i * 7 % 10, "aabbc"[i]) for i in range(5)])  # fmt: skip
+    policy = {"source": "source", "target": "classes", "quasi_identifiers": {"age": {"numeric": True}, "id": {"numeric": True}},
+              "sensitive": ["secret"], "require": [{"frequency": 2}],
+              "algorithm": "mondrian"}  # fmt: skip
+    ldiv_db.run(con, policy, listener=listener)
+    for limit in (2, 100):
+        attack = ldiv_db.Replay(limit=limit)
+        ldiv_db.attack(con, "classes", policy=policy, replay=attack, listener=listener)
+    blanked = {"target": "blanked", "algorithm": {"name": "cuts", "scheme": "vioSA"}, "suppressed": "unknown",
+               "quasi_identifiers": {"age": {"taxonomy": {"ranges": [2, 4, 16]}}}, "identifiers": ["id"]}  # fmt: skip
+    ldiv_db.run(con, policy | blanked, listener=listener)
+    ldiv_db.attack(con, "blanked", policy=policy | blanked, replay=ldiv_db.Replay(), listener=listener)
+    policy = {"source": "source", "target": {"prefix": "groups"}, "key": "id", "quasi_identifiers": ["age"],
+              "sensitive": {"secret": {"l": 2}}, "algorithm": "anatomy"}  # fmt: skip
+    ldiv_db.publish_release(con, policy, listener=listener)
+    for tries in (0, 1):
+        ldiv_db.attack(con, "groups", policy=policy, replay=ldiv_db.Replay(tries=tries), listener=listener)
 
 
 def run_all_requirements(con, listener):

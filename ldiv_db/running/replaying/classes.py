@@ -39,7 +39,15 @@ class ClassesMethod(Method):
             release = engine.materialise("release", PUBLISHED, **holes)
             labels = engine.copy("labels", holes["labels"])
         columns = [Identifier(name) for name in names]
-        return Made(encoded.rows, recoding.assigned, _CLASS_ID, [Compared(release, columns)], labels, holes["shown"])
+        return Made(
+            encoded.rows,
+            recoding.assigned,
+            _CLASS_ID,
+            [Compared(release, columns)],
+            labels,
+            holes["shown"],
+            recoding.blanked,
+        )
 
 
 @dataclass

@@ -31,7 +31,8 @@ class Compared:
 class Made:
     """What the method made of a world: rows (row_id, row_no, ...), their classes, and the tables of the release.
 
-    `assigned` is (row_id, `class_id`). Rows of classes with labels (class_id, label_rank, the columns `shown`) fit all
+    `assigned` is (row_id, `class_id`), `blanked` (class_id, code) are values of the first sensitive attribute that are
+    published as NULL. Rows of classes with labels (class_id, label_rank, the columns `shown`) fit all
     classes whose labels cover them.
     """
 
@@ -41,6 +42,7 @@ class Made:
     tables: Sequence[Compared]
     labels: Relation | None = None
     shown: Sequence[SpanColumn] = ()
+    blanked: Relation | None = None
 
 
 @dataclass(frozen=True)

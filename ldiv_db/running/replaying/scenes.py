@@ -12,7 +12,7 @@ from ldiv_db.attacking.replay import Scene, Scenes
 from ldiv_db.attacking.worlds import Cell, World, arrange, consistent_worlds
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.running.replaying.method import Made, Method
 
 #: From so many rows on nobody asks whether all worlds can be tried.
@@ -23,6 +23,8 @@ _MOST_WORLDS, _MOST_MOVES = 64, 200_000
 _COINS = 0
 #: Working names of what an anatomised release shows of people begin so.
 _SHOWN = "qk"
+#: The codes of the first sensitive attribute.
+_FIRST = Identifier("s1")
 
 
 def scenes_of(method: Method, made: Made, most: int) -> Scenes:
@@ -36,6 +38,8 @@ def scenes_of(method: Method, made: Made, most: int) -> Scenes:
         assigned=made.assigned,
         labels=made.labels,
         class_id=made.class_id,
+        blanked=made.blanked,
+        blank=_FIRST,
     )
     return _all_worlds(method, made, seats, most) or _drawn(engine, seats, most)
 
@@ -61,7 +65,10 @@ def _all_worlds(method: Method, made: Made, seats: Relation, most: int) -> Scene
     listed = engine.columns(counted, "place_no", "payload_no", "rows")
     cells = {(place, payload): rows for place, payload, rows in listed}
     fits: dict[int, set[int]] = defaultdict(set)
-    for row, place in engine.columns(_fits(method, made, seats), "row_no", "place_no"):
+    found = _fits(method, made, seats)
+    if made.blanked is not None:
+        found = engine.materialise("fits", "running/replaying/list_hidden_fits", fits=found, seats=seats)
+    for row, place in engine.columns(found, "row_no", "place_no"):
         fits[row].add(place)
     left = _left_open(fits, cells)
     worlds = consistent_worlds(list(left.rows.values()), left.cells, most)
