@@ -265,3 +265,13 @@ def test_a_policy_in_another_encoding(bed: Any) -> None:
 def test_a_taxonomy_file_in_another_encoding(bed: Any) -> None:
     (bed.folder / "country.csv").write_bytes("Köln;*\n".encode("latin-1"))
     assert bed.fails(2, "run", bed.database, bed.policy).startswith("error: ")
+
+
+def test_a_transparent_release_says_what_its_seed_is_worth(bed: Any) -> None:
+    bed.write_policy(transparent=True, seed=7, algorithm="bsgi")
+    planned = bed.call("plan", bed.database, bed.policy)
+    assert planned.code == 0 and "keep the policy" in planned.out.replace("\n", " ")
+    result = bed.run("--json").json
+    assert result["search"]["select"] == "transparent" and result["rows_published"] == 24
+    bed.write_policy(transparent=True, algorithm="mondrian")
+    assert "transparent" in bed.fails(2, "run", bed.database, bed.policy)
