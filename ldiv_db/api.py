@@ -14,9 +14,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from ldiv_db.attacking.attacks import Attackers, Attacks, attack_table, columns_asked, columns_by_policy
-from ldiv_db.auditing.audit import Audit, Suppressed
+from ldiv_db.auditing.audit import Audit, Pair, Suppressed
 from ldiv_db.auditing.check import Question
 from ldiv_db.auditing.check import check as check_table
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
@@ -94,6 +95,10 @@ def attack(
     threshold: float | str | Decimal = "0.2",
     known: str | None = None,
     population: str | None = None,
+    definetti: str | None = None,
+    sensitive_table: str | None = None,
+    group: str | None = None,
+    count: str | None = None,
     show_values: bool = False,
     catalog: str | None = None,
 ) -> Attacks:
@@ -103,29 +108,38 @@ def attack(
     describes, whose requirements are then what is promised unless `require` is given. `m` values of a class can be
     excluded by who has background knowledge; a risk of re-identification above `threshold` (0..1) counts as high.
     `known` and `population` are tables or files of people with quasi-identifiers as they are before anonymization;
-    both need a policy. `catalog` is the attached database that holds taxonomies, if it is not the current one. The
+    both need a policy. `definetti` is one of people with their true sensitive values too, by which guesses are judged.
+    Of an anatomised pair, `table` joined to its `sensitive_table` by the column `group`, perhaps with a column `count`,
+    `qi` are the quasi-identifiers to learn from, and no policy is needed. `catalog` is the attached database that holds taxonomies, if it is not the current one. The
     Attacks have `holds`, `rows`, `classes` and `attacks`; no value of the table is in them unless `show_values`.
     Raises PolicyError for what does not exist or cannot be read, DatabaseError if the database refuses.
     """
     specs = [] if require is None else read_requirements([require] if isinstance(require, str | Mapping) else require)
     with working_engine(con, catalog=catalog) as engine:
         published = resolve_source(engine, table, Path(), "table")
-        people = [resolve_source(engine, p, Path(), key) if p else None for key, p in _people(known, population)]
-        attackers = Attackers(m, _threshold(threshold), people[0], people[1], show_values)
+        named_tables = {"known": known, "population": population, "definetti": definetti}
+        people = {key: resolve_source(engine, p, Path(), key) for key, p in named_tables.items() if p}
+        attackers = Attackers(m, _threshold(threshold), show_values=show_values, **people)
+        pair = _pair(engine, sensitive_table, group, count)
         if policy is None:
             named = read_sensitive(sensitive)
-            columns = columns_asked(engine, published, _names(qi), named, class_column, Path(folder))
+            columns = columns_asked(engine, published, _names(qi), named, class_column, Path(folder), pair)
         else:
             parsed = parse_policy(policy)
-            if qi or sensitive or class_column:
+            if qi or sensitive or class_column or pair:
                 raise PolicyError([Problem("policy", "says what the columns are, name none beside it")])
             columns = columns_by_policy(engine, published, parsed, Path(folder))
             specs = specs if require is not None else list(parsed.require)
         return attack_table(engine, published, columns, specs, attackers)
 
 
-def _people(known: str | None, population: str | None) -> list[tuple[str, str | None]]:
-    return [("known", known), ("population", population)]
+def _pair(engine: Engine, table: str | None, group: str | None, count: str | None) -> Pair | None:
+    """The anatomised pair, if one is named."""
+    if table is None and group is None and count is None:
+        return None
+    if table is None or group is None:
+        raise PolicyError([Problem("sensitive-table", "goes with --group: a pair is two tables joined by a column")])
+    return Pair(resolve_source(engine, table, Path(), "sensitive-table"), group, count)
 
 
 def _threshold(written: float | str | Decimal) -> Decimal:

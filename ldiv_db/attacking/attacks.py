@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.covering import LabelAxis, Matches, known_axes, matched
+from ldiv_db.attacking.definetti import Students, by_groups, by_labels, definetti
 from ldiv_db.attacking.disclosure import Attack, disclosures, make_target
 from ldiv_db.attacking.form import look_at_form
 from ldiv_db.attacking.linking import Exposure, linking, marketer, population_attacks, prosecutor
-from ldiv_db.auditing.audit import Counted, Subject, counted
+from ldiv_db.auditing.audit import Counted, Pair, Subject, counted
 from ldiv_db.auditing.check import missing_columns, question_problems
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
@@ -39,7 +40,8 @@ class Columns:
 
     `labels` and `ids` (of classes) make a class; `quasi_identifiers` are those of the labels that people may be known
     by, each with its label's column or its two bounds, and how it covers values (by a policy only). `sensitive` maps
-    each sensitive column to what is known of it; taxonomies lie in `folder`.
+    each sensitive column to what is known of it; taxonomies lie in `folder`. Of a `pair`, an anatomised table, classes
+    are the groups, and labels the quasi-identifiers as they are.
     """
 
     labels: Sequence[str]
@@ -47,6 +49,7 @@ class Columns:
     sensitive: Mapping[str, Sensitive]
     quasi_identifiers: Sequence[LabelAxis] = ()
     folder: Path = field(default_factory=Path)
+    pair: Pair | None = None
 
 
 @dataclass(frozen=True)
@@ -54,14 +57,21 @@ class Attackers:
     """What attackers know and what they look for.
 
     `excluded` is how many values of a class they can exclude; a risk of re-identification above `threshold` is
-    high; `known` and `population` hold people's quasi-identifiers.
+    high; `known` and `population` hold people's quasi-identifiers, `definetti` those of people to be guessed, with
+    their true values, by which guesses are judged.
     """
 
     excluded: int = 1
     threshold: Decimal = Decimal("0.2")
     known: Table | None = None
     population: Table | None = None
+    definetti: Table | None = None
     show_values: bool = False
+
+    def people(self) -> dict[str, Table]:
+        """The tables of people that are given, by the name of their option."""
+        given = {"known": self.known, "population": self.population, "definetti": self.definetti}
+        return {key: people for key, people in given.items() if people is not None}
 
     def problems(self) -> Iterator[Problem]:
         if not 0 <= self.excluded <= LARGEST:
@@ -96,16 +106,25 @@ def columns_asked(
     sensitive: Mapping[str, Sensitive],
     class_column: str | None,
     folder: Path,
+    pair: Pair | None = None,
 ) -> Columns:
     """The columns that a caller names; raises PolicyError for those that the table lacks, and if there are none."""
     ids = [class_column] if class_column else []
-    asked = [("qi", name) for name in quasi_identifiers] + [("sensitive", name) for name in sensitive]
-    problems = missing_columns(engine, table, asked + [("class", name) for name in ids], "table")
-    problems += [] if quasi_identifiers or ids else [Problem("qi", "is missing", "or give a policy")]
+    asked = [("qi", name) for name in quasi_identifiers] + [("class", name) for name in ids]
+    secrets = [("sensitive", name) for name in sensitive]
+    if pair is None:
+        problems = missing_columns(engine, table, [*asked, *secrets], "table")
+        problems += [] if quasi_identifiers or ids else [Problem("qi", "is missing", "or give a policy")]
+    else:
+        group = ("group", pair.group)
+        secrets += [group, *([("count", pair.count)] if pair.count else [])]
+        problems = missing_columns(engine, table, [*asked, group], "table")
+        problems += missing_columns(engine, pair.table, secrets, "sensitive table")
+        problems += [Problem("class", "does not go with --group: the classes of a pair are its groups") for _ in ids]
     problems += [] if sensitive else [Problem("sensitive", "is missing", "or give a policy")]
     if problems:
         raise PolicyError(problems)
-    return Columns(quasi_identifiers, ids, sensitive, folder=folder)
+    return Columns(quasi_identifiers, ids, sensitive, folder=folder, pair=pair)
 
 
 def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path) -> Columns:
@@ -133,10 +152,11 @@ def attack_table(
 
     Raises PolicyError for requirements that are none, values of no category, and labels that cannot be read.
     """
-    _refuse(columns, require, attackers)
-    attributes = read_attributes(engine, columns.sensitive, columns_of(engine, table), columns.folder)
+    _refuse(engine, columns, require, attackers)
+    home = columns.pair.table if columns.pair else table
+    attributes = read_attributes(engine, columns.sensitive, columns_of(engine, home), columns.folder)
     wanted = resolve_all(engine, require, attributes)
-    subject = Subject(table, columns.labels, columns.ids)
+    subject = Subject(table, columns.labels, columns.ids, pair=columns.pair)
     with ExitStack() as stack:
         counts = {name: stack.enter_context(counted(engine, subject, name)) for name in attributes}
         return _attack_counted(engine, columns, attributes, counts, wanted, attackers)
@@ -155,19 +175,40 @@ def _attack_counted(
     axes = _within(first, columns.quasi_identifiers)
     attacks: list[Attack] = []
     bounds: list[Fraction] = []
-    with _matches(engine, first.listed, axes, attackers.known, "known") as known:
+    with (
+        _matches(engine, first.listed, axes, attackers.known, "known") as known,
+        _students(engine, first, axes, columns.labels, attackers.definetti) as students,
+    ):
         for name, attribute in attributes.items():
             target = make_target(
                 engine, attribute, counts[name].classes, together(required.promise() for required in wanted[name])
             )
             attacks += disclosures(target, attackers.excluded)
             attacks += [linking(target, known, attackers.show_values)] if known else []
+            attacks += [definetti(target, students)] if students else []
             bounds += [target.bounds.record] if target.bounds.record is not None else []
             engine.drop(target.priors)
-    exposure = Exposure(engine, first.listed, attackers.threshold, min(bounds, default=None))
-    attacks += _recognised(exposure, axes, attackers)
-    attacks.append(look_at_form(engine, first, list(attributes)))
+    if columns.pair is None:  # who has which quasi-identifiers is shown in a pair, and no value beside them
+        exposure = Exposure(engine, first.listed, attackers.threshold, min(bounds, default=None))
+        attacks += _recognised(exposure, axes, attackers)
+        attacks.append(look_at_form(engine, first, list(attributes)))
     return Attacks(first.rows, engine.count(first.listed), tuple(attacks))
+
+
+@contextmanager
+def _students(
+    engine: Engine, counts: Counted, axes: Sequence[LabelAxis], names: Sequence[str], people: Table | None
+) -> Iterator[Students | None]:
+    """The people to be guessed, if a table of them is given: by the labels that cover them, or in the groups of a pair."""
+    if people is None:
+        yield None
+    elif counts.subject.pair is None:
+        with _matches(engine, counts.listed, axes, people, "definetti") as matches:
+            yield matches and by_labels(_as_text(engine, people), matches, counts.listed)
+    else:
+        group = counts.columns[0]
+        with by_groups(engine, counts.subject.table, counts.listed, group, names, _as_text(engine, people)) as students:
+            yield students
 
 
 def _within(counts: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:
@@ -203,11 +244,17 @@ def _as_text(engine: Engine, people: Table) -> Table:
     return people
 
 
-def _refuse(columns: Columns, require: Sequence[RequirementSpec], attackers: Attackers) -> None:
+def _refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec], attackers: Attackers) -> None:
     """Raise PolicyError with everything that is wrong with the question."""
     problems = [*attackers.problems(), *question_problems(require, columns.sensitive)]
-    for key, people in (("known", attackers.known), ("population", attackers.population)):
-        if people is not None and not columns.quasi_identifiers:
+    paired = columns.pair is not None
+    for key, people in attackers.people().items():
+        if not columns.quasi_identifiers and not (paired and key == "definetti"):
             problems.append(Problem(key, "needs a policy, which says what labels stand for", "give --policy"))
+    if attackers.definetti is not None:
+        asked = [("definetti", name) for name in (*columns.sensitive, *(columns.labels if paired else ()))]
+        problems += missing_columns(engine, attackers.definetti, asked, "table of people")
+        if not columns.labels:
+            problems.append(Problem("qi", "is missing: there is nothing to learn from"))
     if problems:
         raise PolicyError(problems)

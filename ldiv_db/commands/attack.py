@@ -76,6 +76,21 @@ def attack_command(
         str | None,
         typer.Option(help="A table or file of all people that there may be, e.g. the source.", show_default=False),
     ] = None,
+    definetti: Annotated[
+        str | None,
+        typer.Option(
+            help="A table or file of people to be guessed, with their true values, e.g. the source.", show_default=False
+        ),
+    ] = None,
+    sensitive_table: Annotated[
+        str | None, typer.Option(help="The sensitive table of an anatomised pair.", show_default=False)
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="The column that joins the two tables of a pair.", show_default=False)
+    ] = None,
+    count: Annotated[
+        str | None, typer.Option(help="The sensitive table's column of counts, if it has one.", show_default=False)
+    ] = None,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="List known people and what is told of them.")
     ] = False,
@@ -88,7 +103,8 @@ def attack_command(
     """Attack a published table: what is gained at best, and what is promised at most.
 
     Homogeneity, similarity (with --categories), skewness, background knowledge of m excluded values, the posterior
-    of every row's value, prosecutor, journalist (with --population) and marketer risk, and linking (with --known).
+    of every row's value, prosecutor, journalist (with --population) and marketer risk, linking (with --known), and
+    what the release itself teaches of people's values (with --definetti).
     The exit code is 1 if a promise is broken. Only counts are printed, unless --show-values.
 
     \b
@@ -97,6 +113,8 @@ def attack_command(
       ldiv attack warehouse.duckdb published.patients --policy policy.yml --known people.csv --population patients
       ldiv attack :memory: release.parquet --qi age --sensitive disease \\
         --categories '[[HIV, Cancer], [Flu, Cold]]' --m 2
+      ldiv attack warehouse.duckdb qit --sensitive-table st --group group_id --qi age --sensitive disease \\
+        --definetti patients
     """
     wanted = None if policy is None else read_policy(policy)
     names = list(wanted.sensitive) if wanted else sensitive or []
@@ -116,6 +134,10 @@ def attack_command(
             threshold=threshold,
             known=known,
             population=population,
+            definetti=definetti,
+            sensitive_table=sensitive_table,
+            group=group,
+            count=count,
             show_values=show_values,
             catalog=catalog_name(catalog),
         )
