@@ -205,17 +205,17 @@ def by_groups(
     features = [
         Feature(Identifier(name), "text", Identifier(f"v{number}"), number) for number, name in enumerate(names, 1)
     ]
-    with engine.scope():
-        with read_exactly(engine, table) as published:
-            cells = engine.materialise("cells", "attacking/covering/list_cells", people=published, axes=features)
-            seats = engine.materialise(
-                "seats",
-                "attacking/definetti/list_group_seats",
-                published=published,
-                classes=classes,
-                cells=cells,
-                features=features,
-                group=group,
-                unit=Value(PERSON),
-            )
-        yield Students(people, features, cells, seats=seats)
+    with read_exactly(engine, table) as published:
+        cells = engine.materialise("cells", "attacking/covering/list_cells", people=published, axes=features)
+        seats = engine.materialise(
+            "seats",
+            "attacking/definetti/list_group_seats",
+            published=published,
+            classes=classes,
+            cells=cells,
+            features=features,
+            group=group,
+            unit=Value(PERSON),
+        )
+    yield Students(people, features, cells, seats=seats)
+    engine.drop(cells, seats)
