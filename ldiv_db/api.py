@@ -7,13 +7,15 @@ transaction if one is open, and leave nothing behind.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from ldiv_db.attacking.attacks import Attackers, Attacks, attack_table, columns_asked, columns_by_policy
+from ldiv_db.attacking.attacks import Attacks, attack_table
+from ldiv_db.attacking.question import Also, Attackers, columns_asked, columns_by_policy
 from ldiv_db.auditing.audit import Audit, Pair, Suppressed
 from ldiv_db.auditing.check import Question
 from ldiv_db.auditing.check import check as check_table
@@ -95,6 +97,9 @@ def attack(
     threshold: float | str | Decimal = "0.2",
     known: str | None = None,
     population: str | None = None,
+    counting: bool = False,
+    also: str | Sequence[str] = (),
+    also_policies: Sequence[Policy | Mapping[str, Any] | Path] = (),
     definetti: str | None = None,
     sensitive_table: str | None = None,
     group: str | None = None,
@@ -108,18 +113,20 @@ def attack(
     describes, whose requirements are then what is promised unless `require` is given. `m` values of a class can be
     excluded by who has background knowledge; a risk of re-identification above `threshold` (0..1) counts as high.
     `known` and `population` are tables or files of people with quasi-identifiers as they are before anonymization;
-    both need a policy. `definetti` is one of people with their true sensitive values too, by which guesses are judged.
-    Of an anatomised pair, `table` joined to its `sensitive_table` by the column `group`, perhaps with a column `count`,
-    `qi` are the quasi-identifiers to learn from, and no policy is needed. `catalog` is the attached database that holds taxonomies, if it is not the current one. The
+    both need a policy. With `counting` the population is everybody, each in one class at most. `also` names other
+    releases that hold the known people too, each under its policy of `also_policies` (one of these, or one for each;
+    a path is that of a file, whose taxonomies lie beside it), or under `policy`. `definetti` is a table of people with
+    their true sensitive values too, by which guesses are judged. Of an anatomised pair, `table` joined to its
+    `sensitive_table` by the column `group`, perhaps with a column `count`, `qi` are the quasi-identifiers to learn
+    from, without a policy. `catalog` is the attached database that holds taxonomies, if it is not the current one. The
     Attacks have `holds`, `rows`, `classes` and `attacks`; no value of the table is in them unless `show_values`.
     Raises PolicyError for what does not exist or cannot be read, DatabaseError if the database refuses.
     """
     specs = [] if require is None else read_requirements([require] if isinstance(require, str | Mapping) else require)
     with working_engine(con, catalog=catalog) as engine:
         published = resolve_source(engine, table, Path(), "table")
-        named_tables = {"known": known, "population": population, "definetti": definetti}
-        people = {key: resolve_source(engine, p, Path(), key) for key, p in named_tables.items() if p}
-        attackers = Attackers(m, _threshold(threshold), show_values=show_values, **people)
+        people = _people(engine, known=known, population=population, definetti=definetti)
+        attackers = Attackers(m, _threshold(threshold), show_values=show_values, counting=counting, **people)
         pair = _pair(engine, sensitive_table, group, count)
         if policy is None:
             named = read_sensitive(sensitive)
@@ -130,7 +137,32 @@ def attack(
                 raise PolicyError([Problem("policy", "says what the columns are, name none beside it")])
             columns = columns_by_policy(engine, published, parsed, Path(folder))
             specs = specs if require is not None else list(parsed.require)
-        return attack_table(engine, published, columns, specs, attackers)
+        fallback = [policy] if policy is not None else []
+        others = _others(engine, [also] if isinstance(also, str) else also, also_policies or fallback, Path(folder))
+        return attack_table(engine, published, columns, specs, replace(attackers, also=others))
+
+
+def _people(engine: Engine, **named: str | None) -> dict[str, Any]:
+    """The tables of people that are named."""
+    return {key: resolve_source(engine, name, Path(), key) for key, name in named.items() if name}
+
+
+def _others(
+    engine: Engine, tables: Sequence[str], policies: Sequence[Policy | Mapping[str, Any] | Path], folder: Path
+) -> list[Also]:
+    """The other releases, each by its policy, or all by the only one; raises PolicyError if they do not go together."""
+    if tables and not policies:
+        raise PolicyError([Problem("also", "needs a policy, which says what labels stand for", "give --policy")])
+    if len(policies) > 1 and len(policies) != len(tables):
+        raise PolicyError([Problem("also-policy", f"{len(policies)} policies for {len(tables)} other releases")])
+    found = []
+    for number, name in enumerate(tables):
+        policy = policies[number if len(policies) > 1 else 0]
+        beside = policy.parent if isinstance(policy, Path) else folder
+        parsed = read_policy(policy) if isinstance(policy, Path) else parse_policy(policy)
+        table = resolve_source(engine, name, Path(), "also")
+        found.append(Also(table, columns_by_policy(engine, table, parsed, beside)))
+    return found
 
 
 def _pair(engine: Engine, table: str | None, group: str | None, count: str | None) -> Pair | None:

@@ -25,7 +25,7 @@ from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 
 #: How often the likelihoods are learned; more rounds change few guesses.
-ROUNDS = 5
+ROUNDS = 3
 #: A person in beliefs, which are whole numbers: sums do not depend on the order of rows.
 PERSON = 10**6
 #: The weight of a combination's likeliest value; what is less likely by more has the weight 1.
@@ -87,7 +87,7 @@ def by_labels(people: Relation | FileRelation, matches: Matches, classes: Relati
 def definetti(target: AttackedAttribute, students: Students) -> Attack:
     """How many people's values are guessed by what the release teaches, beside guesses that learn nothing.
 
-    Nothing is promised of it: classes of l values, each equally frequent, can be told apart by what they share with others.
+    Nothing is promised of it: what l equally frequent values of a class go with is told by other classes.
     """
     engine = target.engine
     with engine.scope():
@@ -153,9 +153,7 @@ def _learned(engine: Engine, students: Students, seats: Relation, shown: Relatio
     """What is believed of every combination (cell_no, value_no, units) by the shares of classes, and after learning."""
     features = {"features": students.features}
     codes = engine.materialise("codes", "attacking/definetti/number_codes", cells=students.cells, **features)
-    by_value = engine.materialise(
-        "value_targets", "attacking/definetti/list_value_targets", seats=seats, shown=shown
-    )
+    by_value = engine.materialise("value_targets", "attacking/definetti/list_value_targets", seats=seats, shown=shown)
     beliefs = engine.materialise("beliefs", "attacking/definetti/list_beliefs", seats=seats, shown=shown)
     chances = sums = engine.materialise("sums", "attacking/definetti/sum_beliefs", beliefs=beliefs)
     engine.drop(beliefs)
@@ -182,9 +180,7 @@ def _learned(engine: Engine, students: Students, seats: Relation, shown: Relatio
 
 def _scaled(engine: Engine, given: Relation, targets: Relation, keys: Sequence[Identifier]) -> Relation:
     """What was given, scaled so that the units with equal keys add up to their target; it is dropped."""
-    scaled = engine.materialise(
-        "scaled", "attacking/definetti/scale_units", given=given, targets=targets, keys=keys
-    )
+    scaled = engine.materialise("scaled", "attacking/definetti/scale_units", given=given, targets=targets, keys=keys)
     engine.drop(given)
     return scaled
 
@@ -198,9 +194,9 @@ def by_groups(
     names: Sequence[str],
     people: Relation | FileRelation,
 ) -> Iterator[Students]:
-    """The people of an anatomised table, whose quasi-identifiers `names` and groups it shows; `people` are for the judge.
+    """The people of an anatomised table, which shows their quasi-identifiers `names` and groups.
 
-    `classes` are its groups with the column `group` (as published, and its name there).
+    `classes` are its groups with the column `group` (as published, and its name there); `people` are for the judge.
     """
     features = [
         Feature(Identifier(name), "text", Identifier(f"v{number}"), number) for number, name in enumerate(names, 1)

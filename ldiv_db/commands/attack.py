@@ -76,6 +76,20 @@ def attack_command(
         str | None,
         typer.Option(help="A table or file of all people that there may be, e.g. the source.", show_default=False),
     ] = None,
+    counting: Annotated[
+        bool, typer.Option("--counting", help="The population is everybody: count who can be in which class.")
+    ] = False,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(help="Another release that holds the known people too; may be repeated.", show_default=False),
+    ] = None,
+    also_policy: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="The policy of the other releases, or one for each, in their order; --policy if not given.",
+            show_default=False,
+        ),
+    ] = None,
     definetti: Annotated[
         str | None,
         typer.Option(
@@ -103,8 +117,9 @@ def attack_command(
     """Attack a published table: what is gained at best, and what is promised at most.
 
     Homogeneity, similarity (with --categories), skewness, background knowledge of m excluded values, the posterior
-    of every row's value, prosecutor, journalist (with --population) and marketer risk, linking (with --known), and
-    what the release itself teaches of people's values (with --definetti).
+    of every row's value, prosecutor, journalist (with --population) and marketer risk, linking (with --known),
+    counting of who can be in which class (--counting, with --population), what several releases tell together
+    (--also, with --known), and what the release itself teaches of people's values (--definetti).
     The exit code is 1 if a promise is broken. Only counts are printed, unless --show-values.
 
     \b
@@ -134,6 +149,9 @@ def attack_command(
             threshold=threshold,
             known=known,
             population=population,
+            counting=counting,
+            also=also or [],
+            also_policies=also_policy or [],
             definetti=definetti,
             sensitive_table=sensitive_table,
             group=group,
