@@ -20,9 +20,11 @@ from typing import Any
 
 from ldiv_db.attacking.covering import KnownAxis, Matches
 from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, gain_of, mean_of
+from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.recoding.encoded import Renamed
 
 #: How often the likelihoods are learned; more rounds change few guesses.
 ROUNDS = 3
@@ -64,12 +66,14 @@ class Feature:
 class Students:
     """The people that the attack learns from and guesses: `cells` (cell_no, people, their values), where they may sit.
 
-    `people` is their table, with the true values; a `pair` of relations seats them: the matches of labels, or
-    the seats themselves, (class_no, cell_no, value_no 0, units), of an anatomised table.
+    `people` is their table, with the true values. `features` are learned from; people are told apart by `marks`, which
+    are these, and the group where it is known. They sit where labels cover them (`pairs`, as Matches has them), or
+    in the `seats` (class_no, cell_no, value_no 0, units) of an anatomised table.
     """
 
     people: Relation | FileRelation
     features: Sequence[Feature]
+    marks: Sequence[Feature]
     cells: Relation
     pairs: Relation | None = None
     seats: Relation | None = None
@@ -81,7 +85,7 @@ def by_labels(people: Relation | FileRelation, matches: Matches, classes: Relati
     """The people of a table, in the classes whose labels cover them."""
     labels = [column for axis in matches.axes for column in axis.columns]
     features = Feature.of(matches.axes)
-    return Students(people, features, matches.cells, matches.pairs, classes=classes, labels=labels)
+    return Students(people, features, features, matches.cells, matches.pairs, classes=classes, labels=labels)
 
 
 def definetti(target: AttackedAttribute, students: Students) -> Attack:
@@ -115,7 +119,7 @@ def _judged(
 ) -> dict[str, Any]:
     """How many guesses are right, of those that learned and of those that did not."""
     chances, beliefs = _learned(engine, students, seats, shown)
-    holes: dict[str, Any] = {"cells": students.cells, "numbers": numbers, "features": students.features}
+    holes: dict[str, Any] = {"cells": students.cells, "numbers": numbers, "features": students.marks}
     with read_exactly(engine, students.people) as people:
         holes |= {"people": people, "sensitive": Identifier(sensitive)}
         truth = engine.materialise("truth", "attacking/definetti/list_truth", **holes)
@@ -190,28 +194,29 @@ def by_groups(
     engine: Engine,
     table: Relation | FileRelation,
     classes: Relation,
-    group: Any,
+    group: Renamed,
     names: Sequence[str],
     people: Relation | FileRelation,
 ) -> Iterator[Students]:
     """The people of an anatomised table, which shows their quasi-identifiers `names` and groups.
 
-    `classes` are its groups with the column `group` (as published, and its name there); `people` are for the judge.
+    `classes` are its groups with the column `group` (as published, and its name there); `people` are for the judge:
+    if they have that column too, people are guessed in their groups, otherwise those of equal quasi-identifiers alike.
     """
-    features = [
-        Feature(Identifier(name), "text", Identifier(f"v{number}"), number) for number, name in enumerate(names, 1)
-    ]
+    grouped = group.column.name.lower() in {column.name.lower() for column in columns_of(engine, people)}
+    columns = [*map(Identifier, names), *([group.column] if grouped else [])]
+    marks = [Feature(column, "text", Identifier(f"v{number}"), number) for number, column in enumerate(columns, 1)]
     with read_exactly(engine, table) as published:
-        cells = engine.materialise("cells", "attacking/covering/list_cells", people=published, axes=features)
+        cells = engine.materialise("cells", "attacking/covering/list_cells", people=published, axes=marks)
         seats = engine.materialise(
             "seats",
             "attacking/definetti/list_group_seats",
             published=published,
             classes=classes,
             cells=cells,
-            features=features,
+            features=marks,
             group=group,
             unit=Value(PERSON),
         )
-    yield Students(people, features, cells, seats=seats)
+    yield Students(people, marks[: len(names)], marks, cells, seats=seats)
     engine.drop(cells, seats)
