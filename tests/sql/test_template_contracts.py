@@ -499,7 +499,10 @@ def attack_all(engine):
     fill(engine.connection, "attacked", columns | {"secret": "VARCHAR"}, [labels])
     table, known = Relation.parse("attacked"), Relation.parse("people")
     seen = question.columns_by_policy(engine, table, parse_policy(policy), Path())
-    attackers = question.Attackers(known=known, population=known, show_values=True)
+    everybody = {"known": known, "population": known, "definetti": Relation.parse("truth")}
+    engine.connection.execute("CREATE TABLE truth AS SELECT *, 'x' AS secret FROM people")
+    also = [question.Also(table, seen)]
+    attackers = question.Attackers(**everybody, also=also, counting=True, show_values=True)
     result = attacks.attack_table(engine, table, seen, [], attackers)
     assert [attack.figures["one_class"] for attack in result.attacks if attack.name == "linking"] == [1]
     with tempfile.TemporaryDirectory() as folder:
@@ -509,6 +512,12 @@ def attack_all(engine):
             engine, FileRelation.of(file), ["town"], {"secret": Sensitive()}, "class_id", Path()
         )
         attacks.attack_table(engine, FileRelation.of(file), numbered, [], question.Attackers())
+    fill(engine.connection, "qit", {"g": "INTEGER", "town": "VARCHAR"}, [(1, "a"), (1, "b")])
+    fill(engine.connection, "st", {"g": "INTEGER", "secret": "VARCHAR"}, [(1, "x"), (1, "y")])
+    pair = Pair(Relation.parse("st"), "g")
+    qit = Relation.parse("qit")
+    groups = question.columns_asked(engine, qit, ["town"], {"secret": Sensitive()}, None, Path(), pair)
+    attacks.attack_table(engine, qit, groups, [], question.Attackers(definetti=Relation.parse("truth")))
 
 
 def test_every_template_was_exercised(statements):
