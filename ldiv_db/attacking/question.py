@@ -94,15 +94,15 @@ def columns_asked(
 ) -> Columns:
     """The columns that a caller names; raises PolicyError for those that the table lacks, and if there are none."""
     ids = [class_column] if class_column else []
-    asked = [("qi", name) for name in quasi_identifiers] + [("class", name) for name in ids]
+    asked, classes = [("qi", name) for name in quasi_identifiers], [("class", name) for name in ids]
     secrets = [("sensitive", name) for name in sensitive]
     if pair is None:
-        problems = missing_columns(engine, table, [*asked, *secrets], "table")
+        problems = missing_columns(engine, table, [*asked, *secrets, *classes], "table")
         problems += [] if quasi_identifiers or ids else [Problem("qi", "is missing", "or give a policy")]
     else:
         group = ("group", pair.group)
         secrets += [group, *([("count", pair.count)] if pair.count else [])]
-        problems = missing_columns(engine, table, [*asked, group], "table")
+        problems = missing_columns(engine, table, [*asked, group, *classes], "table")
         problems += missing_columns(engine, pair.table, secrets, "sensitive table")
         problems += [Problem("class", "does not go with --group: the classes of a pair are its groups") for _ in ids]
     problems += [] if sensitive else [Problem("sensitive", "is missing", "or give a policy")]
