@@ -50,6 +50,7 @@ from ldiv_db.policy.resolve import describe
 from ldiv_db.profiling.profile import profile_table
 from ldiv_db.profiling.starter_policy import make_starter_policy
 from ldiv_db.publishing import earlier_releases as releases
+from ldiv_db.publishing import ledger
 from ldiv_db.recoding import statement as recode_sql
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.taxonomies import readers as taxonomy_sources
@@ -382,6 +383,7 @@ def decompose(con, listener):
     con.execute("CREATE TABLE plus_1_marginals AS SELECT secret, other FROM source")
     con.execute("CREATE TABLE plus_2_marginals AS FROM plus_1_marginals")  # as older versions had it
     releases.check_series(engine, "plus")
+    ledger.runs(engine)
     releases.difference(engine, "plus", 1, 2)
     asked = releases.PublishedTables(["source", "source"], "id", ["age"], [("secret", 1)])
     releases.check_sequence(engine, asked)
