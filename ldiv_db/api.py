@@ -7,15 +7,10 @@ transaction if one is open, and leave nothing behind.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from decimal import Decimal, InvalidOperation
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from ldiv_db.attacking.attacks import Attackers, Attacks, attack_table, columns_asked, columns_by_policy
+from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.auditing.audit import Audit, Suppressed
 from ldiv_db.auditing.check import Question
@@ -23,15 +18,13 @@ from ldiv_db.auditing.check import check as check_table
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
-from ldiv_db.policy.parts import Sensitive, read_requirement
+from ldiv_db.policy.given import names_of, read_requirements, read_sensitive
 from ldiv_db.policy.policy import Policy, parse_policy, read_policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.profiling.profile import Profile, profile_table
 from ldiv_db.publishing.result import Released, Result
-from ldiv_db.requirements import RequirementSpec, parse_requirement
+from ldiv_db.running.attack import attack
 from ldiv_db.running.release import publish_release
-from ldiv_db.running.replaying.methods import Asked
-from ldiv_db.running.replaying.replay import replay_groups, replay_table
 from ldiv_db.running.run import Listener, plan, run, working_engine
 
 __all__ = [
@@ -79,90 +72,11 @@ def check(
     and its `verdicts`; nothing is raised if one fails. Raises PolicyError for a table or columns that do
     not exist and for requirements that are none, DatabaseError if the database refuses.
     """
-    specs = read_requirements([require] if isinstance(require, str | Mapping) else require)
+    specs = read_requirements(require)
     with working_engine(con) as engine:
         relation = resolve_source(engine, table, Path(), "table")
-        question = Question(_names(qi), read_sensitive(sensitive), specs, class_column, suppressed)
+        question = Question(names_of(qi), read_sensitive(sensitive), specs, class_column, suppressed)
         return check_table(engine, relation, question)
-
-
-def attack(
-    con: Any,
-    table: str,
-    qi: Sequence[str] = (),
-    sensitive: str | Sequence[str] | Mapping[str, Any] = (),
-    require: Iterable[str | Mapping[str, Any]] | None = None,
-    *,
-    policy: Policy | Mapping[str, Any] | None = None,
-    folder: str | Path = ".",
-    class_column: str | None = None,
-    m: int = 1,
-    threshold: float | str | Decimal = "0.2",
-    known: str | None = None,
-    population: str | None = None,
-    show_values: bool = False,
-    replay: Replay | None = None,
-    listener: Listener | None = None,
-    catalog: str | None = None,
-) -> Attacks:
-    """What attackers gain at best from a published table, view or data file, and what is promised at most.
-
-    The columns are `qi` and `sensitive` (names, or a mapping as in a policy), or those of the release that `policy`
-    describes, whose requirements are then what is promised unless `require` is given. `m` values of a class can be
-    excluded by who has background knowledge; a risk of re-identification above `threshold` (0..1) counts as high.
-    `known` and `population` are tables or files of people with quasi-identifiers as they are before anonymization;
-    both need a policy. With `replay` the policy's program is run as well, on its source and on what else the values
-    could be: `table` may then be one of the tables of an anatomised release, of which nothing else is tried, and
-    `listener` hears how far it has come. `catalog` is the attached database that holds taxonomies and the ledger, if
-    it is not the current one. The Attacks have `holds`, `rows`, `classes` and `attacks`; no value of the table is in
-    them unless `show_values`. Raises PolicyError for what does not exist or cannot be read, and for a release that its
-    policy and source do not give; DatabaseError if the database refuses.
-    """
-    specs = [] if require is None else read_requirements([require] if isinstance(require, str | Mapping) else require)
-    _refuse_replay(replay, policy)
-    beside = partial(working_engine, con, listener, catalog)
-    with beside() as engine:
-        if replay and policy is not None and parse_policy(policy).decomposes:
-            asked = Asked(engine, beside, table, None, parse_policy(policy), Path(folder))
-            return replay_groups(asked, replay, listener or Listener())
-        published = resolve_source(engine, table, Path(), "table")
-        people = [resolve_source(engine, p, Path(), key) if p else None for key, p in _people(known, population)]
-        attackers = Attackers(m, _threshold(threshold), people[0], people[1], show_values)
-        if policy is None:
-            named = read_sensitive(sensitive)
-            columns = columns_asked(engine, published, _names(qi), named, class_column, Path(folder))
-        else:
-            parsed = parse_policy(policy)
-            if qi or sensitive or class_column:
-                raise PolicyError([Problem("policy", "says what the columns are, name none beside it")])
-            columns = columns_by_policy(engine, published, parsed, Path(folder))
-            specs = specs if require is not None else list(parsed.require)
-        found = attack_table(engine, published, columns, specs, attackers)
-        if replay and policy is not None:
-            asked = Asked(engine, beside, table, published, parsed, Path(folder), columns.quasi_identifiers)
-            more = replay_table(asked, replay, specs, listener or Listener())
-            found = replace(found, attacks=(*found.attacks, *more))
-        return found
-
-
-def _refuse_replay(replay: Replay | None, policy: Policy | Mapping[str, Any] | None) -> None:
-    """Raise PolicyError for a replay that is none, or lacks a policy."""
-    problems = list(replay.problems()) if replay else []
-    if replay and policy is None:
-        problems.append(Problem("replay", "needs the policy of the release", "give --policy"))
-    if problems:
-        raise PolicyError(problems)
-
-
-def _people(known: str | None, population: str | None) -> list[tuple[str, str | None]]:
-    return [("known", known), ("population", population)]
-
-
-def _threshold(written: float | str | Decimal) -> Decimal:
-    try:
-        return Decimal(str(written))
-    except InvalidOperation:
-        raise PolicyError([Problem("threshold", f"takes a number, not {written!r}")]) from None
 
 
 def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: str | Sequence[str] = ()) -> Profile:
@@ -175,7 +89,7 @@ def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: st
     """
     with working_engine(con) as engine:
         relation = resolve_source(engine, table, Path(), "table")
-        return profile_table(engine, relation, None if qi is None else _names(qi), _names(sensitive))
+        return profile_table(engine, relation, None if qi is None else names_of(qi), names_of(sensitive))
 
 
 def measure(
@@ -230,49 +144,7 @@ def _described(source: str | None, qi: Mapping[str, Any] | None, sensitive: str 
             "source": source,
             "target": {"table": "none"},
             "quasi_identifiers": dict(qi or {}),
-            "sensitive": _names(sensitive),
+            "sensitive": names_of(sensitive),
             "require": [{"k": 1}],
         }
     )
-
-
-def read_requirements(written: Iterable[str | Mapping[str, Any]]) -> list[RequirementSpec]:
-    """The requirements as written, `"distinct:3"` or `{"distinct": 3}`; raises PolicyError for all that are none."""
-    specs, problems = [], []
-    for item in written:
-        try:
-            specs += [parse_requirement(item)] if isinstance(item, str) else _of_mapping(item)
-        except ValueError as error:
-            problems.append(Problem("require", str(error)))
-    if not specs and not problems:
-        problems.append(Problem("require", "is empty", "say what must hold, e.g. distinct:3"))
-    if problems:
-        raise PolicyError(problems)
-    return specs
-
-
-def _of_mapping(item: Any) -> list[RequirementSpec]:
-    if not isinstance(item, Mapping) or not item:
-        raise ValueError("a requirement is written 'distinct:3' or {'distinct': 3}")
-    if {"sensitive", "others_known"} & set(item):
-        return [read_requirement(item)]
-    return [RequirementSpec(str(name), argument) for name, argument in item.items()]
-
-
-def read_sensitive(written: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Sensitive]:
-    """The sensitive attributes as written: a name, names, or a mapping of names to what a policy says of them."""
-    settings = written if isinstance(written, Mapping) else dict.fromkeys(_names(written))
-    found, problems = {}, []
-    for name, setting in settings.items():
-        try:
-            found[name] = Sensitive.model_validate(setting or {})
-        except ValidationError as error:
-            problems += [Problem(f"sensitive.{name}", str(item["msg"])) for item in error.errors()]
-    if problems:
-        raise PolicyError(problems)
-    return found
-
-
-def _names(columns: str | Sequence[str]) -> list[str]:
-    """One column's name or several."""
-    return [columns] if isinstance(columns, str) else list(dict.fromkeys(columns))

@@ -143,8 +143,20 @@ def matched(
 
     Raises PolicyError for labels that are no range, or that a taxonomy does not have.
     """
+    cells = list_cells(engine, axes, people)
+    pairs = cover(engine, classes, axes, cells)
+    yield Matches(tuple(axes), cells, pairs)
+    engine.drop(cells, pairs)
+
+
+def list_cells(engine: Engine, axes: Sequence[KnownAxis], people: Relation | FileRelation) -> Relation:
+    """The different combinations of known values (cell_no, people, the values)."""
     with read_exactly(engine, people) as read:
-        cells = engine.materialise("cells", "attacking/covering/list_cells", people=read, axes=axes)
+        return engine.materialise("cells", "attacking/covering/list_cells", people=read, axes=axes)
+
+
+def cover(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: Relation) -> Relation:
+    """Which classes cover which cells: (class_no, cell_no). Raises PolicyError for labels that cannot be read."""
     ready = _in_order(_covered(engine, classes, cells, axes))
     holes = {
         "boxes": engine.materialise("boxes", "attacking/covering/number_boxes", classes=classes, axes=ready),
@@ -157,8 +169,7 @@ def matched(
         pairs = longer
     covering = engine.materialise("matches", "attacking/covering/list_pairs", pairs=pairs, axis=ready[-1], **holes)
     engine.drop(pairs, *holes.values(), *(r for axis in ready for r in (axis.dictionary, axis.labels, axis.spans)))
-    yield Matches(tuple(axes), cells, covering)
-    engine.drop(cells, covering)
+    return covering
 
 
 def _in_order(axes: Sequence[KnownAxis]) -> list[KnownAxis]:

@@ -81,6 +81,35 @@ def attack_command(
         str | None,
         typer.Option(help="A table or file of all people that there may be, e.g. the source.", show_default=False),
     ] = None,
+    counting: Annotated[
+        bool, typer.Option("--counting", help="The population is everybody: count who can be in which class.")
+    ] = False,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(help="Another release that holds the known people too; may be repeated.", show_default=False),
+    ] = None,
+    also_policy: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="The policy of the other releases, or one for each, in their order; --policy if not given.",
+            show_default=False,
+        ),
+    ] = None,
+    definetti: Annotated[
+        str | None,
+        typer.Option(
+            help="A table or file of people to be guessed, with their true values, e.g. the source.", show_default=False
+        ),
+    ] = None,
+    sensitive_table: Annotated[
+        str | None, typer.Option(help="The sensitive table of an anatomised pair.", show_default=False)
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="The column that joins the two tables of a pair.", show_default=False)
+    ] = None,
+    count: Annotated[
+        str | None, typer.Option(help="The sensitive table's column of counts, if it has one.", show_default=False)
+    ] = None,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="List known people and what is told of them.")
     ] = False,
@@ -112,9 +141,12 @@ def attack_command(
     """Attack a published table: what is gained at best, and what is promised at most.
 
     Homogeneity, similarity (with --categories), skewness, background knowledge of m excluded values, the posterior
-    of every row's value, prosecutor, journalist (with --population) and marketer risk, linking (with --known), and
-    what is told to who runs this program himself on all that the values could be (with --replay, also of anatomised
-    releases). The exit code is 1 if a promise is broken. Only counts are printed, unless --show-values.
+    of every row's value, prosecutor, journalist (with --population) and marketer risk, and what the table's form says.
+    With more knowledge: linking (--known), counting of who can be in which class (--counting, with --population),
+    what several releases tell together (--also, with --known), what the release itself teaches of people's values
+    (--definetti), labels read backwards (--downcoding), singling out, linkability and inference (--targets, and
+    --control), and the program run again on all that the values could be (--replay, also of anatomised releases).
+    The exit code is 1 if a promise is broken. Only counts are printed, unless --show-values.
 
     \b
     Examples:
@@ -123,6 +155,8 @@ def attack_command(
       ldiv attack :memory: release.parquet --qi age --sensitive disease \\
         --categories '[[HIV, Cancer], [Flu, Cold]]' --m 2
       ldiv attack warehouse.duckdb published.patients --policy policy.yml --replay
+      ldiv attack warehouse.duckdb qit --sensitive-table st --group group_id --qi age --sensitive disease \\
+        --definetti patients
     """
     replayed = _replay(replay, replay_seed, replay_tries, replay_limit)
     wanted = None if policy is None else read_policy(policy)
@@ -146,6 +180,13 @@ def attack_command(
             threshold=threshold,
             known=known,
             population=population,
+            counting=counting,
+            also=also or [],
+            also_policies=also_policy or [],
+            definetti=definetti,
+            sensitive_table=sensitive_table,
+            group=group,
+            count=count,
             show_values=show_values,
             replay=replayed,
             listener=listener,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from ldiv_db.api import read_requirements
+from ldiv_db.policy.given import read_requirements
 from ldiv_db.auditing.audit import Audit, Pair, Suppressed
 from ldiv_db.auditing.check import Question, check
 from ldiv_db.auditing.violations import Violations

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.api import read_sensitive
+from ldiv_db.policy.given import read_sensitive
 from ldiv_db.database.attach import CATALOG
 from ldiv_db.database.engine import Settings
 from ldiv_db.database.errors import PolicyError, Problem

@@ -141,3 +141,32 @@ def test_a_replay_needs_a_policy(released: Any) -> None:
     words = ("--qi", "age,country", "--sensitive", "disease", "--require", "distinct:3", "--replay")
     message = released.fails(2, "attack", released.database, "published.patients", *words)
     assert "replay: needs the policy of the release" in message
+def test_attacks_by_inference(released: Any) -> None:
+    """What the release teaches, what two releases tell together, who can be in which class."""
+    released.write_policy(target="published.again", algorithm={"name": "bsgi", "select": "greedy"})
+    assert released.run().code == 0
+    released.write_policy()
+    words = ("--policy", released.policy, "--population", "patients", "--counting", "--definetti", "patients")
+    words = (*words, "--known", "patients", "--also", "published.again", "--also-policy", released.policy, "--json")
+    called = attack(released, *words)
+    assert called.code == 0, called.err
+    by_name = {each["attack"]: each for each in called.json["attacks"]}
+    figures = {name: by_name[name]["figures"] for name in ("counting", "composition", "definetti")}
+    assert [each["people"] for each in figures.values()] == [24, 24, 24]
+    assert figures["composition"]["releases"] == 2 and figures["composition"]["contradicted"] == 0
+    assert figures["counting"]["people_contradicted"] == 0
+    assert by_name["counting"]["gains"][0]["bound"] == 1 / 3
+    assert by_name["definetti"]["gains"][0]["bound"] is by_name["composition"]["gains"][0]["bound"] is None
+
+
+def test_an_anatomised_release_is_attacked(released: Any) -> None:
+    released.sql("CREATE TABLE qit AS SELECT class_id, age FROM published.patients")
+    released.sql("CREATE TABLE st AS SELECT class_id, disease FROM published.patients")
+    pair = ("--sensitive-table", "st", "--group", "class_id", "--qi", "age", "--sensitive", "disease")
+    words = ("attack", released.database, "qit", *pair, "--definetti", "published.patients", "--require", "frequency:3")
+    called = released.call(*words, "--json")
+    assert called.code == 0, called.err
+    by_name = {each["attack"]: each for each in called.json["attacks"]}
+    assert by_name["definetti"]["figures"]["by_chance"] == pytest.approx(1 / 3)
+    assert by_name["posterior"]["gains"][0]["holds"] and "prosecutor" not in by_name
+    assert "goes with --group" in released.fails(2, *words[:3], *pair[:2], *pair[4:])

@@ -24,7 +24,7 @@ from ldiv_db.algorithms.cuts import partition_costs as cut_boxes
 from ldiv_db.algorithms.local import peel
 from ldiv_db.algorithms.neighbours import repair
 from ldiv_db.algorithms.tp import matching
-from ldiv_db.attacking import attacks
+from ldiv_db.attacking import attacks, question
 from ldiv_db.auditing.audit import Pair
 from ldiv_db.auditing.check import Question, check
 from ldiv_db.auditing.violations import Violations
@@ -524,17 +524,26 @@ def attack_all(engine):
     columns = dict.fromkeys(["town", "d", "t", "zip", "n"], "VARCHAR") | {"m_min": "DOUBLE", "m_max": "DOUBLE"}
     fill(engine.connection, "attacked", columns | {"secret": "VARCHAR"}, [labels])
     table, known = Relation.parse("attacked"), Relation.parse("people")
-    seen = attacks.columns_by_policy(engine, table, parse_policy(policy), Path())
-    attackers = attacks.Attackers(known=known, population=known, show_values=True)
+    seen = question.columns_by_policy(engine, table, parse_policy(policy), Path())
+    everybody = {"known": known, "population": known, "definetti": Relation.parse("truth")}
+    engine.connection.execute("CREATE TABLE truth AS SELECT *, 'x' AS secret FROM people")
+    also = [question.Also(table, seen)]
+    attackers = question.Attackers(**everybody, also=also, counting=True, show_values=True)
     result = attacks.attack_table(engine, table, seen, [], attackers)
     assert [attack.figures["one_class"] for attack in result.attacks if attack.name == "linking"] == [1]
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/attacked.parquet"
         engine.connection.execute(f"COPY (SELECT 1 AS class_id, t.* FROM attacked AS t) TO '{file}'")
-        numbered = attacks.columns_asked(
+        numbered = question.columns_asked(
             engine, FileRelation.of(file), ["town"], {"secret": Sensitive()}, "class_id", Path()
         )
-        attacks.attack_table(engine, FileRelation.of(file), numbered, [], attacks.Attackers())
+        attacks.attack_table(engine, FileRelation.of(file), numbered, [], question.Attackers())
+    fill(engine.connection, "qit", {"g": "INTEGER", "town": "VARCHAR"}, [(1, "a"), (1, "b")])
+    fill(engine.connection, "st", {"g": "INTEGER", "secret": "VARCHAR"}, [(1, "x"), (1, "y")])
+    pair = Pair(Relation.parse("st"), "g")
+    qit = Relation.parse("qit")
+    groups = question.columns_asked(engine, qit, ["town"], {"secret": Sensitive()}, None, Path(), pair)
+    attacks.attack_table(engine, qit, groups, [], question.Attackers(definetti=Relation.parse("truth")))
 
 
 def test_every_template_was_exercised(statements):

@@ -1,0 +1,134 @@
+"""The composition attack: what several releases of overlapping people tell of those who are in all of them.
+
+Ganta, Kasiviswanathan and Smith, "Composition Attacks and Auxiliary Information in Data Privacy" (KDD 2008): each
+release keeps its promise, and what is known of a person is the intersection of what each tells. Releases being
+independent, a value's posterior is the product of its shares in them. Values that no assignment of all known people to
+rows leaves are ruled out besides (`joint`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis, cover, known_axes, list_cells
+from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, gain_of, mean_of
+from ldiv_db.attacking.joint import Joint, infer
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+
+#: Products of counts are whole numbers, made smaller together beyond this.
+MOST = 10**18
+_SHOWN = {"release_no": "INTEGER", "class_no": "BIGINT", "value": "VARCHAR", "rows": "BIGINT"}
+_FITS = {"release_no": "INTEGER", "cell_no": "BIGINT", "class_no": "BIGINT"}
+
+
+@dataclass(frozen=True)
+class Together:
+    """People who are in each of several releases: `cells` (cell_no, people), `fits` (release_no, cell_no, class_no)."""
+
+    engine: Engine
+    cells: Relation
+    fits: Relation
+    releases: int
+
+
+@contextmanager
+def together(
+    engine: Engine, releases: Sequence[tuple[Relation, Sequence[LabelAxis]]], people: Relation | FileRelation
+) -> Iterator[Together]:
+    """The known people in all releases, each by its classes and the quasi-identifiers of their labels.
+
+    Raises PolicyError for people of whom a release has no quasi-identifier, and for labels that cannot be read.
+    """
+    columns = columns_of(engine, people)
+    known = [_numbered(known_axes(axes, columns, "known"), number) for number, (_, axes) in enumerate(releases, 1)]
+    cells = list_cells(engine, [axis for axes in known for axis in axes], people)
+    fits = engine.load("fits", _FITS, [])
+    for number, ((classes, _), axes) in enumerate(zip(releases, known, strict=True), 1):
+        pairs = cover(engine, classes, axes, cells)
+        engine.insert(fits, "attacking/composition/list_fits", pairs=pairs, release=Value(number))
+        engine.drop(pairs)
+    yield Together(engine, cells, fits, len(releases))
+    engine.drop(cells, fits)
+
+
+def _numbered(axes: Sequence[KnownAxis], release: int) -> list[KnownAxis]:
+    """The axes with values of their own: another policy may read the same column otherwise."""
+    return [replace(axis, value=Identifier(f"v{release}_{number}")) for number, axis in enumerate(axes, 1)]
+
+
+def composition(target: AttackedAttribute, seen: Together, histograms: Sequence[Relation]) -> Attack:
+    """What all releases tell of the known people, whom each of them holds; `histograms` are those of all releases.
+
+    Nothing is promised of several releases; the figures say how many people are told more than the first promises.
+    """
+    engine = target.engine
+    with engine.scope():
+        shown = engine.load("shown", _SHOWN, [])
+        for number, histogram in enumerate(histograms, 1):
+            engine.insert(shown, "attacking/composition/list_cells", histogram=histogram, release=Value(number))
+        joint = infer(engine, seen.cells, seen.fits, shown, seen.releases)
+        measures = _measures(seen, joint)
+        summary = engine.record("attacking/summarise_people", measures=measures, unit=Value(UNIT))
+        surest = engine.rows("attacking/find_surest_people", measures=measures)
+        outcomes = _outcomes(engine, measures, target.bounds.posterior)
+        told = {
+            "one_value_in_one_release": _told(engine, "count_told_alone", seen, options=joint.first),
+            "one_value_by_intersection": _told(engine, "count_told", seen, candidates=joint.intersected),
+        }
+    posterior = next((Fraction(int(largest), int(rows)) for largest, rows in surest), None)
+    people, matched = summary["people"], summary["people"] - summary["no_class"]
+    figures = {
+        "releases": seen.releases,
+        "people": people,
+        "no_class": summary["no_class"] - outcomes["contradicted"],
+        "contradicted": outcomes["contradicted"],
+        **told,
+        "one_value": summary["one_value"],
+        "mean": mean_of(summary["mean_units"], matched),
+        "above_promise_of_one": outcomes["above"],
+    }
+    gains = (
+        gain_of("posterior", posterior, None),
+        gain_of("share of people with one value", Fraction(summary["one_value"], people) if people else None, None),
+    )
+    return Attack("composition", target.sensitive, gains, figures)
+
+
+def _told(engine: Engine, template: str, seen: Together, **holes: Any) -> Any:
+    return engine.scalar(f"attacking/composition/{template}", cells=seen.cells, **holes)
+
+
+def _measures(seen: Together, joint: Joint) -> Relation:
+    """The weight of every combination's likeliest value, and that of all (cell_no, people, classes, …)."""
+    engine = seen.engine
+    weights = engine.materialise("weights", "attacking/composition/start_weights", candidates=joint.candidates)
+    for release in range(1, seen.releases + 1):
+        holes: dict[str, Any] = {"options": joint.options, "told": joint.told, "release": Value(release)}
+        weights = engine.materialise(
+            "weights", "attacking/composition/weigh_candidates", weights=weights, most=Value(MOST), **holes
+        )
+    return engine.materialise(
+        "measures",
+        "attacking/composition/measure_people",
+        cells=seen.cells,
+        fits=seen.fits,
+        weights=weights,
+        releases=Value(seen.releases),
+    )
+
+
+def _outcomes(engine: Engine, measures: Relation, promised: Fraction | None) -> dict[str, Any]:
+    """(contradicted, above) of people: who has no value left, and who is told more than one release promises."""
+    bound = Fraction(1) if promised is None else promised
+    return engine.record(
+        "attacking/composition/summarise_outcomes",
+        measures=measures,
+        numerator=Value(bound.numerator),
+        denominator=Value(bound.denominator),
+    )

@@ -1,0 +1,79 @@
+"""Refinement by counting: which classes people can be in once everybody has a place.
+
+Where labels overlap, as those of local recodings do, somebody fits several classes. Who has everybody's
+quasi-identifiers counts: each class holds as many people as it has rows, and each person is in one class at most.
+Classes in which a person has no place in any solution are ruled out, and the values that only these have. Chhillar,
+Righi, Sutter and Kornaropoulos, "Combinatorial Refinement Attacks on k-Anonymity Without Auxiliary Information" (2025),
+narrow the classes of local recodings by a linear program, from what they know of the algorithm; here people are known,
+and the answer is exact (`transport`).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from ldiv_db.attacking.covering import Matches
+from ldiv_db.attacking.disclosure import Attack, AttackedAttribute, gain_of
+from ldiv_db.attacking.transport import Solved, solve
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation
+
+
+class Counting:
+    """The population in the classes that counting leaves: `pairs` is (class_no, cell_no), as of `everybody`."""
+
+    def __init__(self, engine: Engine, everybody: Matches, pairs: Relation, solved: Solved):
+        self.engine = engine
+        self.everybody = everybody
+        self.pairs = pairs
+        self.solved = solved
+
+
+def count_places(engine: Engine, classes: Relation, everybody: Matches) -> Counting:
+    """The places that counting leaves; `classes` is (class_no, class_rows). Raises PolicyError without networkx.
+
+    Numbers of kinds and classes come to Python, with their counts.
+    """
+    matched = {"pairs": everybody.pairs}
+    boxes = engine.materialise("boxes", "attacking/counting/merge_classes", **matched)
+    kinds = engine.materialise("kinds", "attacking/counting/merge_cells", **matched)
+    solved = solve(
+        dict(engine.rows("attacking/counting/list_kinds", kinds=kinds, cells=everybody.cells)),
+        dict(engine.rows("attacking/counting/list_boxes", boxes=boxes, classes=classes)),
+        engine.rows("attacking/counting/list_routes", kinds=kinds, boxes=boxes, **matched),
+    )
+    impossible = engine.load("impossible", {"kind_no": "BIGINT", "box_no": "BIGINT"}, solved.impossible)
+    holes = {"kinds": kinds, "boxes": boxes, "impossible": impossible}
+    pairs = engine.materialise("possible", "attacking/counting/keep_pairs", **matched, **holes)
+    engine.drop(*holes.values())
+    return Counting(engine, everybody, pairs, solved)
+
+
+def counting(target: AttackedAttribute, places: Counting) -> Attack:
+    """What the classes that are left for people tell of them; promised is what the labels alone may tell."""
+    engine, everybody = target.engine, places.everybody
+    holes: dict[str, Any] = {"cells": everybody.cells, "histogram": target.histogram}
+    before = engine.materialise("before", "attacking/measure_people", matches=everybody.pairs, **holes)
+    after = engine.materialise("after", "attacking/measure_people", matches=places.pairs, **holes)
+    summary = engine.record("attacking/counting/summarise_people", before=before, after=after)
+    surest = engine.rows("attacking/find_surest_people", measures=after)
+    least = engine.rows("attacking/counting/find_surest_share", pairs=places.pairs, histogram=target.histogram)
+    engine.drop(before, after)
+    solved, people = places.solved, summary["people"]
+    figures = {**summary, "people_skipped": solved.skipped, "people_contradicted": solved.contradicted}
+    gains = (
+        gain_of("posterior", _first(surest), target.bounds.posterior),
+        gain_of("posterior at least", _first(least) or Fraction(0), target.bounds.posterior),
+        gain_of(
+            "share of people with one value",
+            Fraction(summary["one_value"], people) if people else None,
+            target.bounds.one_value,
+        ),
+    )
+    return Attack("counting", target.sensitive, gains, figures)
+
+
+def _first(shares: list[tuple[Any, ...]]) -> Fraction | None:
+    """The share that the only row holds, None if there is none."""
+    return next((Fraction(int(rows), int(whole)) for rows, whole in shares), None)

@@ -1,0 +1,222 @@
+"""The deFinetti attack: what a release itself teaches of its values, used on people within their classes.
+
+Kifer, "Attacks on Privacy and deFinetti's Theorem" (SIGMOD 2009): which quasi-identifiers go with which sensitive
+values is learned from all classes together, and told again within each. First every assignment of a class's values to
+its people is as likely. Then, for some rounds, naive Bayes learns `P(quasi-identifier | value)` from these beliefs, and
+beliefs become the class's values weighed by it, scaled so that everybody has one value and the class the values that it
+shows. Each person's likeliest value is guessed. People of equal quasi-identifiers are one combination, guessed alike.
+
+Where labels cover more people than classes have rows, people are spread over the classes that cover them, by iterative
+proportional fitting. An anatomised release shows who is in which group. True values serve the judge alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ldiv_db.attacking.covering import KnownAxis, Matches
+from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, gain_of, mean_of
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.recoding.encoded import Renamed
+
+#: How often the likelihoods are learned; more rounds change few guesses.
+ROUNDS = 3
+#: A person in beliefs, which are whole numbers: sums do not depend on the order of rows.
+PERSON = 10**6
+#: The weight of a combination's likeliest value; what is less likely by more has the weight 1.
+MOST = 10**9
+_CLASS, _CELL, _VALUE = (Identifier(name) for name in ("class_no", "cell_no", "value_no"))
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A quasi-identifier that is learned from: the known column, its kind, and its value and code among the cells."""
+
+    known: Identifier
+    kind: str
+    value: Identifier
+    number: int
+
+    @property
+    def place(self) -> Value:
+        return Value(self.number)
+
+    @property
+    def code(self) -> Identifier:
+        return Identifier(f"code_{self.number}")
+
+    @property
+    def table(self) -> Identifier:
+        return Identifier(f"l_{self.number}")
+
+    @classmethod
+    def of(cls, axes: Sequence[KnownAxis]) -> list[Feature]:
+        """The features of the quasi-identifiers that people are matched by."""
+        return [cls(axis.known, axis.kind, axis.value, number) for number, axis in enumerate(axes, 1)]
+
+
+@dataclass(frozen=True)
+class Students:
+    """The people that the attack learns from and guesses: `cells` (cell_no, people, their values), where they may sit.
+
+    `people` is their table, with the true values. `features` are learned from; people are told apart by `marks`, which
+    are these, and the group where it is known. They sit where labels cover them (`pairs`, as Matches has them), or
+    in the `seats` (class_no, cell_no, value_no 0, units) of an anatomised table.
+    """
+
+    people: Relation | FileRelation
+    features: Sequence[Feature]
+    marks: Sequence[Feature]
+    cells: Relation
+    pairs: Relation | None = None
+    seats: Relation | None = None
+    classes: Relation | None = None
+    labels: Sequence[Identifier] = ()
+
+
+def by_labels(people: Relation | FileRelation, matches: Matches, classes: Relation) -> Students:
+    """The people of a table, in the classes whose labels cover them."""
+    labels = [column for axis in matches.axes for column in axis.columns]
+    features = Feature.of(matches.axes)
+    return Students(people, features, features, matches.cells, matches.pairs, classes=classes, labels=labels)
+
+
+def definetti(target: AttackedAttribute, students: Students) -> Attack:
+    """How many people's values are guessed by what the release teaches, beside guesses that learn nothing.
+
+    Nothing is promised of it: what l equally frequent values of a class go with is told by other classes.
+    """
+    engine = target.engine
+    with engine.scope():
+        numbers = engine.materialise("numbers", "attacking/definetti/number_values", totals=target.classes.totals)
+        shown = engine.materialise(
+            "shown", "attacking/definetti/list_values", histogram=target.histogram, numbers=numbers
+        )
+        seats, shown = _seats(engine, students, shown)
+        judged = _judged(engine, target.sensitive, students, numbers, seats, shown)
+    people, matched = judged["people"], judged["people"] - judged["no_class"]
+    figures = {
+        "people": people,
+        "no_class": judged["no_class"],
+        "rounds": ROUNDS,
+        "by_chance": mean_of(judged["chance_units"], matched),
+        "by_shares": judged["guessed_by_shares"] / matched if matched else None,
+        "by_the_table": judged["guessed_by_table"] / matched if matched else None,
+    }
+    share = Fraction(judged["guessed"], matched) if matched else None
+    return Attack("definetti", target.sensitive, (gain_of("share of people guessed right", share, None),), figures)
+
+
+def _judged(
+    engine: Engine, sensitive: str, students: Students, numbers: Relation, seats: Relation, shown: Relation
+) -> dict[str, Any]:
+    """How many guesses are right, of those that learned and of those that did not."""
+    chances, beliefs = _learned(engine, students, seats, shown)
+    holes: dict[str, Any] = {"cells": students.cells, "numbers": numbers, "features": students.marks}
+    with read_exactly(engine, students.people) as people:
+        holes |= {"people": people, "sensitive": Identifier(sensitive)}
+        truth = engine.materialise("truth", "attacking/definetti/list_truth", **holes)
+    return engine.record(
+        "attacking/definetti/judge_guesses", truth=truth, chances=chances, beliefs=beliefs, unit=Value(UNIT)
+    )
+
+
+def _seats(engine: Engine, students: Students, shown: Relation) -> tuple[Relation, Relation]:
+    """Where people sit, in people, and the values of these classes; of equal classes one stands for all."""
+    if students.seats is not None:
+        return students.seats, shown
+    merged = engine.materialise(
+        "merged",
+        "attacking/definetti/merge_classes",
+        classes=students.classes,
+        cells_of_values=shown,
+        labels=students.labels,
+    )
+    person = {"unit": Value(PERSON)}
+    seats = engine.materialise(
+        "seats", "attacking/definetti/list_seats", pairs=students.pairs, cells=students.cells, merged=merged, **person
+    )
+    by_class = engine.materialise("class_targets", "attacking/definetti/list_class_targets", merged=merged, **person)
+    by_cell = engine.materialise(
+        "cell_targets", "attacking/definetti/list_cell_targets", cells=students.cells, **person
+    )
+    for _ in range(2):
+        seats = _scaled(engine, seats, by_class, [_CLASS])
+        seats = _scaled(engine, seats, by_cell, [_CELL])
+    return seats, shown
+
+
+def _learned(engine: Engine, students: Students, seats: Relation, shown: Relation) -> tuple[Relation, Relation]:
+    """What is believed of every combination (cell_no, value_no, units) by the shares of classes, and after learning."""
+    features = {"features": students.features}
+    codes = engine.materialise("codes", "attacking/definetti/number_codes", cells=students.cells, **features)
+    by_value = engine.materialise("value_targets", "attacking/definetti/list_value_targets", seats=seats, shown=shown)
+    beliefs = engine.materialise("beliefs", "attacking/definetti/list_beliefs", seats=seats, shown=shown)
+    chances = sums = engine.materialise("sums", "attacking/definetti/sum_beliefs", beliefs=beliefs)
+    engine.drop(beliefs)
+    for _ in range(ROUNDS):
+        with engine.scope() as scope:
+            learned = engine.materialise(
+                "likelihoods",
+                "attacking/definetti/learn_likelihoods",
+                sums=sums,
+                codes=codes,
+                unit=Value(PERSON),
+                **features,
+            )
+            holes: dict[str, Any] = {"sums": sums, "codes": codes, "likelihoods": learned, "most": Value(MOST)}
+            scores = engine.materialise("scores", "attacking/definetti/score_cells", **holes, **features)
+            weighed = engine.materialise(
+                "weighed", "attacking/definetti/weigh_beliefs", seats=seats, shown=shown, scores=scores
+            )
+            told = _scaled(engine, weighed, seats, [_CLASS, _CELL])
+            told = _scaled(engine, told, by_value, [_CLASS, _VALUE])
+            sums = scope.keep(engine.materialise("sums", "attacking/definetti/sum_beliefs", beliefs=told))
+    return chances, sums
+
+
+def _scaled(engine: Engine, given: Relation, targets: Relation, keys: Sequence[Identifier]) -> Relation:
+    """What was given, scaled so that the units with equal keys add up to their target; it is dropped."""
+    scaled = engine.materialise("scaled", "attacking/definetti/scale_units", given=given, targets=targets, keys=keys)
+    engine.drop(given)
+    return scaled
+
+
+@contextmanager
+def by_groups(
+    engine: Engine,
+    table: Relation | FileRelation,
+    classes: Relation,
+    group: Renamed,
+    names: Sequence[str],
+    people: Relation | FileRelation,
+) -> Iterator[Students]:
+    """The people of an anatomised table, which shows their quasi-identifiers `names` and groups.
+
+    `classes` are its groups with the column `group` (as published, and its name there); `people` are for the judge:
+    if they have that column too, people are guessed in their groups, otherwise those of equal quasi-identifiers alike.
+    """
+    grouped = group.column.name.lower() in {column.name.lower() for column in columns_of(engine, people)}
+    columns = [*map(Identifier, names), *([group.column] if grouped else [])]
+    marks = [Feature(column, "text", Identifier(f"v{number}"), number) for number, column in enumerate(columns, 1)]
+    with read_exactly(engine, table) as published:
+        cells = engine.materialise("cells", "attacking/covering/list_cells", people=published, axes=marks)
+        seats = engine.materialise(
+            "seats",
+            "attacking/definetti/list_group_seats",
+            published=published,
+            classes=classes,
+            cells=cells,
+            features=marks,
+            group=group,
+            unit=Value(PERSON),
+        )
+    yield Students(people, marks[: len(names)], marks, cells, seats=seats)
+    engine.drop(cells, seats)

@@ -1,0 +1,158 @@
+"""What is asked of an attack: the columns that attackers see, what else they know, and what they look for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+
+from ldiv_db.attacking.covering import LabelAxis
+from ldiv_db.attacking.transport import require_networkx
+from ldiv_db.auditing.audit import Pair
+from ldiv_db.auditing.check import missing_columns, question_problems
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.hierarchies import read_hierarchies
+from ldiv_db.policy.parts import Sensitive
+from ldiv_db.policy.release_columns import published_columns
+from ldiv_db.requirements import RequirementSpec
+from ldiv_db.requirements.parameters import LARGEST
+
+Table = Relation | FileRelation
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a published table that attackers see.
+
+    `labels` and `ids` (of classes) make a class; `quasi_identifiers` are those of the labels that people may be known
+    by, each with its label's column or its two bounds, and how it covers values (by a policy only). `sensitive` maps
+    each sensitive column to what is known of it; taxonomies lie in `folder`. Of a `pair`, an anatomised table, classes
+    are the groups, and labels the quasi-identifiers as they are.
+    """
+
+    labels: Sequence[str]
+    ids: Sequence[str]
+    sensitive: Mapping[str, Sensitive]
+    quasi_identifiers: Sequence[LabelAxis] = ()
+    folder: Path = field(default_factory=Path)
+    pair: Pair | None = None
+
+
+@dataclass(frozen=True)
+class Also:
+    """Another release of the same people, by the columns that its policy gives it."""
+
+    table: Table
+    columns: Columns
+
+
+@dataclass(frozen=True)
+class Attackers:
+    """What attackers know and what they look for.
+
+    `excluded` is how many values of a class they can exclude; a risk of re-identification above `threshold` is
+    high; `known` and `population` hold people's quasi-identifiers, `definetti` those of people to be guessed, with
+    their true values, by which guesses are judged. The known people are in the tables of `also` too; with `counting`
+    the population is everybody, of whom each is in one class at most.
+    """
+
+    excluded: int = 1
+    threshold: Decimal = Decimal("0.2")
+    known: Table | None = None
+    population: Table | None = None
+    definetti: Table | None = None
+    also: Sequence[Also] = ()
+    counting: bool = False
+    show_values: bool = False
+
+    def people(self) -> dict[str, Table]:
+        """The tables of people that are given, by the name of their option."""
+        given = {"known": self.known, "population": self.population, "definetti": self.definetti}
+        return {key: people for key, people in given.items() if people is not None}
+
+    def problems(self) -> Iterator[Problem]:
+        if not 0 <= self.excluded <= LARGEST:
+            yield Problem("m", f"takes a whole number from 0 to {LARGEST:,}")
+        finite = self.threshold.is_finite()
+        if not finite or not 0 <= self.threshold <= 1 or self.threshold != round(self.threshold, 9):
+            yield Problem("threshold", f"takes a number from 0 to 1 with at most 9 digits, not {self.threshold}")
+
+
+def columns_asked(
+    engine: Engine,
+    table: Table,
+    quasi_identifiers: Sequence[str],
+    sensitive: Mapping[str, Sensitive],
+    class_column: str | None,
+    folder: Path,
+    pair: Pair | None = None,
+) -> Columns:
+    """The columns that a caller names; raises PolicyError for those that the table lacks, and if there are none."""
+    ids = [class_column] if class_column else []
+    asked, classes = [("qi", name) for name in quasi_identifiers], [("class", name) for name in ids]
+    secrets = [("sensitive", name) for name in sensitive]
+    if pair is None:
+        problems = missing_columns(engine, table, [*asked, *secrets, *classes], "table")
+        problems += [] if quasi_identifiers or ids else [Problem("qi", "is missing", "or give a policy")]
+    else:
+        group = ("group", pair.group)
+        secrets += [group, *([("count", pair.count)] if pair.count else [])]
+        problems = missing_columns(engine, table, [*asked, group, *classes], "table")
+        problems += missing_columns(engine, pair.table, secrets, "sensitive table")
+        problems += [Problem("class", "does not go with --group: the classes of a pair are its groups") for _ in ids]
+    problems += [] if sensitive else [Problem("sensitive", "is missing", "or give a policy")]
+    if problems:
+        raise PolicyError(problems)
+    return Columns(quasi_identifiers, ids, sensitive, folder=folder, pair=pair)
+
+
+def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path) -> Columns:
+    """The columns of a release under a policy: a quasi-identifier is a column of its name, or its two bounds."""
+    hierarchies = read_hierarchies(engine, policy.quasi_identifiers, folder)
+    names = [column.name for column in columns_of(engine, table)]
+    cited = published_columns(policy.released, names, {})[: len(hierarchies)]
+    sets = {name for name, form in policy.released.forms.items() if form == "set"}
+    axes = [
+        LabelAxis(name, (column.column, *([column.high] if column.high else [])), hierarchies[name], name in sets)
+        for name, column in zip(policy.quasi_identifiers, cited, strict=True)
+    ]
+    trees = [axis.name for axis in axes if len(axis.columns) > 1 and not axis.hierarchy.by_range]
+    if trees:
+        what = "is published as two bounds, and its taxonomy is of labels"
+        raise PolicyError([Problem(f"quasi_identifiers.{name}", what) for name in trees])
+    labels = [column.name for axis in axes for column in axis.columns]
+    return Columns(labels, policy.released.class_ids_among(names), policy.sensitive, axes, folder)
+
+
+def refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec], attackers: Attackers) -> None:
+    """Raise PolicyError with everything that is wrong with the question."""
+    problems = [*attackers.problems(), *question_problems(require, columns.sensitive)]
+    paired = columns.pair is not None
+    for key in attackers.people():
+        if not columns.quasi_identifiers and not (paired and key == "definetti"):
+            problems.append(Problem(key, "needs a policy, which says what labels stand for", "give --policy"))
+    if attackers.definetti is not None:
+        asked = [("definetti", name) for name in (*columns.sensitive, *(columns.labels if paired else ()))]
+        problems += missing_columns(engine, attackers.definetti, asked, "table of people")
+        if not columns.labels:
+            problems.append(Problem("qi", "is missing: there is nothing to learn from"))
+    problems += list(_others(engine, columns, attackers))
+    if problems:
+        raise PolicyError(problems)
+
+
+def _others(engine: Engine, columns: Columns, attackers: Attackers) -> Iterator[Problem]:
+    """What is wrong with other releases, and with counting."""
+    if attackers.also and attackers.known is None:
+        yield Problem("also", "needs people who are in all releases", "give --known")
+    for other in attackers.also:
+        yield from missing_columns(engine, other.table, [("also", name) for name in columns.sensitive], "other release")
+    if attackers.counting:
+        if attackers.population is None:
+            yield Problem("counting", "needs everybody's quasi-identifiers", "give --population")
+        require_networkx()

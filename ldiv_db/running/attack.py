@@ -1,0 +1,201 @@
+"""Attacks as a caller asks for them: tables and policies by name, and the release replayed where that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.attacking.attacks import Attacks, attack_table
+from ldiv_db.attacking.question import Also, Attackers, Columns, columns_asked, columns_by_policy
+from ldiv_db.attacking.replay import Replay
+from ldiv_db.attacking.trials import Trial
+from ldiv_db.auditing.audit import Pair
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.sources import resolve_source
+from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.policy.given import names_of, read_requirements, read_sensitive
+from ldiv_db.policy.policy import Policy, parse_policy, read_policy
+from ldiv_db.requirements import RequirementSpec
+from ldiv_db.running.replaying.methods import Asked
+from ldiv_db.running.replaying.replay import replay_groups, replay_table
+from ldiv_db.running.run import Beside, Listener, working_engine
+
+#: How many targets, people of a control, and predicates are tried unless it is said.
+TRIES = 2_000
+
+
+def attack(
+    con: Any,
+    table: str,
+    qi: Sequence[str] = (),
+    sensitive: str | Sequence[str] | Mapping[str, Any] = (),
+    require: Iterable[str | Mapping[str, Any]] | None = None,
+    *,
+    policy: Policy | Mapping[str, Any] | None = None,
+    folder: str | Path = ".",
+    class_column: str | None = None,
+    m: int = 1,
+    threshold: float | str | Decimal = "0.2",
+    known: str | None = None,
+    population: str | None = None,
+    counting: bool = False,
+    also: str | Sequence[str] = (),
+    also_policies: Sequence[Policy | Mapping[str, Any] | Path] = (),
+    definetti: str | None = None,
+    sensitive_table: str | None = None,
+    group: str | None = None,
+    count: str | None = None,
+    downcoding: bool = False,
+    targets: str | None = None,
+    control: str | None = None,
+    link_columns: tuple[Sequence[str], Sequence[str]] | None = None,
+    tries: int = TRIES,
+    seed: int = 0,
+    replay: Replay | None = None,
+    show_values: bool = False,
+    listener: Listener | None = None,
+    catalog: str | None = None,
+) -> Attacks:
+    """What attackers gain at best from a published table, view or data file, and what is promised at most.
+
+    The columns are `qi` and `sensitive` (names, or a mapping as in a policy), or those of the release that `policy`
+    describes, whose requirements are then what is promised unless `require` is given. Of an anatomised pair, `table`
+    joined to its `sensitive_table` by the column `group`, perhaps with a column `count`, `qi` are the quasi-identifiers
+    to learn from, without a policy. `catalog` is the attached database that holds taxonomies and the ledger, if it is
+    not the current one; `listener` hears how far a replay has come.
+
+    ============================  ======================================================================================
+    attackers                     have or do
+    ============================  ======================================================================================
+    `m`                           can exclude so many values of a class
+    `threshold`                   hold a risk of re-identification above it (0..1) for high
+    `known`, `population`         a table or file of people with quasi-identifiers as they are before anonymization
+    `counting`                    know that the population is everybody, each in one class at most
+    `also`, `also_policies`       other releases that hold the known people too, each under its policy (one of these, or
+                                  one for each; a path is that of a file, whose taxonomies lie beside it), or `policy`
+    `definetti`                   learn from the release, to guess the values of people in a table that has the true ones
+    `downcoding`                  read labels backwards
+    `targets`, `control`          try to single out, to link (two parts, `link_columns`) and to infer values of people in
+                                  the release and of others who are not, `tries` times, drawn by `seed`
+    `replay`                      run the policy's program on its source, and on what else the values could be; `table`
+                                  may then be one of an anatomised release, of which nothing else is tried
+    ============================  ======================================================================================
+
+    All that knows people, and what reads labels, needs a policy. The Attacks have `holds`, `rows`, `classes` and
+    `attacks`; no value of the table is in them unless `show_values`. Raises PolicyError for what does not exist or
+    cannot be read, and for a release to be replayed that its policy and source do not give; DatabaseError if the
+    database refuses.
+    """
+    specs = None if require is None else read_requirements(require)
+    _refuse_replay(replay, policy)
+    parsed = None if policy is None else parse_policy(policy)
+    hear, where = listener or Listener(), Path(folder)
+    beside = partial(working_engine, con, listener, catalog)
+    with beside() as engine:
+        if replay and parsed and parsed.decomposes:
+            return replay_groups(Asked(engine, beside, table, None, parsed, where), replay, hear)
+        published = resolve_source(engine, table, Path(), "table")
+        pair = _pair(engine, sensitive_table, group, count)
+        if parsed is None:
+            named = read_sensitive(sensitive)
+            columns = columns_asked(engine, published, names_of(qi), named, class_column, where, pair)
+        else:
+            if qi or sensitive or class_column or pair:
+                raise PolicyError([Problem("policy", "says what the columns are, name none beside it")])
+            columns = columns_by_policy(engine, published, parsed, where)
+        attackers = Attackers(
+            m,
+            _threshold(threshold),
+            **_people(engine, known=known, population=population, definetti=definetti),
+            also=_others(engine, names_of(also), also_policies or ([] if parsed is None else [parsed]), where),
+            counting=counting,
+            downcoding=downcoding,
+            trial=_trial(engine, targets, control, link_columns, tries, seed),
+            show_values=show_values,
+        )
+        promised = specs if specs is not None else list(parsed.require) if parsed else []
+        found = attack_table(engine, published, columns, promised, attackers)
+        if replay is None or parsed is None:
+            return found
+        replayed = _replayed(Asked(engine, beside, table, published, parsed, where), columns, replay, promised, hear)
+        return replace(found, attacks=(*found.attacks, *replayed))
+
+
+def _replayed(
+    asked: Asked, columns: Columns, replay: Replay, promised: Sequence[RequirementSpec], hear: Listener
+) -> Sequence[Any]:
+    return replay_table(replace(asked, labels=columns.quasi_identifiers), replay, promised, hear)
+
+
+def _refuse_replay(replay: Replay | None, policy: Policy | Mapping[str, Any] | None) -> None:
+    """Raise PolicyError for a replay that is none, or lacks a policy."""
+    problems = list(replay.problems()) if replay else []
+    if replay and policy is None:
+        problems.append(Problem("replay", "needs the policy of the release", "give --policy"))
+    if problems:
+        raise PolicyError(problems)
+
+
+def _people(engine: Engine, **named: str | None) -> dict[str, Any]:
+    """The tables of people that are named."""
+    return {key: resolve_source(engine, name, Path(), key) for key, name in named.items() if name}
+
+
+def _others(
+    engine: Engine, tables: Sequence[str], policies: Sequence[Policy | Mapping[str, Any] | Path], folder: Path
+) -> list[Also]:
+    """The other releases, each by its policy, or all by the only one; raises PolicyError if they do not go together."""
+    if tables and not policies:
+        raise PolicyError([Problem("also", "needs a policy, which says what labels stand for", "give --policy")])
+    if len(policies) > 1 and len(policies) != len(tables):
+        raise PolicyError([Problem("also-policy", f"{len(policies)} policies for {len(tables)} other releases")])
+    found = []
+    for number, name in enumerate(tables):
+        policy = policies[number if len(policies) > 1 else 0]
+        beside = policy.parent if isinstance(policy, Path) else folder
+        parsed = read_policy(policy) if isinstance(policy, Path) else parse_policy(policy)
+        table = resolve_source(engine, name, Path(), "also")
+        found.append(Also(table, columns_by_policy(engine, table, parsed, beside)))
+    return found
+
+
+def _pair(engine: Engine, table: str | None, group: str | None, count: str | None) -> Pair | None:
+    """The anatomised pair, if one is named."""
+    if table is None and group is None and count is None:
+        return None
+    if table is None or group is None:
+        raise PolicyError([Problem("sensitive-table", "goes with --group: a pair is two tables joined by a column")])
+    return Pair(resolve_source(engine, table, Path(), "sensitive-table"), group, count)
+
+
+def _trial(
+    engine: Engine,
+    targets: str | None,
+    control: str | None,
+    link_columns: tuple[Sequence[str], Sequence[str]] | None,
+    tries: int,
+    seed: int,
+) -> Trial | None:
+    """The trial on people that are named; raises PolicyError for a control or parts without targets."""
+    if targets is None:
+        without = {"control": control, "link_columns": link_columns}
+        problems = [Problem(key, "needs targets, people who are in the release") for key in without if without[key]]
+        if problems:
+            raise PolicyError(problems)
+        return None
+    parts = None if link_columns is None else (tuple(names_of(link_columns[0])), tuple(names_of(link_columns[1])))
+    of_targets = resolve_source(engine, targets, Path(), "targets")
+    of_control = resolve_source(engine, control, Path(), "control") if control else None
+    return Trial(of_targets, of_control, parts, tries, seed)
+
+
+def _threshold(written: float | str | Decimal) -> Decimal:
+    try:
+        return Decimal(str(written))
+    except InvalidOperation:
+        raise PolicyError([Problem("threshold", f"takes a number, not {written!r}")]) from None
