@@ -14,9 +14,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from ldiv_db.attacking.attacks import Attackers, Attacks, attack_table, columns_asked, columns_by_policy
+from ldiv_db.attacking.trials import Trial
 from ldiv_db.auditing.audit import Audit, Suppressed
 from ldiv_db.auditing.check import Question
 from ldiv_db.auditing.check import check as check_table
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
@@ -94,6 +96,12 @@ def attack(
     threshold: float | str | Decimal = "0.2",
     known: str | None = None,
     population: str | None = None,
+    downcoding: bool = False,
+    targets: str | None = None,
+    control: str | None = None,
+    link_columns: tuple[Sequence[str], Sequence[str]] | None = None,
+    tries: int = 2_000,
+    seed: int = 0,
     show_values: bool = False,
     catalog: str | None = None,
 ) -> Attacks:
@@ -103,15 +111,19 @@ def attack(
     describes, whose requirements are then what is promised unless `require` is given. `m` values of a class can be
     excluded by who has background knowledge; a risk of re-identification above `threshold` (0..1) counts as high.
     `known` and `population` are tables or files of people with quasi-identifiers as they are before anonymization;
-    both need a policy. `catalog` is the attached database that holds taxonomies, if it is not the current one. The
-    Attacks have `holds`, `rows`, `classes` and `attacks`; no value of the table is in them unless `show_values`.
-    Raises PolicyError for what does not exist or cannot be read, DatabaseError if the database refuses.
+    both need a policy. `downcoding` reads labels backwards. On `targets`, people of the source with their sensitive
+    values, and perhaps on a `control` of people who are not in the release, singling out, linkability (of two parts,
+    `link_columns`) and inference are tried `tries` times, drawn by `seed`; all of this needs a policy, too. `catalog`
+    is the attached database that holds taxonomies, if it is not the current one. The Attacks have `holds`, `rows`,
+    `classes` and `attacks`; no value of the table is in them unless `show_values`. Raises PolicyError for what does
+    not exist or cannot be read, DatabaseError if the database refuses.
     """
     specs = [] if require is None else read_requirements([require] if isinstance(require, str | Mapping) else require)
     with working_engine(con, catalog=catalog) as engine:
         published = resolve_source(engine, table, Path(), "table")
         people = [resolve_source(engine, p, Path(), key) if p else None for key, p in _people(known, population)]
-        attackers = Attackers(m, _threshold(threshold), people[0], people[1], show_values)
+        trial = _trial(engine, targets, control, link_columns, tries, seed)
+        attackers = Attackers(m, _threshold(threshold), people[0], people[1], show_values, downcoding, trial)
         if policy is None:
             named = read_sensitive(sensitive)
             columns = columns_asked(engine, published, _names(qi), named, class_column, Path(folder))
@@ -126,6 +138,27 @@ def attack(
 
 def _people(known: str | None, population: str | None) -> list[tuple[str, str | None]]:
     return [("known", known), ("population", population)]
+
+
+def _trial(
+    engine: Engine,
+    targets: str | None,
+    control: str | None,
+    link_columns: tuple[Sequence[str], Sequence[str]] | None,
+    tries: int,
+    seed: int,
+) -> Trial | None:
+    """The trial on people that are named; raises PolicyError for a control or parts without targets."""
+    if targets is None:
+        without = {"control": control, "link_columns": link_columns}
+        problems = [Problem(key, "needs targets, people who are in the release") for key in without if without[key]]
+        if problems:
+            raise PolicyError(problems)
+        return None
+    parts = None if link_columns is None else (tuple(_names(link_columns[0])), tuple(_names(link_columns[1])))
+    of_targets = resolve_source(engine, targets, Path(), "targets")
+    of_control = resolve_source(engine, control, Path(), "control") if control else None
+    return Trial(of_targets, of_control, parts, tries, seed)
 
 
 def _threshold(written: float | str | Decimal) -> Decimal:

@@ -12,8 +12,11 @@ from typing import Any
 
 from ldiv_db.attacking.covering import LabelAxis, Matches, known_axes, matched
 from ldiv_db.attacking.disclosure import Attack, disclosures, make_target
+from ldiv_db.attacking.downcoding import Coded, downcoding, why_not_least
 from ldiv_db.attacking.form import look_at_form
 from ldiv_db.attacking.linking import Exposure, linking, marketer, population_attacks, prosecutor
+from ldiv_db.attacking.trials import Released, Trial
+from ldiv_db.attacking.working_party import try_attacks
 from ldiv_db.auditing.audit import Counted, Subject, counted
 from ldiv_db.auditing.check import missing_columns, question_problems
 from ldiv_db.database.catalog import columns_of
@@ -21,7 +24,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.attributes import read_attributes
-from ldiv_db.policy.document import Policy
+from ldiv_db.policy.document import AlgorithmSpec, Policy
 from ldiv_db.policy.hierarchies import read_hierarchies
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.release_columns import published_columns
@@ -39,7 +42,7 @@ class Columns:
 
     `labels` and `ids` (of classes) make a class; `quasi_identifiers` are those of the labels that people may be known
     by, each with its label's column or its two bounds, and how it covers values (by a policy only). `sensitive` maps
-    each sensitive column to what is known of it; taxonomies lie in `folder`.
+    each sensitive column to what is known of it; taxonomies lie in `folder`. `algorithm` is the policy's.
     """
 
     labels: Sequence[str]
@@ -47,6 +50,7 @@ class Columns:
     sensitive: Mapping[str, Sensitive]
     quasi_identifiers: Sequence[LabelAxis] = ()
     folder: Path = field(default_factory=Path)
+    algorithm: AlgorithmSpec = field(default_factory=AlgorithmSpec)
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,8 @@ class Attackers:
     """What attackers know and what they look for.
 
     `excluded` is how many values of a class they can exclude; a risk of re-identification above `threshold` is
-    high; `known` and `population` hold people's quasi-identifiers.
+    high; `known` and `population` hold people's quasi-identifiers. With `downcoding` labels are read backwards; a
+    `trial` names people who are in the release, and perhaps others who are not.
     """
 
     excluded: int = 1
@@ -62,6 +67,8 @@ class Attackers:
     known: Table | None = None
     population: Table | None = None
     show_values: bool = False
+    downcoding: bool = False
+    trial: Trial | None = None
 
     def problems(self) -> Iterator[Problem]:
         if not 0 <= self.excluded <= LARGEST:
@@ -69,6 +76,7 @@ class Attackers:
         finite = self.threshold.is_finite()
         if not finite or not 0 <= self.threshold <= 1 or self.threshold != round(self.threshold, 9):
             yield Problem("threshold", f"takes a number from 0 to 1 with at most 9 digits, not {self.threshold}")
+        yield from self.trial.problems() if self.trial else ()
 
 
 @dataclass(frozen=True)
@@ -123,7 +131,7 @@ def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path
         what = "is published as two bounds, and its taxonomy is of labels"
         raise PolicyError([Problem(f"quasi_identifiers.{name}", what) for name in trees])
     labels = [column.name for axis in axes for column in axis.columns]
-    return Columns(labels, policy.released.class_ids_among(names), policy.sensitive, axes, folder)
+    return Columns(labels, policy.released.class_ids_among(names), policy.sensitive, axes, folder, policy.algorithm)
 
 
 def attack_table(
@@ -165,8 +173,14 @@ def _attack_counted(
             bounds += [target.bounds.record] if target.bounds.record is not None else []
             engine.drop(target.priors)
     exposure = Exposure(engine, first.listed, attackers.threshold, min(bounds, default=None))
-    attacks += _recognised(exposure, axes, attackers)
+    coded = None
+    if attackers.downcoding:
+        coded = Coded(engine, first.listed, first.rows, axes, why_not_least(columns.algorithm))
+    attacks += _recognised(exposure, axes, attackers, coded)
     attacks.append(look_at_form(engine, first, list(attributes)))
+    if attackers.trial:
+        histograms = {name: counts[name].classes.histogram for name in attributes}
+        attacks += try_attacks(Released(engine, first.listed, first.rows, axes), attackers.trial, histograms)
     return Attacks(first.rows, engine.count(first.listed), tuple(attacks))
 
 
@@ -176,10 +190,13 @@ def _within(counts: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:
     return [replace(axis, columns=tuple(aliases[column] for column in axis.columns)) for axis in axes]
 
 
-def _recognised(exposure: Exposure, axes: Sequence[LabelAxis], attackers: Attackers) -> list[Attack]:
-    """The attacks that look for people's rows."""
+def _recognised(
+    exposure: Exposure, axes: Sequence[LabelAxis], attackers: Attackers, coded: Coded | None
+) -> list[Attack]:
+    """The attacks that look for people's rows, and downcoding, which may do so, if there is something `coded`."""
     with _matches(exposure.engine, exposure.classes, axes, attackers.population, "population") as population:
         others = population_attacks(exposure, population) if population else [marketer(exposure)]
+        others += [downcoding(coded, population)] if coded else []
     return [*prosecutor(exposure), *others]
 
 
@@ -206,8 +223,14 @@ def _as_text(engine: Engine, people: Table) -> Table:
 def _refuse(columns: Columns, require: Sequence[RequirementSpec], attackers: Attackers) -> None:
     """Raise PolicyError with everything that is wrong with the question."""
     problems = [*attackers.problems(), *question_problems(require, columns.sensitive)]
-    for key, people in (("known", attackers.known), ("population", attackers.population)):
-        if people is not None and not columns.quasi_identifiers:
+    asked = {
+        "known": attackers.known,
+        "population": attackers.population,
+        "targets": attackers.trial,
+        "downcoding": attackers.downcoding,
+    }
+    for key, what in asked.items():
+        if what and not columns.quasi_identifiers:
             problems.append(Problem(key, "needs a policy, which says what labels stand for", "give --policy"))
     if problems:
         raise PolicyError(problems)

@@ -25,6 +25,7 @@ from ldiv_db.algorithms.local import peel
 from ldiv_db.algorithms.neighbours import repair
 from ldiv_db.algorithms.tp import matching
 from ldiv_db.attacking import attacks
+from ldiv_db.attacking.trials import Trial
 from ldiv_db.auditing.audit import Pair
 from ldiv_db.auditing.check import Question, check
 from ldiv_db.auditing.violations import Violations
@@ -511,6 +512,10 @@ def attack_all(engine):
             engine, FileRelation.of(file), ["town"], {"secret": Sensitive()}, "class_id", Path()
         )
         attacks.attack_table(engine, FileRelation.of(file), numbered, [], attacks.Attackers())
+    engine.connection.execute("ALTER TABLE people ADD secret VARCHAR DEFAULT 'x'")
+    tried = attacks.Attackers(population=known, downcoding=True, trial=Trial(known, known))
+    result = attacks.attack_table(engine, table, seen, [], tried)
+    assert [attack.figures["successes"] for attack in result.attacks if attack.name == "inference"] == [1]
 
 
 def test_every_template_was_exercised(statements):
