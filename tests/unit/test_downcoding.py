@@ -57,7 +57,7 @@ def side_of(label, value, scale):
         number = None if value is None else Fraction(str(value))
         return number if number is not None and number in span_of(label) else None
     if scale.sets and label.startswith("{"):
-        return next(member for member in oracle.parse_set(label) if scale._node_covers(member, value))
+        return next((member,) for member in oracle.parse_set(label) if scale._node_covers(member, value))
     way = scale._ways[scale.leaf(value)]
     return way[way.index(label) + 1]
 
