@@ -178,10 +178,15 @@ def _labelled(coded: Coded, axis: LabelAxis) -> LabelledAxis:
     parts = read_parts(engine, labels)
     found = []
     for kind in _KINDS:
-        ranges = read_ranges(engine, parts, kind)
-        holes = {"labels": labels, "ranges": ranges, "kind": kind}
+        holes = {"labels": labels, "ranges": _ranges(engine, parts, kind), "kind": kind}
         found.append(engine.materialise("inner", "attacking/downcoding/list_inner_ranges", **holes))
     return LabelledAxis(axis.columns, labels, max(found, key=engine.count))
+
+
+def _ranges(engine: Engine, parts: Relation, kind: str) -> Relation:
+    """The labels (value_no, start, stop) that are ranges of two ends, by their parts."""
+    read = read_ranges(engine, parts, kind)
+    return engine.materialise("ranges", "attacking/downcoding/list_ranges", ranges=read)
 
 
 # -- by a population ---------------------------------------------------------------------------------
@@ -258,8 +263,7 @@ def _held(coded: Coded, population: Matches, axes: Sequence[SidedAxis]) -> _Held
 def _sided(engine: Engine, axis: KnownAxis) -> SidedAxis | None:
     """The axis with the sides of its labels; None for nested ranges, whose labels have none here."""
     if axis.hierarchy.is_plain:
-        ranges = read_ranges(engine, axis.parts, axis.kind)
-        holes = {"ranges": ranges}
+        holes = {"ranges": _ranges(engine, axis.parts, axis.kind)}
         sides = engine.materialise("sides", "attacking/downcoding/side_ranges", dictionary=axis.dictionary, **holes)
         return SidedAxis(axis, sides, engine.materialise("rules", "attacking/downcoding/rule_ranges", **holes))
     if axis.by_range:

@@ -326,6 +326,13 @@ def test_times_have_ends_too(con):
     assert gains(result) == {"rows narrowed by the release": 1.0, "cells narrowed by the release": 0.5}
 
 
+@pytest.mark.parametrize("label", ["60+", ">=60", "<=90", "[60-90)", "(60-90]", "{60, 90}", "75"])
+def test_a_range_without_two_ends_says_nothing(label, con):
+    place(con, [(label, "1234", s) for s in "xy"], [(60, "1234"), (70, "1234"), (90, "1234"), (75, "1234")])
+    result = ldiv_db.attack(con, "t", policy=POLICY, population="everybody", downcoding=True)
+    assert set(gains(result).values()) == {0.0}
+
+
 def test_what_is_not_tried_is_counted(con, monkeypatch):
     release = [("[20-30]", "12*", s) for s in "ab"] + [("[40-50]", "12*", s) for s in "ab"]
     place(con, release, [(20, "1234"), (25, "1235"), (30, "1235"), *((i, f"12{i}") for i in range(40, 51))])
