@@ -15,9 +15,12 @@ from ldiv_db.attacking.counting import Counting, count_places, counting
 from ldiv_db.attacking.covering import LabelAxis, Matches, known_axes, matched
 from ldiv_db.attacking.definetti import Students, by_groups, by_labels, definetti
 from ldiv_db.attacking.disclosure import Attack, AttackedAttribute, disclosures, make_target
+from ldiv_db.attacking.downcoding import Coded, downcoding, why_not_least
 from ldiv_db.attacking.form import look_at_form
 from ldiv_db.attacking.linking import Exposure, linking, marketer, population_attacks, prosecutor
 from ldiv_db.attacking.question import Also, Attackers, Columns, Table, refuse
+from ldiv_db.attacking.trials import Released
+from ldiv_db.attacking.working_party import try_attacks
 from ldiv_db.auditing.audit import Counted, Subject, counted
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
@@ -86,8 +89,12 @@ def _attack_counted(
             engine.drop(target.priors)
         if columns.pair is None:  # a pair shows who has which quasi-identifiers, and no value beside them
             exposure = Exposure(engine, first.listed, attackers.threshold, min(bounds, default=None))
-            everybody = population_attacks(exposure, known.population) if known.population else [marketer(exposure)]
-            attacks += [*prosecutor(exposure), *everybody, look_at_form(engine, first, list(attributes))]
+            attacks += _on_rows(exposure, first, columns, attackers, known.population)
+            attacks.append(look_at_form(engine, first, list(attributes)))
+        if attackers.trial:
+            histograms = {name: counts[name].classes.histogram for name in attributes}
+            axes = _within(first, columns.quasi_identifiers)
+            attacks += try_attacks(Released(engine, first.listed, first.rows, axes), attackers.trial, histograms)
     return Attacks(first.rows, engine.count(first.listed), tuple(attacks))
 
 
@@ -166,6 +173,18 @@ def _within(counts: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:
     """The axes with the names that their columns have among the classes."""
     aliases = {renamed.column: renamed.alias for renamed in counts.columns}
     return [replace(axis, columns=tuple(aliases[column] for column in axis.columns)) for axis in axes]
+
+
+def _on_rows(
+    exposure: Exposure, first: Counted, columns: Columns, attackers: Attackers, population: Matches | None
+) -> Iterator[Attack]:
+    """The attacks that look for people's rows, and labels read backwards, which may do so."""
+    yield from prosecutor(exposure)
+    yield from population_attacks(exposure, population) if population else [marketer(exposure)]
+    if attackers.downcoding:
+        axes = _within(first, columns.quasi_identifiers)
+        coded = Coded(exposure.engine, first.listed, first.rows, axes, why_not_least(columns.algorithm))
+        yield downcoding(coded, population)
 
 
 @contextmanager

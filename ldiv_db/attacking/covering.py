@@ -47,7 +47,8 @@ class KnownAxis:
     """A quasi-identifier as published and as known; `number` is its place among those that are matched.
 
     `dictionary` is (value, code, position) of the known values, `labels` (the columns, value_no, written, rows) of the
-    published ones, `spans` (value_no, low, high) the codes that each covers.
+    published ones, `parts` and `chosen` what they were read as, `spans` (value_no, low, high) the codes that each
+    covers.
     """
 
     axis: LabelAxis
@@ -56,6 +57,8 @@ class KnownAxis:
     value: Identifier
     dictionary: Relation = _NONE
     labels: Relation = _NONE
+    parts: Relation = _NONE
+    chosen: Relation = _NONE
     spans: Relation = _NONE
     different: int = 0
     number: int = 1
@@ -127,12 +130,36 @@ def _kind(hierarchy: Hierarchy, column: Column) -> str | None:
 
 
 @dataclass(frozen=True)
+class Prefixes:
+    """Combinations of labels and of known values, and which of the former cover which of the latter.
+
+    `cells` is (cell_no, people, the known values). `boxes` is (class_no) and `codes` (cell_no), each with the numbers
+    of its labels or values and of their prefixes, axis by axis; `pairs` is (cell, box) of the last of these prefixes.
+    """
+
+    axes: tuple[KnownAxis, ...]
+    cells: Relation
+    boxes: Relation
+    codes: Relation
+    pairs: Relation
+
+    @property
+    def last(self) -> KnownAxis:
+        """The axis whose prefixes are whole combinations."""
+        return self.axes[-1]
+
+
+@dataclass(frozen=True)
 class Matches:
-    """`pairs` is (class_no, cell_no): which classes cover which `cells` (cell_no, people, the known values)."""
+    """`pairs` is (class_no, cell_no): which classes cover which `cells` (cell_no, people, the known values).
+
+    `prefixes` is how they were found, its axes in an order of their own.
+    """
 
     axes: tuple[KnownAxis, ...]
     cells: Relation
     pairs: Relation
+    prefixes: Prefixes
 
 
 @contextmanager
@@ -143,10 +170,21 @@ def matched(
 
     Raises PolicyError for labels that are no range, or that a taxonomy does not have.
     """
+    with matched_prefixes(engine, classes, axes, people) as found:
+        covering = _pairs_of(engine, found)
+        yield Matches(tuple(axes), found.cells, covering, found)
+        engine.drop(covering)
+
+
+@contextmanager
+def matched_prefixes(
+    engine: Engine, classes: Relation, axes: Sequence[KnownAxis], people: Relation | FileRelation
+) -> Iterator[Prefixes]:
+    """As `matched`, by different combinations of labels in place of classes."""
     cells = list_cells(engine, axes, people)
-    pairs = cover(engine, classes, axes, cells)
-    yield Matches(tuple(axes), cells, pairs)
-    engine.drop(cells, pairs)
+    with _prefixes(engine, classes, axes, cells) as found:
+        yield found
+    engine.drop(cells)
 
 
 def list_cells(engine: Engine, axes: Sequence[KnownAxis], people: Relation | FileRelation) -> Relation:
@@ -157,6 +195,19 @@ def list_cells(engine: Engine, axes: Sequence[KnownAxis], people: Relation | Fil
 
 def cover(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: Relation) -> Relation:
     """Which classes cover which cells: (class_no, cell_no). Raises PolicyError for labels that cannot be read."""
+    with _prefixes(engine, classes, axes, cells) as found:
+        return _pairs_of(engine, found)
+
+
+def _pairs_of(engine: Engine, found: Prefixes) -> Relation:
+    """The classes and cells (class_no, cell_no) behind pairs of combinations."""
+    holes = {"pairs": found.pairs, "cells": found.codes, "boxes": found.boxes}
+    return engine.materialise("matches", "attacking/covering/list_pairs", axis=found.last, **holes)
+
+
+@contextmanager
+def _prefixes(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: Relation) -> Iterator[Prefixes]:
+    """Which combinations of labels cover which cells, by one quasi-identifier after the other."""
     ready = _in_order(_covered(engine, classes, cells, axes))
     holes = {
         "boxes": engine.materialise("boxes", "attacking/covering/number_boxes", classes=classes, axes=ready),
@@ -167,9 +218,9 @@ def cover(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: R
         longer = engine.materialise("pairs", "attacking/covering/extend_pairs", pairs=pairs, axis=axis, **holes)
         engine.drop(pairs)
         pairs = longer
-    covering = engine.materialise("matches", "attacking/covering/list_pairs", pairs=pairs, axis=ready[-1], **holes)
-    engine.drop(pairs, *holes.values(), *(r for axis in ready for r in (axis.dictionary, axis.labels, axis.spans)))
-    return covering
+    yield Prefixes(tuple(ready), cells, holes["boxes"], holes["cells"], pairs)
+    read_as = [(a.dictionary, a.labels, a.parts, a.chosen, a.spans) for a in ready]
+    engine.drop(pairs, *holes.values(), *(relation for relations in read_as for relation in relations))
 
 
 def _in_order(axes: Sequence[KnownAxis]) -> list[KnownAxis]:
@@ -186,7 +237,7 @@ def _covered(engine: Engine, classes: Relation, cells: Relation, axes: Sequence[
         dictionary = engine.materialise("dictionary", "attacking/covering/number_values", cells=cells, axis=axis)
         ready = replace(axis, labels=labels, dictionary=dictionary, different=engine.count(labels))
         try:
-            covered.append(replace(ready, spans=_read(engine, ready)))
+            covered.append(_read(engine, ready))
         except PolicyError as error:
             problems += error.problems
     if problems:
@@ -194,8 +245,8 @@ def _covered(engine: Engine, classes: Relation, cells: Relation, axes: Sequence[
     return covered
 
 
-def _read(engine: Engine, axis: KnownAxis) -> Relation:
-    """The spans of known values that the labels cover; raises PolicyError for labels that cannot be read."""
+def _read(engine: Engine, axis: KnownAxis) -> KnownAxis:
+    """The axis with the known values that its labels cover; raises PolicyError for labels that cannot be read."""
     parts = read_parts(engine, axis.labels)
     last = engine.count(axis.dictionary) - 1
     if axis.by_range:
@@ -206,11 +257,10 @@ def _read(engine: Engine, axis: KnownAxis) -> Relation:
         spans = _find_values(engine, axis, parts, last)
     reading = choose_reading(engine, spans, axis.axis.sets_first)
     unread = count_unread(engine, axis.labels, reading.chosen)["count"]
-    engine.drop(parts, reading.chosen)
     if unread:
         hint = RANGE_FORMS if axis.by_range else ""
         raise PolicyError([Problem(axis.axis.name, f"{unread:,} of its labels are {_no_label(axis)}", hint)])
-    return reading.spans
+    return replace(axis, parts=parts, chosen=reading.chosen, spans=reading.spans)
 
 
 def _find_values(engine: Engine, axis: KnownAxis, parts: Relation, null_code: int) -> Relation:

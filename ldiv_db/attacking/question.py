@@ -9,13 +9,14 @@ from pathlib import Path
 
 from ldiv_db.attacking.covering import LabelAxis
 from ldiv_db.attacking.transport import require_networkx
+from ldiv_db.attacking.trials import Trial
 from ldiv_db.auditing.audit import Pair
 from ldiv_db.auditing.check import missing_columns, question_problems
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.document import Policy
+from ldiv_db.policy.document import AlgorithmSpec, Policy
 from ldiv_db.policy.hierarchies import read_hierarchies
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.release_columns import published_columns
@@ -32,7 +33,7 @@ class Columns:
     `labels` and `ids` (of classes) make a class; `quasi_identifiers` are those of the labels that people may be known
     by, each with its label's column or its two bounds, and how it covers values (by a policy only). `sensitive` maps
     each sensitive column to what is known of it; taxonomies lie in `folder`. Of a `pair`, an anatomised table, classes
-    are the groups, and labels the quasi-identifiers as they are.
+    are the groups, and labels the quasi-identifiers as they are. `algorithm` is the policy's.
     """
 
     labels: Sequence[str]
@@ -41,6 +42,7 @@ class Columns:
     quasi_identifiers: Sequence[LabelAxis] = ()
     folder: Path = field(default_factory=Path)
     pair: Pair | None = None
+    algorithm: AlgorithmSpec = field(default_factory=AlgorithmSpec)
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class Attackers:
     `excluded` is how many values of a class they can exclude; a risk of re-identification above `threshold` is
     high; `known` and `population` hold people's quasi-identifiers, `definetti` those of people to be guessed, with
     their true values, by which guesses are judged. The known people are in the tables of `also` too; with `counting`
-    the population is everybody, of whom each is in one class at most.
+    the population is everybody, of whom each is in one class at most. With `downcoding` labels are read backwards; a
+    `trial` names people who are in the release, and perhaps others who are not.
     """
 
     excluded: int = 1
@@ -68,6 +71,8 @@ class Attackers:
     definetti: Table | None = None
     also: Sequence[Also] = ()
     counting: bool = False
+    downcoding: bool = False
+    trial: Trial | None = None
     show_values: bool = False
 
     def people(self) -> dict[str, Table]:
@@ -81,6 +86,7 @@ class Attackers:
         finite = self.threshold.is_finite()
         if not finite or not 0 <= self.threshold <= 1 or self.threshold != round(self.threshold, 9):
             yield Problem("threshold", f"takes a number from 0 to 1 with at most 9 digits, not {self.threshold}")
+        yield from self.trial.problems() if self.trial else ()
 
 
 def columns_asked(
@@ -126,14 +132,17 @@ def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path
         what = "is published as two bounds, and its taxonomy is of labels"
         raise PolicyError([Problem(f"quasi_identifiers.{name}", what) for name in trees])
     labels = [column.name for axis in axes for column in axis.columns]
-    return Columns(labels, policy.released.class_ids_among(names), policy.sensitive, axes, folder)
+    return Columns(
+        labels, policy.released.class_ids_among(names), policy.sensitive, axes, folder, algorithm=policy.algorithm
+    )
 
 
 def refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec], attackers: Attackers) -> None:
     """Raise PolicyError with everything that is wrong with the question."""
     problems = [*attackers.problems(), *question_problems(require, columns.sensitive)]
     paired = columns.pair is not None
-    for key in attackers.people():
+    asked = {**attackers.people(), "targets": attackers.trial, "downcoding": attackers.downcoding}
+    for key in (key for key, given in asked.items() if given):
         if not columns.quasi_identifiers and not (paired and key == "definetti"):
             problems.append(Problem(key, "needs a policy, which says what labels stand for", "give --policy"))
     if attackers.definetti is not None:

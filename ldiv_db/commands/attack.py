@@ -14,6 +14,7 @@ from ldiv_db.api import attack
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.disclosure import Attack
 from ldiv_db.attacking.replay import Replay
+from ldiv_db.attacking.trials import MOST_TRIES
 from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer, split_names
 from ldiv_db.commands.options import (
     Catalog,
@@ -110,6 +111,25 @@ def attack_command(
     count: Annotated[
         str | None, typer.Option(help="The sensitive table's column of counts, if it has one.", show_default=False)
     ] = None,
+    downcoding: Annotated[
+        bool, typer.Option("--downcoding", help="Read labels backwards: a class has rows at both ends of a range.")
+    ] = False,
+    targets: Annotated[
+        str | None,
+        typer.Option(help="A table or file of people in the release, with sensitive values.", show_default=False),
+    ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(help="A table or file of people who are not in the release.", show_default=False),
+    ] = None,
+    link_columns: Annotated[
+        str | None,
+        typer.Option(help="Two parts of a target to be linked, e.g. 'age,sex|zip'.", show_default=False),
+    ] = None,
+    tries: Annotated[
+        int, typer.Option(min=1, max=MOST_TRIES, help="How many targets, people of the control, predicates are tried.")
+    ] = 2_000,
+    seed: Annotated[int, typer.Option(min=0, help="What is drawn follows from it.")] = 0,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="List known people and what is told of them.")
     ] = False,
@@ -152,6 +172,7 @@ def attack_command(
     Examples:
       ldiv attack warehouse.duckdb published.patients --qi age,sex --sensitive disease --require distinct:3
       ldiv attack warehouse.duckdb published.patients --policy policy.yml --known people.csv --population patients
+      ldiv attack warehouse.duckdb published.patients --policy policy.yml --targets patients --control held_out.csv
       ldiv attack :memory: release.parquet --qi age --sensitive disease \\
         --categories '[[HIV, Cancer], [Flu, Cold]]' --m 2
       ldiv attack warehouse.duckdb published.patients --policy policy.yml --replay
@@ -187,6 +208,12 @@ def attack_command(
             sensitive_table=sensitive_table,
             group=group,
             count=count,
+            downcoding=downcoding,
+            targets=targets,
+            control=control,
+            link_columns=_two_parts(link_columns),
+            tries=tries,
+            seed=seed,
             show_values=show_values,
             replay=replayed,
             listener=listener,
@@ -219,6 +246,16 @@ def _completed(policy: Policy, described: Mapping[str, Sensitive]) -> Policy:
         what = "the policy says what its categories, weights and taxonomy are"
         raise PolicyError([Problem(f"sensitive.{name}", what) for name in twice])
     return policy.model_copy(update={"sensitive": policy.sensitive | said})
+
+
+def _two_parts(written: str | None) -> tuple[list[str], list[str]] | None:
+    """The two lists of columns that are parted by `|`."""
+    if written is None:
+        return None
+    parts = [[name.strip() for name in part.split(",") if name.strip()] for part in written.split("|")]
+    if len(parts) != 2:
+        raise PolicyError([Problem("link_columns", f"takes two lists of columns, not {len(parts)}", "a,b|c,d")])
+    return parts[0], parts[1]
 
 
 def _split(connection: Any, published: str, qi: list[str]) -> list[str]:

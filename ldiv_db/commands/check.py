@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from ldiv_db.policy.given import read_requirements
 from ldiv_db.auditing.audit import Audit, Pair, Suppressed
 from ldiv_db.auditing.check import Question, check
 from ldiv_db.auditing.violations import Violations
@@ -30,6 +29,7 @@ from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
+from ldiv_db.policy.given import read_requirements
 from ldiv_db.publishing import result as report
 from ldiv_db.requirements import RequirementSpec
 

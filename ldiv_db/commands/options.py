@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.policy.given import read_sensitive
 from ldiv_db.database.attach import CATALOG
 from ldiv_db.database.engine import Settings
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.texts import POLICY_BYTES, read_text
 from ldiv_db.database.yaml_documents import parse_document
+from ldiv_db.policy.given import read_sensitive
 from ldiv_db.policy.parts import Sensitive
 
 _SIZE = re.compile(r"\d+(\.\d+)?\s*(B|[KMGT]i?B)", re.IGNORECASE)

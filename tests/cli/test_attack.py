@@ -45,6 +45,27 @@ def test_people_read_a_table(released: Any) -> None:
     assert not {"Flu", "Cancer", "Norway"} & set(called.out.replace(",", " ").split())
 
 
+def test_labels_are_read_backwards_and_people_are_tried(released: Any) -> None:
+    """The people of the source and others, with what they are sensitive about; as JSON and as people read it."""
+    released.write("others.csv", "name,age,country,disease\nA,21,Norway,Flu\nB,48,Korea,Asthma\nC,33,Italy,Flu\n")
+    words = ("--policy", released.policy, "--targets", "patients", "--control", released.folder / "others.csv")
+    words += ("--downcoding", "--population", "patients", "--link-columns", "country | age", "--tries", "10")
+    called = attack(released, *words, "--seed", "3", "--json")
+    assert called.code == 0, called.err
+    by_name = {each["attack"]: each for each in called.json["attacks"]}
+    names = ["downcoding", "singling out by one column", "singling out by several columns", "linkability", "inference"]
+    assert list(by_name)[-5:] == names
+    for name in names:
+        assert by_name[name]["holds"] and {gain["bound"] for gain in by_name[name]["gains"]} == {None}
+    figures = by_name["inference"]["figures"]
+    assert (figures["attempts"], figures["control_attempts"], len(figures["risk_interval"])) == (10, 3, 2)
+    assert by_name["downcoding"]["figures"]["rows_unexplained"] == 0
+    assert attack(released, *words, "--seed", "4", "--json").json != called.json
+    said = attack(released, *words)
+    assert "share of rows singled out" in said.out and "control attempts 3" in said.out
+    assert not {"Flu", "Cancer", "Norway"} & set(said.out.replace(",", " ").split())
+
+
 def test_categories_are_said_once(released: Any) -> None:
     """By the options if the policy has none; both at once are refused."""
     options = ("--policy", released.policy, "--categories", "[[Cancer, Hepatitis], [Flu, Asthma]]", "--json")
@@ -89,6 +110,10 @@ def test_a_file(released: Any) -> None:
         (["--qi", "age", "--sensitive", "disease", "--categories", "[[x]"], "categories: is no YAML"),
         (["--qi", "age", "--categories", "[[x], [y]]"], "sensitive: is missing"),
         (["--policy", "nothing.yml"], "cannot read nothing.yml"),
+        (["--qi", "age", "--sensitive", "disease", "--targets", "main.patients"], "targets: needs a policy"),
+        (["--qi", "age", "--sensitive", "disease", "--downcoding"], "downcoding: needs a policy"),
+        (["--qi", "age", "--sensitive", "disease", "--control", "main.patients"], "control: needs targets"),
+        (["--qi", "age", "--sensitive", "disease", "--link-columns", "a|b|c"], "takes two lists of columns, not 3"),
     ],
 )
 def test_bad_input_is_exit_code_2(released: Any, words: list[str], says: str) -> None:
@@ -141,6 +166,8 @@ def test_a_replay_needs_a_policy(released: Any) -> None:
     words = ("--qi", "age,country", "--sensitive", "disease", "--require", "distinct:3", "--replay")
     message = released.fails(2, "attack", released.database, "published.patients", *words)
     assert "replay: needs the policy of the release" in message
+
+
 def test_attacks_by_inference(released: Any) -> None:
     """What the release teaches, what two releases tell together, who can be in which class."""
     released.write_policy(target="published.again", algorithm={"name": "bsgi", "select": "greedy"})

@@ -25,6 +25,7 @@ from ldiv_db.algorithms.local import peel
 from ldiv_db.algorithms.neighbours import repair
 from ldiv_db.algorithms.tp import matching
 from ldiv_db.attacking import attacks, question
+from ldiv_db.attacking.trials import Trial
 from ldiv_db.auditing.audit import Pair
 from ldiv_db.auditing.check import Question, check
 from ldiv_db.auditing.violations import Violations
@@ -544,6 +545,10 @@ def attack_all(engine):
     qit = Relation.parse("qit")
     groups = question.columns_asked(engine, qit, ["town"], {"secret": Sensitive()}, None, Path(), pair)
     attacks.attack_table(engine, qit, groups, [], question.Attackers(definetti=Relation.parse("truth")))
+    engine.connection.execute("ALTER TABLE people ADD secret VARCHAR DEFAULT 'x'")
+    tried = question.Attackers(population=known, downcoding=True, trial=Trial(known, known))
+    result = attacks.attack_table(engine, table, seen, [], tried)
+    assert [attack.figures["successes"] for attack in result.attacks if attack.name == "inference"] == [1]
 
 
 def test_every_template_was_exercised(statements):

@@ -1,0 +1,292 @@
+"""Downcoding: labels read backwards, because who published them would have published finer ones if they were true.
+
+Cohen, "Attacks on Deidentification's Defenses" (USENIX Security 2022): of a minimal hierarchical release no label can
+be refined. Of that the attack here uses what a label says of its own class: it is the least node of a taxonomy, or
+the tightest range, that covers the values of the class's rows. So some row of the class is
+
+- at the lower end of a range, and another at the upper end (both ends occupied; two columns of bounds are a range),
+- each member of a set (`recode: set` shows what occurs),
+- under one child, and another under another child, of a node of a taxonomy or a label of a level (at least two children
+  occupied; `*` too, NULL being a child of it).
+
+From the release alone this tells single rows something where a class has two: a range then means one of its two ends.
+Such a cell is narrowed if other values lie between: more than 1 apart for whole numbers and days. In a larger class
+any one row may still be anywhere in the label, as the others may be at the ends.
+
+With everybody's quasi-identifiers (a population) the people whom a label fits are held against it. Those who alone
+are at an end, a member, or a child that some row must have are singled out: the label and that side of it is a
+predicate that fits one person alone and is true of a row (Cohen & Nissim, "Towards formalizing the GDPR's notion of
+singling out", PNAS 2020). Where as many are singled out as a class has rows, nobody else is in it. In a class of two
+rows those are ruled out who have no partner with whom they explain every label together; in larger ones nobody is,
+though who tries all sets of n people might rule out some. People are counted, so two who are alike are never singled
+out; what is reported is a lower bound of what can be concluded.
+
+Nothing follows where labels do not follow from a class's rows: global recodings (`cuts`, `annealing`, `incognito`,
+`tds`), stars and coarsened values of the `tp` family, labels of nested ranges, and `*` of numbers. A class that the
+population does not explain (it lacks people of the release, or the labels are not least) is left as it is and
+counted. Numbers nearer to each other than 2^-30 of all that they span are published alike, and their ends may be
+wrong by that much. A requirement promises nothing against this attack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis, Matches
+from ldiv_db.attacking.disclosure import Attack, Gain, gain_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.policy.document import AlgorithmSpec
+from ldiv_db.recoding.labels import read_parts, read_ranges
+from ldiv_db.taxonomies import taxonomy as taxonomies
+from ldiv_db.taxonomies.readers import Level
+
+#: The people of classes of two rows are tried in so many pairs of kinds at most, those of few kinds first.
+_MOST_PAIRS = 30_000_000
+#: How numbers and times are read where nobody's values say which they are.
+_KINDS = ("real", "instant")
+
+
+@dataclass(frozen=True)
+class LabelledAxis:
+    """A quasi-identifier whose labels are ranges: `labels` are its distinct ones, `inner` those with values inside."""
+
+    columns: tuple[Identifier, ...]
+    labels: Relation
+    inner: Relation
+
+
+@dataclass(frozen=True)
+class SidedAxis:
+    """A quasi-identifier whose labels have sides.
+
+    `sides` is (value_no, code, side), `rules` (value_no, every_side, needed): how many of them some row has.
+    """
+
+    axis: KnownAxis
+    sides: Relation
+    rules: Relation
+
+    @property
+    def code(self) -> Identifier:
+        return self.axis.code
+
+    @property
+    def table(self) -> Identifier:
+        return self.axis.table
+
+    def _named(self, what: str) -> Identifier:
+        return Identifier(f"{what}_{self.axis.number}")
+
+    @property
+    def side(self) -> Identifier:
+        return self._named("side")
+
+    @property
+    def every(self) -> Identifier:
+        return self._named("every")
+
+    @property
+    def needed(self) -> Identifier:
+        return self._named("needed")
+
+    @property
+    def sides_found(self) -> Identifier:
+        return self._named("sides")
+
+    @property
+    def alike(self) -> Identifier:
+        return self._named("alike")
+
+
+@dataclass(frozen=True)
+class NumberedLevel:
+    """A level of a taxonomy that is made of the values, the finest being number 1."""
+
+    number: Value
+    level: Level
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A release to be downcoded: its classes (class_no, class_rows, the labels' columns), rows and axes.
+
+    `note` says why nothing follows from its labels; empty if something does.
+    """
+
+    engine: Engine
+    classes: Relation
+    rows: int
+    axes: Sequence[LabelAxis]
+    note: str = ""
+
+    def share(self, rows: int) -> Fraction | None:
+        """The share of the rows that so many are."""
+        return Fraction(rows, self.rows) if self.rows else None
+
+    def share_of_cells(self, cells: int) -> Fraction | None:
+        """The share of the cells that so many are: every row has one a quasi-identifier."""
+        return Fraction(cells, self.rows * len(self.axes)) if self.rows else None
+
+
+def why_not_least(spec: AlgorithmSpec) -> str:
+    """Why nothing follows from the labels of an algorithm; empty if they are the least that cover their rows."""
+    if spec.name not in ALGORITHMS:
+        return ""
+    published = algorithm_of(spec.name)(spec.options).excludes_sets
+    return f"{spec.name} publishes {published}, which do not follow from the rows of a class" if published else ""
+
+
+def downcoding(coded: Coded, population: Matches | None) -> Attack:
+    """What minimality tells of a release, alone and, if there is a population, held against it."""
+    if coded.note:
+        return Attack("downcoding", None, _gains(coded, "release", 0, 0), {"note": coded.note})
+    with coded.engine.scope():
+        gains = _gains(coded, "release", *_count_halved(coded))
+        more, figures = _hold_against(coded, population) if population else ((), {})
+    return Attack("downcoding", None, (*gains, *more), figures)
+
+
+def _gains(coded: Coded, by: str, rows: int, cells: int) -> tuple[Gain, ...]:
+    """The two shares that are narrowed, of which nothing is promised."""
+    return (
+        gain_of(f"share of rows narrowed by the {by}", coded.share(rows), None),
+        gain_of(f"share of cells narrowed by the {by}", coded.share_of_cells(cells), None),
+    )
+
+
+# -- by the release alone ----------------------------------------------------------------------------
+
+
+def _count_halved(coded: Coded) -> tuple[int, int]:
+    """The rows and the cells of classes of two rows that have one of two values."""
+    axes = [_labelled(coded, axis) for axis in coded.axes if axis.hierarchy.is_plain]
+    if not axes:
+        return 0, 0
+    counts = coded.engine.record("attacking/downcoding/count_halved", classes=coded.classes, axes=axes)
+    return counts["rows"], counts["cells"]
+
+
+def _labelled(coded: Coded, axis: LabelAxis) -> LabelledAxis:
+    """The axis with its labels that are ranges of numbers, or of times if they are none."""
+    engine, known = coded.engine, KnownAxis(axis, Identifier(axis.name), _KINDS[0], Identifier("value"))
+    labels = engine.materialise("labels", "attacking/covering/number_labels", classes=coded.classes, axis=known)
+    parts = read_parts(engine, labels)
+    found = []
+    for kind in _KINDS:
+        holes = {"labels": labels, "ranges": _ranges(engine, parts, kind), "kind": kind}
+        found.append(engine.materialise("inner", "attacking/downcoding/list_inner_ranges", **holes))
+    return LabelledAxis(axis.columns, labels, max(found, key=engine.count))
+
+
+def _ranges(engine: Engine, parts: Relation, kind: str) -> Relation:
+    """The labels (value_no, start, stop) that are ranges of two ends, by their parts."""
+    read = read_ranges(engine, parts, kind)
+    return engine.materialise("ranges", "attacking/downcoding/list_ranges", ranges=read)
+
+
+# -- by a population ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A release held against a population, class by class: the steps that lead to `measures`, and those behind it."""
+
+    candidates: Relation
+    kinds: Relation
+    kept: Relation
+    singles: Relation
+    measures: Relation
+    untried: int
+
+
+def _hold_against(coded: Coded, population: Matches) -> tuple[tuple[Gain, ...], dict[str, Any]]:
+    """The gains by a population, and what goes with them."""
+    engine, prefixes = coded.engine, population.prefixes
+    axes = [sided for axis in prefixes.axes if (sided := _sided(engine, axis))]
+    if not axes:
+        return _gains(coded, "population", 0, 0), {"note": "no label has sides"}
+    held = _held(coded, population, axes)
+    possible = engine.materialise(
+        "possible",
+        "attacking/downcoding/list_possible",
+        kinds=held.kinds,
+        kept=held.kept,
+        singles=held.singles,
+        measures=held.measures,
+    )
+    holes = {"candidates": held.candidates, "codes": prefixes.codes, "possible": possible}
+    holes |= {"singles": held.singles, "measures": held.measures}
+    cells = sum(
+        engine.scalar("attacking/downcoding/count_narrowed_cells", axis=axis, **holes) for axis in prefixes.axes
+    )
+    sums = engine.record("attacking/downcoding/summarise_classes", measures=held.measures)
+    single = gain_of("share of rows singled out", coded.share(sums["single"]), None)
+    figures = {
+        "people_alike": _mean(sums["before"], sums["rows"]),
+        "people_alike_narrowed": _mean(sums["after"], sums["rows"]),
+        "rows_unexplained": sums["unexplained"],
+        "rows_untried": held.untried,
+    }
+    return (*_gains(coded, "population", sums["narrowed"], cells), single), figures
+
+
+def _mean(total: Any, rows: int) -> float | None:
+    return float(Fraction(int(total), rows)) if rows else None
+
+
+def _held(coded: Coded, population: Matches, axes: Sequence[SidedAxis]) -> _Held:
+    """The classes with the people whom they fit, who may be in them, and who are singled out."""
+    engine, prefixes = coded.engine, population.prefixes
+
+    def make(verb: str, **holes: Any) -> Relation:
+        return engine.materialise(verb, f"attacking/downcoding/{verb}", **holes)
+
+    rules = make("rule_classes", classes=coded.classes, boxes=prefixes.boxes, axes=axes)
+    people = {"matches": population.pairs, "cells": population.cells, "codes": prefixes.codes}
+    candidates = make("list_candidates", boxes=prefixes.boxes, axes=axes, **people)
+    kinds = make("group_kinds", candidates=candidates, axes=axes)
+    tried = make("choose_small", kinds=kinds, rules=rules, most=Value(_MOST_PAIRS))
+    partners = make("match_kinds", kinds=kinds, rules=rules, tried=tried, axes=axes)
+    kept = make("keep_kinds", kinds=kinds, rules=rules, tried=tried, partners=partners, axes=axes)
+    explained = make("explain_classes", kept=kept, axes=axes)
+    singles = make("find_single", kept=kept, explained=explained, axes=axes)
+    measures = make("measure_classes", rules=rules, kinds=kinds, explained=explained, singles=singles)
+    untried = engine.scalar("attacking/downcoding/count_untried", kinds=kinds, rules=rules, tried=tried)
+    return _Held(candidates, kinds, kept, singles, measures, untried)
+
+
+def _sided(engine: Engine, axis: KnownAxis) -> SidedAxis | None:
+    """The axis with the sides of its labels; None for nested ranges, whose labels have none here."""
+    if axis.hierarchy.is_plain:
+        holes = {"ranges": _ranges(engine, axis.parts, axis.kind)}
+        sides = engine.materialise("sides", "attacking/downcoding/side_ranges", dictionary=axis.dictionary, **holes)
+        return SidedAxis(axis, sides, engine.materialise("rules", "attacking/downcoding/rule_ranges", **holes))
+    if axis.by_range:
+        return None
+    whole = _side_whole(engine, axis)
+    apart = engine.materialise(
+        "apart", "attacking/downcoding/list_apart", chosen=axis.chosen, dictionary=axis.dictionary
+    )
+    sides = engine.materialise("sides", "attacking/downcoding/join_sides", apart=apart, sides=whole)
+    return SidedAxis(
+        axis, sides, engine.materialise("rules", "attacking/downcoding/join_rules", apart=apart, sides=whole)
+    )
+
+
+def _side_whole(engine: Engine, axis: KnownAxis) -> Relation:
+    """The sides of labels that are no sets: by the children of a node, or by the next finer level."""
+    taxonomy = axis.hierarchy.taxonomy
+    read = {"parts": axis.parts, "chosen": axis.chosen, "dictionary": axis.dictionary}
+    if taxonomy is not None:
+        nodes = taxonomies.load(engine, taxonomy, axis.value.name)
+        return engine.materialise("whole", "attacking/downcoding/side_nodes", nodes=nodes, **read)
+    levels = [NumberedLevel(Value(number), level) for number, level in enumerate(axis.levels, 1)]
+    holes = {"dictionary": axis.dictionary, "levels": levels}
+    labelled = engine.materialise("labelled", "attacking/downcoding/list_numbered_levels", **holes)
+    coarsest = Value(len(axis.levels))
+    return engine.materialise("whole", "attacking/downcoding/side_levels", labelled=labelled, coarsest=coarsest, **read)

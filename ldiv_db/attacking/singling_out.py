@@ -1,0 +1,197 @@
+"""Singling out: a predicate that is true of exactly one person, found in the release alone.
+
+A predicate takes the label of one or more quasi-identifiers and perhaps the sensitive value of a published row: "age
+within 20-30, zip within 12*, disease flu". Those are tried that hold for exactly one row of the release, a row
+holding if it is published with the same labels and value. All such predicates of each single column are found, and
+those of up to 32 sets of several columns, drawn; of either kind at most `tries` are tried. One is right if exactly
+one of all targets fits it: labels cover their values, and the sensitive value is theirs (predicate singling out:
+Cohen & Nissim, "Towards formalizing the GDPR's notion of singling out", PNAS 2020; Anonymeter's attacks by one and by
+several attributes, which take bounds `>=` and `<=` for numbers). The random guess is a predicate with as many
+columns, of each the label of a row drawn for it alone.
+
+A predicate singles out more easily among few people. With a control of another size the larger table is
+therefore cut to the smaller one's for the risk, by a draw, where Anonymeter fits a correction.
+
+Nothing is promised: l different values in a class make its rows different from one another.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ldiv_db.attacking.covering import KnownAxis, matched
+from ldiv_db.attacking.disclosure import Attack
+from ldiv_db.attacking.estimates import Tried, tried_attack
+from ldiv_db.attacking.trials import People, Secret, draw
+from ldiv_db.database.templates import Identifier, Relation, Value
+
+#: So many sets of several columns are asked for.
+SETS = 32
+_KINDS = {"one": "singling out by one column", "several": "singling out by several columns"}
+_VALUE = Identifier("value")
+Counts = dict[str, Tried]
+
+
+@dataclass(frozen=True)
+class AskedAxis:
+    """A quasi-identifier in random predicates: its label's columns, whether it is asked for, and in which row."""
+
+    axis: KnownAxis
+
+    @property
+    def columns(self) -> tuple[Identifier, ...]:
+        return self.axis.columns
+
+    @property
+    def bounded(self) -> bool:
+        return self.axis.bounded
+
+    @property
+    def table(self) -> Identifier:
+        return self.axis.table
+
+    @property
+    def use(self) -> Identifier:
+        return Identifier(f"use_{self.axis.number}")
+
+    @property
+    def row(self) -> Identifier:
+        return Identifier(f"row_{self.axis.number}")
+
+
+@dataclass(frozen=True)
+class ColumnSet:
+    """The columns that a predicate asks for, by their places; the last place is that of the sensitive value."""
+
+    places: tuple[int, ...]
+    columns: tuple[Identifier, ...]
+
+
+def singling_out(people: People, histograms: dict[str, Relation]) -> list[Attack]:
+    """The attacks, by one column and by several, with each sensitive attribute's histogram (class_no, value, rows)."""
+    engine = people.released.engine
+    attacks = []
+    for secret in people.secrets:
+        with engine.scope():
+            attacks += _attack(people, secret, histograms[secret.name])
+    return attacks
+
+
+def _attack(people: People, secret: Secret, histogram: Relation) -> list[Attack]:
+    engine, trial, axes = people.released.engine, people.trial, people.axes
+    columns = [column for axis in axes for column in axis.columns]
+    rows = engine.materialise(
+        "rows",
+        "attacking/singling_out/list_rows",
+        classes=people.released.classes,
+        histogram=histogram,
+        columns=columns,
+    )
+    sets = column_sets(trial.seed, axes)
+    all_found = engine.materialise(
+        "predicates", "attacking/singling_out/find_predicates", rows=rows, axes=axes, sets=sets
+    )
+    chosen = engine.materialise(
+        "chosen",
+        "attacking/singling_out/choose_predicates",
+        predicates=all_found,
+        columns=columns,
+        seed=Value(trial.seed),
+        most=Value(trial.tries),
+    )
+    counts = dict(engine.rows("attacking/singling_out/count_kinds", predicates=chosen))
+    random = _draw_random(people, rows, sets, counts)
+    everybody = people.of_targets(people.targets)
+    tried, guessed = (_right(people, predicates, everybody, secret) for predicates in (chosen, random))
+    pairs = _against_control(people, chosen, secret, tried)
+    return [
+        tried_attack(
+            _KINDS[kind],
+            secret.name,
+            "share of predicates that fit one person",
+            tried[kind],
+            guessed[kind],
+            pairs[kind] if pairs else None,
+        )
+        for kind in _KINDS
+    ]
+
+
+def _against_control(
+    people: People, chosen: Relation, secret: Secret, tried: Counts
+) -> dict[str, tuple[Tried, Tried]] | None:
+    """What succeeds on targets and on the control, of each kind, where both are as many; None without a control."""
+    if people.control is None:
+        return None
+    most = min(people.targets, people.control)
+    if most < people.targets:
+        tried = _right(people, chosen, people.of_targets(most), secret)
+    control = _right(people, chosen, people.of_control(most), secret)
+    return {kind: (tried[kind], control[kind]) for kind in _KINDS}
+
+
+def _right(people: People, predicates: Relation, drawn: Relation, secret: Secret) -> Counts:
+    """How many predicates (class_no, the labels' columns, value, uses_value, kind) fit one of the people, by kind."""
+    engine = people.released.engine
+    found = {}
+    if engine.count(predicates) and engine.count(drawn):
+        with matched(engine, predicates, people.axes, drawn) as matches, engine.scope():
+            placed = people.placed(drawn, matches.cells, people.axes)
+            holes = {"predicates": predicates, "matches": matches.pairs, "people": placed, "secret": secret.alias}
+            found = {
+                kind: Tried(*counts) for kind, *counts in engine.rows("attacking/singling_out/count_right", **holes)
+            }
+    return {kind: found.get(kind, Tried(0, 0)) for kind in _KINDS}
+
+
+def column_sets(seed: int, axes: Sequence[KnownAxis]) -> list[ColumnSet]:
+    """Each single column, the sensitive value's last, and sets of several: all of them, or as many as `SETS` drawn."""
+    count = len(axes) + 1
+    several = sorted(_drawn_sets(seed, count)) if 2**count - 1 - count > SETS else _all_sets(count)
+    return [ColumnSet(places, _columns_of(places, axes)) for places in [*((i,) for i in range(count)), *several]]
+
+
+def _all_sets(count: int) -> list[tuple[int, ...]]:
+    return [places for size in range(2, count + 1) for places in itertools.combinations(range(count), size)]
+
+
+def _drawn_sets(seed: int, count: int) -> set[tuple[int, ...]]:
+    """As many sets as `SETS`, each of a size that is drawn, of 2 to all columns."""
+    found: set[tuple[int, ...]] = set()
+    number = 0
+    while len(found) < SETS:
+        number += 1
+        size = 2 + draw(seed, number, "size", count - 1)
+        order = _shuffled(seed, number, count)
+        found.add(tuple(sorted(order[:size])))
+    return found
+
+
+def _shuffled(seed: int, number: int, count: int) -> list[int]:
+    return sorted(range(count), key=lambda place: draw(seed, number, f"order {place}", 2**64))
+
+
+def _columns_of(places: Sequence[int], axes: Sequence[KnownAxis]) -> tuple[Identifier, ...]:
+    return tuple(column for place in places for column in (axes[place].columns if place < len(axes) else (_VALUE,)))
+
+
+def _draw_random(people: People, rows: Relation, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Relation:
+    """Random predicates, of either kind as many as were found."""
+    engine, axes = people.released.engine, [AskedAxis(axis) for axis in people.axes]
+    types = {"number": "BIGINT", "kind": "VARCHAR", "use_value": "BIGINT", "row_value": "BIGINT"}
+    types |= {name: "BIGINT" for axis in axes for name in (axis.use.name, axis.row.name)}
+    draws = engine.load("draws", types, list(_draws(people, sets, counts)))
+    return engine.materialise("random", "attacking/singling_out/draw_predicates", rows=rows, draws=draws, axes=axes)
+
+
+def _draws(people: People, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Iterator[tuple[object, ...]]:
+    """Of each random predicate its number and kind; of the value and each axis whether it is asked for, and a row."""
+    seed, rows, columns = people.trial.seed, people.released.rows, len(people.axes)
+    kinds = [kind for kind, count in counts.items() for _ in range(count)]
+    of_kind = {kind: [asked.places for asked in sets if (len(asked.places) == 1) == (kind == "one")] for kind in counts}
+    for number, kind in enumerate(kinds, 1):
+        places = of_kind[kind][draw(seed, number, "set", len(of_kind[kind]))]
+        asked = [(int(place in places), draw(seed, number, f"row {place}", rows)) for place in range(columns + 1)]
+        yield (number, kind, *asked[columns], *(item for pair in asked[:columns] for item in pair))

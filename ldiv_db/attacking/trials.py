@@ -1,0 +1,189 @@
+"""Attacks that are tried on people: on targets, who are in the release, and on a control of people who are not.
+
+The three risks by which the Article 29 Working Party judges anonymization (Opinion 05/2014, WP216), singling out,
+linkability and inference, are each tried on a sample of targets, on one of the control, and by random guesses
+(`estimates`). A control tells what is learnt of anybody like that, in the release or not.
+
+All that is drawn is drawn by md5 of the seed: the same for any number of threads and any order of rows. People are
+read as text and compared as labels are read (`covering`); sensitive values are compared as text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes
+from ldiv_db.attacking.estimates import Tried
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.policy.parts import LARGEST_SEED
+
+Table = Relation | FileRelation
+#: More tries than this say nothing more of a rate.
+MOST_TRIES = 100_000
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Whom attacks are tried on: so many `tries` of each kind, drawn by `seed`, on `targets` and on a `control`.
+
+    `link_columns` are the two parts of a person that are linked; None: the known quasi-identifiers in two halves.
+    """
+
+    targets: Table
+    control: Table | None = None
+    link_columns: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    tries: int = 2_000
+    seed: int = 0
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with the numbers."""
+        if not 1 <= self.tries <= MOST_TRIES:
+            yield Problem("tries", f"takes a whole number from 1 to {MOST_TRIES:,}")
+        if not 0 <= self.seed <= LARGEST_SEED:
+            yield Problem("seed", f"takes a whole number from 0 to {LARGEST_SEED:,}")
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A sensitive attribute as people have it: its column, and the working name of its values as text."""
+
+    name: str
+    column: Identifier
+    alias: Identifier
+
+
+@dataclass(frozen=True)
+class Released:
+    """A release that is attacked: its classes (class_no, class_rows, the labels' columns), its rows, its axes."""
+
+    engine: Engine
+    classes: Relation
+    rows: int
+    axes: Sequence[LabelAxis]
+
+
+@dataclass(frozen=True)
+class People:
+    """What is known of targets and control: `axes` as they are in tables of drawn people, and `secrets`.
+
+    `targets` and `control` are how many there are; the latter None without a control.
+    """
+
+    released: Released
+    trial: Trial
+    axes: tuple[KnownAxis, ...]
+    secrets: tuple[Secret, ...]
+    targets: int
+    control: int | None
+
+    def drawn(self, targets: int, control: int) -> Relation:
+        """So many people of both tables: (person_no, control: 0 or 1, the values as text)."""
+        of_targets = self._draw(self.trial.targets, targets, 0)
+        if self.trial.control is None:
+            return of_targets
+        holes = {"targets": of_targets, "control": self._draw(self.trial.control, control, 1)}
+        both = self.released.engine.materialise("people", "attacking/trials/join_people", **holes)
+        self.released.engine.drop(*holes.values())
+        return both
+
+    def of_targets(self, most: int) -> Relation:
+        """So many targets."""
+        return self._draw(self.trial.targets, most, 0)
+
+    def of_control(self, most: int) -> Relation:
+        """So many of the control, marked as such."""
+        return self._draw(self.trial.control or self.trial.targets, most, 1)
+
+    def _draw(self, table: Table, most: int, control: int) -> Relation:
+        engine = self.released.engine
+        names = {column.name.lower(): column.name for column in columns_of(engine, table)}
+        known = [replace(axis, known=Identifier(names[axis.axis.name.lower()])) for axis in self.axes]
+        secrets = [replace(secret, column=Identifier(names[secret.name.lower()])) for secret in self.secrets]
+        with read_exactly(engine, table) as read:
+            return engine.materialise(
+                "drawn",
+                "attacking/trials/draw_people",
+                people=read,
+                axes=known,
+                secrets=secrets,
+                seed=Value(self.trial.seed),
+                most=Value(most),
+                control=Value(control),
+            )
+
+    def placed(self, people: Relation, cells: Relation, axes: Sequence[KnownAxis]) -> Relation:
+        """Drawn people with the number of their combination of known values: (person_no, control, cell_no, …)."""
+        holes = {"people": people, "cells": cells, "axes": axes, "secrets": self.secrets}
+        return self.released.engine.materialise("placed", "attacking/trials/place_people", **holes)
+
+
+def people_of(released: Released, trial: Trial, sensitive: Sequence[str]) -> People:
+    """The people of a trial; raises PolicyError for columns that a table of theirs lacks, or of another type."""
+    engine = released.engine
+    columns = columns_of(engine, trial.targets)
+    axes = known_axes(released.axes, columns, "targets")
+    problems = list(_missing(engine, trial.targets, "targets", sensitive))
+    if trial.control is not None:
+        problems += _missing(engine, trial.control, "control", [*(axis.axis.name for axis in axes), *sensitive])
+    if problems:
+        raise PolicyError(problems)
+    _refuse_other_types(engine, trial, axes)
+    control = None if trial.control is None else _count(engine, trial.control)
+    read = tuple(replace(axis, known=axis.value, number=number) for number, axis in enumerate(axes, 1))
+    secrets = tuple(Secret(name, Identifier(name), Identifier(f"s{i}")) for i, name in enumerate(sensitive, 1))
+    return People(released, trial, read, secrets, _count(engine, trial.targets), control)
+
+
+def _missing(engine: Engine, table: Table, key: str, names: Sequence[str]) -> Iterator[Problem]:
+    known = [column.name for column in columns_of(engine, table)]
+    lower = {name.lower() for name in known}
+    for name in names:
+        if name.lower() not in lower:
+            yield Problem(key, f"has no column {name}", nearest(name, known))
+
+
+def _refuse_other_types(engine: Engine, trial: Trial, axes: Sequence[KnownAxis]) -> None:
+    """Raise PolicyError if people of the control are not compared as the targets are."""
+    if trial.control is None:
+        return
+    found = known_axes([axis.axis for axis in axes], columns_of(engine, trial.control), "control")
+    others = [axis for axis, other in zip(axes, found, strict=True) if axis.kind != other.kind]
+    if others:
+        what = "is of another type than among the targets"
+        raise PolicyError([Problem("control", f"{axis.axis.name} {what}") for axis in others])
+
+
+def _count(engine: Engine, table: Table) -> int:
+    return int(engine.scalar("database/count_rows", rows=table))
+
+
+def draw(seed: int, number: int, what: str, below: int) -> int:
+    """A number from 0 to `below` - 1, by md5."""
+    digest = hashlib.md5(f"{seed}:{number}:{what}".encode(), usedforsecurity=False).hexdigest()
+    return int(digest, base=16) % below
+
+
+@contextmanager
+def drawn_rows(released: Released, trial: Trial, count: int) -> Iterator[Relation]:
+    """Two rows of the release, by their places in it, for each of so many numbers: (number, first_row, second_row)."""
+    names = ("first_row", "second_row")
+    rows = [
+        (number, *(draw(trial.seed, number, name, released.rows) for name in names))
+        for number in range(1, (count if released.rows else 0) + 1)
+    ]
+    draws = released.engine.load("draws", dict.fromkeys(["number", *names], "BIGINT"), rows)
+    yield draws
+    released.engine.drop(draws)
+
+
+def tried_on(counts: Sequence[tuple[int, int, int]]) -> tuple[Tried, Tried]:
+    """What succeeded on targets and on the control, of (control, attempts, successes)."""
+    found = {control: Tried(attempts, successes) for control, attempts, successes in counts}
+    return found.get(0, Tried(0, 0)), found.get(1, Tried(0, 0))
