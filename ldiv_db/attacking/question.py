@@ -141,8 +141,8 @@ def refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec],
     """Raise PolicyError with everything that is wrong with the question."""
     problems = [*attackers.problems(), *question_problems(require, columns.sensitive)]
     paired = columns.pair is not None
-    asked = {**attackers.people(), "targets": attackers.trial, "downcoding": attackers.downcoding}
-    for key in (key for key, given in asked.items() if given):
+    knowing = {**attackers.people(), "targets": attackers.trial, "downcoding": attackers.downcoding}
+    for key in (key for key, given in knowing.items() if given):
         if not columns.quasi_identifiers and not (paired and key == "definetti"):
             problems.append(Problem(key, "needs a policy, which says what labels stand for", "give --policy"))
     if attackers.definetti is not None:

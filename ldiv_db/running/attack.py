@@ -77,10 +77,10 @@ def attack(
     `counting`                    know that the population is everybody, each in one class at most
     `also`, `also_policies`       other releases that hold the known people too, each under its policy (one of these, or
                                   one for each; a path is that of a file, whose taxonomies lie beside it), or `policy`
-    `definetti`                   learn from the release, to guess the values of people in a table that has the true ones
+    `definetti`                   learn from the release to guess the values of people in a table that has the true ones
     `downcoding`                  read labels backwards
-    `targets`, `control`          try to single out, to link (two parts, `link_columns`) and to infer values of people in
-                                  the release and of others who are not, `tries` times, drawn by `seed`
+    `targets`, `control`          try to single out, to link (two parts, `link_columns`), and to infer values of people
+                                  in the release and of others who are not, `tries` times, drawn by `seed`
     `replay`                      run the policy's program on its source, and on what else the values could be; `table`
                                   may then be one of an anatomised release, of which nothing else is tried
     ============================  ======================================================================================
@@ -111,7 +111,12 @@ def attack(
             m,
             _threshold(threshold),
             **_people(engine, known=known, population=population, definetti=definetti),
-            also=_others(engine, names_of(also), also_policies or ([] if parsed is None else [parsed]), where),
+            also=_others(
+                engine,
+                [also] if isinstance(also, str) else also,
+                also_policies or ([] if parsed is None else [parsed]),
+                where,
+            ),
             counting=counting,
             downcoding=downcoding,
             trial=_trial(engine, targets, control, link_columns, tries, seed),

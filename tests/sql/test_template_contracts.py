@@ -396,7 +396,8 @@ def replay(con, listener):
     """Replays of a table of classes with all worlds, and with some of them; of groups, with and without the seed."""
     fill(con, "source", {"id": "INTEGER", "age": "INTEGER", "secret": "VARCHAR"},
          [(i, i * 7 % 10, "aabbc"[i]) for i in range(5)])  # fmt: skip
-    policy = {"source": "source", "target": "classes", "quasi_identifiers": {"age": {"numeric": True}, "id": {"numeric": True}},
+    keys = {"age": {"numeric": True}, "id": {"numeric": True}}
+    policy = {"source": "source", "target": "classes", "quasi_identifiers": keys,
               "sensitive": ["secret"], "require": [{"frequency": 2}],
               "algorithm": "mondrian"}  # fmt: skip
     ldiv_db.run(con, policy, listener=listener)
