@@ -17,7 +17,7 @@ from ldiv_db.database.templates import Identifier, Relation, Value
 #: Each side of a split that is not in halves has at least so many hundredths of the classes.
 PART = 8
 #: Levels allowed, in hundredths of those that halving takes: nodes may be uneven, but not for ever.
-DEPTH = 140
+DEPTH = 125
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,9 @@ def _split(
     """
     engine, sensitive = task.engine, task.encoded.sensitive[0]
     with engine.scope() as scope:
+        directions = engine.materialise("directions", "transparent/list_directions", nodes=nodes, ways=ways)
         codes = engine.materialise(
-            "codes", "transparent/count_codes", nodes=nodes, scales=costs.scales, ways=ways, sensitive=sensitive
+            "codes", "transparent/count_codes", nodes=nodes, directions=directions, ways=ways, sensitive=sensitive
         )
         splits = engine.materialise(
             "splits",
