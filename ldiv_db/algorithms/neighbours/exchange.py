@@ -23,6 +23,22 @@ LEAST_PART = 200
 JITTER = 4000
 
 
+_LEFT, _RIGHT = Identifier("a"), Identifier("b")
+
+
+@dataclass(frozen=True)
+class _Step:
+    """How far a class is from another in a round's order, and the column that holds who is there."""
+
+    number: Value
+    column: Identifier
+
+
+#: The classes that each is paired with on either side, within parts.
+FOLLOWING = 4
+_STEPS = [_Step(Value(step), Identifier(f"next_{step}")) for step in range(1, FOLLOWING + 1)]
+
+
 @dataclass(frozen=True)
 class _Exchangeable:
     """The members of classes that cost something with their classes without them, and those classes."""
@@ -108,36 +124,42 @@ def _round(task: Task, state: _Exchangeable, order: Sequence[Measure], offset: i
     """One round: the exchanges made and what they gained."""
     engine = task.engine
     with engine.scope():
-        pairs = _pair(task, state, order, offset)
-        common = engine.materialise(
-            "common", "neighbours/exchange/list_common_values", members=state.members, pairs=pairs
-        )
-        exchanges = engine.materialise(
-            "exchanges",
-            "neighbours/exchange/find_exchanges",
-            members=state.members,
-            pairs=pairs,
-            common=common,
-            measures=state.measures,
-            left=Identifier("a"),
-            right=Identifier("b"),
-            l=state.l,
-            square=Value(state.l.value**2),
-        )
+        exchanges = _find(task, state, order, offset) if state.parts is None else _find_within_parts(task, state, order)
         count, gain = engine.rows("neighbours/exchange/count_exchanges", exchanges=exchanges)[0]
         if count:
             _apply(task, state, exchanges)
         return count, gain
 
 
-def _pair(task: Task, state: _Exchangeable, order: Sequence[Measure], offset: int) -> Relation:
-    """Classes of neighbouring centres in pairs."""
-    holes: dict[str, Any] = {"classes": state.classes, "order": order, "offset": Value(offset)}
-    if state.parts is None:
-        return task.engine.materialise("pairs", "neighbours/exchange/pair_classes", **holes)
-    stride = Value(task.encoded.row_count + 1)
-    parted = {"parts": state.parts, "stride": stride}
-    return task.engine.materialise("pairs", "neighbours/exchange/pair_within_parts", **parted, **holes)
+def _find(task: Task, state: _Exchangeable, order: Sequence[Measure], offset: int) -> Relation:
+    """The best exchange of each pair of neighbours, if one gains."""
+    engine = task.engine
+    pairs = engine.materialise(
+        "pairs", "neighbours/exchange/pair_classes", classes=state.classes, order=order, offset=Value(offset)
+    )
+    common = engine.materialise("common", "neighbours/exchange/list_common_values", members=state.members, pairs=pairs)
+    return engine.materialise(
+        "exchanges",
+        "neighbours/exchange/find_exchanges",
+        members=state.members,
+        pairs=pairs,
+        common=common,
+        measures=state.measures,
+        left=_LEFT,
+        right=_RIGHT,
+        l=state.l,
+        square=Value(state.l.value**2),
+    )
+
+
+def _find_within_parts(task: Task, state: _Exchangeable, order: Sequence[Measure]) -> Relation:
+    """The exchanges of rows of equal value that are the best for both of their classes, of several that each tries."""
+    engine = task.engine
+    holes: dict[str, Any] = {"classes": state.classes, "parts": state.parts, "order": order, "steps": _STEPS}
+    pairs = engine.materialise("pairs", "neighbours/exchange/pair_within_parts", **holes)
+    holes = {"members": state.members, "measures": state.measures, "left": _LEFT, "right": _RIGHT}
+    ranked = engine.materialise("ranked", "neighbours/exchange/rank_equal_values", pairs=pairs, **holes)
+    return engine.materialise("exchanges", "neighbours/exchange/settle_exchanges", ranked=ranked)
 
 
 def _apply(task: Task, state: _Exchangeable, exchanges: Relation) -> None:

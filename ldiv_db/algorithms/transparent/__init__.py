@@ -14,7 +14,7 @@ Steps, as `construction.build` takes them:
    all rows, and decides every tie from here on.
 3. `splitting.split`: each bucket splits, level by level, into classes with a row of each of its values. Of each value
    the first rows along a quasi-identifier go left, as many as of any other. Where to split follows from codes and from
-   the least and the greatest count that any value has there.
+   the least and the greatest count that any value has there. Of few classes each takes the next row of each value.
 4. `neighbours.exchange`: classes of one bucket exchange rows of equal value, where that lowers the loss.
 
 Proof. A world gives the values, each with what is published beside it (`keep`), to the people; a run is a world and

@@ -87,11 +87,11 @@ def build_from(task: Task, coins: Relation, seats: Seats, rounds: int) -> tuple[
             "node", "transparent/seat_rows", rows=encoded.rows, coins=coins, seats=loaded, **holes
         )
         measures = lm_measures(task)
-        nodes = split(task, measures, nodes, seats.largest)
-        numbered = engine.materialise("numbered", "transparent/number_classes", nodes=nodes)
+        settled = split(task, measures, nodes, seats.largest)
+        numbered = engine.materialise("numbered", "transparent/number_classes", settled=settled)
         members = engine.materialise("members", "transparent/list_members", numbered=numbered, size=Value(seats.size))
         parts = engine.materialise("parts", "transparent/list_parts", numbered=numbered)
-        unnamed = replace(task, encoded=replace(encoded, rows=nodes))
+        unnamed = replace(task, encoded=replace(encoded, rows=settled))
         exchanged, exchanges = exchange_rows(unnamed, measures, members, seats.size, rounds, parts)
         holes = {"numbered": numbered, "exchanged": exchanged}
         assigned = scope.keep(engine.materialise("assigned", "transparent/assign_rows", **holes))
