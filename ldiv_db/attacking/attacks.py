@@ -12,6 +12,7 @@ from typing import Any
 
 from ldiv_db.attacking.covering import LabelAxis, Matches, known_axes, matched
 from ldiv_db.attacking.disclosure import Attack, disclosures, make_target
+from ldiv_db.attacking.form import look_at_form
 from ldiv_db.attacking.linking import Exposure, linking, marketer, population_attacks, prosecutor
 from ldiv_db.auditing.audit import Counted, Subject, counted
 from ldiv_db.auditing.check import missing_columns, question_problems
@@ -165,6 +166,7 @@ def _attack_counted(
             engine.drop(target.priors)
     exposure = Exposure(engine, first.listed, attackers.threshold, min(bounds, default=None))
     attacks += _recognised(exposure, axes, attackers)
+    attacks.append(look_at_form(engine, first, list(attributes)))
     return Attacks(first.rows, engine.count(first.listed), tuple(attacks))
 
 

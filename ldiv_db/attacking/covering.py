@@ -20,7 +20,7 @@ from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.hierarchies import Hierarchy
-from ldiv_db.recoding.labels import choose_reading, count_unread, read_parts, read_ranges, span_ranges
+from ldiv_db.recoding.labels import RANGE_FORMS, choose_reading, count_unread, read_parts, read_ranges, span_ranges
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 
@@ -197,7 +197,8 @@ def _read(engine: Engine, axis: KnownAxis) -> Relation:
     unread = count_unread(engine, axis.labels, reading.chosen)["count"]
     engine.drop(parts, reading.chosen)
     if unread:
-        raise PolicyError([Problem(axis.axis.name, f"{unread:,} of its labels are {_no_label(axis)}")])
+        hint = RANGE_FORMS if axis.by_range else ""
+        raise PolicyError([Problem(axis.axis.name, f"{unread:,} of its labels are {_no_label(axis)}", hint)])
     return reading.spans
 
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "measure": "Measure what any published table lost against its source; writes nothing.",
     "attack": "Attack a published table: what is gained at best, and what is promised at most.",
     "run": "Anonymize, audit and publish under a policy: all or nothing.",
+    "runs": "List the runs of the ledger, the latest last; `ldiv release list` has the releases of series.",
     "plan": "Show what a run would do, by counts alone; writes nothing.",
     "check": "Audit any table: do all its classes meet the requirements?",
     "migrate": "Bring the catalog, schema `ldiv` of the database or of a file of its own, up to date.",
@@ -27,6 +28,8 @@ COMMANDS = {
     "release": "Publish a table again as it changes.",
     "sql": "What a run did, as SQL for any database.",
 }
+#: Where a context keeps whether the output is to be JSON, which failures ask before any command has read its options.
+_AS_JSON = "ldiv.json"
 
 
 class Commands(TyperGroup):
@@ -37,13 +40,16 @@ class Commands(TyperGroup):
         module = import_module(f"ldiv_db.commands.{name}")
         return name, typer.main.get_command(module.app), rest
 
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        ctx.meta[_AS_JSON] = "--json" in args
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
-        return guarded(partial(super().invoke, ctx))
+        return guarded(partial(super().invoke, ctx), as_json=ctx.meta[_AS_JSON])
 
 
 app = typer.Typer(
     cls=Commands,
-    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -82,6 +88,9 @@ def ldiv(
       ldiv plan warehouse.duckdb policy.yml
       ldiv run warehouse.duckdb policy.yml
       ldiv check warehouse.duckdb published.patients --qi age,sex --sensitive disease --require distinct:3
+
+    \b
+    With --json every command prints one JSON object, of a failure `{"error": {"kind": …, "problems": […]}}`.
 
     \b
     Exit codes: 0 good; 1 the data cannot meet the policy, or an audit failed;

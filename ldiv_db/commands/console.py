@@ -20,12 +20,21 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from ldiv_db.database.attach import open_with_catalog
 from ldiv_db.database.engine import Settings, Step, open_database
-from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import spill_folder
+from ldiv_db.policy.policy import Examined
 from ldiv_db.running.run import Listener
 
 #: Columns of output that is no terminal, unless COLUMNS says otherwise.
@@ -86,6 +95,13 @@ def open_for_command(
         yield connection
 
 
+def refuse_memory(database: str, wanted: Examined) -> None:
+    """Raise PolicyError for a release to a table of a database in memory, which is gone when the command ends."""
+    if database == ":memory:" and wanted.policy is not None and wanted.policy.target.file is None:
+        what = "a table of a database in memory is gone when the command ends"
+        raise PolicyError([Problem("target", what, "name a file: `target: {file: release.parquet}`")])
+
+
 def _plainly(message: str) -> str:
     """The message, in fewer words if it is that another process holds the file."""
     held = re.search(r'lock on file "(.+?)": .*? held in (.+?) \(PID (\d+)\)', message)
@@ -118,44 +134,62 @@ def _first(stack: ExitStack, parents: Sequence[Path]) -> Path:
 
 
 class ProgressDisplay:
-    """Progress of a run on stderr: a live line on a terminal, elsewhere a line every few seconds."""
+    """Progress of long work on stderr, by its stages: a live line on a terminal, elsewhere a line every few seconds.
 
-    def __init__(self) -> None:
+    A line has the share of the stage that is done and the time that is left of it, where that can be told. `quiet`
+    shows nothing.
+    """
+
+    def __init__(self, quiet: bool = False, first_stage: str = "reading the source") -> None:
         self._console = printer(stderr=True)
+        self._quiet = quiet
         self._live = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(),
-            MofNCompleteColumn(),
+            TaskProgressColumn(),
             TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
             console=self._console,
             transient=True,
-            disable=not self._console.is_terminal,
+            disable=quiet or not self._console.is_terminal,
         )
-        self._task = self._live.add_task("reading the source", total=None)
-        self._level = ""
-        self._printed = time.monotonic()
+        self._task = self._live.add_task(first_stage, total=None)
+        self._stage, self._found, self._share = first_stage, "", 0.0
+        self._begun = self._printed = time.monotonic()
 
     def __enter__(self) -> Listener:
         self._live.start()
-        return Listener(on_step=self._step, on_progress=self._progress, on_search=self._search)
+        return Listener(
+            on_step=self._step, on_progress=self._progress, on_search=self._search, on_stage=self._next_stage
+        )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._live.stop()
 
+    def _next_stage(self, text: str) -> None:
+        self._stage, self._found, self._share, self._begun = text, "", 0.0, time.monotonic()
+        self._live.reset(self._task, description=text, total=None)
+
     def _step(self, step: Step) -> None:
-        self._live.update(self._task, description=f"{step.name}: {step.rows:,} rows")
         now = time.monotonic()
-        if self._live.disable and now - self._printed >= _PAUSE:
+        if self._live.disable and not self._quiet and now - self._printed >= _PAUSE:
             self._printed = now
-            self._console.print(f"{step.name}: {step.rows:,} rows{self._level}")
+            self._console.print(f"{self._stage}{self._found}{self._left(now - self._begun)}")
+
+    def _left(self, seconds: float) -> str:
+        """How much of the stage is done after so many seconds, and how long the rest will take at that pace."""
+        if not self._share:
+            return f", for {seconds:.0f} s"
+        return f": {self._share:.0%} in {seconds:.0f} s, about {seconds / self._share - seconds:.0f} s left"
 
     def _search(self, text: str) -> None:
-        self._level = f" ({text})"
-        self._live.update(self._task, description=text)
+        self._found = f" ({text})"
+        self._live.update(self._task, description=self._stage + self._found)
 
     def _progress(self, done: int, total: int) -> None:
-        self._level = f" ({done:,} of {total:,})"
+        self._share = done / total if total else 0.0
         self._live.update(self._task, completed=done, total=total)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from ldiv_db.commands.console import ProgressDisplay, print_json, printer
-from ldiv_db.commands.options import Json
+from ldiv_db.commands.options import Json, Quiet
 from ldiv_db.running.demo import demonstrate, print_demo
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -26,6 +26,7 @@ def demo_command(
     directory: Annotated[
         Path | None, typer.Option(help="Keep the database and the policy in this folder.", show_default=False)
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Anonymize a real data set and audit the release.
 
@@ -35,7 +36,7 @@ def demo_command(
       ldiv demo --l 6 --select greedy
       ldiv demo --directory adult
     """
-    with ProgressDisplay() as listener:
+    with ProgressDisplay(quiet) as listener:
         shown = demonstrate(l, select, directory, listener)
     if json:
         print_json(shown.result.as_dict())

@@ -6,16 +6,25 @@ The command line starts with this module, so it imports nothing that takes time.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import typer
 
 from ldiv_db.database import interrupts
-from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError
+from ldiv_db.database.errors import (
+    AuditError,
+    DatabaseError,
+    InfeasibleError,
+    LdivError,
+    PolicyError,
+    Problem,
+    TemplateError,
+)
 from ldiv_db.database.startup import INTERRUPTED
 
 #: What the database says where its memory and its temp directory are full.
@@ -23,18 +32,49 @@ _NO_ROOM = ("duckdb_temp", "max_temp_directory_size", "Out of Memory")
 #: So many problems are told, and so many characters of each: a name may be as long as its file.
 _PROBLEMS, _LONGEST = 100, 2_000
 _USAGE, _UNHEARD = 2, 141
+#: What failures are called in JSON; all others are of usage.
+_KINDS = {
+    PolicyError: "policy",
+    InfeasibleError: "infeasible",
+    AuditError: "audit",
+    DatabaseError: "database",
+    TemplateError: "database",
+}
+#: What typer raises for words that no command takes, which it exports only through what derives from it.
+_UsageError: Any = typer.BadParameter.__mro__[1]
 
 
-def guarded(work: Callable[[], Any]) -> Any:
-    """What `work` returns; a failure of it ends in `error: ...` on stderr and typer.Exit with its kind's code."""
+def guarded(work: Callable[[], Any], as_json: bool = False) -> Any:
+    """What `work` returns; a failure of it ends in `error: ...` on stderr and typer.Exit with its kind's code.
+
+    With `as_json` it also prints `{"error": {"kind", "problems": [{"key", "what", "hint"}]}}` on stdout.
+    """
     try:
         with interrupts.listening():
             return work()
+    except _UsageError as error:  # of the words on the command line, which typer reports itself
+        if as_json:
+            _print_error("usage", [Problem("", error.format_message())])
+        raise
     except (LdivError, OSError, UnicodeError, KeyboardInterrupt, RuntimeError) as error:
         code = _report(error)
         if code is None:
             raise
+        if as_json and code != _UNHEARD:
+            problems = error.problems if isinstance(error, PolicyError) else [Problem("", _said(error))]
+            _print_error("interrupted" if code == INTERRUPTED else _kind(error), problems)
         raise typer.Exit(code) from error
+
+
+def _kind(error: BaseException) -> str:
+    """What a failure is called in JSON."""
+    return next((name for kind, name in _KINDS.items() if isinstance(error, kind)), "usage")
+
+
+def _print_error(kind: str, problems: Sequence[Problem]) -> None:
+    """The failure on stdout, as one JSON object."""
+    told = [vars(problem) for problem in problems[:_PROBLEMS]]
+    typer.echo(json.dumps({"error": {"kind": kind, "problems": told}}, indent=2))
 
 
 def _report(error: BaseException) -> int | None:

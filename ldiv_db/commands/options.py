@@ -30,6 +30,7 @@ def _size(text: str | None) -> str | None:
 Database = Annotated[str, typer.Argument(help="The DuckDB file.", show_default=False)]
 PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr, errors alone.")]
 #: The database makes all its threads at once.
 MOST_THREADS = 1_024
 Threads = Annotated[

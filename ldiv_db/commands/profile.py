@@ -9,14 +9,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ldiv_db.commands.console import open_for_command, print_json, printer, split_names
-from ldiv_db.commands.options import Catalog, Database, Json, Memory, TempDir, Threads, catalog_name, settings
+from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer, split_names
+from ldiv_db.commands.options import Catalog, Database, Json, Memory, Quiet, TempDir, Threads, catalog_name, settings
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.profiling.profile import RARE, Profile, profile_table
-from ldiv_db.profiling.starter_policy import Skeleton, make_starter_policy, policy_source, write_skeleton
+from ldiv_db.profiling.starter_policy import Skeleton, make_starter_policy, policy_source, refuse_folder, write_skeleton
 from ldiv_db.publishing.result import print_rows
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -49,6 +49,7 @@ def profile_command(
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
     catalog: Catalog = None,
+    quiet: Quiet = False,
 ) -> None:
     """Show how identifying a table's columns are, and a policy to start from; writes nothing to the database.
 
@@ -62,12 +63,17 @@ def profile_command(
       ldiv profile warehouse.duckdb patients --sensitive disease --qi age,sex,zip --policy policy.yml
     """
     limits = settings(threads, memory_limit, temp_dir)
-    with open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection:
-        engine = Engine(connection, catalog=catalog_name(catalog))
+    if policy is not None:
+        refuse_folder(policy)
+    with (
+        open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection,
+        ProgressDisplay(quiet, "counting columns") as listener,
+    ):
+        engine = Engine(connection, on_step=listener.on_step, catalog=catalog_name(catalog))
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in columns_of(engine, relation)}
         keys = None if qi is None else split_names(qi, names)
-        found = profile_table(engine, relation, keys, split_names(sensitive or [], names))
+        found = profile_table(engine, relation, keys, split_names(sensitive or [], names), listener.on_progress)
         source = policy_source(table, relation, policy.parent if policy else Path())
         skeleton, reason = make_starter_policy(engine, found, relation, source)
     written = _write(skeleton, reason, policy)

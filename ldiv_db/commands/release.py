@@ -10,13 +10,14 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer
+from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer, refuse_memory
 from ldiv_db.commands.options import (
     Catalog,
     Database,
     Json,
     Memory,
     PolicyFile,
+    Quiet,
     ShowValues,
     TempDir,
     Threads,
@@ -73,6 +74,7 @@ def publish_command(
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
     catalog: Catalog = None,
+    quiet: Quiet = False,
     show_values: ShowValues = False,
 ) -> None:
     """Publish the next release under a policy with a key, compared with all earlier ones: all or nothing.
@@ -83,8 +85,9 @@ def publish_command(
       ldiv release publish warehouse.duckdb census.yml --catalog ours.duckdb
     """
     wanted = examine_file(policy)
+    refuse_memory(database, wanted)
     limits = settings(threads, memory_limit, temp_dir)
-    with open_for_command(database, settings=limits, catalog=catalog) as connection, ProgressDisplay() as listener:
+    with open_for_command(database, settings=limits, catalog=catalog) as connection, ProgressDisplay(quiet) as listener:
         result = publish_release(connection, wanted, policy.parent, listener, catalog_name(catalog), show_values)
     print_released(result, json)
 

@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer
+from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer, refuse_memory
 from ldiv_db.commands.options import (
     Catalog,
     Database,
     Json,
     Memory,
     PolicyFile,
+    Quiet,
     ShowValues,
     TempDir,
     Threads,
@@ -36,6 +37,7 @@ def run_command(
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
     catalog: Catalog = None,
+    quiet: Quiet = False,
     kl: Annotated[bool, typer.Option("--kl", help="Work out the KL divergence as well, which takes longer.")] = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -49,10 +51,11 @@ def run_command(
     """
     wanted = examine_file(policy)
     if wanted.is_series:
-        publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog, show_values)
+        publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog, quiet, show_values)
         return
+    refuse_memory(database, wanted)
     limits = settings(threads, memory_limit, temp_dir)
-    with open_for_command(database, settings=limits, catalog=catalog) as connection, ProgressDisplay() as listener:
+    with open_for_command(database, settings=limits, catalog=catalog) as connection, ProgressDisplay(quiet) as listener:
         result = run(connection, wanted, policy.parent, listener, catalog_name(catalog), kl, show_values)
     if json:
         print_json(result.as_dict())

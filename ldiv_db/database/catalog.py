@@ -111,6 +111,14 @@ def file_of(engine: Engine, database: str) -> str | None:
     return rows[0][0] if rows else None
 
 
+def free_bytes(engine: Engine, database: str) -> int:
+    """The bytes of a database's file that hold nothing any more, and may still be read as what they held."""
+    rows = engine.execute(
+        "SELECT free_blocks * block_size FROM pragma_database_size() WHERE database_name = $d", {"d": database}
+    )
+    return int(rows[0][0] or 0) if rows else 0
+
+
 def open_files(engine: Engine) -> list[str]:
     """The files of all databases that are attached."""
     rows = engine.execute("SELECT path FROM duckdb_databases() WHERE path IS NOT NULL AND NOT internal")

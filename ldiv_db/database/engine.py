@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -63,6 +65,10 @@ class Scope:
         """The relation, which outlives the scope."""
         self.kept.add(relation)
         return relation
+
+
+#: Who writes a database, by its file; those in memory are told by their names.
+_WRITERS: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
 
 
 class Engine(PlainQueries):
@@ -221,14 +227,24 @@ class Engine(PlainQueries):
         if self.in_transaction():
             yield
             return
-        try:
-            self.execute("BEGIN TRANSACTION")
+        with self._writing_alone():
+            try:
+                self.execute("BEGIN TRANSACTION")
+                yield
+                self.execute("COMMIT")
+            except BaseException:
+                with suppress(duckdb.Error):  # it may have ended already; the first error is the one to report
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _writing_alone(self) -> Iterator[None]:
+        """Within, no other thread of this process has a transaction of ours on this database: two would conflict."""
+        ((path, name),) = self.execute(
+            "SELECT path, database_name FROM duckdb_databases() WHERE database_name = current_database()"
+        )
+        with _WRITERS[path or name]:
             yield
-            self.execute("COMMIT")
-        except BaseException:
-            with suppress(duckdb.Error):  # it may have ended already; the first error is the one to report
-                self.connection.execute("ROLLBACK")
-            raise
 
     def in_transaction(self) -> bool:
         """Whether one is open: outside, every statement is a transaction of its own, with its own number."""

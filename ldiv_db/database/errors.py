@@ -40,6 +40,10 @@ class DatabaseError(LdivError):
     exit_code = 3
 
 
+class ConflictError(DatabaseError):
+    """Another transaction, which is open or was committed meanwhile, writes the same schema or table."""
+
+
 class TemplateError(LdivError):
     """A template and what was put into it do not fit: a defect of this program, not of its input."""
 

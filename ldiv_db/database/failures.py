@@ -5,7 +5,7 @@ Exceptions of the database's client are told by the names of their types, so tha
 
 from __future__ import annotations
 
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, place_in_file
+from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem, place_in_file
 from ldiv_db.database.templates import BUILT_IN, Statement
 
 #: Errors whose text is about names and resources. The text of any other may quote a row's value, so it is withheld.
@@ -47,6 +47,11 @@ def failure_of(error: Exception, statement: Statement) -> DatabaseError:
     """
     refuse_half_characters(statement)
     text, kind = str(error), type(error).__name__
+    if kind == "TransactionException" and "conflict" in text.lower():
+        what = "another transaction writes the same at the same time"
+        where = f" as {statement.writes}" if statement.writes else ""
+        way_out = "commit one before the other begins, and make schemas before both (`ldiv migrate` makes the ledger's)"
+        return ConflictError(f"{what}{where}: {way_out}")
     if "read-only" in text:
         return DatabaseError("the database is open read-only, this step writes")
     hint = first_sentence(text) if kind in _PLAIN else f"{kind} (its text may quote data and is withheld)"

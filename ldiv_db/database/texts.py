@@ -40,9 +40,9 @@ def read_text(path: Path, most: int) -> str:
         raise ValueError(f"is no UTF-8 text: {error.reason}") from None  # its own text would quote the file
 
 
-def read_lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    """The cells, between semicolons, of every line, numbered from 1; raises ValueError where they are none."""
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=";")
+def read_lines(text: str, delimiter: str = ";") -> Iterator[tuple[int, list[str]]]:
+    """The cells, between delimiters, of every line, numbered from 1; raises ValueError where they are none."""
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     for line in itertools.count(1):
         try:
             cells = next(lines)

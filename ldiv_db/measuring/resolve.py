@@ -13,7 +13,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
-from ldiv_db.recoding.labels import choose_reading, count_unread, read_parts, read_ranges, span_ranges
+from ldiv_db.recoding.labels import RANGE_FORMS, choose_reading, count_unread, read_parts, read_ranges, span_ranges
 
 #: From this width on, times the unit of losses, numbers leave what doubles hold; shrunk, by a power of two, they stay.
 _WIDE, _SHRINK = 1e290, 2.0**-64
@@ -188,4 +188,5 @@ def _unknown(axis: Axis, unknown: dict[str, int]) -> Problem:
         what += "no number or time of the source's type, range, set, * or NULL"
     else:
         what += f"no label of taxonomy {axis.taxonomy.origin}, value of the source, range, set, * or NULL"
-    return Problem(f"quasi_identifiers.{axis.name}", what, "is it the right table, source and taxonomy?")
+    hint = "is it the right table, source and taxonomy?"
+    return Problem(f"quasi_identifiers.{axis.name}", what, hint if axis.taxonomy else f"{hint} {RANGE_FORMS}")

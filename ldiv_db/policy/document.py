@@ -97,7 +97,9 @@ class AlgorithmSpec(BaseModel):
 
 
 def _columns(value: Any) -> Any:
-    """A list of column names as a mapping to empty settings."""
+    """A column's name, or a list of names, as a mapping to empty settings."""
+    if isinstance(value, str):
+        return {value: {}}
     if isinstance(value, list) and all(isinstance(name, str) for name in value):
         return {name: {} for name in value}
     if isinstance(value, Mapping):

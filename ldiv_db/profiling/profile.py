@@ -6,8 +6,7 @@ told apart.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,8 +63,7 @@ class SensitiveProfile:
     @property
     def entropy(self) -> float:
         """Shannon's entropy of the values, in bits."""
-        shares = [count / self.distribution.rows for count in self.distribution.counts]
-        return math.fsum(-share * math.log2(share) for share in shares) + 0.0
+        return self.distribution.bits
 
 
 @dataclass(frozen=True)
@@ -144,8 +142,9 @@ def profile_table(
     table: Relation | FileRelation,
     quasi_identifiers: Sequence[str] | None = None,
     sensitive: Sequence[str] = (),
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Profile:
-    """The profile of a table.
+    """The profile of a table; `progress` hears how many of the columns are counted.
 
     Without `quasi_identifiers` roles are guessed: nearly unique columns that hold no fractions are
     identifiers, the rest quasi-identifiers. Raises PolicyError for columns that the table lacks or that
@@ -157,7 +156,10 @@ def profile_table(
     if rows == 0:
         raise InfeasibleError(f"{table} is empty: there is nothing to profile")
     with read_exactly(engine, table) as read:
-        profiles = tuple(_columns(engine, read, columns, rows, asked, guess=quasi_identifiers is None))
+        profiles: tuple[ColumnProfile, ...] = ()
+        for profile in _columns(engine, read, columns, rows, asked, guess=quasi_identifiers is None):
+            profiles = (*profiles, profile)
+            progress(len(profiles), len(columns))
         return Profile(
             table=str(table),
             rows=rows,

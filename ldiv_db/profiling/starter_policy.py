@@ -234,6 +234,12 @@ def policy_source(table: str, relation: Relation | FileRelation, folder: Path) -
     return Path(os.path.relpath(table, folder)).as_posix()
 
 
+def refuse_folder(policy: Path) -> None:
+    """Raise PolicyError if no file can be written there, because its folder is none."""
+    if not policy.parent.is_dir():
+        raise PolicyError([Problem("policy", f"there is no folder {policy.parent}", "make it, or name another")])
+
+
 def write_skeleton(skeleton: Skeleton, policy: Path) -> list[Path]:
     """Write the policy and its level files beside it; returns their paths.
 

@@ -12,6 +12,7 @@ place removes what was left over and has the ledger say what is true.
 from __future__ import annotations
 
 import shutil
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -20,13 +21,15 @@ from pathlib import Path
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import abandoned, flush, move, work_folder
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.draft import Draft, Outcome
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, settle_run
 
+#: Seconds for which a release waits for other transactions that write the same, and between two tries.
+_LONGEST_WAIT, _PAUSE = 60.0, 0.2
 Where = Relation | FileRelation
 
 
@@ -63,6 +66,17 @@ class InDatabase(Destination):
         return nullcontext(self.table)
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
+        """As every destination; in a transaction of its own it waits for others that write the same."""
+        joins, end = self.engine.in_transaction(), time.monotonic() + _LONGEST_WAIT
+        while True:
+            try:
+                return self._publish(draft)
+            except ConflictError:
+                if joins or time.monotonic() > end:
+                    raise
+                time.sleep(_PAUSE)
+
+    def _publish(self, draft: Draft[Outcome]) -> Outcome:
         with self.engine.transaction():
             draft.announce()
             draft.write(self.table)

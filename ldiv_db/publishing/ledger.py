@@ -149,6 +149,19 @@ def seed_of(engine: Engine, target: str) -> int | None:
     return next((int(seed) for (seed,) in found if seed is not None), None)
 
 
+def runs(engine: Engine) -> list[dict[str, Any]]:
+    """The runs as the ledger has them, without their seeds, the latest last; none if there is no ledger.
+
+    Raises DatabaseError for tables under its name that are not ours.
+    """
+    migrate.refuse_foreign(engine)
+    listed = table(engine, "run")
+    if not catalog.table_exists(engine, listed):
+        return []
+    noted = any(column.name == "status" for column in catalog.columns_of(engine, listed))
+    return engine.records("publishing/list_runs", runs=listed, noted=noted)
+
+
 # -- releases of a series ------------------------------------------------------------------------------
 
 

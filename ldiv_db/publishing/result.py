@@ -129,6 +129,7 @@ def print_result(console: Console, result: Result) -> None:
         shown = f"of {attack.rows_after:,} rows, of {attack.rows_before:,} in the source"
         table.add_row(f"category of {attack.sensitive} told", shown)
     table.add_row("seconds", f"{result.seconds:.2f}")
+    table.add_row("run", result.run_id)
     console.print(table)
     print_audits(console, result.audits)
     for note in result.notes:

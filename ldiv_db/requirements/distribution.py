@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from ldiv_db.requirements.named import Named
 
@@ -21,7 +22,7 @@ class Distribution:
 
     counts: Sequence[int]
 
-    @property
+    @cached_property
     def rows(self) -> int:
         return sum(self.counts)
 
@@ -42,7 +43,13 @@ class Distribution:
     @property
     def entropy(self) -> float:
         """The entropy in natural units."""
-        return -math.fsum(n / self.rows * math.log(n / self.rows) for n in self.counts)
+        shares = ((n / self.rows, values) for n, values in Counter(self.counts).items())
+        return -math.fsum(values * share * math.log(share) for share, values in shares)
+
+    @property
+    def bits(self) -> float:
+        """Shannon's entropy in bits."""
+        return self.entropy / math.log(2) + 0.0
 
 
 def most_classes(counts: Sequence[int], l: int) -> int:  # noqa: E741 - the field's name for it

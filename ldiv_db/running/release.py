@@ -45,14 +45,17 @@ def publish_release(
     AuditError (also where comparing releases would tell too much) or DatabaseError is raised. Inside a transaction of
     the caller's it joins that one, unless it goes to a file.
     """
-    begun = time.perf_counter()
+    begun, hear = time.perf_counter(), listener or Listener()
     with working_engine(connection, listener, catalog) as engine:
         resolved, target = resolve_release(engine, policy, Path(folder))
+        hear.on_stage("reading earlier releases")
         migrate.pending(engine)  # raises if the ledger could not be written
         settle_crashed(engine, target.name)
         start = _start(resolved, target, show_values, begun)
         plan = plan_decomposition if resolved.algorithm in DECOMPOSITIONS else plan_classes
-        draft = plan(start, listener or Listener())
+        hear.on_stage("forming groups")
+        draft = plan(start, hear)
+        hear.on_stage("writing, auditing and comparing releases")
         return target.destination.publish(draft)
 
 

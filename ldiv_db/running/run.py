@@ -39,12 +39,16 @@ from ldiv_db.running.similarity import measure_similarity
 
 @dataclass(frozen=True)
 class Listener:
-    """Who hears of a run's progress; every member may be left out."""
+    """Who hears of a run's progress; every member may be left out.
+
+    `on_stage` is told in a few words what begins, `on_progress` how much of it is done, `on_search` how a search is.
+    """
 
     on_step: Callable[[Step], None] | None = None
     on_statement: Callable[[Statement], None] | None = None
     on_progress: Progress = lambda done, total: None
     on_search: Report = lambda text: None
+    on_stage: Report = lambda text: None
 
 
 @dataclass(frozen=True)
@@ -105,13 +109,14 @@ def run(
     a transaction of the caller's they join that one: the caller commits, or rolls back after an error. A release to a
     file of its own is written beside, audited there and moved into place; it joins no transaction.
     """
-    start = time.perf_counter()
+    start, hear = time.perf_counter(), listener or Listener()
     beside = partial(working_engine, connection, listener, catalog)
     with beside() as engine:
         choices = resolve_run(engine, policy, Path(folder))
-        ready = _prepare(engine, choices, listener or Listener(), show_values)
+        ready = _prepare(engine, choices, hear, show_values)
         ready.estimate.require_room()
         plan, recoding = work_out(ready, beside)
+        hear.on_stage("measuring what is lost")
         loss, similarity = _measured(ready, recoding)
         if kl:
             loss = replace(loss, kl=_divergence(ready, recoding, beside))
@@ -119,6 +124,7 @@ def run(
         run_id = uuid.uuid4().hex
         measured = {"loss": loss, "similarity": similarity, "recoding": rules}
         describe = partial(_result, ready, plan, start, run_id, measured)
+        hear.on_stage("writing and auditing the release")
         return ready.destination.publish(_draft(ready, recoding, run_id, describe))
 
 
@@ -153,6 +159,7 @@ def plan(
 def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool) -> Preparation:
     """The source encoded, and what comes of it; raises before any work if what is required cannot be met."""
     resolved, algorithm, destination = choices.resolved, choices.algorithm, choices.destination
+    hear.on_stage("reading the source")
     encoded = encode(engine, resolved.source, show_values=show_values)
     requirements, absent = resolve_requirements(engine, resolved.required, encoded)
     task = make_task(engine, encoded, requirements, resolved.source.seed, hear)
@@ -161,6 +168,7 @@ def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool
     with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, destination.folder)
+    hear.on_stage("forming classes")
     return Preparation(resolved, algorithm, task, feasible, destination, estimate, reason, absent)
 
 

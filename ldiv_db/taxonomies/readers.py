@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
@@ -23,6 +24,9 @@ MAX_LEAVES = 1_000_000
 #: Widths, and what they are reckoned with: as many digits as the widest takes in terms of the narrowest, with room.
 _NARROWEST, _WIDEST, _EXACT = Decimal("1e-18"), Decimal("1e38"), Context(prec=100)
 _EMPTY = "a value that is empty or begins or ends with a blank stands in quotes in a .yml or .json file"
+
+#: What a header calls a level.
+_LEVEL = re.compile(r"(leaf|value|parent|child|root|(level|lvl)[ _-]?\d+)", re.IGNORECASE)
 
 # -- reading ---------------------------------------------------------------------------------------
 
@@ -44,17 +48,14 @@ def read_taxonomy(path: Path, tree: str | None = None) -> Taxonomy:
 
 
 def read_levels(path: Path) -> Tree:
-    """The tree of a level file: a line a leaf, `leaf;…;root`, as ARX writes them.
+    """The tree of a level file: a line a leaf, `leaf;…;root`, as ARX writes them; or with tabs or commas, or a header.
 
     A value repeated on neighbouring levels is one node; raises PolicyError naming every leaf given
     twice with different ancestors.
     """
     paths: dict[str, list[str]] = {}
     problems = []
-    for line, cells in read_lines(read_text(path, LEVELS_BYTES)):
-        levels = [cell.strip() for cell in cells]
-        if not any(levels):
-            continue
+    for line, levels in _without_header(_level_lines(read_text(path, LEVELS_BYTES)), path.stem):
         if not all(levels):
             problems.append(Problem(f"taxonomy {path.name}", f"line {line} has an empty level", _EMPTY))
         way = [cell for i, cell in enumerate(levels) if i == 0 or cell != levels[i - 1]][::-1]
@@ -65,6 +66,37 @@ def read_levels(path: Path) -> Tree:
     if problems:
         raise PolicyError(problems)
     return _tree_of_paths(paths.values())
+
+
+def _level_lines(text: str) -> list[tuple[int, list[str]]]:
+    """The lines that are not blank, as (number, levels).
+
+    Semicolons part levels; where there are none, tabs or commas, if they part every line into as many levels. Raises
+    ValueError where that is left open: a whole line may not become one label unseen.
+    """
+    for delimiter in ";\t,":
+        lines = [(line, [cell.strip() for cell in cells]) for line, cells in read_lines(text, delimiter)]
+        lines = [(line, levels) for line, levels in lines if any(levels)]
+        if len({len(levels) for _, levels in lines}) == 1 and len(lines[0][1]) > 1:
+            return lines
+        if delimiter == ";":
+            by_semicolons = lines
+    if all(len(levels) == 1 for _, levels in by_semicolons):
+        odd = next((line for line, (label,) in by_semicolons if {",", "\t"} & set(label)), None)
+        if odd is not None:
+            what = f"line {odd} has commas or tabs and no semicolon, and not all lines have as many of them"
+            raise ValueError(f"{what}: part levels by semicolons, as in leaf;group;*")
+    return by_semicolons
+
+
+def _without_header(lines: list[tuple[int, list[str]]], stem: str) -> list[tuple[int, list[str]]]:
+    """The lines without a first one that names the levels: it ends unlike all others, or says what levels are."""
+    (_, first), rest = (lines[0], lines[1:]) if lines else ((0, []), [])
+    roots = {levels[-1] for _, levels in rest}
+    named = first and (first[0].lower() == stem.lower() or any(_LEVEL.fullmatch(cell) for cell in first))
+    if len(first) > 1 and rest and (named or (len(rest) > 1 and len(roots) == 1 and first[-1] not in roots)):
+        return rest
+    return lines
 
 
 def _tree_of_paths(paths: Iterable[Sequence[str]]) -> Tree:

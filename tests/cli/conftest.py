@@ -98,10 +98,11 @@ class Bed:
         return self.call("run", self.database, self.policy, *words)
 
     def fails(self, code: int, *words: Any) -> str:
-        """The message of a call that fails with `code`, prints nothing on stdout and leaves every file as it was."""
+        """The message of a call that fails with `code`, prints no data on stdout and leaves every file as it was."""
         before = self.files()
         called = self.call(*words)
-        assert (called.code, called.out) == (code, ""), called
+        assert called.code == code, called
+        assert (set(called.json) == {"error"}) if "--json" in words else (called.out == ""), called
         assert self.files() == before
         assert "Traceback" not in called.err
         return called.err

@@ -478,7 +478,7 @@ BAD = {
         "exists", "profile", DB, "patients", "--sensitive", "disease", "--policy", POLICY
     ),
     "profile: no folder": command(
-        "No such file", "profile", DB, "patients", "--sensitive", "disease", "--policy", "{folder}/deep/p.yml"
+        "there is no folder", "profile", DB, "patients", "--sensitive", "disease", "--policy", "{folder}/deep/p.yml"
     ),
     "taxonomy import: nothing": command("give FILE", "taxonomy", "import", DB, "x"),
     "taxonomy import: half of a table": command("give FILE", "taxonomy", "import", DB, "x", "--table", "patients"),

@@ -32,6 +32,7 @@ from ldiv_db.database import migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, TemplateError
 from ldiv_db.database.templates import (
+    FileRelation,
     Identifier,
     Relation,
     Value,
@@ -49,6 +50,7 @@ from ldiv_db.policy.resolve import describe
 from ldiv_db.profiling.profile import profile_table
 from ldiv_db.profiling.starter_policy import make_starter_policy
 from ldiv_db.publishing import earlier_releases as releases
+from ldiv_db.publishing import ledger
 from ldiv_db.recoding import statement as recode_sql
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.taxonomies import readers as taxonomy_sources
@@ -381,6 +383,7 @@ def decompose(con, listener):
     con.execute("CREATE TABLE plus_1_marginals AS SELECT secret, other FROM source")
     con.execute("CREATE TABLE plus_2_marginals AS FROM plus_1_marginals")  # as older versions had it
     releases.check_series(engine, "plus")
+    ledger.runs(engine)
     releases.difference(engine, "plus", 1, 2)
     asked = releases.PublishedTables(["source", "source"], "id", ["age"], [("secret", 1)])
     releases.check_sequence(engine, asked)
@@ -390,7 +393,8 @@ def replay(con, listener):
     """Replays of a table of classes with all worlds, and with some of them; of groups, with and without the seed."""
     fill(con, "source", {"id": "INTEGER", "age": "INTEGER", "secret": "VARCHAR"},
          [(i, i * 7 % 10, "aabbc"[i]) for i in range(5)])  # fmt: skip
-    policy = {"source": "source", "target": "classes", "quasi_identifiers": {"age": {"numeric": True}, "id": {"numeric": True}},
+    policy = {"source": "source", "target": "classes",
+              "quasi_identifiers": {"age": {"numeric": True}, "id": {"numeric": True}},
               "sensitive": ["secret"], "require": [{"frequency": 2}],
               "algorithm": "mondrian"}  # fmt: skip
     ldiv_db.run(con, policy, listener=listener)
@@ -523,6 +527,13 @@ def attack_all(engine):
     attackers = attacks.Attackers(known=known, population=known, show_values=True)
     result = attacks.attack_table(engine, table, seen, [], attackers)
     assert [attack.figures["one_class"] for attack in result.attacks if attack.name == "linking"] == [1]
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/attacked.parquet"
+        engine.connection.execute(f"COPY (SELECT 1 AS class_id, t.* FROM attacked AS t) TO '{file}'")
+        numbered = attacks.columns_asked(
+            engine, FileRelation.of(file), ["town"], {"secret": Sensitive()}, "class_id", Path()
+        )
+        attacks.attack_table(engine, FileRelation.of(file), numbered, [], attacks.Attackers())
 
 
 def test_every_template_was_exercised(statements):

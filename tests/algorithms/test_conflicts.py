@@ -1,0 +1,101 @@
+"""Runs at the same time on one database: they make the same schemas, and none of them sees a conflict."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import duckdb
+import pytest
+
+import ldiv_db
+from ldiv_db.database import migrate
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import ConflictError
+
+TABLES = ("a", "b", "c")
+
+
+@pytest.fixture
+def con(tmp_path: Any) -> Any:
+    with duckdb.connect(str(tmp_path / "warehouse.duckdb")) as con:
+        for name in TABLES:
+            con.execute(f"CREATE TABLE {name} AS SELECT i % 50 AS age, 'd' || i % 9 AS s FROM range(500) AS r(i)")
+        yield con
+
+
+def policy(name: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "source": name, "target": f"published.{name}", "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": ["s"], "require": [{"distinct": 3}], "algorithm": "mondrian", **changes,
+    }  # fmt: skip
+
+
+def together(con: Any, joins: bool = False, **changes: Any) -> list[BaseException]:
+    """The errors of runs that all begin before any of them publishes."""
+    errors: list[BaseException] = []
+    ready = threading.Barrier(len(TABLES))
+
+    def work(name: str) -> None:
+        with con.cursor() as own:
+            try:
+                if joins:
+                    own.begin()
+                ready.wait(60)
+                ldiv_db.run(own, policy(name, **changes))
+                if joins:
+                    own.commit()
+            except BaseException as error:
+                errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in TABLES]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    return errors
+
+
+def published(con: Any) -> list[str]:
+    found = con.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'published' ORDER BY 1").fetchall()
+    return [name for (name,) in found]
+
+
+def test_all_of_them_publish(con: Any) -> None:
+    assert together(con) == []
+    assert published(con) == list(TABLES)
+    assert con.execute("SELECT count(*) FROM ldiv.run").fetchall() == [(3,)]
+    assert together(con, target={"table": "published.one", "if_exists": "replace"}) == []
+
+
+def test_inside_transactions_schemas_are_made_before(con: Any) -> None:
+    """None of the caller's transactions can wait: the error says so, and once the schemas are there it is none."""
+    for error in together(con, joins=True):
+        assert isinstance(error, ConflictError) and "`ldiv migrate`" in str(error)
+    con.execute("DROP SCHEMA IF EXISTS published CASCADE")
+    con.execute("CREATE SCHEMA published")
+    migrate.migrate(Engine(con))
+    assert together(con, joins=True) == []
+    assert published(con) == list(TABLES)
+
+
+def test_a_run_waits_for_a_transaction_of_somebody_else(con: Any) -> None:
+    with con.cursor() as other:
+        other.execute("BEGIN")
+        other.execute("CREATE SCHEMA published")
+        errors: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                with con.cursor() as own:
+                    ldiv_db.run(own, policy("a"))
+            except BaseException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join(1.5)
+        assert thread.is_alive(), "it waits"
+        other.execute("COMMIT")
+        thread.join(60)
+    assert errors == [] and published(con) == ["a"]

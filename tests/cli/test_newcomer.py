@@ -1,0 +1,162 @@
+"""What a newcomer meets first: words, defaults and errors that lead on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ldiv_db.commands.cli import COMMANDS
+
+
+def error(called: Any, kind: str) -> list[dict[str, str]]:
+    """The problems of a failure as JSON, which is all that stands on stdout."""
+    assert set(called.json) == {"error"} and set(called.json["error"]) == {"kind", "problems"}
+    assert called.json["error"]["kind"] == kind and called.err.startswith(("error: ", "Usage: "))
+    problems = called.json["error"]["problems"]
+    assert problems and all(set(problem) == {"key", "what", "hint"} for problem in problems)
+    return list(problems)
+
+
+def test_failures_are_json_too(bed: Any) -> None:
+    """Of every kind, with the exit codes that they have without."""
+    bed.write_policy(keep=[], algorithm="bsgy")
+    called = bed.run("--json")
+    assert called.code == 2
+    assert [p["key"] for p in error(called, "policy")] == ["ward", "algorithm.name"]
+    bed.write_policy(require=[{"distinct": 9}])
+    called = bed.run("--json")
+    assert (called.code, len(error(called, "infeasible"))) == (1, 1)
+    called = bed.call("run", bed.folder / "none.duckdb", bed.policy, "--json")
+    assert called.code == 3 and "no database file" in error(called, "database")[0]["what"]
+    for words in (("run", "--json"), ("run", "x", "y", "--threads", "none", "--json"), ("rum", "--json")):
+        called = bed.call(*words)
+        assert called.code == 2 and error(called, "usage")[0]["what"]
+
+
+def test_a_run_is_found_again(bed: Any) -> None:
+    assert "the ledger has no runs" in bed.call("runs", bed.database).out
+    assert bed.call("runs", bed.database, "--json").json == {"runs": []}
+    called = bed.run()
+    (listed,) = bed.call("runs", bed.database, "--json").json["runs"]
+    assert listed["run_id"] in called.out and listed["target"] == "published.patients"
+    assert (listed["status"], listed["rows_published"], listed["algorithm"]) == ("published", 24, "bsgi")
+    assert "seed" not in listed, "who has it can repeat the run"
+    out = bed.call("runs", bed.database).out
+    assert "published.patients" in out and listed["run_id"][:8] in out
+
+
+def test_a_release_to_memory_is_refused_before_work(bed: Any) -> None:
+    bed.sql(f"COPY patients TO '{bed.folder / 'patients.csv'}'")
+    bed.write_policy(source="patients.csv")
+    message = bed.fails(2, "run", ":memory:", bed.policy)
+    assert "is gone when the command ends" in message and "target: {file:" in message
+    bed.write_policy(source="patients.csv", target="release.csv")
+    assert bed.call("run", ":memory:", bed.policy).code == 0
+
+
+def test_one_sensitive_column_needs_no_list(bed: Any) -> None:
+    bed.write_policy(sensitive="disease")
+    assert bed.run().code == 0
+
+
+def test_quiet_says_nothing_and_progress_speaks_of_stages(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldiv_db.commands.console._PAUSE", 0.0)
+    called = bed.run()
+    assert "forming classes" in called.err and "reading the source" in called.err
+    assert "left" in called.err and "rows" not in called.err, "names of our tables say nothing to a reader"
+    bed.write_policy(target="published.other")
+    assert bed.run("--quiet").err == ""
+    monkeypatch.setattr("ldiv_db.commands.console._PAUSE", 5.0)
+    profiled = bed.call("profile", bed.database, "patients", "--quiet")
+    assert (profiled.code, profiled.err) == (0, "")
+
+
+def test_a_policy_in_no_folder_is_refused_before_work(bed: Any) -> None:
+    words = ("profile", bed.database, "patients", "--sensitive", "disease", "--policy", "deep/er/policy.yml")
+    assert "there is no folder deep/er" in bed.fails(2, *words)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_words_are_completed(shell: str, tmp_path: Path) -> None:
+    """Commands, and the options of a command, whose module is imported for that."""
+    script = "from ldiv_db.__main__ import main; main()"
+
+    def complete(line: str) -> str:
+        more = {
+            "_LDIV_COMPLETE": f"complete_{shell}", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1),
+            "_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args", "PATH": "/usr/bin:/bin",
+        }  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=more, capture_output=True, text=True, check=False, timeout=60
+        )
+        return done.stdout
+
+    assert "runs" in complete("ldiv ru") and "profile" not in complete("ldiv ru")
+    assert "--memory-limit" in complete("ldiv run --mem")
+
+
+def test_help_lists_all_commands(bed: Any) -> None:
+    out = bed.call("--help").out
+    assert all(f"\n  {name} " in out for name in COMMANDS) and "--install-completion" in out
+
+
+TREE = [["Norway", "Europe", "*"], ["Italy", "Europe", "*"], ["Japan", "Asia", "*"], ["Korea", "Asia", "*"]]
+
+
+@pytest.mark.parametrize("header", [None, ["country", "continent", "all"], ["a", "b", "c"], ["value", "level 1", "*"]])
+@pytest.mark.parametrize("delimiter", [";", ",", "\t"])
+def test_level_files_with_commas_tabs_and_headers(bed: Any, delimiter: str, header: list[str] | None) -> None:
+    """All are the same tree."""
+    lines = [*([header] if header else []), *TREE]
+    bed.write("country.csv", "".join(delimiter.join(line) + "\n" for line in lines))
+    assert bed.call("taxonomy", "import", bed.database, "country", bed.folder / "country.csv").code == 0
+    shown = bed.call("taxonomy", "show", bed.database, "country", "--json").json
+    text = json.dumps(shown)
+    assert all(word in text for word in ("Norway", "Europe", "Asia")) and "continent" not in text
+    assert delimiter not in "".join(node["label"] for node in shown["nodes"]) if "nodes" in shown else True
+    assert bed.run().code == 0
+
+
+def test_a_level_file_that_leaves_its_delimiter_open_is_refused(bed: Any) -> None:
+    bed.write("country.csv", "Norway,Europe,*\nItaly,*\nJapan,Asia,*\nKorea,Asia,*\n")
+    assert "part levels by semicolons" in bed.fails(2, "run", bed.database, bed.policy)
+
+
+LABELS = {
+    "60+": range(60, 101), "<20": range(20), ">=65": range(65, 101), ">65": range(66, 101), "<=20": range(21),
+    "50 to 59": range(50, 60), "50–59": range(50, 60), "[50–59]": range(50, 60), "[50 to 59)": range(50, 59),
+    "≥ 65": range(65, 101), "≤3": range(4), "{60+, <20}": [*range(20), *range(60, 101)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["INTEGER", "DOUBLE", "DECIMAL(5, 1)"])
+def test_ranges_are_read_as_people_write_them(kind: str, con: Any) -> None:
+    """`attack` and `measure` agree with what each label says of the people from 0 to 100."""
+    import ldiv_db  # noqa: PLC0415 - the others go through the command line
+
+    con.execute(f"CREATE TABLE people AS SELECT CAST(i AS {kind}) AS age, 'flu' AS s FROM range(101) AS r(i)")
+    policy = {"source": "people", "target": "t", "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": "s"}
+    policy["require"] = [{"k": 1}]
+    for label, covered in LABELS.items():
+        con.execute("CREATE OR REPLACE TABLE published AS SELECT $1 AS age, 'flu' AS s", [label])
+        found = ldiv_db.attack(con, "published", policy=policy, population="people")
+        (journalist,) = [attack for attack in found.attacks if attack.name == "journalist"]
+        assert journalist.gains[0].gain == 1 / len(covered), label
+        measured = ldiv_db.measure(con, "published", policy).loss
+        # 100 rows are suppressed; two bounds that are open at an end stop at the domain's.
+        width = 1 if label.startswith("{") else (max(covered) - min(covered)) / 100
+        near = {"<20": 0.20, "[50 to 59)": 0.09, ">65": 0.35}.get(label, width)
+        assert measured.lm_mean * 101 == pytest.approx(100 + near, abs=1e-6), label
+    for label in ("60++", "<", "50 too 59", "fifty", "20<"):
+        con.execute("CREATE OR REPLACE TABLE published AS SELECT $1 AS age, 'flu' AS s", [label])
+        for call in (
+            lambda: ldiv_db.attack(con, "published", policy=policy, population="people"),
+            lambda: ldiv_db.measure(con, "published", policy),
+        ):
+            with pytest.raises(ldiv_db.PolicyError, match=r"20 to 30, 60\+, >60, >=60, <20 or <=20"):
+                call()
