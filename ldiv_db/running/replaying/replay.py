@@ -72,8 +72,10 @@ def _attacks(asked: Asked, wanted: Replay, tried: _Tried, promises: Mapping[str,
 def _replayed(asked: Asked, wanted: Replay, listener: Listener) -> _Tried:
     engine = asked.engine
     seed = wanted.seed if wanted.seed is not None else seed_of_release(engine, asked.policy, asked.folder)
+    listener.on_stage("making the release again")
     method = method_of(replace(asked, numbered=not wanted.tries), seed)
     scenes, rows, classes = _scenes(method, seed, wanted.limit)
+    listener.on_stage(f"trying {scenes.count:,} worlds")
     moves = engine.load("moves", _MOVES, scenes.moves())
     tally = _tried(method, scenes, moves, seed, wanted.tries, listener.on_progress)
     found = Replayed(engine, method.people.relation, method.people.donors, moves, tally)
