@@ -54,7 +54,7 @@ def test_labels_are_read_backwards_and_people_are_tried(released: Any) -> None:
     assert called.code == 0, called.err
     by_name = {each["attack"]: each for each in called.json["attacks"]}
     names = ["downcoding", "singling out by one column", "singling out by several columns", "linkability", "inference"]
-    assert list(by_name)[-5:] == names
+    assert [name for name in by_name if name in names] == names
     for name in names:
         assert by_name[name]["holds"] and {gain["bound"] for gain in by_name[name]["gains"]} == {None}
     figures = by_name["inference"]["figures"]
