@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.composition import Together, composition
 from ldiv_db.attacking.composition import together as put_together
 from ldiv_db.attacking.counting import Counting, count_places, counting
-from ldiv_db.attacking.covering import LabelAxis, Matches, known_axes, matched
+from ldiv_db.attacking.covering import LabelAxis, Matches, as_text, known_axes, matched
 from ldiv_db.attacking.definetti import Students, by_groups, by_labels, definetti
 from ldiv_db.attacking.disclosure import Attack, AttackedAttribute, disclosures, make_target
 from ldiv_db.attacking.downcoding import Coded, downcoding, why_not_least
@@ -24,7 +23,7 @@ from ldiv_db.attacking.working_party import try_attacks
 from ldiv_db.auditing.audit import Counted, Subject, counted
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.templates import Relation
 from ldiv_db.policy.attributes import read_attributes
 from ldiv_db.policy.required import resolve_all
 from ldiv_db.requirements import Attribute, Requirement, RequirementSpec
@@ -123,7 +122,7 @@ def _knowledge(engine: Engine, first: Counted, columns: Columns, attackers: Atta
         releases = None
         if attackers.known and others:
             seen = [(first.listed, axes), *map(_listed, attackers.also, others)]
-            releases = stack.enter_context(put_together(engine, seen, _as_text(engine, attackers.known)))
+            releases = stack.enter_context(put_together(engine, seen, as_text(engine, attackers.known)))
         yield _Knowledge(known, population, places, students, releases, others)
         engine.drop(*([places.pairs] if places else []))
 
@@ -162,10 +161,10 @@ def _students(
         yield None
     elif counts.subject.pair is None:
         with _matches(engine, counts.listed, axes, people, "definetti") as matches:
-            yield by_labels(_as_text(engine, people), matches, counts.listed) if matches else None
+            yield by_labels(as_text(engine, people), matches, counts.listed) if matches else None
     else:
         group = counts.columns[0]
-        with by_groups(engine, counts.subject.table, counts.listed, group, names, _as_text(engine, people)) as students:
+        with by_groups(engine, counts.subject.table, counts.listed, group, names, as_text(engine, people)) as students:
             yield students
 
 
@@ -196,12 +195,5 @@ def _matches(
         yield None
         return
     known = known_axes(axes, columns_of(engine, people), key)
-    with matched(engine, classes, known, _as_text(engine, people)) as matches:
+    with matched(engine, classes, known, as_text(engine, people)) as matches:
         yield matches
-
-
-def _as_text(engine: Engine, people: Table) -> Table:
-    """A CSV file read as text, so that no zero in front of a code is lost."""
-    if isinstance(people, FileRelation) and Path(people.path).suffix.lower() == ".csv":
-        return FileRelation(people.reader, people.path, tuple(column.name for column in columns_of(engine, people)))
-    return people

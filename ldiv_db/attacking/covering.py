@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from ldiv_db.database.catalog import Column
+from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
@@ -116,6 +117,13 @@ def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -
     if problems:
         raise PolicyError(problems)
     return known
+
+
+def as_text(engine: Engine, people: Relation | FileRelation) -> Relation | FileRelation:
+    """People in a CSV file read as text, so that no zero in front of a code is lost; others as they are."""
+    if isinstance(people, FileRelation) and Path(people.path).suffix.lower() == ".csv":
+        return FileRelation(people.reader, people.path, tuple(column.name for column in columns_of(engine, people)))
+    return people
 
 
 def _kind(hierarchy: Hierarchy, column: Column) -> str | None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes
 from ldiv_db.attacking.estimates import Tried
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
@@ -106,7 +106,7 @@ class People:
         names = {column.name.lower(): column.name for column in columns_of(engine, table)}
         known = [replace(axis, known=Identifier(names[axis.axis.name.lower()])) for axis in self.axes]
         secrets = [replace(secret, column=Identifier(names[secret.name.lower()])) for secret in self.secrets]
-        with read_exactly(engine, table) as read:
+        with read_exactly(engine, as_text(engine, table)) as read:
             return engine.materialise(
                 "drawn",
                 "attacking/trials/draw_people",
