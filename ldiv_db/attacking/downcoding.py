@@ -16,9 +16,9 @@ any one row may still be anywhere in the label, as the others may be at the ends
 With everybody's quasi-identifiers (a population) the people whom a label fits are held against it. Those who alone
 are at an end, a member, or a child that some row must have are singled out: the label and that side of it is a
 predicate that fits one person alone and is true of a row (Cohen & Nissim, "Towards formalizing the GDPR's notion of
-singling out", PNAS 2020). Where as many are singled out as a class has rows, nobody else is in it. In a class of two
-rows those are ruled out who have no partner with whom they explain every label together; in larger ones nobody is,
-though who tries all sets of n people might rule out some. People are counted, so two who are alike are never singled
+singling out", PNAS 2020). They are each a row of the class, and none of its other rows. In a class of two rows those
+are ruled out who have no partner with whom they explain every label together; in larger ones nobody is, though who
+tries all sets of n people might rule out some. People are counted, so two who are alike are never singled
 out; what is reported is a lower bound of what can be concluded.
 
 Nothing follows where labels do not follow from a class's rows: global recodings (`cuts`, `annealing`, `incognito`,
@@ -216,7 +216,6 @@ def _hold_against(coded: Coded, population: Matches) -> tuple[tuple[Gain, ...], 
         "attacking/downcoding/list_possible",
         kinds=held.kinds,
         kept=held.kept,
-        singles=held.singles,
         measures=held.measures,
     )
     holes = {"candidates": held.candidates, "codes": prefixes.codes, "possible": possible}

@@ -238,6 +238,23 @@ def test_two_rows_are_told_apart_by_the_ends_of_their_range(con):
 
 
 @pytest.mark.parametrize(
+    ("label", "everybody", "singled", "alike"),
+    [
+        (("20", "12*"), [(20, "1234"), (20, "1235"), (20, "1235")], 1, Fraction(1 + 2 + 2, 3)),
+        (("[20-30]", "1234"), [(20, "1234"), (25, "1234"), (30, "1234"), (30, "1234")], 1, Fraction(1 + 3 + 3, 3)),
+        (("[20-30]", "12*"), [(20, "1234"), (30, "1234"), (25, "1299"), (25, "1234"), (26, "1234")], 3, Fraction(1)),
+    ],
+    ids=["alone under a child", "alone at an end", "all rows, and nobody else"],
+)
+def test_people_are_singled_out_of_larger_classes(label, everybody, singled, alike, con):
+    place(con, [(*label, "Flu")] * 3, everybody)
+    result = ldiv_db.attack(con, "t", policy=POLICY, population="everybody", downcoding=True)
+    assert gains(result)["rows singled out"] == singled / 3 and gains(result)["rows narrowed by the population"] == 1.0
+    assert found(result).figures["people_alike"] == len(everybody)
+    assert found(result).figures["people_alike_narrowed"] == float(alike)
+
+
+@pytest.mark.parametrize(
     ("release", "everybody"),
     [
         ([("[20-30]", "12*", "Flu")] * 3, [(20, "1234"), (20, "1235"), (30, "1234"), (30, "1235")]),
@@ -286,6 +303,13 @@ def test_a_population_that_does_not_explain_a_class_tells_nothing(con):
     assert gains(result)["rows singled out"] == gains(result)["rows narrowed by the population"] == 0.0
     assert gains(result)["rows narrowed by the release"] == 1.0
     assert found(result).figures["rows_unexplained"] == 2
+
+
+@pytest.mark.parametrize(("label", "rows"), [("[20-30]", 1), ("[20-31]", 2)])
+def test_a_label_that_is_not_the_least_tells_nothing(label, rows, con):
+    place(con, [(label, "1234", "Flu")] * rows, [(20, "1234"), (30, "1234"), (30, "1234")])
+    result = ldiv_db.attack(con, "t", policy=POLICY, population="everybody", downcoding=True)
+    assert gains(result)["rows singled out"] == 0.0 and found(result).figures["rows_unexplained"] == rows
 
 
 def test_sets_whose_members_overlap_say_nothing(con, tmp_path):

@@ -356,6 +356,13 @@ def test_parts_are_linked_as_they_are_asked_for(con):
         assert counts(ldiv_db.attack(con, "t", link_columns=parts, **words), "linkability") == (2, linked), parts
 
 
+def test_a_predicate_may_leave_the_sensitive_value_out(con):
+    place(con, [("20", "123", "a"), ("30", "234", "a")], [(20, "123", "z"), (30, "234", "z")])
+    result = ldiv_db.attack(con, "t", policy=POLICY, targets="targets")
+    assert counts(result, NAMES[0]) == (4, 4), "either age and either town"
+    assert counts(result, NAMES[1]) == (8, 2), "both together; those with the value fit nobody"
+
+
 def test_whom_no_class_covers_is_guessed_by_the_whole_table(con):
     place(con, [("20", "123", s) for s in "aab"] + [("30", "*", "b")] * 2, [(99, "999", "b"), (20, "123", "a")])
     result = ldiv_db.attack(con, "t", policy=POLICY, targets="targets")
