@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import json
 import random
 from collections import Counter
 
@@ -354,6 +355,18 @@ def test_parts_are_linked_as_they_are_asked_for(con):
     words = {"policy": POLICY | {"quasi_identifiers": keys}, "targets": "targets"}
     for parts, linked in ((None, 2), ((["age"], ["zip"]), 1), (("AGE", ["zip", "sex"]), 2), ((["sex"], ["zip"]), 2)):
         assert counts(ldiv_db.attack(con, "t", link_columns=parts, **words), "linkability") == (2, linked), parts
+
+
+def test_the_nearest_class_is_the_one_whose_labels_cover_least(con, tmp_path):
+    """Three values apart are more than two side by side, though no two of them touch."""
+    (tmp_path / "town.json").write_text(json.dumps({"any": {"L": {"a": {}, "b": {}}, "c": {}, "d": {}, "e": {}}}))
+    keys = {"town": {"taxonomy": {"file": "town.json"}}, "zip": {"taxonomy": {"prefix": [1]}}}
+    columns = {"town": "VARCHAR", "zip": "VARCHAR", "s": "VARCHAR"}
+    fill(con, "t", columns, [("{a, c, e}", "9", "x"), ("L", "2", "x")])
+    fill(con, "targets", columns, [("a", "2", "x"), ("c", "9", "x"), ("a", "9", "x"), ("b", "2", "x"), ("e", "2", "x")])
+    policy = POLICY | {"quasi_identifiers": keys, "recode": "set"}
+    result = ldiv_db.attack(con, "t", policy=policy, folder=tmp_path, targets="targets")
+    assert counts(result, "linkability") == (5, 3)
 
 
 def test_a_predicate_may_leave_the_sensitive_value_out(con):
