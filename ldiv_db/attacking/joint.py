@@ -69,5 +69,7 @@ def _narrowed(engine: Engine, cells: Relation, told: Relation, options: Relation
         full = engine.materialise(
             "full_sets", "attacking/joint/find_full_sets", members=members, told=told, most=Value(MOST_VALUES)
         )
+        if not engine.count(full):
+            return scope.keep(kept)
         left = {"options": kept, "told": told, "members": members, "full_sets": full}
         return scope.keep(engine.materialise("options", "attacking/joint/drop_options", **left))
