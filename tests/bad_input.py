@@ -420,7 +420,10 @@ def spoil_command(draw: Draw, drawn: Drawn) -> None:
             "{policy}",
             "--known",
             draw.choice(["patients", "pipe.csv", "v", odd]),
+            draw.choice(["--also", "--definetti", "--population", "--also-policy"]),
+            draw.choice(["patients", "pipe.csv", "{policy}", odd]),
         ],
+        ["attack", "{database}", *checked, "--sensitive-table", draw.choice(["patients", odd]), "--group", odd],
         ["measure", "{database}", table, "--policy", "{policy}", "--queries", draw.choice(["10", "999999999999", odd])],
         [
             "measure",

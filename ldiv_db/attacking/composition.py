@@ -72,7 +72,10 @@ def composition(target: AttackedAttribute, seen: Together, histograms: Sequence[
         shown = engine.load("shown", _SHOWN, [])
         for number, histogram in enumerate(histograms, 1):
             engine.insert(shown, "attacking/composition/list_cells", histogram=histogram, release=Value(number))
-        joint = infer(engine, seen.cells, seen.fits, shown, seen.releases)
+        people = engine.materialise(
+            "people", "attacking/composition/count_releases", cells=seen.cells, releases=Value(seen.releases)
+        )
+        joint = infer(engine, people, seen.fits, shown)
         measures = _measures(seen, joint)
         summary = engine.record("attacking/summarise_people", measures=measures, unit=Value(UNIT))
         surest = engine.rows("attacking/find_surest_people", measures=measures)
@@ -82,10 +85,10 @@ def composition(target: AttackedAttribute, seen: Together, histograms: Sequence[
             "one_value_by_intersection": _told(engine, "count_told", seen, candidates=joint.intersected),
         }
     posterior = next((Fraction(int(largest), int(rows)) for largest, rows in surest), None)
-    people, matched = summary["people"], summary["people"] - summary["no_class"]
+    everybody, matched = summary["people"], summary["people"] - summary["no_class"]
     figures = {
         "releases": seen.releases,
-        "people": people,
+        "people": everybody,
         "no_class": summary["no_class"] - outcomes["contradicted"],
         "contradicted": outcomes["contradicted"],
         **told,
@@ -95,7 +98,9 @@ def composition(target: AttackedAttribute, seen: Together, histograms: Sequence[
     }
     gains = (
         gain_of("posterior", posterior, None),
-        gain_of("share of people with one value", Fraction(summary["one_value"], people) if people else None, None),
+        gain_of(
+            "share of people with one value", Fraction(summary["one_value"], everybody) if everybody else None, None
+        ),
     )
     return Attack("composition", target.sensitive, gains, figures)
 

@@ -38,27 +38,25 @@ class Joint:
     rounds: int
 
 
-def infer(engine: Engine, cells: Relation, fits: Relation, shown: Relation, releases: int) -> Joint:
-    """What is possible for the people of `cells` (cell_no, people), who are all in each of the releases.
+def infer(engine: Engine, cells: Relation, fits: Relation, shown: Relation) -> Joint:
+    """What is possible for the people of `cells` (cell_no, people, releases), each in so many of the releases.
 
     `fits` says in which classes they may be (release_no, cell_no, class_no), `shown` which values classes have
     (release_no, class_no, value, rows). The caller's scope drops what is returned.
     """
     told = engine.materialise("told", "attacking/joint/number_values", shown=shown)
     first = engine.materialise("options", "attacking/joint/list_options", fits=fits, told=told)
-    intersected = _candidates(engine, first, releases)
+    intersected = _candidates(engine, first, cells)
     options, candidates, rounds, before = first, intersected, 0, -1
     while before != engine.count(options):
         before, rounds = engine.count(options), rounds + 1
         options = _narrowed(engine, cells, told, options, candidates)
-        candidates = _candidates(engine, options, releases)
+        candidates = _candidates(engine, options, cells)
     return Joint(told, first, options, intersected, candidates, rounds)
 
 
-def _candidates(engine: Engine, options: Relation, releases: int) -> Relation:
-    return engine.materialise(
-        "candidates", "attacking/joint/list_candidates", options=options, releases=Value(releases)
-    )
+def _candidates(engine: Engine, options: Relation, cells: Relation) -> Relation:
+    return engine.materialise("candidates", "attacking/joint/list_candidates", options=options, cells=cells)
 
 
 def _narrowed(engine: Engine, cells: Relation, told: Relation, options: Relation, candidates: Relation) -> Relation:
@@ -71,5 +69,7 @@ def _narrowed(engine: Engine, cells: Relation, told: Relation, options: Relation
         full = engine.materialise(
             "full_sets", "attacking/joint/find_full_sets", members=members, told=told, most=Value(MOST_VALUES)
         )
+        if not engine.count(full):
+            return scope.keep(kept)
         left = {"options": kept, "told": told, "members": members, "full_sets": full}
         return scope.keep(engine.materialise("options", "attacking/joint/drop_options", **left))

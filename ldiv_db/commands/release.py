@@ -57,7 +57,7 @@ _SHOWN = {
 #: What they are called where rows wait before they join a group.
 _SHOWN_OF_PLUS = _SHOWN | {"rows_placed": "  that had waited too long"}
 #: What is said beside a verdict on tables that no series made.
-_IN_PAIRS = "note: groups were compared in pairs; where people change groups, all groups together may tell more"
+_IN_TURN = "note: all keys of a group were looked at together, group after group; several groups at once may tell more"
 
 
 @app.callback()
@@ -260,7 +260,7 @@ def check_command(
     else:
         _print_inference(found)
         if series is None and len(found.releases) > 1:
-            printer().print(_IN_PAIRS)
+            printer().print(_IN_TURN)
     if not found.holds:
         raise typer.Exit(1)
 

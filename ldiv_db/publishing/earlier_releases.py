@@ -69,7 +69,7 @@ def _allowed(first: Entry) -> bool:
 def check_sequence(engine: Engine, asked: PublishedTables) -> Inference:
     """What published tables of anybody's tell when they are compared; raises PolicyError if they lack a column.
 
-    Groups are compared in pairs: all of them together may tell more.
+    All keys of a group are looked at together, group after group: several groups at once may tell more.
     """
     if asked.values and len(asked.values) != len(asked.people):
         raise PolicyError([Problem("--values", "gives one sensitive table for each --table")])
@@ -81,7 +81,7 @@ def check_sequence(engine: Engine, asked: PublishedTables) -> Inference:
         columns = [*asked.group, *sensitive, *([asked.count] if asked.count else [])]
         values = _table(engine, holder, columns, "--values" if asked.values else "--table")
         listed.append(Release(name, values, tuple(asked.group), people, asked.key, count=asked.count))
-    return check_releases(engine, listed, limits_of(list(asked.sensitive)))
+    return check_releases(engine, listed, limits_of(list(asked.sensitive)), jointly=True)
 
 
 def _table(engine: Engine, name: str, columns: Sequence[str], key: str) -> Relation:

@@ -7,7 +7,7 @@ that are the same in two releases tell nothing new, so only groups that differ a
 sensitive values those of the new groups are worked out, and what they tell of pairings within these (`pairings`).
 
 The first is of one key at a time, the second of two groups at a time. Releases of our own keep their groups, so that
-nothing more follows from them; of other tables a joint inference, over many keys and groups at once, may tell more.
+nothing more follows from them; of other tables all keys and groups are looked at together as well (`together`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ldiv_db.database.errors import AuditError, count_phrase
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.publishing.channels import Channel, Limited
 from ldiv_db.publishing.pairings import tell_pairings
+from ldiv_db.publishing.together import weigh_together
 
 _EXPOSED = {
     "key": "VARCHAR",
@@ -108,11 +109,17 @@ class Inference:
 
 
 def check_releases(
-    engine: Engine, releases: Sequence[Release], limits: Sequence[Limited], since: int = 1, allowed: bool = False
+    engine: Engine,
+    releases: Sequence[Release],
+    limits: Sequence[Limited],
+    since: int = 1,
+    allowed: bool = False,
+    jointly: bool = False,
 ) -> Inference:
     """What the releases, in their order, tell of their keys; pairs before release number `since` were checked before.
 
-    With `allowed` combinations may tell what they do.
+    With `allowed` combinations may tell what they do. With `jointly` values are ruled out over all keys and groups at
+    once too, which tells more only where keys change groups.
 
     Raises AuditError for tables that do not belong together: keys without values, or in several groups of a release.
     """
@@ -123,6 +130,8 @@ def check_releases(
     )
     weights = engine.materialise("weights", "publishing/weigh_groups", cells=cells)
     twins, keys = _weigh_changes(engine, members, cells, since)
+    if jointly and len(releases) > 1:
+        weigh_together(engine, members, cells, keys, [limit.number for limit in limits])
     exposed = engine.load("exposed", _EXPOSED, [])
     holes = {"limits": loaded, "members": members}
     engine.insert(exposed, "publishing/list_exposed_alone", weights=weights, **holes)

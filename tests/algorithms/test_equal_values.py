@@ -232,7 +232,8 @@ def test_any_table_is_judged_measured_and_attacked_by_bytes(tmp_path: Any, seed:
             audits = ldiv_db.check(
                 con, "people", ["town", "age"], "secret", ["distinct:2", "frequency:1.5", "entropy:2"]
             )
-            attacks = ldiv_db.attack(con, "people", policy=policy, folder=tmp_path, known="people", population="people")
+            known = dict.fromkeys(("known", "population", "definetti", "also"), "people")
+            attacks = ldiv_db.attack(con, "people", policy=policy, folder=tmp_path, counting=True, **known)
             loss = ldiv_db.measure(con, "people", policy, source="plain", folder=tmp_path, queries=5, seed=1)
             profile = ldiv_db.profile(con, "people", ["town", "age"], "secret")
             said.append([[a.as_dict() for a in audits], attacks.as_dict(), loss.as_dict(), profile.as_dict()])

@@ -155,7 +155,9 @@ def judge(con):
     found["threshold of an instant"] = [a.as_dict() for a in ldiv_db.check(con, "source", ["label"], "u", threshold)]
     policy = policy_of("out.none", "auto", [{"distinct": 2}])
     for table in ("out.refine", "out.greedy"):
-        attacked = ldiv_db.attack(con, table, policy=policy, known="source", population="source", show_values=True)
+        people = dict.fromkeys(("known", "population", "definetti"), "source")
+        people |= {"also": "out.greedy", "counting": True}
+        attacked = ldiv_db.attack(con, table, policy=policy, **people, show_values=True)
         found[f"attack on {table}"] = figures(attacked.as_dict())
     return found
 

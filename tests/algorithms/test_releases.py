@@ -306,6 +306,70 @@ def test_the_check_is_what_it_says(con, seed):
     assert found.keys_exposed == len(exposed)
 
 
+def assignments(options, rows):
+    """Every way to give rows (a Counter of values) to members, who may each have some values; others take the rest."""
+    if not options:
+        return [()]
+    found = []
+    for value in sorted(options[0]):
+        if rows[value]:
+            found += [(value, *rest) for rest in assignments(options[1:], rows - Counter([value]))]
+    return found
+
+
+def possible(releases, attribute):
+    """The values that every key may have, group after group until nothing changes; {} if no release leaves any."""
+    of = {key: [(people[key], values) for people, values in releases if key in people] for people, _ in releases
+          for key in people}  # fmt: skip
+    left = {key: set.intersection(*(set(values[group][attribute]) for group, values in of[key])) for key in of}
+    before = None
+    while before != left:
+        before = dict(left)
+        for people, values in releases:
+            for group in sorted(set(people.values())):
+                members = [key for key in sorted(people) if people[key] == group and left[key]]
+                ways = assignments([left[key] for key in members], values[group][attribute])
+                for i, key in enumerate(members if ways else []):
+                    left[key] = {way[i] for way in ways}
+    return {key: Counter({v: min(values[group][attribute][v] for group, values in of[key]) for v in left[key]})
+            for key in of}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_all_keys_together_tell_what_brute_force_finds(con, seed):
+    """People keep their values and change groups: what no assignment of a group's rows leaves is ruled out."""
+    draw = random.Random(seed)
+    own = {key: draw.choice("abcd") for key in range(10)}
+    releases, listed = [], []
+    for number in range(draw.choice([2, 3, 3])):
+        keys = draw.sample(range(10), draw.choice([8, 10]))
+        people = {key: index // draw.choice([2, 3]) for index, key in enumerate(keys)}
+        rows = [(key, f"g{group}", own[key]) for key, group in people.items()]
+        fill(con, f"t{number}", {"id": "INTEGER", "g": "VARCHAR", "a": "VARCHAR"}, rows)
+        values = defaultdict(lambda: (Counter(),))
+        for _, group, value in rows:
+            values[group][0][value] += 1
+        releases.append(({key: group for key, group, _ in rows}, values))
+        listed.append(Release(f"t{number}", Relation.parse(f"t{number}"), ("g",), Relation.parse(f"t{number}"), "id"))
+    together = check_releases(Engine(con), listed, limits_of([("a", 2)]), jointly=True)
+    alone, jointly = told(releases, 0), possible(releases, 0)
+    best = {key: max(alone[key], share(jointly[key])) for key in alone}
+    assert abs(together.best["a"] - float(max(best.values()))) < 1e-12
+    assert together.keys_exposed == sum(probability > Fraction(1, 2) for probability in best.values())
+
+
+def test_three_groups_tell_what_no_two_do(con):
+    """January's 1, 2, 3 with A, B, C, February's 2, 5 with B, C and 3, 6 with B, C: only 1 can have A."""
+    fill(con, "jan", {"id": "INTEGER", "g": "INTEGER", "a": "VARCHAR"}, [(1, 1, "A"), (2, 1, "B"), (3, 1, "C")])
+    later = [(2, 1, "B"), (5, 1, "C"), (3, 2, "C"), (6, 2, "B")]
+    fill(con, "feb", {"id": "INTEGER", "g": "INTEGER", "a": "VARCHAR"}, later)
+    listed = [Release(name, Relation.parse(name), ("g",), Relation.parse(name), "id") for name in ("jan", "feb")]
+    in_pairs = check_releases(Engine(con), listed, limits_of([("a", 2)]))
+    together = check_releases(Engine(con), listed, limits_of([("a", 2)]), jointly=True)
+    assert in_pairs.holds and in_pairs.best["a"] == 0.5
+    assert (together.holds, together.keys_exposed, together.best["a"]) == (False, 1, 1.0)
+
+
 # -- what may happen between releases --------------------------------------------------------------------
 
 
