@@ -1,0 +1,16 @@
+"""The examples of `docs/guarantees.md` give what the page says."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guarantees.md"
+
+
+@pytest.mark.long
+def test_examples_give_what_is_written() -> None:
+    found = doctest.testfile(str(PAGE), module_relative=False)
+    assert found.attempted > 20 and found.failed == 0
