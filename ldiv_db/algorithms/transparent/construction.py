@@ -14,7 +14,7 @@ from ldiv_db.algorithms.transparent.splitting import split
 from ldiv_db.database.templates import Relation, Value
 
 #: The most rounds of exchanges, and with many rows, which lose less and take longer, unless the policy says how many.
-ROUNDS, FEWER_ROUNDS, MANY_ROWS = 8, 3, 200_000
+ROUNDS, FEWER_ROUNDS, MANY_ROWS = 6, 3, 200_000
 
 
 @dataclass(frozen=True)
