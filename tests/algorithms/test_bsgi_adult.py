@@ -15,6 +15,7 @@ TREES = ("education", "marital_status", "native_country", "race", "sex", "workcl
 QI = ("age", *TREES)
 CLASSES = {2: 15081, 3: 10054, 4: 7540, 5: 6032, 6: 5027, 7: 4308}
 LM_AT_MOST = {2: 0.05, 4: 0.195, 6: 0.450, 7: 0.550}
+TRANSPARENT_LM_AT_MOST = {2: 0.193, 4: 0.347, 6: 0.453, 7: 0.486}
 ROWS = 30162
 
 
@@ -71,6 +72,14 @@ def test_table_5_by_bisection(adult, fixtures, l):  # noqa: E741
     assert sum(sizes.values()) == CLASSES[l] and set(sizes) <= {l, l + 1}
     assert sizes[l + 1] == ROWS - l * CLASSES[l], "each residual row joins a class of its own or the number tells"
     assert result.loss.lm_mean <= LM_AT_MOST.get(l, 1)
+
+
+@pytest.mark.parametrize("l", TRANSPARENT_LM_AT_MOST)
+def test_transparent_classes_are_as_many(adult, fixtures, l):  # noqa: E741
+    result, release = run(adult, fixtures, l, transparent=True)
+    assert_valid(adult, result, release, l)
+    assert result.loss.classes == CLASSES[l] == result.search["columns"]
+    assert result.loss.lm_mean <= TRANSPARENT_LM_AT_MOST[l]
 
 
 def test_largest_feasible_l_is_seven(adult, fixtures):

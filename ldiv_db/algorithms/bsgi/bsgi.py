@@ -25,7 +25,7 @@ from ldiv_db.algorithms.feasibility import check_counts, class_size, quotas
 from ldiv_db.algorithms.infeasible import none_found
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
 from ldiv_db.algorithms.neighbours.repair import repair
-from ldiv_db.algorithms.transparent.construction import ROUNDS, build
+from ldiv_db.algorithms.transparent.construction import build
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.distribution import most_classes
@@ -90,9 +90,9 @@ class Bsgi(Algorithm):
         return Plan(made.assigned, l, (*feasible.notes, *(notes if several else ())), self._search(made, residue, left))
 
     @property
-    def _rounds(self) -> int:
-        """The most rounds of exchanges of a transparent release."""
-        return self.options.exchange if "exchange" in self.options.model_fields_set else ROUNDS
+    def _rounds(self) -> int | None:
+        """The most rounds of exchanges of a transparent release, None if the policy does not say."""
+        return self.options.exchange if "exchange" in self.options.model_fields_set else None
 
     def _make(self, task: Task, l: int) -> _Made:  # noqa: E741
         """All classes that can be found, the first of them in the way that the policy asks for."""

@@ -13,8 +13,8 @@ from ldiv_db.algorithms.transparent.layout import Bucket, lay_out
 from ldiv_db.algorithms.transparent.splitting import split
 from ldiv_db.database.templates import Relation, Value
 
-#: Rounds of exchanges, unless the policy says how many.
-ROUNDS = 8
+#: The most rounds of exchanges, and with many rows, which lose less and take longer, unless the policy says how many.
+ROUNDS, FEWER_ROUNDS, MANY_ROWS = 6, 3, 200_000
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,11 @@ class Built:
     figures: dict[str, Any]
 
 
-def build(task: Task, l: int, rounds: int = ROUNDS) -> Built:  # noqa: E741 - the field's name for it
+def build(task: Task, l: int, rounds: int | None = None) -> Built:  # noqa: E741 - the field's name for it
     """Classes of l different values or more, by coins that `task.seed` is the key of; call after `check_counts`."""
     engine, sensitive = task.engine, task.encoded.sensitive[0]
+    if rounds is None:
+        rounds = ROUNDS if task.encoded.row_count < MANY_ROWS else FEWER_ROUNDS
     with engine.scope() as scope:
         values = engine.rows("transparent/list_values", dictionary=sensitive.dictionary)
         columns = task.encoded.row_count // l
