@@ -161,6 +161,17 @@ def test_coins_protect_anatomised_groups_from_who_lacks_the_seed(con: Any) -> No
     assert secret.figures["people_above"] == 0 and secret.gains[0].gain < 0.8
 
 
+def test_transparent_releases_promise_to_who_lacks_the_seed(con: Any) -> None:
+    """And keep it; who has the seed is promised nothing."""
+    policy = policy_of("bsgi", {"unique_distinct": 2}, transparent=True)
+    fill(con, [22, 31, 40, 53], tuple("AABB"))
+    publish(con, policy)
+    secret, known = replayed(con, policy, tries=16), replayed(con, policy)
+    assert secret.gains[0].bound == 0.5 and secret.gains[0].gain is not None and secret.holds
+    assert secret.figures["people_above"] == 0
+    assert known.gains[0].bound is None
+
+
 def test_too_few_runs_tell_nothing(con: Any) -> None:
     fill(con, [20, 30, 40, 50], tuple("AABB"))
     policy = policy_of("anatomy", None)

@@ -61,7 +61,7 @@ def replay_groups(asked: Asked, wanted: Replay, listener: Listener) -> Attacks:
 
 def _attacks(asked: Asked, wanted: Replay, tried: _Tried, promises: Mapping[str, Guarantee]) -> list[Attack]:
     """The attack on each sensitive attribute; a promise binds where coins are secret, and the policy is transparent."""
-    promised = bool(wanted.tries) and getattr(asked.policy, "transparent", False)
+    promised = bool(wanted.tries) and asked.policy.transparent
     attributes = tried.method.resolved.required.attributes
     return [
         replay_attack(tried.found, name, Identifier(f"s{number}"), promises[name], promised)
