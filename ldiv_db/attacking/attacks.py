@@ -13,7 +13,7 @@ from ldiv_db.attacking.composition import together as put_together
 from ldiv_db.attacking.counting import Counting, count_places, counting
 from ldiv_db.attacking.covering import LabelAxis, Matches, as_text, known_axes, matched
 from ldiv_db.attacking.definetti import Students, by_groups, by_labels, definetti
-from ldiv_db.attacking.disclosure import Attack, AttackedAttribute, disclosures, make_target
+from ldiv_db.attacking.disclosure import Attack, AttackedAttribute, all_hold, disclosures, make_target
 from ldiv_db.attacking.downcoding import Coded, downcoding, why_not_least
 from ldiv_db.attacking.form import look_at_form
 from ldiv_db.attacking.linking import Exposure, linking, marketer, population_attacks, prosecutor
@@ -39,9 +39,9 @@ class Attacks:
     attacks: tuple[Attack, ...] = field(default=())
 
     @property
-    def holds(self) -> bool:
-        """Whether every promise is kept."""
-        return all(attack.holds for attack in self.attacks)
+    def holds(self) -> bool | None:
+        """Whether every promise is kept, None where nothing is promised."""
+        return all_hold(attack.holds for attack in self.attacks)
 
     def as_dict(self) -> dict[str, Any]:
         attacks = [attack.as_dict() for attack in self.attacks]

@@ -6,7 +6,7 @@ numbers and fractions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -27,22 +27,28 @@ class Gain:
     """What an attacker gains at best, and the most that is promised; None where nothing is.
 
     `measure` says what the gain is: a share of rows or people, a probability, or a ratio of two. `holds` says
-    that the promise is kept.
+    whether the promise is kept, None where there is none.
     """
 
     measure: str
     gain: float | None
     bound: float | None
-    holds: bool
+    holds: bool | None
 
     def as_dict(self) -> dict[str, Any]:
         return {"measure": self.measure, "gain": self.gain, "bound": self.bound, "holds": self.holds}
 
 
 def gain_of(measure: str, gain: Fraction | None, bound: Fraction | None, kept: bool = True) -> Gain:
-    """The gain as a report has it; the promise is kept unless the gain exceeds its bound, or `kept` says so."""
-    holds = kept and (gain is None or bound is None or gain <= bound)
+    """The gain as a report has it; a promise is kept unless the gain exceeds its bound, or is not `kept` otherwise."""
+    holds = None if bound is None and kept else kept and (gain is None or bound is None or gain <= bound)
     return Gain(measure, None if gain is None else float(gain), None if bound is None else float(bound), holds)
+
+
+def all_hold(verdicts: Iterable[bool | None]) -> bool | None:
+    """Whether all promises hold, those that there are; None if there are none."""
+    found = [verdict for verdict in verdicts if verdict is not None]
+    return all(found) if found else None
 
 
 @dataclass(frozen=True)
@@ -59,8 +65,9 @@ class Attack:
     shown: list[dict[str, Any]] | None = None
 
     @property
-    def holds(self) -> bool:
-        return all(gain.holds for gain in self.gains)
+    def holds(self) -> bool | None:
+        """Whether every promise is kept, None where nothing is promised."""
+        return all_hold(gain.holds for gain in self.gains)
 
     def as_dict(self) -> dict[str, Any]:
         attack = {

@@ -83,7 +83,7 @@ def tried_attack(
     figures: dict[str, Any] = {**_counts("", tried), **_counts("random_", guessed)}
     if pair:
         risk = risk_beyond(*pair) if pair[0].attempts and pair[1].attempts else None
-        gains += (Gain("risk beyond the control", risk.value if risk else None, None, True),)
+        gains += (Gain("risk beyond the control", risk.value if risk else None, None, None),)
         figures |= {**_counts("control_", pair[1]), "risk_interval": risk.interval if risk else None}
     return Attack(name, sensitive, gains, figures)
 

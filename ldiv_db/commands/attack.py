@@ -40,6 +40,8 @@ from ldiv_db.policy.policy import Policy, read_policy
 from ldiv_db.publishing.result import print_rows
 from ldiv_db.requirements.parameters import LARGEST
 
+#: What the table says of a promise; there is none where it says nothing.
+_VERDICTS = {True: "yes", False: "NO", None: "-"}
 #: More digits than any seed has are as wrong as one more.
 _DIGITS = 60
 
@@ -223,7 +225,7 @@ def attack_command(
         print_json({"table": published, **found.as_dict()})
     else:
         print_attacks(printer(), published, found)
-    raise typer.Exit(0 if found.holds else 1)
+    raise typer.Exit(1 if found.holds is False else 0)
 
 
 def _replay(asked: bool, seed: str | None, tries: int | None, limit: int) -> Replay | None:
@@ -275,8 +277,8 @@ def print_attacks(console: Console, published: str, found: Attacks) -> None:
             item.sensitive or "-",
             gain.measure,
             _number(gain.gain),
-            "none" if gain.bound is None else _number(gain.bound),
-            "yes" if gain.holds else "NO",
+            "nothing promised" if gain.bound is None else _number(gain.bound),
+            _VERDICTS[gain.holds],
         )
         for item in found.attacks
         for gain in item.gains
@@ -285,6 +287,8 @@ def print_attacks(console: Console, published: str, found: Attacks) -> None:
     print_rows(console, f"{published}: {found.rows:,} rows, {found.classes:,} classes", headings, rows)
     for item in found.attacks:
         _print_figures(console, item)
+    if found.holds is None:
+        console.print("nothing is promised of this table: --require or --policy say what should hold")
 
 
 def _print_figures(console: Console, found: Attack) -> None:

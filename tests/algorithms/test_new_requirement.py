@@ -96,7 +96,7 @@ def test_attacks_stay_below_what_it_promises(con: Any, rows: None) -> None:
         for attack in ldiv_db.attack(con, "released", policy=policy()).attacks
         for gain in attack.gains
     }
-    assert all(gain.holds for gain in gains.values())
+    assert {gain.holds for gain in gains.values()} == {True, None}
     assert gains["prosecutor", "1 / people alike"].bound == float(Fraction(1, 4))
     assert gains["homogeneity", "share of rows"].bound == 0
 

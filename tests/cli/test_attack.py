@@ -56,7 +56,7 @@ def test_labels_are_read_backwards_and_people_are_tried(released: Any) -> None:
     names = ["downcoding", "singling out by one column", "singling out by several columns", "linkability", "inference"]
     assert [name for name in by_name if name in names] == names
     for name in names:
-        assert by_name[name]["holds"] and {gain["bound"] for gain in by_name[name]["gains"]} == {None}
+        assert by_name[name]["holds"] is None and {gain["bound"] for gain in by_name[name]["gains"]} == {None}
     figures = by_name["inference"]["figures"]
     assert (figures["attempts"], figures["control_attempts"], len(figures["risk_interval"])) == (10, 3, 2)
     assert by_name["downcoding"]["figures"]["rows_unexplained"] == 0

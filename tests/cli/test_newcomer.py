@@ -105,6 +105,18 @@ def test_help_lists_all_commands(bed: Any) -> None:
     assert all(f"\n  {name} " in out for name in COMMANDS) and "--install-completion" in out
 
 
+def test_a_table_of_which_nothing_is_promised_neither_holds_nor_fails(bed: Any) -> None:
+    """Raw data, of which everybody's value is told, is not called good."""
+    words = ("attack", bed.database, "patients", "--qi", "name", "--sensitive", "disease")
+    found = bed.call(*words, "--json")
+    assert (found.code, found.json["holds"]) == (0, None)
+    assert {attack["holds"] for attack in found.json["attacks"]} == {None}
+    shown = bed.call(*words).out
+    assert "nothing promised" in shown and " yes " not in shown and "--require or --policy" in shown
+    assert bed.call(*words, "--require", "distinct:2", "--json").json["holds"] is False
+    assert bed.call(*words, "--require", "distinct:2").code == 1
+
+
 TREE = [["Norway", "Europe", "*"], ["Italy", "Europe", "*"], ["Japan", "Asia", "*"], ["Korea", "Asia", "*"]]
 
 

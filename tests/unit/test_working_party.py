@@ -319,7 +319,7 @@ def test_a_table_as_it_is_tells_everything_of_its_people(con):
         if name != "linkability":
             assert success.gain == 1.0 and counts(result, name, "control_")[1] == 0
             assert risk.gain > 0.9 and found(result, name).figures["risk_interval"][1] == 1.0
-        assert success.bound is None and risk.bound is None and success.holds
+        assert success.bound is None and risk.bound is None and success.holds is None
     assert counts(result, "inference", "random_")[1] < 10
 
 
