@@ -100,6 +100,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_posteriors_are_those_of_running_the_program_on_every_assignment(name: str, con: Any) -> None:
     policy, ages, values = CASES[name]
