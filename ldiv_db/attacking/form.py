@@ -15,7 +15,7 @@ from typing import Any
 
 from ldiv_db.attacking.disclosure import Attack, gain_of
 from ldiv_db.auditing.audit import Counted
-from ldiv_db.database.catalog import catalog_of, free_bytes, relations_in, same_table
+from ldiv_db.database.catalog import catalog_of, free_bytes, full_name, relations_in
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
@@ -54,9 +54,6 @@ def _surroundings(engine: Engine, table: Relation | FileRelation) -> dict[str, A
             return {}
         return {"metadata_entries": engine.scalar("attacking/form/count_metadata", path=Value(table.path))}
     database = catalog_of(engine, table)
-    others = [other for other in _all_tables(engine, database) if not same_table(engine, other, table)]
+    _, *own = full_name(engine, table)
+    others = [other for other in relations_in(engine, database) if [part.lower() for part in other.parts] != own]
     return {"other_tables": len(others), "free_bytes": free_bytes(engine, database)}
-
-
-def _all_tables(engine: Engine, database: str) -> list[Relation]:
-    return [Relation((database, *relation.parts)) for relation in relations_in(engine, database)]

@@ -114,7 +114,8 @@ def file_of(engine: Engine, database: str) -> str | None:
 def free_bytes(engine: Engine, database: str) -> int:
     """The bytes of a database's file that hold nothing any more, and may still be read as what they held."""
     rows = engine.execute(
-        "SELECT free_blocks * block_size FROM pragma_database_size() WHERE database_name = $d", {"d": database}
+        "SELECT free_blocks * block_size FROM pragma_database_size() WHERE lower(database_name) = lower($d)",
+        {"d": database},
     )
     return int(rows[0][0] or 0) if rows else 0
 
@@ -170,8 +171,9 @@ def _bytes(text: str) -> int | None:
 def relations_in(engine: Engine, database: str) -> list[Relation]:
     """All tables and views of an attached database, as (schema, name)."""
     rows = engine.execute(
-        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = $d AND NOT internal"
-        " UNION ALL SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = $d AND NOT internal",
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE lower(database_name) = lower($d) AND NOT internal"
+        " UNION ALL SELECT schema_name, view_name FROM duckdb_views()"
+        " WHERE lower(database_name) = lower($d) AND NOT internal",
         {"d": database},
     )
     return [Relation(row) for row in rows]

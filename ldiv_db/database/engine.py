@@ -11,7 +11,6 @@ import json
 import threading
 import time
 import uuid
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -68,7 +67,7 @@ class Scope:
 
 
 #: Who writes a database, by its file; those in memory are told by their names.
-_WRITERS: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
+_WRITERS: dict[str, threading.RLock] = {}
 
 
 class Engine(PlainQueries):
@@ -243,7 +242,7 @@ class Engine(PlainQueries):
         ((path, name),) = self.execute(
             "SELECT path, database_name FROM duckdb_databases() WHERE database_name = current_database()"
         )
-        with _WRITERS[path or name]:
+        with _WRITERS.setdefault(path or name, threading.RLock()):
             yield
 
     def in_transaction(self) -> bool:

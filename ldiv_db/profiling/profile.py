@@ -156,14 +156,14 @@ def profile_table(
     if rows == 0:
         raise InfeasibleError(f"{table} is empty: there is nothing to profile")
     with read_exactly(engine, table) as read:
-        profiles: tuple[ColumnProfile, ...] = ()
+        profiles: list[ColumnProfile] = []
         for profile in _columns(engine, read, columns, rows, asked, guess=quasi_identifiers is None):
-            profiles = (*profiles, profile)
+            profiles.append(profile)
             progress(len(profiles), len(columns))
         return Profile(
             table=str(table),
             rows=rows,
-            columns=profiles,
+            columns=tuple(profiles),
             uniqueness=_uniqueness(engine, read, [c.column.name for c in profiles if c.role == QUASI_IDENTIFIER]),
             sensitive=tuple(_sensitive(engine, read, column) for column in profiles if column.role == SENSITIVE),
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks, attack_table
-from ldiv_db.attacking.question import Also, Attackers, Columns, columns_asked, columns_by_policy
+from ldiv_db.attacking.question import Also, Attackers, columns_asked, columns_by_policy
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import Trial
 from ldiv_db.auditing.audit import Pair
@@ -19,7 +19,6 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.given import names_of, read_requirements, read_sensitive
 from ldiv_db.policy.policy import Policy, parse_policy, read_policy
-from ldiv_db.requirements import RequirementSpec
 from ldiv_db.running.replaying.methods import Asked
 from ldiv_db.running.replaying.replay import replay_groups, replay_table
 from ldiv_db.running.run import Listener, working_engine
@@ -126,14 +125,8 @@ def attack(
         found = attack_table(engine, published, columns, promised, attackers)
         if replay is None or parsed is None:
             return found
-        replayed = _replayed(Asked(engine, beside, table, published, parsed, where), columns, replay, promised, hear)
-        return replace(found, attacks=(*found.attacks, *replayed))
-
-
-def _replayed(
-    asked: Asked, columns: Columns, replay: Replay, promised: Sequence[RequirementSpec], hear: Listener
-) -> Sequence[Any]:
-    return replay_table(replace(asked, labels=columns.quasi_identifiers), replay, promised, hear)
+        asked = Asked(engine, beside, table, published, parsed, where, columns.quasi_identifiers)
+        return replace(found, attacks=(*found.attacks, *replay_table(asked, replay, promised, hear)))
 
 
 def _refuse_replay(replay: Replay | None, policy: Policy | Mapping[str, Any] | None) -> None:
