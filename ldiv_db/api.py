@@ -58,12 +58,14 @@ def check(
     con: Any,
     table: str,
     qi: Sequence[str],
-    sensitive: str | Sequence[str] | Mapping[str, Any],
-    require: Iterable[str | Mapping[str, Any]],
+    sensitive: str | Sequence[str] | Mapping[str, Any] = (),
+    require: Iterable[str | Mapping[str, Any]] = (),
     class_column: str | None = None,
     suppressed: Suppressed = "judge",
 ) -> list[Audit]:
     """The audits of a table, view or data file, one a sensitive column: do all its classes meet `require`?
+
+    Without a sensitive column there is one audit, of requirements on rows alone, which `k` is; its name is empty.
 
     A class is the rows with equal `qi`, NULL being a value; `class_column` tells classes apart as well. A
     requirement is written `"distinct:3"` or as in a policy, `{"distinct": 3, "sensitive": "disease"}`. `sensitive`
@@ -134,7 +136,7 @@ def _described(source: str | None, qi: Mapping[str, Any] | None, sensitive: str 
     """The policy that says what the columns are, and asks for nothing."""
     missing = [
         Problem(key, "is required where no policy is given")
-        for key, value in (("source", source), ("qi", qi), ("sensitive", sensitive))
+        for key, value in (("source", source), ("qi", qi))
         if not value
     ]
     if missing:

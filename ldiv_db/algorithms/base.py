@@ -75,6 +75,8 @@ class Algorithm(ABC):
     says_why: ClassVar[bool] = False
     #: Whether its classes may have equal values as well, so that it meets what the whole table as one class meets.
     takes_any_class: ClassVar[bool] = False
+    #: Whether it makes classes of rows alone, without a sensitive attribute.
+    takes_rows_alone: ClassVar[bool] = False
 
     def __init__(self, options: dict[str, Any]):
         """Raises PolicyError for options that the algorithm does not have or take."""
@@ -93,6 +95,12 @@ class Algorithm(ABC):
     def chosen(self, task: Task) -> tuple[Algorithm, str]:
         """The algorithm that does the work, this one by default, and why, if there is anything to say."""
         return self, ""
+
+    def refuse_unfit(self, task: Task) -> None:
+        """Raise PolicyError if the algorithm needs what the policy does not have."""
+        if not self.takes_rows_alone and not all(axis.is_said for axis in task.encoded.sensitive):
+            what = f"{self.name} needs a sensitive attribute"
+            raise PolicyError([Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian")])
 
     @property
     def excludes_sets(self) -> str:

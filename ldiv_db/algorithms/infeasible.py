@@ -146,7 +146,7 @@ def _reason(
 
 
 def _about(requirement: Requirement, axis: SensitiveAxis) -> str:
-    return f"{requirement.label} on {axis.column.name}"
+    return f"{requirement.label} on {axis.column.name}" if axis.is_said else requirement.label
 
 
 def _fails(requirement: Requirement, axis: SensitiveAxis) -> str:

@@ -26,7 +26,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.attributes import read_attributes
 from ldiv_db.policy.required import resolve_all
-from ldiv_db.requirements import Attribute, Requirement, RequirementSpec
+from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec
 from ldiv_db.requirements.guarantees import together
 
 
@@ -53,11 +53,13 @@ def attack_table(
 ) -> Attacks:
     """All attacks on a published table, with the bounds that `require` promises.
 
-    Raises PolicyError for requirements that are none, values of no category, and labels that cannot be read.
+    Without a sensitive attribute those on rows alone. Raises PolicyError for requirements that are none, values of no
+    category, and labels that cannot be read.
     """
     refuse(engine, columns, require, attackers)
     home = columns.pair.table if columns.pair else table
     attributes = read_attributes(engine, columns.sensitive, columns_of(engine, home), columns.folder)
+    attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
     wanted = resolve_all(engine, require, attributes)
     subject = Subject(table, columns.labels, columns.ids, pair=columns.pair)
     with ExitStack() as stack:
@@ -82,14 +84,15 @@ def _attack_counted(
             target = make_target(
                 engine, attribute, counts[name].classes, together(required.promise() for required in wanted[name])
             )
-            attacks += disclosures(target, attackers.excluded)
-            attacks += _by_knowledge(target, known, attackers.show_values)
+            if columns.sensitive:
+                attacks += disclosures(target, attackers.excluded)
+                attacks += _by_knowledge(target, known, attackers.show_values)
             bounds += [target.bounds.record] if target.bounds.record is not None else []
             engine.drop(target.priors)
         if columns.pair is None:  # a pair shows who has which quasi-identifiers, and no value beside them
             exposure = Exposure(engine, first.listed, attackers.threshold, min(bounds, default=None))
             attacks += _on_rows(exposure, first, columns, attackers, known.population)
-            attacks.append(look_at_form(engine, first, list(attributes)))
+            attacks.append(look_at_form(engine, first, list(columns.sensitive)))
         if attackers.trial:
             histograms = {name: counts[name].classes.histogram for name in attributes}
             axes = _within(first, columns.quasi_identifiers)

@@ -10,6 +10,7 @@ a release of ours has neither.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +26,14 @@ from ldiv_db.recoding.encoded import Renamed
 def look_at_form(engine: Engine, counts: Counted, sensitive: Sequence[str]) -> Attack:
     """What order, numbers and surroundings of a table say; `counts` are its classes by any sensitive attribute."""
     table = counts.subject.table
+    order = _order(engine, counts, sensitive) if sensitive else Attack("form", None, ())
+    figures = order.figures | _numbers(engine, counts) | _surroundings(engine, table)
+    return replace(order, figures=figures)
+
+
+def _order(engine: Engine, counts: Counted, sensitive: Sequence[str]) -> Attack:
+    """What the order of rows says of their sensitive values."""
+    table = counts.subject.table
     values = [Renamed(Identifier(name), Identifier(f"v{i}")) for i, name in enumerate(sensitive, 1)]
     holes: dict[str, Any] = {"class_columns": counts.columns, "values": values}
     with engine.scope():
@@ -34,8 +43,7 @@ def look_at_form(engine: Engine, counts: Counted, sensitive: Sequence[str]) -> A
         unordered = engine.record("attacking/form/count_unordered_rows", placed=placed, beyond=beyond, **holes)
     share = Fraction(unordered["rows"], unordered["all_rows"]) if unordered["all_rows"] else None
     gain = gain_of("share of rows in classes with an order of their own", share, None)
-    figures = {"classes_with_an_order": unordered["classes"]}
-    return Attack("form", None, (gain,), figures | _numbers(engine, counts) | _surroundings(engine, table))
+    return Attack("form", None, (gain,), {"classes_with_an_order": unordered["classes"]})
 
 
 def _numbers(engine: Engine, counts: Counted) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def columns_asked(
         problems = missing_columns(engine, table, [*asked, group, *classes], "table")
         problems += missing_columns(engine, pair.table, secrets, "sensitive table")
         problems += [Problem("class", "does not go with --group: the classes of a pair are its groups") for _ in ids]
-    problems += [] if sensitive else [Problem("sensitive", "is missing", "or give a policy")]
+    problems += [Problem("sensitive", "is missing: a pair is joined to get at it")] if pair and not sensitive else []
     if problems:
         raise PolicyError(problems)
     return Columns(quasi_identifiers, ids, sensitive, folder=folder, pair=pair)
@@ -141,6 +141,7 @@ def refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec],
     """Raise PolicyError with everything that is wrong with the question."""
     problems = [*attackers.problems(), *question_problems(require, columns.sensitive)]
     paired = columns.pair is not None
+    problems += _without_sensitive(columns, attackers)
     knowing = {**attackers.people(), "targets": attackers.trial, "downcoding": attackers.downcoding}
     for key in (key for key, given in knowing.items() if given):
         if not columns.quasi_identifiers and not (paired and key == "definetti"):
@@ -153,6 +154,13 @@ def refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec],
     problems += list(_others(engine, columns, attackers))
     if problems:
         raise PolicyError(problems)
+
+
+def _without_sensitive(columns: Columns, attackers: Attackers) -> list[Problem]:
+    """What looks for sensitive values of people, where none is named."""
+    looking = {"known": attackers.known, "definetti": attackers.definetti, "targets": attackers.trial}
+    what = "looks for sensitive values, and there are none"
+    return [Problem(key, what) for key, given in looking.items() if given and not columns.sensitive]
 
 
 def _others(engine: Engine, columns: Columns, attackers: Attackers) -> Iterator[Problem]:

@@ -73,7 +73,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Audit:
-    """The verdicts on one sensitive attribute of a published table.
+    """The verdicts on one sensitive attribute of a published table, or, where `sensitive` is empty, on its rows alone.
 
     `rows` are those that were judged; `suppressed_rows` are among them, or beside them if they were ignored.
     `unmatched_groups` counts groups of an anatomised pair whose two tables differ in their number of rows.
@@ -88,12 +88,17 @@ class Audit:
     unmatched_groups: int = 0
 
     @property
+    def about(self) -> str:
+        """What a message adds to a requirement: the attribute that it is on, if it is on one."""
+        return f" on {self.sensitive}" if self.sensitive else ""
+
+    @property
     def holds(self) -> bool:
         return all(verdict.holds for verdict in self.verdicts) and not self.unmatched_groups
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "sensitive": self.sensitive,
+            "sensitive": self.sensitive or None,
             "classes": self.classes,
             "rows": self.rows,
             "suppressed_rows": self.suppressed_rows,
@@ -234,7 +239,8 @@ def _counts(engine: Engine, subject: Subject, sensitive: str, columns: Sequence[
     else:
         holes = {"published": pair.table, "count": Identifier(pair.count) if pair.count else None}
         template = "auditing/count_groups"
-    return engine.materialise("counts", template, class_columns=columns, sensitive=Identifier(sensitive), **holes)
+    column = Identifier(sensitive) if sensitive else None
+    return engine.materialise("counts", template, class_columns=columns, sensitive=column, **holes)
 
 
 def _unmatched(engine: Engine, subject: Subject, counts: Relation, columns: Sequence[Renamed]) -> int:
@@ -255,7 +261,7 @@ def _require_all_rows(counted: int, rows: int) -> None:
 def require_good(audits: Sequence[Audit]) -> None:
     """Raise AuditError, naming what failed, unless every audit holds."""
     failed = [
-        f"{verdict.requirement} on {audit.sensitive}: {verdict.violating_classes:,} of {verdict.classes:,} classes"
+        f"{verdict.requirement}{audit.about}: {verdict.violating_classes:,} of {verdict.classes:,} classes"
         f" violate it ({verdict.violating_rows:,} rows)"
         for audit in audits
         for verdict in audit.verdicts

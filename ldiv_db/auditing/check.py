@@ -14,7 +14,7 @@ from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.attributes import read_attributes
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.required import absent_values, resolve_all
-from ldiv_db.requirements import RequirementSpec
+from ldiv_db.requirements import ROWS_ALONE, RequirementSpec
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Question:
 def check(
     engine: Engine, table: Relation | FileRelation, question: Question, watch: Watch | None = None
 ) -> list[Audit]:
-    """The audits of any published table, one a sensitive attribute.
+    """The audits of any published table, one a sensitive attribute, or one of its rows alone if there is none.
 
     Raises PolicyError for columns that the table lacks and for requirements that do not exist or lack what
     they need.
@@ -45,6 +45,7 @@ def check(
     _refuse(engine, table, question)
     home = question.pair.table if question.pair else table
     attributes = read_attributes(engine, question.sensitive, columns_of(engine, home), question.folder)
+    attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
     requirements = resolve_all(engine, question.require, attributes)
     absent_values(engine, requirements, {name: (home, name) for name in attributes})
     ids = [question.class_column] if question.class_column else []
@@ -67,6 +68,7 @@ def _refuse(engine: Engine, table: Relation | FileRelation, question: Question) 
         counts = [("count", pair.count)] if pair.count else []
         problems += missing_columns(engine, pair.table, [("group", pair.group), *sensitive, *counts], "sensitive table")
         problems += [Problem(key, "does not go with --group: the classes of a pair are its groups") for key in given]
+        problems += [] if sensitive else [Problem("sensitive", "is missing: a pair is joined to get at it")]
     elif not main:
         problems.append(Problem("qi", "is missing: a class is the rows with equal quasi-identifiers"))
     problems += _twice(main + ([("group", pair.group)] if pair else []), question.sensitive)
@@ -88,7 +90,7 @@ def _twice(main: Sequence[tuple[str, str]], sensitive: Mapping[str, Sensitive]) 
 def question_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str, Sensitive]) -> list[Problem]:
     """What is wrong with requirements on a table without a source, and with what is said of its sensitive columns."""
     known = {name.lower() for name in sensitive}
-    problems = []
+    problems = lacking_sensitive(require, sensitive)
     for spec in require:
         problems += spec.problems("require") or _auto(spec)
         problems += [
@@ -97,6 +99,13 @@ def question_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str
             if name.lower() not in known
         ]
     return problems + [p for name, setting in sensitive.items() for p in setting.problems(f"sensitive.{name}")]
+
+
+def lacking_sensitive(require: Sequence[RequirementSpec], sensitive: Mapping[str, Sensitive]) -> list[Problem]:
+    """That requirements on values have none, if no sensitive column is named."""
+    asking = [] if sensitive else [spec.name for spec in require if not spec.kind.of_rows]
+    what = "is missing: requirements are about its values, k alone is not"
+    return [Problem("sensitive", what, f"name the column that {asking[0]} is about")] if asking else []
 
 
 def _auto(spec: RequirementSpec) -> list[Problem]:

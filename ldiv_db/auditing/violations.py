@@ -56,9 +56,9 @@ class Violations:
             "classes": found.listed,
             "histogram": found.classes.histogram,
             "labels": _labels(found.columns[: len(found.subject.open_columns)]) if self.labels else [],
-            "sensitive": Value(sensitive),
+            "sensitive": Value(sensitive or None),
             "requirement": Value(str(requirement) if self.show_values else requirement.label),
-            "show_values": self.show_values,
+            "show_values": self.show_values and bool(sensitive),
         }
         self.rows += self.engine.records(_TEMPLATE, most=Value(self.most), **holes)
         if self.into is not None:

@@ -47,10 +47,13 @@ _TAKEN: dict[Suppressed, str] = {
 def check_command(
     database: Database,
     table: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
-    sensitive: Annotated[list[str], typer.Option(help="A sensitive attribute; may be repeated.", show_default=False)],
     require: Annotated[
         list[str], typer.Option(help="name:value, e.g. distinct:3; may be repeated.", show_default=False)
     ],
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(help="A sensitive attribute; may be repeated, and left out for k alone.", show_default=False),
+    ] = None,
     qi: Annotated[
         list[str] | None,
         typer.Option(help="Quasi-identifiers, comma-separated or repeated.", show_default=False),
@@ -114,7 +117,7 @@ def check_command(
         engine = Engine(connection)
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in catalog.columns_of(engine, relation)}
-        settings = options.sensitive_settings(sensitive, categories or [], weights or [], taxonomy or [])
+        settings = options.sensitive_settings(sensitive or [], categories or [], weights or [], taxonomy or [])
         pair = _pair(engine, sensitive_table, group, count)
         keys = split_names(qi or [], names)
         question = Question(keys, settings, specs, class_column, suppressed, pair)
@@ -149,7 +152,8 @@ def _print(console: Console, audits: Sequence[Audit], found: Violations, listed:
     report.print_audits(console, audits)
     for audit in audits:
         if audit.suppressed_rows:
-            console.print(f"{audit.sensitive}: {audit.suppressed_rows:,} suppressed rows, {_TAKEN[suppressed]}")
+            about = audit.sensitive or "rows alone"
+            console.print(f"{about}: {audit.suppressed_rows:,} suppressed rows, {_TAKEN[suppressed]}")
         if audit.unmatched_groups:
             console.print(f"{audit.sensitive}: {audit.unmatched_groups:,} groups differ in size between the two tables")
     if listed and found.rows:
@@ -159,7 +163,8 @@ def _print(console: Console, audits: Sequence[Audit], found: Violations, listed:
             columns = list(rows[0])[2:]
             shown = [[_cell(row[name]) for name in columns] for row in rows]
             heads = [f"reached ({figures[requirement]})" if name == "reached" else name for name in columns]
-            report.print_rows(console, f"worst classes: {requirement} on {sensitive}", heads, shown)
+            about = f" on {sensitive}" if sensitive else ""
+            report.print_rows(console, f"worst classes: {requirement}{about}", heads, shown)
     if found.into is not None:
         console.print(f"violations written to {found.into}")
 

@@ -114,6 +114,8 @@ def _addressed(text: str, sensitive: Sequence[str], option: str) -> tuple[str, s
     for name in sensitive:
         if text.startswith(f"{name}="):
             return name, text[len(name) + 1 :]
+    if not sensitive:
+        raise PolicyError([Problem(option, "is about a sensitive attribute", "name it")])
     if len(sensitive) > 1:
         raise PolicyError([Problem(option, "say for which sensitive attribute", f"e.g. {sensitive[0]}=…")])
     return sensitive[0], text

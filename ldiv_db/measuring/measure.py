@@ -280,6 +280,7 @@ class _Measuring:
 
     def _promised(self, sensitive: Sequence[ResolvedColumn]) -> int | None:
         """The l of the policy's requirements, as a run takes it; None if they ask for nothing."""
-        hardest = min((self._judged(column.dictionary) for column in sensitive), key=lambda found: found.largest_l)
+        judged = [self._judged(column.dictionary) for column in sensitive]
+        hardest = min(judged, key=lambda found: found.largest_l, default=None)
         wanted = self._required.resolved(hardest)
         return smallest_class(requirement for some in wanted.values() for requirement in some)

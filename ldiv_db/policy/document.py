@@ -130,7 +130,7 @@ class Policy(Document):
     source: str
     target: Annotated[Target, BeforeValidator(_target)]
     quasi_identifiers: dict[str, QuasiIdentifier] = Field(min_length=1)
-    sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(min_length=1)
+    sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(default_factory=dict)
     require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]]
     identifiers: list[str] = Field(default_factory=list)
     keep: list[str] = Field(default_factory=list)
@@ -172,7 +172,7 @@ class Policy(Document):
     @property
     def primary(self) -> str:
         """The sensitive attribute that a decomposition's groups are made on: the one that is named, or the first."""
-        return str(self.algorithm.options.get("primary") or next(iter(self.sensitive)))
+        return str(self.algorithm.options.get("primary") or next(iter(self.sensitive), ""))
 
     @property
     def released(self) -> ReleaseColumns:

@@ -143,7 +143,7 @@ def _lists_columns(place: tuple[Any, ...]) -> bool:
 
 def _problems_of(policy: Policy) -> list[Problem]:
     """What is wrong with a policy of which every part can be read."""
-    problems = [*series_problems(policy), *transparent_problems(policy)]
+    problems = [*_lacking_sensitive(policy), *series_problems(policy), *transparent_problems(policy)]
     if not policy.decomposes:
         problems += [
             p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")
@@ -155,6 +155,15 @@ def _problems_of(policy: Policy) -> list[Problem]:
         hint = "or require frequency" if needing in [spec.name for spec in policy.require] else ""
         problems.append(Problem("output.class_id", f"{needing} can only be audited with class ids", hint))
     return problems
+
+
+def _lacking_sensitive(policy: Policy) -> Iterator[Problem]:
+    """What has no meaning without a sensitive attribute, if the policy has none."""
+    asking = [spec.name for spec in policy.require if not spec.kind.of_rows]
+    if policy.decomposes or policy.is_series or policy.transparent:
+        asking.append(policy.algorithm.name)
+    if asking and not policy.sensitive:
+        yield Problem("sensitive", "is required", f"{asking[0]} is about its values; k needs none")
 
 
 def _require_problems(policy: Policy) -> Iterator[Problem]:

@@ -25,6 +25,7 @@ from ldiv_db.policy.policy import GivenPolicy, examine
 from ldiv_db.policy.problems import Problems, is_said, unsaid
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.required import Required, collect_required
+from ldiv_db.requirements import ROWS_ALONE
 
 #: What becomes of NULL: a value like any other, a reason to leave the row out, or to refuse the source.
 Nulls = Literal["value", "suppress", "reject"]
@@ -226,6 +227,8 @@ def _describe(
     attributes = collect_attributes(engine, sensitive, columns, folder, problems)
     types = {column.name.lower(): column for column in columns}
     there = {name: attribute for name, attribute in attributes.items() if name.lower() in types}
+    if not policy.sensitive:
+        there = {ROWS_ALONE.name: ROWS_ALONE}
     required = collect_required(engine, policy.require, there, problems, policy.sensitive)
     if problems.found or known:
         return None

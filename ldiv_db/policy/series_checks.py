@@ -17,6 +17,8 @@ def _decomposition_problems(policy: Policy) -> list[Problem]:
     problems = _lacking(policy) + _not_taken(policy)
     names = {name.lower() for name in policy.sensitive}
     primary = policy.primary
+    if not names:
+        return problems
     if primary.lower() not in names:
         problems.append(
             Problem("algorithm.primary", f"{primary!r} is not sensitive", nearest(primary, policy.sensitive))

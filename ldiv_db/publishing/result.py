@@ -55,7 +55,7 @@ class Result:
 
     @property
     def requirements(self) -> list[dict[str, Any]]:
-        return [{**v.as_dict(), "sensitive": audit.sensitive} for audit in self.audits for v in audit.verdicts]
+        return [{**v.as_dict(), "sensitive": audit.sensitive or None} for audit in self.audits for v in audit.verdicts]
 
     def as_dict(self) -> dict[str, Any]:
         """The result as JSON has it, keys as in the README."""
@@ -139,7 +139,9 @@ def print_result(console: Console, result: Result) -> None:
 def print_audits(console: Console, audits: Sequence[Audit]) -> None:
     """The verdicts of an audit, one table a sensitive attribute."""
     for audit in audits:
-        table = Table(title=f"audit of {audit.sensitive}: {audit.classes:,} classes, {audit.rows:,} rows")
+        table = Table(
+            title=f"audit of {audit.sensitive or 'rows alone'}: {audit.classes:,} classes, {audit.rows:,} rows"
+        )
         for heading in _HEADINGS:
             table.add_column(heading)
         for verdict in audit.verdicts:

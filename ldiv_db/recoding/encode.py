@@ -17,7 +17,7 @@ from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
 from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import Snapshot, loose, names_of, renamed, signed_columns
-from ldiv_db.requirements import Distribution
+from ldiv_db.requirements import ROWS_ALONE, Distribution
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.taxonomy import Taxonomy
@@ -237,8 +237,9 @@ class _Encoder:
     # -- sensitive attributes --------------------------------------------------------------------------
 
     def sensitive(self, snapshot: Relation, own: Sequence[Renamed]) -> tuple[SensitiveAxis, ...]:
-        """The sensitive attributes, their values numbered by the source's seed."""
-        return tuple(self._sensitive(snapshot, i, c.name, own) for i, c in enumerate(self._source.sensitive, 1))
+        """The sensitive attributes, their values numbered by the source's seed; the rows alone if there are none."""
+        names = names_of(self._source.sensitive) or [ROWS_ALONE.name]
+        return tuple(self._sensitive(snapshot, number, name, own) for number, name in enumerate(names, 1))
 
     def _sensitive(self, snapshot: Relation, number: int, name: str, own: Sequence[Renamed]) -> SensitiveAxis:
         code = Identifier(f"s{number}")

@@ -96,6 +96,11 @@ class SensitiveAxis:
     own: Identifier | None = field(default=None, kw_only=True)
 
     @property
+    def is_said(self) -> bool:
+        """Whether it is a column of the source, and of the release; else it stands for rows alone."""
+        return bool(self.column.name)
+
+    @property
     def reference(self) -> Relation:
         """The values that are judged, (value, rows, code): what shares in a class are compared with."""
         return self.judged[0] if self.judged else self.dictionary
@@ -114,8 +119,9 @@ class SensitiveAxis:
 class Encoded:
     """The encoded table: `rows` is (row_id, codes, kept columns), `row_id` from 1 in an order given by content alone.
 
-    `rows_in` counts the source's rows, `left_out` those that a NULL took out before anything else;
-    `individual` is whose row it is, if the policy says so: it is never published.
+    Without a sensitive attribute there is one of a single value that is not published. `rows_in` counts the source's
+    rows, `left_out` those that a NULL took out before anything else; `individual` is whose row it is, if the policy
+    says so: it is never published.
     """
 
     rows: Relation
@@ -125,6 +131,11 @@ class Encoded:
     rows_in: int
     left_out: int
     individual: SensitiveAxis | None = None
+
+    @property
+    def told(self) -> tuple[SensitiveAxis, ...]:
+        """The sensitive attributes that are published."""
+        return tuple(axis for axis in self.sensitive if axis.is_said)
 
     @property
     def keys(self) -> tuple[SensitiveAxis, ...]:

@@ -181,7 +181,7 @@ def published_rows(
         "rows": encoded.rows,
         "assigned": recoding.assigned,
         "blanked": recoding.blanked,
-        "sensitive": encoded.sensitive,
+        "sensitive": encoded.told,
         "kept": encoded.kept,
     }
     if class_id:

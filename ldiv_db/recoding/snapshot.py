@@ -82,6 +82,7 @@ class Snapshot:
             # Which of two equal zeros would stand for both would depend on the order of the rows.
             floats=[c for c in columns if self._type(c).is_float and not self._is_shown(c)],
             required=self._where_nulls("suppress"),
+            alike=None if source.sensitive else Identifier("s1"),
         )
 
     def check(self, snapshot: Relation) -> None:

@@ -38,6 +38,10 @@ class Attribute:
     type: str = "VARCHAR"
 
 
+#: Stands where a table has no sensitive attribute: without a name, and of one value, so that a class is its rows.
+ROWS_ALONE = Attribute("")
+
+
 @dataclass(frozen=True)
 class Requirement(Written):
     """One requirement with its parameters resolved, for the sensitive attribute it is judged on.

@@ -92,6 +92,8 @@ def attack(
     specs = None if require is None else read_requirements(require)
     _refuse_replay(replay, policy)
     parsed = None if policy is None else parse_policy(policy)
+    if replay and parsed and not parsed.sensitive:
+        raise PolicyError([Problem("replay", "tries what sensitive values could be, and there are none")])
     hear, where = listener or Listener(), Path(folder)
     beside = partial(working_engine, con, listener, catalog)
     with beside() as engine:

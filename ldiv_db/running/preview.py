@@ -28,12 +28,12 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "algorithm": ready.algorithm.name,
         "options": ready.algorithm.options.model_dump(by_alias=True),
         "l": feasible.l,
-        "largest_l": min(key.distribution.largest_l for key in ready.encoded.keys),
+        "largest_l": min((key.distribution.largest_l for key in ready.encoded.keys if key.is_said), default=None),
         "rows_in": ready.encoded.rows_in,
         "rows_suppressed": feasible.rows_suppressed,
         "classes": feasible.classes,
         "requirements": [
-            {"name": requirement.name, "parameters": requirement.parameters, "sensitive": name}
+            {"name": requirement.name, "parameters": requirement.parameters, "sensitive": name or None}
             for name, own in ready.requirements.items()
             for requirement in own
         ],
@@ -69,7 +69,8 @@ def print_plan(console: Console, document: dict[str, Any]) -> None:
     options = ", ".join(f"{name}: {value}" for name, value in document["options"].items())
     table = Table(title=f"{document['source']} → {document['target']}", show_header=False)
     table.add_row("algorithm", f"{document['algorithm']} ({options})")
-    table.add_row("l", f"{document['l']}; up to {document['largest_l']} is feasible without suppression")
+    if document["largest_l"] is not None:
+        table.add_row("l", f"{document['l']}; up to {document['largest_l']} is feasible without suppression")
     table.add_row("rows", f"{document['rows_in']:,}, of which {document['rows_suppressed']:,} would be suppressed")
     table.add_row("classes", f"{document['classes']:,}")
     needs = document["needs"]
@@ -77,7 +78,8 @@ def print_plan(console: Console, document: dict[str, Any]) -> None:
     table.add_row("the release", f"about {size(needs['release_bytes'])}")
     for requirement in document["requirements"]:
         parameters = ", ".join(f"{name} = {value}" for name, value in requirement["parameters"].items())
-        table.add_row("requirement", f"{requirement['sensitive']}: {requirement['name']}: {parameters}")
+        about = f"{requirement['sensitive']}: " if requirement["sensitive"] else ""
+        table.add_row("requirement", f"{about}{requirement['name']}: {parameters}")
     console.print(table)
     rows = [(c["column"], c["role"], c["generalised_by"] or "") for c in document["columns"]]
     print_rows(console, "columns", ("column", "role", "generalised by"), rows)

@@ -165,6 +165,7 @@ def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool
     task = make_task(engine, encoded, requirements, resolved.source.seed, hear, resolved.transparent)
     refuse_unknown(resolved.suppressed, task.requirements)
     algorithm, reason = algorithm.chosen(task)
+    algorithm.refuse_unfit(task)
     with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, destination.folder)

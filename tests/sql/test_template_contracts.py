@@ -180,7 +180,7 @@ def statements():
             several(con, select, listener)
     with duckdb.connect(config={"threads": 1}) as con:
         measure_everything(Engine(con, on_statement=listen))
-    for more in (decompose, leave_out_everything, replay):
+    for more in (decompose, leave_out_everything, replay, count_rows_alone):
         with duckdb.connect(config={"threads": 1}) as con:
             more(con, listener)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect(config={"threads": 1}) as con:
@@ -223,6 +223,20 @@ def recode_locally(con, listener):
             ldiv_db.plan(
                 con, policy | few | {"require": [{"frequency": 3}]}, listener=listener, show_values=show_values
             )
+
+
+def count_rows_alone(con, listener):
+    """k-anonymity without a sensitive attribute: releases with labels alone, their check, and a recoding as SQL."""
+    fill(con, "source", {"zip": "VARCHAR"}, [(f"{i % 4:02d}",) for i in range(12)])
+    policy = {"source": "source", "quasi_identifiers": {"zip": {"taxonomy": {"prefix": [2, 1]}}}, "require": [{"k": 3}]}
+    for ids in (True, False):
+        more = {"target": f"out_{ids}", "output": {"class_id": ids}, "algorithm": "peel"}
+        ldiv_db.run(con, policy | more, listener=listener)
+    result = ldiv_db.run(con, policy | {"target": "recoded", "algorithm": "incognito"}, listener=listener)
+    engine = Engine(con, on_statement=listener.on_statement)
+    holes = recode_sql.recoding_holes(engine, recode_sql.find_run(engine, result.run_id))
+    engine.rows(recode_sql.TEMPLATE, **holes)
+    check(engine, Relation.parse("recoded"), Question(["zip"], {}, [RequirementSpec("k", 5)]))
 
 
 def measure_everything(engine):

@@ -400,7 +400,7 @@ def test_linking_on_the_tables_of_the_same_paper(con, tmp_path):
         ({"table": "tt"}, "no table or view tt"),
         ({"qi": ["ages"]}, "(?s)qi: the table has no column 'ages'.*did you mean 'age'"),
         ({"qi": []}, "qi: is missing"),
-        ({"sensitive": []}, "sensitive: is missing"),
+        ({"sensitive": [], "require": ["distinct:2"]}, "sensitive: is missing"),
         ({"sensitive": "x", "class_column": "y"}, "(?s)sensitive.*'x'.*class.*'y'"),
         ({"require": ["distict:2", "k:auto"]}, "(?s)distinct.*auto needs"),
         ({"require": []}, "require: is empty"),

@@ -56,7 +56,7 @@ def test_structural_problems_at_once():
     assert "did you mean 'source'" in found["sorce"] and "is required" in found["source"]
     assert "did you mean 'if_exists'" in found["target.if_exist"]
     assert "did you mean 'numeric'" in found["quasi_identifiers.age.numric"]
-    assert {"quasi_identifiers.town.weight", "sensitive", "require.0", "nulls", "seed"} <= set(found)
+    assert {"quasi_identifiers.town.weight", "require.0", "nulls", "seed"} <= set(found)
 
 
 def test_problems_of_meaning_at_once():

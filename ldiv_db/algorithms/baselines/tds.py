@@ -41,7 +41,7 @@ class Tds(Algorithm):
     name = "tds"
     options_type = TdsOptions
     options: TdsOptions
-    recodes_globally = True
+    recodes_globally = takes_rows_alone = True
     says_why = True
 
     def check(self, task: Task) -> Feasibility:
