@@ -100,7 +100,7 @@ def measure(
     policy: Policy | Mapping[str, Any] | None = None,
     *,
     source: str | None = None,
-    qi: Mapping[str, Any] | None = None,
+    qi: str | Sequence[str] | Mapping[str, Any] | None = None,
     sensitive: str | Sequence[str] = (),
     folder: str | Path = ".",
     l: int | None = None,  # noqa: E741 - the field's name for it
@@ -114,8 +114,8 @@ def measure(
 ) -> Measurement:
     """The information lost by a published table, view or data file, whoever made it, against its source.
 
-    The columns are those of `policy`, or `qi` (column to settings, as in a policy) and `sensitive`; `source` is the
-    policy's by default, relative files lie in `folder`. `l` is for CAVG (the policy's by default), `class_label`
+    The columns are those of `policy`, or `qi` (names, or column to settings, as in a policy) and `sensitive`; `source`
+    is the policy's by default, relative files lie in `folder`. `l` is for CAVG (the policy's by default), `class_label`
     a published column for CM, `class_column` one of class ids; `queries` random COUNT queries are drawn by `seed`.
     `catalog` is the attached database that holds taxonomies, if it is not the current one; with `show_values` errors
     name values that a taxonomy lacks. Raises PolicyError for what does not exist, does not fit, or cannot be read,
@@ -132,7 +132,9 @@ def measure(
         return measure_table(engine, relation, described, wanted, show_values)
 
 
-def _described(source: str | None, qi: Mapping[str, Any] | None, sensitive: str | Sequence[str]) -> Policy:
+def _described(
+    source: str | None, qi: str | Sequence[str] | Mapping[str, Any] | None, sensitive: str | Sequence[str]
+) -> Policy:
     """The policy that says what the columns are, and asks for nothing."""
     missing = [
         Problem(key, "is required where no policy is given")
@@ -145,7 +147,7 @@ def _described(source: str | None, qi: Mapping[str, Any] | None, sensitive: str 
         {
             "source": source,
             "target": {"table": "none"},
-            "quasi_identifiers": dict(qi or {}),
+            "quasi_identifiers": qi,
             "sensitive": names_of(sensitive),
             "require": [{"k": 1}],
         }

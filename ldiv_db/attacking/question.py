@@ -15,9 +15,11 @@ from ldiv_db.auditing.check import missing_columns, question_problems
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import AlgorithmSpec, Policy
 from ldiv_db.policy.hierarchies import read_hierarchies
+from ldiv_db.policy.inferred import infer
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.requirements import RequirementSpec
@@ -118,7 +120,11 @@ def columns_asked(
 
 
 def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path) -> Columns:
-    """The columns of a release under a policy: a quasi-identifier is a column of its name, or its two bounds."""
+    """The columns of a release under a policy: a quasi-identifier is a column of its name, or its two bounds.
+
+    What the policy leaves open of quasi-identifiers is inferred from its source; raises PolicyError if there is none.
+    """
+    policy = _settled(engine, policy, folder)
     hierarchies = read_hierarchies(engine, policy.quasi_identifiers, folder)
     names = [column.name for column in columns_of(engine, table)]
     cited = published_columns(policy.released, names, {})[: len(hierarchies)]
@@ -135,6 +141,21 @@ def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path
     return Columns(
         labels, policy.released.class_ids_among(names), policy.sensitive, axes, folder, algorithm=policy.algorithm
     )
+
+
+def _settled(engine: Engine, policy: Policy, folder: Path) -> Policy:
+    """The policy with how its quasi-identifiers generalise, inferred from the source where it does not say it."""
+    names = [name for name, qi in policy.quasi_identifiers.items() if qi.is_open]
+    if policy.decomposes or not names:
+        return policy
+    try:
+        source = resolve_source(engine, policy.source, folder)
+    except PolicyError as error:
+        what = f"how {', '.join(names)} generalise is inferred from the source"
+        raise PolicyError(
+            [*error.problems, Problem("quasi_identifiers", what, "say it in the policy where there is no source")]
+        ) from error
+    return infer(engine, policy, source, columns_of(engine, source))[0]
 
 
 def refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec], attackers: Attackers) -> None:

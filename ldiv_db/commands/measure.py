@@ -48,8 +48,8 @@ def measure_command(
     qi: Annotated[
         list[str] | None,
         typer.Option(
-            help="Without a policy: a numeric quasi-identifier, or NAME=TAXONOMY (a file, or a name in the catalog);"
-            " repeated.",
+            help="Without a policy: a quasi-identifier, generalised by its type (numbers and times to ranges), or"
+            " NAME=TAXONOMY (a file, or a name in the catalog); repeated.",
             show_default=False,
         ),
     ] = None,
@@ -117,7 +117,7 @@ def _key(text: str) -> tuple[str, dict[str, Any]]:
     """A quasi-identifier as a policy has it: `age`, or `country=country.csv`."""
     name, equals, taxonomy = text.rpartition("=")
     if not equals:
-        return text, {"numeric": True}
+        return text, {}
     if Path(taxonomy).suffix.lower() in _TAXONOMY_FILES:
         return name, {"taxonomy": {"file": taxonomy}}
     return name, {"taxonomy": taxonomy}

@@ -30,7 +30,7 @@ from ldiv_db.policy.policy import examine_file
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference
-from ldiv_db.publishing.result import Released, print_rows
+from ldiv_db.publishing.result import Released, print_inferred, print_rows
 from ldiv_db.publishing.series import name_of, require_release
 from ldiv_db.publishing.series_target import settle_crashed
 from ldiv_db.running.release import publish_release
@@ -137,6 +137,7 @@ def print_released(result: Released, json: bool) -> None:
             for n in figures["noise"]
         ]
         print_rows(out, "what was lost to noise", headings, rows)
+    print_inferred(out, figures.get("inferred", ()))
     if result.inference:
         _print_inference(result.inference)
     for note in result.notes:

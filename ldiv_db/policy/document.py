@@ -17,15 +17,32 @@ from ldiv_db.requirements import RequirementSpec
 
 
 class QuasiIdentifier(Part):
-    """One quasi-identifier: its taxonomy, or `numeric: true` for plain ranges, and its weight in losses."""
+    """One quasi-identifier: its taxonomy, or `numeric: true` for plain ranges, and its weight in losses.
+
+    Where it has neither, its column decides (`policy.inferred`).
+    """
 
     taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
     numeric: bool = False
     recode: Literal["tree", "set"] | None = None
     weight: float = Field(default=1.0, ge=0, le=1_000_000)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it does not say how its values generalise."""
+        return self.taxonomy is None and not self.numeric
+
+    @property
+    def refuses_ranges(self) -> bool:
+        """Whether it says that its values are no numbers, whatever their type."""
+        return "numeric" in self.model_fields_set and not self.numeric
+
+    def settled(self, **settings: Any) -> QuasiIdentifier:
+        """The same with what it left open."""
+        return QuasiIdentifier(**{**self.model_dump(include=self.model_fields_set), **settings})
+
     def problems(self, key: str) -> list[Problem]:
-        if (self.taxonomy is None) != self.numeric:
+        if self.taxonomy is not None and self.numeric:
             return [Problem(key, "takes either `taxonomy:` or `numeric: true`")]
         if self.numeric and self.recode == "set":
             return [Problem(f"{key}.recode", "sets are of a taxonomy's leaves; numbers are published as ranges")]
@@ -100,7 +117,7 @@ def _columns(value: Any) -> Any:
     """A column's name, or a list of names, as a mapping to empty settings."""
     if isinstance(value, str):
         return {value: {}}
-    if isinstance(value, list) and all(isinstance(name, str) for name in value):
+    if isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
         return {name: {} for name in value}
     if isinstance(value, Mapping):
         return {name: {} if settings is None else settings for name, settings in value.items()}
@@ -129,7 +146,7 @@ class Policy(Document):
 
     source: str
     target: Annotated[Target, BeforeValidator(_target)]
-    quasi_identifiers: dict[str, QuasiIdentifier] = Field(min_length=1)
+    quasi_identifiers: Annotated[dict[str, QuasiIdentifier], BeforeValidator(_columns)] = Field(min_length=1)
     sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(default_factory=dict)
     require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]]
     identifiers: list[str] = Field(default_factory=list)

@@ -42,6 +42,11 @@ class Hierarchy:
         return not self.levels and (self.taxonomy is None or self.taxonomy.by_range)
 
     @property
+    def is_flat(self) -> bool:
+        """Whether its only level is that of the values as they are."""
+        return bool(self.levels) and self.prefix is None and not self.of_times
+
+    @property
     def of_times(self) -> bool:
         """Whether its levels are stretches of time."""
         return any(level.unit for level in self.levels)
@@ -59,6 +64,8 @@ def read_hierarchy(engine: Engine, qi: QuasiIdentifier, folder: Path) -> Hierarc
         return Hierarchy(levels=levels, prefix=spec.prefix[0], origin=f"of prefixes {spec.prefix}")
     if spec.dates:
         return Hierarchy(levels=tuple(readers.date_levels(spec.dates)), origin=f"of {', '.join(spec.dates)}")
+    if spec.flat:
+        return Hierarchy(levels=tuple(readers.value_levels()), origin="of the values")
     return Hierarchy(widths=tuple(spec.ranges or ()), start=spec.origin)
 
 

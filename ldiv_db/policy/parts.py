@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
@@ -43,7 +43,10 @@ class Document(Part):
 
 
 class TaxonomySpec(Part):
-    """Where a taxonomy comes from: the catalog, a file, ranges of numbers, prefixes, stretches of time; exactly one."""
+    """Where a taxonomy comes from: the catalog, a file, ranges of numbers, prefixes, stretches of time, or the values.
+
+    Exactly one; `flat: true` has each value that occurs as a leaf, and nothing between it and `*`.
+    """
 
     name: str | None = None
     file: str | None = None
@@ -54,11 +57,13 @@ class TaxonomySpec(Part):
         default=None, min_length=1, max_length=MAX_DEPTH
     )
     dates: list[str] | None = Field(default=None, min_length=1)
+    flat: Literal[True] | None = None
 
     def problems(self, key: str) -> list[Problem]:
-        given = [name for name in ("name", "file", "ranges", "prefix", "dates") if getattr(self, name) is not None]
-        if len(given) != 1:
-            return [Problem(key, "takes one of: a name in the catalog, `file:`, `ranges:`, `prefix:`, `dates:`")]
+        kinds = ("name", "file", "ranges", "prefix", "dates", "flat")
+        if sum(getattr(self, name) is not None for name in kinds) != 1:
+            listed = ", ".join(f"`{name}:`" for name in kinds[1:])
+            return [Problem(key, f"takes one of: a name in the catalog, {listed}")]
         if self.prefix is not None and sorted(set(self.prefix), reverse=True) != self.prefix:
             return [Problem(f"{key}.prefix", "takes falling lengths, e.g. [5, 3, 1]")]
         unknown = [unit for unit in self.dates or () if unit not in UNITS]

@@ -21,6 +21,7 @@ from ldiv_db.policy.attributes import collect_attributes
 from ldiv_db.policy.columns import column_problems
 from ldiv_db.policy.document import Policy, Target
 from ldiv_db.policy.hierarchies import Hierarchy, collect_hierarchies
+from ldiv_db.policy.inferred import Inferred, infer, inferred_problems
 from ldiv_db.policy.policy import GivenPolicy, examine
 from ldiv_db.policy.problems import Problems, is_said, unsaid
 from ldiv_db.policy.release_columns import ReleaseColumns
@@ -114,6 +115,8 @@ class Resolved(Described):
     transparent: bool
     #: Whether the policy has a seed, so that the release's key is as well known as the policy.
     seed_is_written: bool
+    #: How quasi-identifiers generalise of which the policy does not say it.
+    inferred: Sequence[Inferred] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -160,8 +163,11 @@ def resolve(engine: Engine, written: GivenPolicy, folder: Path, checks: Mapping[
     policy, problems = reading.policy, Problems()
     source = _source(engine, policy, folder, problems)
     columns = [] if source is None else columns_of(engine, source)
+    inferred: Sequence[Inferred] = ()
+    if source is not None:
+        policy, inferred = infer(engine, policy, source, columns)
     misfits = [] if source is None else column_problems(policy, columns, reading.lists_all)
-    problems.add(misfits)
+    problems.add([*misfits, *inferred_problems(policy, inferred)])
     described = _describe(engine, policy, source or Relation(()), columns, folder, problems, reading.problems)
     findings = Findings(policy, folder, source, None if misfits or source is None else columns)
     for part, check in (checks or {}).items():
@@ -183,6 +189,7 @@ def resolve(engine: Engine, written: GivenPolicy, folder: Path, checks: Mapping[
         primary=policy.primary,
         transparent=policy.transparent,
         seed_is_written="seed" in policy.model_fields_set,
+        inferred=inferred,
     )
 
 
@@ -195,7 +202,8 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
     described = {name.lower() for name in [*policy.quasi_identifiers, *policy.sensitive]}
     aside = [column.name for column in columns if column.name.lower() not in described]
     policy = policy.model_copy(update={"identifiers": aside, "keep": [], "individual": None})
-    problems = Problems(column_problems(policy, columns))
+    policy, inferred = infer(engine, policy, source, columns)
+    problems = Problems([*column_problems(policy, columns), *inferred_problems(policy, inferred)])
     found = _describe(engine, policy, source, columns, folder, problems)
     problems.refuse()
     assert found is not None  # noqa: S101 - there would be problems

@@ -20,13 +20,11 @@ GROUP_ID, COUNT = "group_id", "n"
 def as_decomposition(document: Mapping[str, Any]) -> dict[str, Any]:
     """The document, of a decomposition with what it may leave out.
 
-    Its quasi-identifiers, published as they are, may be a list, and its requirements stand with the attributes.
+    Its requirements stand with the attributes.
     """
     found = dict(document)
-    algorithm, columns = found.get("algorithm"), found.get("quasi_identifiers")
+    algorithm = found.get("algorithm")
     name = algorithm.get("name") if isinstance(algorithm, Mapping) else algorithm
     if not isinstance(name, str) or name not in DECOMPOSITIONS:
         return found
-    if isinstance(columns, list) and all(isinstance(column, str) for column in columns):
-        found["quasi_identifiers"] = {column: {} for column in columns}
     return {"require": [], **found}

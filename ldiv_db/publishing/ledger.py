@@ -39,6 +39,7 @@ _RUN_COLUMNS = {
     "versions": "VARCHAR",
     "status": "VARCHAR",
     "seed": "VARCHAR",
+    "inferred": "VARCHAR",
 }
 _REQUIREMENT_COLUMNS = {
     "run_id": "VARCHAR",
@@ -108,6 +109,7 @@ def enter_run(engine: Engine, result: Result, status: str) -> None:
         json.dumps(result.versions),
         status,
         str(result.seed),
+        json.dumps([inferred.as_dict() for inferred in result.inferred]),
     )
     engine.append(table(engine, "run"), _RUN_COLUMNS, [run])
     requirements = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -12,6 +12,7 @@ from rich.table import Table
 
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.engine import database_version
+from ldiv_db.policy.inferred import Inferred, written
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.recoding.global_recoding import GlobalRecoding
 from ldiv_db.recoding.loss import Loss
@@ -52,6 +53,8 @@ class Result:
     recoding: GlobalRecoding | None = None
     #: What `cavg` is in units of.
     smallest_class: int | None = None
+    #: How quasi-identifiers generalise of which the policy does not say it.
+    inferred: Sequence[Inferred] = ()
 
     @property
     def requirements(self) -> list[dict[str, Any]]:
@@ -74,6 +77,7 @@ class Result:
             "requirements": self.requirements,
             "similarity": [attack.as_dict() for attack in self.similarity],
             "search": self.search | {"classes_made": self.loss.classes_made},
+            "inferred": [inferred.as_dict() for inferred in self.inferred],
             "seconds": self.seconds,
             "seed": self.seed,
             "versions": self.versions,
@@ -131,6 +135,7 @@ def print_result(console: Console, result: Result) -> None:
     table.add_row("seconds", f"{result.seconds:.2f}")
     table.add_row("run", result.run_id)
     console.print(table)
+    print_inferred(console, [inferred.as_dict() for inferred in result.inferred])
     print_audits(console, result.audits)
     for note in result.notes:
         console.print(f"note: {note}", markup=False)
@@ -158,6 +163,13 @@ def print_audits(console: Console, audits: Sequence[Audit]) -> None:
         if any(verdict.requirement.others_known for verdict in audit.verdicts):
             others = f"others_known: the {audit.classes:,} classes, split by the other sensitive attributes, are judged"
             console.print(others)
+
+
+def print_inferred(console: Console, inferred: Sequence[Mapping[str, Any]]) -> None:
+    """How quasi-identifiers generalise of which the policy does not say it, by their entries in a result."""
+    if inferred:
+        rows = [(one["column"], written(one["as"]), one["why"]) for one in inferred]
+        print_rows(console, "inferred", ("column", "as", "why"), rows)
 
 
 def print_rows(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

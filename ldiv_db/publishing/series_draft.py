@@ -202,6 +202,7 @@ class SeriesDraft(Draft[Released]):
             "groups": start.series.groups + self.groups_new,
             "groups_new": self.groups_new,
             **self.figures(),
+            "inferred": [inferred.as_dict() for inferred in start.resolved.inferred],
             "seed": start.source.seed,
             "versions": versions(),
             "seconds": time.perf_counter() - start.begun,

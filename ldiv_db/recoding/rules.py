@@ -59,7 +59,7 @@ def _axis_rules(axis: Axis, spans: Sequence[Span], hierarchy: Hierarchy) -> Iter
         if span.high == axis.null_code:
             yield Rule("null", None, None, span.label)
         below = leaves[span.low : span.high + 1]
-        if span.label == ROOT_LABEL and len(below) == len(leaves):
+        if span.label == ROOT_LABEL and (len(below) == len(leaves) or hierarchy.is_flat):
             yield Rule("any", None, None, span.label)
         elif below:
             yield from _span_rules(str(span.label), below, axis.taxonomy.by_range, hierarchy)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from ldiv_db.database.templates import Statement
 from ldiv_db.policy.release_columns import Form
-from ldiv_db.publishing.result import print_rows
+from ldiv_db.publishing.result import print_inferred, print_rows
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.running.estimate import size
 from ldiv_db.running.run import Preparation
@@ -38,6 +38,7 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
             for requirement in own
         ],
         "columns": list(_columns(ready)),
+        "inferred": [inferred.as_dict() for inferred in resolved.inferred],
         "needs": ready.estimate.as_dict(),
         "notes": [*ready.reasons, *feasible.notes, *ready.estimate.notes],
     }
@@ -83,6 +84,7 @@ def print_plan(console: Console, document: dict[str, Any]) -> None:
     console.print(table)
     rows = [(c["column"], c["role"], c["generalised_by"] or "") for c in document["columns"]]
     print_rows(console, "columns", ("column", "role", "generalised by"), rows)
+    print_inferred(console, document["inferred"])
     console.print("a plan: nothing was written")
     for note in document["notes"]:
         console.print(f"note: {note}")

@@ -258,6 +258,7 @@ def _result(
         versions=versions(),
         notes=(*ready.reasons, *plan.notes, *ready.estimate.notes),
         smallest_class=smallest_class(ready.task.requirements),
+        inferred=ready.resolved.inferred,
         **measured,
     )
 

@@ -294,7 +294,10 @@ def _group_ranges(
 
 @dataclass(frozen=True)
 class Level:
-    """One level of a taxonomy made of the values themselves: the first `prefix` characters, or a stretch of time."""
+    """One level of a taxonomy made of the values themselves: the first `prefix` characters, or a stretch of time.
+
+    With neither it is that of the values as they are.
+    """
 
     label: Identifier
     prefix: Value | None = None
@@ -315,9 +318,19 @@ def date_levels(units: Sequence[str]) -> list[Level]:
     return [Level(Identifier(f"level_{i}"), unit=unit) for i, unit in enumerate(units, 1)]
 
 
+def value_levels() -> list[Level]:
+    """The level of the values as they are, below a root."""
+    return [Level(Identifier("level_1"))]
+
+
 def from_values(engine: Engine, rows: Relation, column: Identifier, levels: Sequence[Level], origin: str) -> Taxonomy:
-    """The taxonomy that `levels` make of a column's distinct values."""
+    """The taxonomy that `levels` make of a column's distinct values.
+
+    Raises PolicyError if one is written like the root, which stands for all of them.
+    """
     paths = engine.rows("recoding/input/list_paths", rows=rows, column=column, levels=levels)
+    if any(path[0] == ROOT_LABEL for path in paths):
+        raise PolicyError([Problem(f"taxonomy {origin}", f"{ROOT_LABEL} is a value, and stands for all of them")])
     ways = [[label for i, label in enumerate(way) if i == 0 or label != way[i - 1]] for way in map(_reversed, paths)]
     tree = _tree_of_paths(ways) if ways else Tree(ROOT_LABEL)
     return number(tree if tree.label == ROOT_LABEL else Tree(ROOT_LABEL, [tree]), origin)

@@ -193,7 +193,7 @@ def settle(draw: random.Random, con: Any, table: Table, ways: dict[str, str] | N
         way = (ways or {}).get(name) or draw.choice(
             ["numeric"] * 4 * (kind in ORDERED)
             + ["dates"] * 3 * (kind in TIMES)
-            + ["tree", "tree", "tree", "prefix", draw.choice(["ranges", "prefix", "tree"])]
+            + ["tree", "tree", "tree", "prefix", "open", draw.choice(["ranges", "prefix", "tree"])]
         )
         texts = [
             text
@@ -215,6 +215,7 @@ def settle(draw: random.Random, con: Any, table: Table, ways: dict[str, str] | N
             "tree": {"taxonomy": {"file": f"{i}.yml"}},
             "prefix": {"taxonomy": {"prefix": draw.choice([[3, 1], [10, 4], [1]])}},
             "ranges": {"taxonomy": {"ranges": [10, 100], "origin": 3}},
+            "open": {},
         }[way]
 
 
@@ -325,7 +326,7 @@ def test_every_type_is_published_as_it_was(con, tmp_path, sensitive):
         assert kinds[name] == original[name]
 
 
-@pytest.mark.parametrize("way", ["numeric", "tree", "prefix"])
+@pytest.mark.parametrize("way", ["numeric", "tree", "prefix", "open"])
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_is_generalised_or_refused(con, tmp_path, kind, way):
     draw = random.Random(kind + way)

@@ -136,7 +136,7 @@ def test_values_that_nothing_knows_are_counted_and_not_shown(other: Any) -> None
         (("--policy", "P", "--class", "id"), "class: the published table has no column id"),
         (("--source", "empty", "--qi", "age", "--sensitive", "disease"), "empty is empty"),
         (("--source", "patients", "--qi", "age", "--sensitive", "illness"), "sensitive.illness: the"),
-        (("--source", "patients", "--qi", "country", "--sensitive", "disease"), "numbers, dates or timestamps"),
+        (("--source", "patients", "--qi", "country", "--sensitive", "disease"), "no label of taxonomy of the values"),
         (("--source", "patients", "--qi", "age", "--qi", "country=no.csv", "--sensitive", "disease"), "no file no.csv"),
         (("--source", "patients", "--qi", "country=lost", "--sensitive", "disease"), "has no taxonomy 'lost'"),
     ],

@@ -12,7 +12,7 @@ import pytest
 RUN_KEYS = {
     "run_id", "algorithm", "source", "target", "rows_in", "rows_published", "rows_suppressed", "cells_suppressed",
     "classes", "avg_class_size", "loss", "requirements", "similarity", "search", "seconds", "seed",
-    "versions", "notes",
+    "versions", "notes", "inferred",
 }  # fmt: skip
 LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "kl", "stars", "lm_by_column"}
 REQUIREMENT_KEYS = {
@@ -21,7 +21,7 @@ REQUIREMENT_KEYS = {
 }  # fmt: skip
 PLAN_KEYS = {
     "source", "target", "algorithm", "options", "l", "largest_l", "rows_in", "rows_suppressed", "classes",
-    "requirements", "columns", "needs", "notes",
+    "requirements", "columns", "needs", "notes", "inferred",
 }  # fmt: skip
 HOSTILE = '"; DROP TABLE patients; --'
 
@@ -275,3 +275,16 @@ def test_a_transparent_release_says_what_its_seed_is_worth(bed: Any) -> None:
     assert result["search"]["select"] == "transparent" and result["rows_published"] == 24
     bed.write_policy(transparent=True, algorithm="mondrian")
     assert "transparent" in bed.fails(2, "run", bed.database, bed.policy)
+
+
+def test_names_alone_are_enough_and_the_plan_says_what_they_became(bed: Any) -> None:
+    bed.write_policy(quasi_identifiers=["age", "country"])
+    planned = bed.call("plan", bed.database, bed.policy)
+    assert planned.code == 0 and "inferred" in planned.out
+    assert "taxonomy: {flat: true}" in planned.out and "numeric: true" in planned.out
+    found = bed.call("plan", bed.database, bed.policy, "--json").json["inferred"]
+    assert [one["column"] for one in found] == ["age", "country"] and all(one["why"] for one in found)
+    called = bed.run("--json")
+    assert called.code == 0 and called.json["inferred"] == found
+    countries = {row[0] for row in bed.sql("SELECT DISTINCT country FROM published.patients")}
+    assert countries <= {*(row[0] for row in bed.sql("SELECT DISTINCT country FROM patients")), "*"}

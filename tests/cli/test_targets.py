@@ -449,7 +449,7 @@ def test_the_next_run_settles_the_ledger(bed: Any, moved: bool) -> None:
 
 def test_a_catalog_of_the_first_version_is_brought_up_to_date(bed: Any) -> None:
     assert bed.run().code == 0
-    for column in ("status", "seed"):
+    for column in ("status", "seed", "inferred"):
         bed.sql(f"ALTER TABLE ldiv.run DROP COLUMN {column}")
     for later in available()[1:]:
         for table in re.findall(r"CREATE TABLE (\S+)", later.sql):

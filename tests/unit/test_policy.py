@@ -64,7 +64,7 @@ def test_problems_of_meaning_at_once():
         GOOD
         | {
             "quasi_identifiers": {
-                "age": {},
+                "age": {"taxonomy": {}},
                 "town": {"numeric": True, "taxonomy": "town"},
                 "zip": {"taxonomy": {"name": "zip", "file": "zip.csv"}},
                 "sex": {"taxonomy": {"name": "sex", "tree": "x"}},
@@ -75,7 +75,7 @@ def test_problems_of_meaning_at_once():
     )
     assert "did you mean 'distinct'" in found["require.0"]
     assert {
-        "quasi_identifiers.age", "quasi_identifiers.town", "quasi_identifiers.zip.taxonomy",
+        "quasi_identifiers.age.taxonomy", "quasi_identifiers.town", "quasi_identifiers.zip.taxonomy",
         "quasi_identifiers.sex.taxonomy.tree", "require.1.k", "require.2.frequency", "require.3.threshold", "keep.NAME",
     } <= set(found)  # fmt: skip
     assert "already under identifiers" in found["keep.NAME"]
