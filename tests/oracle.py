@@ -58,7 +58,20 @@ def class_is_good(values: Sequence[Any], name: str, argument: Any) -> bool:
         thetas = argument if isinstance(argument, Mapping) else {"default": argument}
         default = thetas.get("default", 1)
         return all(count <= Fraction(str(thetas.get(value, default))) * len(values) for value, count in counts.items())
+    if name == "range":
+        ends = [Fraction(value) for value in counts if value is not None] or [Fraction(0)]
+        return len(counts) >= argument["k"] and max(ends) - min(ends) >= Fraction(str(argument["e"]))
+    if name == "proximity":
+        return all(neighbours(values, value, argument["epsilon"]) * argument["m"] <= len(values) for value in counts)
     raise AssertionError(name)
+
+
+def neighbours(values: Sequence[Any], value: Any, epsilon: Any) -> int:
+    """How many of the values are within epsilon of one of them, itself among them; NULL is near NULL alone."""
+    if value is None:
+        return sum(other is None for other in values)
+    placed = [Fraction(other) for other in values if other is not None]
+    return sum(abs(other - Fraction(value)) <= Fraction(str(epsilon)) for other in placed)
 
 
 class Weighing:

@@ -15,6 +15,7 @@ from ldiv_db.requirements.counts import DistinctL, KAnonymity, PSensitiveK, Uniq
 from ldiv_db.requirements.distribution import Distribution
 from ldiv_db.requirements.entropy import EntropyL
 from ldiv_db.requirements.histogram import Classes
+from ldiv_db.requirements.nearness import Proximity, Range
 from ldiv_db.requirements.parameters import plain
 from ldiv_db.requirements.recursive import RecursiveCL
 from ldiv_db.requirements.shares import AlphaK, FrequencyL
@@ -38,6 +39,8 @@ __all__ = [
     "FrequencyL",
     "KAnonymity",
     "PSensitiveK",
+    "Proximity",
+    "Range",
     "RecursiveAlpha",
     "RecursiveCL",
     "Requirement",

@@ -70,7 +70,9 @@ def units(value: Decimal | Fraction) -> int:
 
 
 def plain(value: Any) -> Any:
-    """A parameter as JSON has it."""
+    """A parameter as JSON has it; one that says itself how it is written is asked."""
+    if hasattr(value, "plain"):
+        return value.plain
     if isinstance(value, Decimal | Fraction):
         return int(value) if value == int(value) else float(value)
     return value

@@ -17,7 +17,10 @@ def test_every_requirement_is_timed(bench: Any) -> None:
     assert called.code == 0, called.err
     (found,) = called.json["results"]
     assert found["rows"] == 2000 and found["seconds"] > 0 and found["peak_memory_mb"] > 10
-    assert {requirement["name"] for requirement in found["requirements"]} == set(REQUIREMENTS)
+    assert {requirement["name"] for requirement in found["requirements"]} == set(REQUIREMENTS) - {
+        "range",
+        "proximity",
+    }  # these are of numbers
     assert len(found["requirements"]) == len(ARGUMENTS)
     assert {requirement["name"]: requirement["holds"] for requirement in found["requirements"]}["frequency"]
 

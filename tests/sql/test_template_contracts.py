@@ -509,6 +509,7 @@ def check_everything(engine):
             question = Question(["town"], {"secret": settings}, require, folder=Path(folder))
             check(engine, Relation.parse("poor"), question, shown.see)
     of_numbers = [RequirementSpec("t_closeness", 0), RequirementSpec("threshold", {"3.0": 0.5})]
+    of_numbers += [RequirementSpec("range", {"k": 2, "e": 1}), RequirementSpec("proximity", {"epsilon": 1, "m": 2})]
     numbers = Question(["town"], {"other": Sensitive()}, of_numbers, suppressed="ignore")
     check(engine, Relation.parse("poor"), numbers)
     for count in (None, "n"):

@@ -20,7 +20,8 @@ WEIGHING = oracle.Weighing(GROUPS, oracle.weights([1, 1]))
 
 
 def required(name, parameters):
-    return RequirementSpec(name, parameters).resolve(None, Attribute("s", make_categories(GROUPS)))
+    of_numbers = name in ("range", "proximity")
+    return RequirementSpec(name, parameters).resolve(None, Attribute("s", make_categories(GROUPS), None, of_numbers))
 
 
 def is_good(values, table, name, parameters):
@@ -30,6 +31,8 @@ def is_good(values, table, name, parameters):
         return gap <= Fraction(str(parameters["t"]))
     if name.endswith("_alpha"):
         return WEIGHING.is_good(values, name, parameters)
+    if name in ("range", "proximity"):
+        return oracle.class_is_good(["abcde".index(value) for value in values], name, parameters)
     several = name in ("threshold", "recursive", "alpha_k", "p_sensitive")
     return oracle.class_is_good(values, name, parameters if several else next(iter(parameters.values())))
 
@@ -75,6 +78,7 @@ REQUIRED = [
     ("entropy_alpha", {"l": 2, "alpha": 0}),
     ("recursive_alpha", {"c": 2, "l": 2, "alpha": 0}), ("recursive_alpha", {"c": Decimal("0.9"), "l": 2, "alpha": 1}),
     ("recursive", {"c": Decimal("0.5"), "l": 1}), ("recursive_alpha", {"c": 3, "l": 3, "alpha": 0}),
+    ("range", {"k": 3, "e": 3}), ("proximity", {"epsilon": 1, "m": 2}), ("proximity", {"epsilon": "0.5", "m": 3}),
 ]  # fmt: skip
 
 
@@ -121,6 +125,9 @@ def test_no_good_table_exceeds_a_bound(name, parameters):
         ("distinct_alpha", {"l": 2, "alpha": 1}, "abcd", 0, {"one_category": None}),
         ("distinct_alpha", {"l": 1, "alpha": 3}, "abcd", 0, {"one_value": None, "record": 1 / 3}),
         ("recursive_alpha", {"c": 1, "l": 2, "alpha": 0}, "abcde", 0, {"posterior": 1 / 2, "one_category": 0}),
+        ("range", {"k": 3, "e": 9}, "abcde", 0, {"one_value": 0, "one_category": 0, "record": 1 / 3}),
+        ("range", {"k": 2, "e": 9}, "abcde", 0, {"one_value": 0, "one_category": None, "record": 1 / 2}),
+        ("proximity", {"epsilon": 1, "m": 3}, "aabbcc", 0, {"posterior": 1 / 3, "record": 1 / 3, "ratio": 1}),
     ],
 )  # fmt: skip
 def test_bounds_of_known_tables(name, parameters, table, m, values):

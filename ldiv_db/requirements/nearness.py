@@ -1,0 +1,142 @@
+"""Requirements on numbers and times, of which near ones are as good as one: (k,e)-anonymity and (epsilon,m)-anonymity.
+
+A value has a `place`: a number is its decimal as it is written (of a FLOAT or DOUBLE the shortest that stands for it),
+up to 18 digits after the point; a time is its seconds since 1970, to the microsecond. Places are compared exactly. NULL
+has none: it is a value of its own, equal to NULL and near nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase
+from ldiv_db.database.templates import Relation, Value
+from ldiv_db.requirements.base import Attribute, Requirement
+from ldiv_db.requirements.core import mend_if_few
+from ldiv_db.requirements.distances import Distance, distance_of
+from ldiv_db.requirements.distribution import Ceiling, Distribution, eligible_ceiling
+from ldiv_db.requirements.guarantees import Guarantee
+from ldiv_db.requirements.histogram import Classes
+from ldiv_db.requirements.parameters import rounded, whole
+
+
+@dataclass(frozen=True)
+class PlacedRequirement(Requirement, in_policy=False):
+    """What asks how far apart values are: their places are worked out once for all classes."""
+
+    #: The parameter that is a distance.
+    distance: ClassVar[str]
+
+    @classmethod
+    def build(cls, values: Mapping[str, Any], attribute: Attribute, others_known: bool) -> Requirement:
+        asked: Distance = values[cls.distance]
+        if not (attribute.is_number or attribute.is_time):
+            raise ValueError("needs a sensitive column of numbers or times")
+        if asked.of_times and not attribute.is_time:
+            raise ValueError(f"{cls.distance} takes a number, as its column does, not {asked}")
+        if attribute.is_time and not asked.of_times:
+            raise ValueError(f"{cls.distance} takes a stretch of time, such as 30 days, not {asked}")
+        return cls(**values, others_known=others_known)
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is asked of times; of numbers otherwise."""
+        asked: Distance = getattr(self, self.distance)
+        return asked.of_times
+
+    def measure(self, engine: Engine, classes: Classes) -> Relation:
+        places = engine.materialise("places", "requirements/place_values", totals=classes.totals, is_time=self.is_time)
+        missing = engine.scalar("requirements/count_unplaced", places=places)
+        if missing:
+            values = count_phrase(missing, "sensitive value is", "sensitive values are")
+            raise PolicyError([Problem(f"require.{self.name}", f"{values} too large to be compared, infinite or NaN")])
+        holes = {"histogram": classes.histogram, "places": places}
+        measures = engine.materialise(self.name, self.template, **holes, **self.holes(engine))
+        engine.drop(places)
+        return measures
+
+    def holes(self, engine: Engine) -> dict[str, Any]:
+        asked: Distance = getattr(self, self.distance)
+        return super().holes(engine) | {self.distance: Value(asked.amount)}
+
+    def unique_class_size(self) -> None:
+        """None: different values may be as near as they like."""
+        return None
+
+
+@dataclass(frozen=True)
+class Range(PlacedRequirement):
+    """(k,e)-anonymity: at least `k` different values, of which the largest is `e` or more above the smallest.
+
+    Zhang, Koudas, Srivastava & Yu (2007). NULL is one of the different values, and no end of the range.
+    """
+
+    name = "range"
+    reaches = "largest less smallest value"
+    distance = "e"
+    more_is_better = True
+    bounds_below = {"values": "k"}  # noqa: RUF012
+    fields = {"k": whole, "e": distance_of}  # noqa: RUF012 - typed in the base class
+    k: int
+    e: Distance
+
+    def promise(self) -> Guarantee:
+        return Guarantee(values=self.k)
+
+    @property
+    def least_rows(self) -> int:
+        return self.k
+
+    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
+        span = rounded(min(float(self.e.amount), reached or 0), 9)
+        return f"k: {min(self.k, distribution.distinct)}, e: {span}{' seconds' if self.is_time else ''}"
+
+    def nearest_at(self, size: int) -> str:
+        return f"k: {min(self.k, size)}, and no e"
+
+
+@dataclass(frozen=True)
+class Proximity(PlacedRequirement):
+    """(epsilon,m)-anonymity: around no row do more than 1/`m` of the rows have a value within `epsilon` of its own.
+
+    Li, Tao & Xiao (2008), the absolute form: the neighbourhood of a row is [v - epsilon, v + epsilon] and has the row
+    itself. The union of two good classes may be bad: a value of one may lie between two of the other that are not near
+    each other.
+    """
+
+    name = "proximity"
+    reaches = "largest share near a value"
+    distance = "epsilon"
+    most_is_worst = True
+    monotone = False
+    fields = {"epsilon": distance_of, "m": whole}  # noqa: RUF012
+    epsilon: Distance
+    m: int
+
+    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        return mend_if_few(engine, classes, measures, self.m)
+
+    def promise(self) -> Guarantee:
+        """A value is near itself: no share is above 1/m."""
+        return Guarantee(size=self.m, values=self.m, share=Fraction(1, self.m))
+
+    @classmethod
+    def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
+        return Fraction(1, parameters["m"])
+
+    def ceiling(self, distribution: Distribution) -> Ceiling | None:
+        return eligible_ceiling(self.m, distribution)
+
+    @property
+    def least_rows(self) -> int:
+        return self.m
+
+    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
+        return f"m: {int(1 / reached) if reached else 1}"
+
+    def nearest_at(self, size: int) -> str:
+        return f"m: {min(self.m, size)}, and no epsilon"
