@@ -77,6 +77,8 @@ class Algorithm(ABC):
     takes_any_class: ClassVar[bool] = False
     #: Whether it makes classes of rows alone, without a sensitive attribute.
     takes_rows_alone: ClassVar[bool] = False
+    #: Whether classes may have rows of which nothing is promised: what they must meet is asked of requirements alone.
+    takes_harmless: ClassVar[bool] = False
 
     def __init__(self, options: dict[str, Any]):
         """Raises PolicyError for options that the algorithm does not have or take."""
@@ -98,9 +100,15 @@ class Algorithm(ABC):
 
     def refuse_unfit(self, task: Task) -> None:
         """Raise PolicyError if the algorithm needs what the policy does not have."""
+        problems = []
+        if not self.takes_harmless and any(requirement.harmless for requirement in task.requirements):
+            what = f"{self.name} promises of every value the same, so that none can be harmless"
+            problems.append(Problem("sensitive", what, "algorithm: auto, topdown, peel or mondrian"))
         if not self.takes_rows_alone and not all(axis.is_said for axis in task.encoded.sensitive):
             what = f"{self.name} needs a sensitive attribute"
-            raise PolicyError([Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian")])
+            problems.append(Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian"))
+        if problems:
+            raise PolicyError(problems)
 
     @property
     def excludes_sets(self) -> str:

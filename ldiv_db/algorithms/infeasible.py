@@ -136,7 +136,7 @@ def _reason(
         if not verdict.holds:
             nearest = requirement.nearest_in(engine, classes, verdict.worst, axis.judged_distribution)
             return f"{_fails(requirement, axis)}; the nearest it meets is {nearest}"
-    size, most = requirement.unique_class_size(), axis.judged_distribution.largest_l
+    size, most = requirement.unique_class_size(), axis.asked_distribution.largest_l
     if takes_any_class or size is None or size <= max(most, 1):
         return ""
     return (

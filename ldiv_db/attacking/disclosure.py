@@ -16,7 +16,8 @@ from ldiv_db.auditing.audit import require_listed
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements import Attribute, Categories, Classes
-from ldiv_db.requirements.guarantees import Guarantee
+from ldiv_db.requirements.guarantees import ONE, Guarantee
+from ldiv_db.requirements.named import Named
 
 #: Means are sums of whole units, so that they do not depend on the order of rows.
 UNIT = 10**9
@@ -82,7 +83,10 @@ class Attack:
 
 @dataclass(frozen=True)
 class AttackedAttribute:
-    """One sensitive attribute: its classes, its categories if any, its values' `priors`, what is promised of it."""
+    """One sensitive attribute: its classes, its categories if any, its values' `priors`, what is promised of it.
+
+    Nothing is promised of `harmless` values, and of any other at most the share `others`.
+    """
 
     engine: Engine
     sensitive: str
@@ -90,6 +94,8 @@ class AttackedAttribute:
     categories: Categories | None
     priors: Relation
     bounds: Bounds
+    harmless: tuple[Named, ...] = ()
+    others: Fraction = ONE
 
     @property
     def histogram(self) -> Relation:
@@ -111,7 +117,9 @@ def make_target(engine: Engine, attribute: Attribute, classes: Classes, promise:
     priors = place_values(engine, classes.totals, promise, attribute.categories)
     kinds = engine.records("attacking/count_priors", priors=priors)
     bounds = Bounds(promise, [prior_of(kind) for kind in kinds])
-    return AttackedAttribute(engine, attribute.name, classes, attribute.categories, priors, bounds)
+    others = max([promise.share, *(share for v, share in promise.shares if v not in attribute.harmless)])
+    told = (attribute.harmless, others)
+    return AttackedAttribute(engine, attribute.name, classes, attribute.categories, priors, bounds, *told)
 
 
 def prior_of(kind: dict[str, Any]) -> Prior:
@@ -156,8 +164,22 @@ def _few_values(target: AttackedAttribute, classes: Classes, most: int) -> dict[
 def _homogeneity(target: AttackedAttribute) -> Attack:
     """Rows of classes that have one value: it is told for certain."""
     few = _few_values(target, target.classes, 1)
-    gain = gain_of("share of rows", target.share(few["rows"]), target.bounds.one_value)
-    return Attack("homogeneity", target.sensitive, (gain,), few)
+    gains = [gain_of("share of rows", target.share(few["rows"]), target.bounds.one_value)]
+    if target.harmless:
+        certain, _ = _told_of_others(target)
+        bound = Fraction(0) if target.others < 1 else None
+        gains.append(gain_of("share of rows, harmless ones aside", target.share(certain), bound))
+    return Attack("homogeneity", target.sensitive, tuple(gains), few)
+
+
+def _told_of_others(target: AttackedAttribute) -> tuple[int, Fraction | None]:
+    """Of the values that are not harmless: the rows of those told for certain, and the largest posterior."""
+    engine, others = target.engine, target.classes.sparing(target.harmless)
+    shares = engine.materialise("shares", "attacking/list_shares", histogram=others.histogram)
+    certain = engine.scalar("attacking/count_certain", shares=shares)
+    summary = engine.records("attacking/summarise_shares", shares=shares, unit=Value(UNIT))
+    engine.drop(shares)
+    return int(certain), _largest(summary)
 
 
 def _similarity(target: AttackedAttribute, categories: Categories) -> Attack:
@@ -212,12 +234,17 @@ def _posterior(target: AttackedAttribute) -> Attack:
     over = engine.record("attacking/count_excesses", histogram=target.histogram, priors=target.priors)
     engine.drop(shares, deciles)
     gain = gain_of("posterior", _largest(summary), target.bounds.posterior, kept=not over["rows"])
+    gains = [gain]
+    if target.harmless:
+        _, largest = _told_of_others(target)
+        bound = target.others if target.others < 1 else None
+        gains.append(gain_of("posterior, of values that are not harmless", largest, bound))
     figures = {
         "mean": mean_of(summary[0]["mean_units"], target.rows) if summary else None,
         "deciles": [posterior for _, posterior in posteriors],
         "rows_above_promise": over["rows"],
     }
-    return Attack("posterior", target.sensitive, (gain,), figures)
+    return Attack("posterior", target.sensitive, tuple(gains), figures)
 
 
 def _largest(rows: Sequence[dict[str, Any]]) -> Fraction | None:

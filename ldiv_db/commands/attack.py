@@ -21,6 +21,7 @@ from ldiv_db.commands.options import (
     CategoriesOf,
     ClassColumn,
     Database,
+    HarmlessOf,
     Json,
     Memory,
     TaxonomyOf,
@@ -74,6 +75,7 @@ def attack_command(
     categories: CategoriesOf = None,
     weights: WeightsOf = None,
     taxonomy: TaxonomyOf = None,
+    harmless: HarmlessOf = None,
     m: Annotated[int, typer.Option("--m", min=0, max=LARGEST, help="How many values of a class can be excluded.")] = 1,
     threshold: Annotated[str, typer.Option(help="A risk of re-identification above this counts as high.")] = "0.2",
     known: Annotated[
@@ -184,7 +186,8 @@ def attack_command(
     replayed = _replay(replay, replay_seed, replay_tries, replay_limit)
     wanted = None if policy is None else read_policy(policy)
     names = list(wanted.sensitive) if wanted else sensitive or []
-    described = sensitive_settings(names, categories or [], weights or [], taxonomy or []) if names else {}
+    said = (categories or [], weights or [], taxonomy or [], harmless or [])
+    described = sensitive_settings(names, *said) if names else {}
     limits = settings(threads, memory_limit, temp_dir)
     with (
         open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection,
@@ -245,7 +248,7 @@ def _completed(policy: Policy, described: Mapping[str, Sensitive]) -> Policy:
     said = {name: setting for name, setting in described.items() if setting != Sensitive()}
     twice = [name for name in said if policy.sensitive[name] != Sensitive()]
     if twice:
-        what = "the policy says what its categories, weights and taxonomy are"
+        what = "the policy says what its categories, weights, taxonomy and harmless values are"
         raise PolicyError([Problem(f"sensitive.{name}", what) for name in twice])
     return policy.model_copy(update={"sensitive": policy.sensitive | said})
 

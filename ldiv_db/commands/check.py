@@ -18,6 +18,7 @@ from ldiv_db.commands.options import (
     CategoriesOf,
     ClassColumn,
     Database,
+    HarmlessOf,
     Json,
     Memory,
     TaxonomyOf,
@@ -62,6 +63,7 @@ def check_command(
     categories: CategoriesOf = None,
     weights: WeightsOf = None,
     taxonomy: TaxonomyOf = None,
+    harmless: HarmlessOf = None,
     others_known: Annotated[
         bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")
     ] = False,
@@ -108,7 +110,8 @@ def check_command(
       ldiv check :memory: release.parquet --qi age --qi sex --sensitive disease --require k:5 --require frequency:2
       ldiv check w.duckdb t --qi age --sensitive disease --require distinct_alpha:l=2,alpha=1 \\
         --categories '[[HIV, Cancer], [Flu]]'
-      ldiv check w.duckdb t --qi age --sensitive disease --require k:5 --violations --labels
+      ldiv check w.duckdb t --qi age --sensitive disease --require frequency:2 --harmless disease=healthy
+      ldiv check w.duckdb t --qi age --require k:5 --violations --labels
       ldiv check w.duckdb qit --sensitive-table st --group group_id --sensitive disease --require frequency:3
     """
     specs = [_known(spec, others_known) for spec in read_requirements(require)]
@@ -118,7 +121,8 @@ def check_command(
         engine = Engine(connection)
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in catalog.columns_of(engine, relation)}
-        settings = options.sensitive_settings(sensitive or [], categories or [], weights or [], taxonomy or [])
+        said = (categories or [], weights or [], taxonomy or [], harmless or [])
+        settings = options.sensitive_settings(sensitive or [], *said)
         pair = _pair(engine, sensitive_table, group, count)
         keys = split_names(qi or [], names)
         question = Question(keys, settings, specs, class_column, suppressed, pair)

@@ -16,6 +16,7 @@ from ldiv_db.database.texts import POLICY_BYTES, read_text
 from ldiv_db.database.yaml_documents import parse_document
 from ldiv_db.policy.given import read_sensitive
 from ldiv_db.policy.parts import Sensitive
+from ldiv_db.requirements.named import read_named
 
 _SIZE = re.compile(r"\d+(\.\d+)?\s*(B|[KMGT]i?B)", re.IGNORECASE)
 
@@ -80,6 +81,14 @@ TaxonomyOf = Annotated[
     list[str] | None,
     typer.Option(help="Of the sensitive values: a name in the catalog, or a file.", show_default=False),
 ]
+HarmlessOf = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A sensitive value of which nothing is promised, though its rows count: COLUMN=VALUE; repeated. NULL is"
+        ' null, a text of that name "null".',
+        show_default=False,
+    ),
+]
 
 
 def settings(threads: int | None, memory_limit: str | None, temp_dir: Path | None) -> Settings:
@@ -93,7 +102,11 @@ def catalog_name(catalog: Path | None) -> str | None:
 
 
 def sensitive_settings(
-    sensitive: Sequence[str], categories: Sequence[str], weights: Sequence[str], taxonomy: Sequence[str]
+    sensitive: Sequence[str],
+    categories: Sequence[str],
+    weights: Sequence[str],
+    taxonomy: Sequence[str],
+    harmless: Sequence[str] = (),
 ) -> dict[str, Sensitive]:
     """What the options say of each sensitive attribute."""
     documents: dict[str, dict[str, Any]] = {name: {} for name in sensitive}
@@ -106,6 +119,9 @@ def sensitive_settings(
     for text in taxonomy:
         name, rest = _addressed(text, sensitive, "taxonomy")
         documents[name]["taxonomy"] = {"file": rest} if Path(rest).is_file() else rest
+    for text in harmless:
+        name, rest = _addressed(text, sensitive, "harmless")
+        documents[name].setdefault("harmless", []).append(read_named(rest))
     return read_sensitive(documents)
 
 

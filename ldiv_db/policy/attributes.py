@@ -1,7 +1,8 @@
-"""What a policy says of sensitive attributes, read: their categories, weights and taxonomies."""
+"""What a policy says of sensitive attributes, read: their categories, weights, taxonomies and harmless values."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from ldiv_db.policy.hierarchies import read_named_taxonomy
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.problems import Problems
 from ldiv_db.requirements import Attribute, Categories, make_categories
-from ldiv_db.requirements.named import Named, in_type, listing, twice
+from ldiv_db.requirements.named import Named, in_order, in_type, listing, named_value, twice
 
 
 def read_attributes(
@@ -36,7 +37,8 @@ def collect_attributes(
         with problems.collected(f"sensitive.{name}"):
             categories = _categories(engine, setting, column)
             taxonomy = read_named_taxonomy(engine, setting.taxonomy, folder)
-            found[name] = Attribute(name, categories, taxonomy, column.is_number, column.is_time, column.type)
+            kind = (column.is_number, column.is_time, column.type, _harmless(engine, setting, column))
+            found[name] = Attribute(name, categories, taxonomy, *kind)
     return found
 
 
@@ -47,6 +49,14 @@ def _categories(engine: Engine, setting: Sensitive, column: Column) -> Categorie
     categories = make_categories(setting.categories, setting.weights)
     texts = texts_of(engine, "categories", column.type, categories.values, takes_others=False)
     return categories.written_as(texts)
+
+
+def _harmless(engine: Engine, setting: Sensitive, column: Column) -> tuple[Named, ...]:
+    """The values of which nothing is promised, as the column writes them."""
+    written = [named_value(value) for value in setting.harmless or []]
+    if pairs := [value for value, times in Counter(written).items() if times > 1]:
+        raise PolicyError([Problem("harmless", f"names one value twice: {listing(pairs)}")])
+    return tuple(sorted(texts_of(engine, "harmless", column.type, written, takes_others=False).values(), key=in_order))
 
 
 def texts_of(engine: Engine, key: str, kind: str, values: Sequence[Named], takes_others: bool) -> Mapping[Named, Named]:

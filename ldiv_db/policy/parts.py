@@ -11,13 +11,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 from ldiv_db.database.errors import Problem, nearest
 from ldiv_db.database.texts import MAX_DEPTH
 from ldiv_db.requirements import RequirementSpec, make_categories
+from ldiv_db.requirements.named import named_value
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.taxonomies.readers import UNITS
 
 #: The most characters of a text that a prefix may have; the seed that draws queries is hashed as a BIGINT.
 LONGEST_PREFIX, LARGEST_SEED = 1_000_000, 2**63 - 1
 #: Where a policy names values of the data other than by keys.
-VALUES = ("sensitive", "*", "categories")
+VALUES = (("sensitive", "*", "categories"), ("sensitive", "*", "harmless"))
 
 
 class Part(BaseModel):
@@ -81,11 +82,20 @@ def named_taxonomy(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
+def _listed(value: Any) -> Any:
+    """A value alone as a list of one."""
+    return value if value is None or isinstance(value, list) else [value]
+
+
 class Sensitive(Part):
-    """One sensitive attribute: categories from most to least sensitive with their weights, and a taxonomy."""
+    """One sensitive attribute: categories from most to least sensitive with their weights, and a taxonomy.
+
+    Nothing is promised of its `harmless` values, but that their rows count in the size of a class.
+    """
 
     categories: list[Any] | None = None
     weights: Any = None
+    harmless: Annotated[list[Any] | None, BeforeValidator(_listed)] = None
     l: int | None = Field(default=None, ge=1, le=LARGEST)  # noqa: E741 - the field's name for it
     taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
 
@@ -95,6 +105,7 @@ class Sensitive(Part):
             found += _categories_problems(key, self.categories, self.weights)
         elif self.weights is not None:
             found.append(Problem(f"{key}.weights", "goes with `categories:`"))
+        found += _harmless_problems(key, self.harmless)
         if self.taxonomy is not None and self.taxonomy.name is None and self.taxonomy.file is None:
             found.append(Problem(f"{key}.taxonomy", "takes a name in the catalog, or `file:`"))
         elif self.taxonomy is not None:
@@ -109,6 +120,16 @@ def _categories_problems(key: str, categories: list[Any], weights: Any) -> list[
     except ValueError as error:
         return [Problem(f"{key}.categories", str(error))]
     return []
+
+
+def _harmless_problems(key: str, harmless: list[Any] | None) -> list[Problem]:
+    """What of the harmless values is none."""
+    try:
+        for value in harmless or []:
+            named_value(value)
+    except ValueError as error:
+        return [Problem(f"{key}.harmless", str(error))]
+    return [] if harmless is None or harmless else [Problem(f"{key}.harmless", "is empty", "or leave it out")]
 
 
 def read_requirement(value: Any) -> RequirementSpec:

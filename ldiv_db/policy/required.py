@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.attributes import texts_of
 from ldiv_db.policy.problems import Problems, is_said
 from ldiv_db.requirements import Attribute, Distribution, Requirement, RequirementSpec
@@ -75,8 +75,35 @@ def collect_required(
                 # Where it is for several attributes, a value need not be one of each.
                 takes_others = found.absent or sum(map(spec.concerns, names or attributes)) != 1
                 key = f"require.{number}.{found.name}"
-                texts[number, attribute.name] = texts_of(engine, key, attribute.type, found.named, takes_others)
+                named = texts_of(engine, key, attribute.type, found.named, takes_others)
+                _refuse_harmless(key, named, attribute)
+                texts[number, attribute.name] = named
     return Required(specs, attributes, texts)
+
+
+def _refuse_harmless(key: str, named: Mapping[Named, Named], attribute: Attribute) -> None:
+    """Raise PolicyError if a requirement names a value of which nothing is to be promised."""
+    both = [name for name, text in named.items() if text in attribute.harmless]
+    if both:
+        what = f"names {listing(both)}, harmless in {attribute.name}: nothing is promised of it"
+        raise PolicyError([Problem(key, what, "leave it out here or there")])
+
+
+def unknown_harmless(
+    engine: Engine, attributes: Mapping[str, Attribute], columns: Mapping[str, tuple[Relation | FileRelation, str]]
+) -> list[str]:
+    """A line for every attribute that has harmless values in no row; `columns` says where its values stand."""
+    lines = []
+    for name, attribute in attributes.items():
+        if attribute.harmless:
+            listed = engine.load("members", {"value": "VARCHAR"}, [(value,) for value in attribute.harmless])
+            table, column = columns[name]
+            holes = {"totals": table, "members": listed, "column": Identifier(column)}
+            missing = [value for (value,) in engine.rows("requirements/list_absent", **holes)]
+            engine.drop(listed)
+            if missing:
+                lines.append(f"no row has the value {listing(missing)}, which is harmless in {name}")
+    return lines
 
 
 def absent_values(

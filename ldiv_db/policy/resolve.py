@@ -8,7 +8,7 @@ another problem is left out: without its source nothing is said of columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ from ldiv_db.policy.problems import Problems, is_said, unsaid
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.required import Required, collect_required
 from ldiv_db.requirements import ROWS_ALONE
+from ldiv_db.requirements.named import Named
 
 #: What becomes of NULL: a value like any other, a reason to leave the row out, or to refuse the source.
 Nulls = Literal["value", "suppress", "reject"]
@@ -64,6 +65,8 @@ class Source:
     nulls_sensitive: Nulls
     judges_null: bool
     seed: int
+    #: The values of each sensitive column of which nothing is promised, as it writes them.
+    harmless: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
 
     @property
     def key_name(self) -> str:
@@ -259,5 +262,6 @@ def _describe(
         nulls_sensitive=policy.nulls_sensitive,
         judges_null=policy.suppressed != "ignore",
         seed=policy.seed,
+        harmless={name: attribute.harmless for name, attribute in there.items()},
     )
     return Described(found, required, policy.released)

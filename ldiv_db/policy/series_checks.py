@@ -9,7 +9,18 @@ from ldiv_db.policy.series import COUNT, DECOMPOSITIONS, GROUP_ID, REPEATED
 
 def series_problems(policy: Policy) -> list[Problem]:
     """What a policy lacks, or says that does not go with its algorithm, of releases over time and several tables."""
-    return _decomposition_problems(policy) if policy.decomposes else _undecomposed_problems(policy)
+    problems = _decomposition_problems(policy) if policy.decomposes else _undecomposed_problems(policy)
+    return problems + _harmless_problems(policy)
+
+
+def _harmless_problems(policy: Policy) -> list[Problem]:
+    """Values of which nothing is to be promised, where all values are treated alike."""
+    what = f"{policy.algorithm.name} treats all values alike"
+    return [
+        Problem(f"sensitive.{name}.harmless", what, "algorithm: auto publishes one table in which some are harmless")
+        for name, setting in policy.sensitive.items()
+        if setting.harmless and policy.is_series
+    ]
 
 
 def _decomposition_problems(policy: Policy) -> list[Problem]:

@@ -17,7 +17,7 @@ from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
 from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import Snapshot, loose, names_of, renamed, signed_columns
-from ldiv_db.requirements import ROWS_ALONE, Distribution
+from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.taxonomy import Taxonomy
@@ -253,8 +253,21 @@ class _Encoder:
         )
         distribution = self._distribution(dictionary)
         judged = None if self._source.judges_null else self._judged(dictionary, distribution)
-        table = Identifier(f"t_{code.name}")
-        return SensitiveAxis(Identifier(name), code, table, dictionary, distribution, judged=judged, own=shown)
+        spared = self._spared(name, judged[0] if judged else dictionary)
+        axis = SensitiveAxis(Identifier(name), code, Identifier(f"t_{code.name}"), dictionary, distribution)
+        return replace(axis, judged=judged, own=shown, spared=spared)
+
+    def _spared(self, name: str, dictionary: Relation) -> Distribution | None:
+        """The distribution of the values that are not harmless; None if all are not."""
+        engine, harmless = self._engine, self._source.harmless.get(name, ())
+        if not harmless:
+            return None
+        histogram = engine.materialise("whole", "requirements/take_whole", dictionary=dictionary)
+        classes = Classes(engine, histogram)
+        found = classes.distribution(harmless)
+        classes.drop()
+        engine.drop(histogram)
+        return found
 
     def _judged(self, dictionary: Relation, distribution: Distribution) -> tuple[Relation, Distribution] | None:
         """The dictionary without NULL, with its distribution; None if there is no NULL."""

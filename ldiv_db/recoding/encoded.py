@@ -94,6 +94,8 @@ class SensitiveAxis:
     distribution: Distribution
     judged: tuple[Relation, Distribution] | None = field(default=None, kw_only=True)
     own: Identifier | None = field(default=None, kw_only=True)
+    #: The distribution of the values of which something is promised, if nothing is of some that are judged.
+    spared: Distribution | None = field(default=None, kw_only=True)
 
     @property
     def is_said(self) -> bool:
@@ -108,6 +110,11 @@ class SensitiveAxis:
     @property
     def judged_distribution(self) -> Distribution:
         return self.judged[1] if self.judged else self.distribution
+
+    @property
+    def asked_distribution(self) -> Distribution:
+        """The values that are judged, those of which nothing is promised as rows beside."""
+        return self.spared or self.judged_distribution
 
     @property
     def loose(self) -> Looseness | None:

@@ -35,7 +35,7 @@ from ldiv_db.recoding.global_recoding import (
     fetch_recoding,
 )
 from ldiv_db.recoding.rules import Rule
-from ldiv_db.requirements import REQUIREMENTS, Attribute, Requirement
+from ldiv_db.requirements import HARMLESS, REQUIREMENTS, Attribute, Requirement
 from ldiv_db.requirements.named import Named, in_order
 
 #: The template of the recoding.
@@ -133,6 +133,7 @@ def recoding_sql(
 def recoding_holes(engine: Engine, run: Run, source: str | None = None, policy: Policy | None = None) -> dict[str, Any]:
     """What fills the template of the recoding; arguments and errors as of `recoding_sql`."""
     recoding = _fetch(engine, run)
+    _refuse_harmless(engine, run)
     thresholds = _thresholds(engine, run, policy, recoding)
     weights, common = _weights(thresholds) if thresholds else (None, 1)
     rows, values = (_least(engine, run, bound) for bound in ("rows", "values"))
@@ -230,6 +231,13 @@ def _met(engine: Engine, run: Run) -> list[tuple[str, dict[str, Any]]]:
     table = catalog_table(engine, "run_requirement")
     rows = engine.rows("recoding/statement/list_requirements", requirements=table, run=Value(run.run_id))
     return [(name, json.loads(text)) for name, text in rows]
+
+
+def _refuse_harmless(engine: Engine, run: Run) -> None:
+    """Raise PolicyError for a run in which nothing was promised of some values."""
+    if any(HARMLESS in parameters for _, parameters in _met(engine, run)):
+        what = "has harmless values, of which the ledger tells the number alone: no SELECT keeps what it promised"
+        raise PolicyError([Problem("RUN", what, "leave `harmless` out of the policy, and run it")])
 
 
 def _kind(name: str) -> type[Requirement]:

@@ -8,7 +8,7 @@ All that is known of a requirement is in its class, which enters itself under it
 another one is imported here.
 """
 
-from ldiv_db.requirements.base import REQUIREMENTS, ROWS_ALONE, Attribute, Requirement
+from ldiv_db.requirements.base import HARMLESS, REQUIREMENTS, ROWS_ALONE, Attribute, Requirement
 from ldiv_db.requirements.categories import Categories, make_categories
 from ldiv_db.requirements.closeness import TCloseness
 from ldiv_db.requirements.counts import DistinctL, KAnonymity, PSensitiveK, UniqueDistinctL
@@ -25,6 +25,7 @@ from ldiv_db.requirements.verdict import Verdict, judge
 from ldiv_db.requirements.weighted import DistinctAlpha, EntropyAlpha, RecursiveAlpha
 
 __all__ = [
+    "HARMLESS",
     "REQUIREMENTS",
     "ROWS_ALONE",
     "AlphaK",

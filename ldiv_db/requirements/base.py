@@ -5,8 +5,8 @@ All that is known of a requirement is said in its class; nothing else asks which
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -16,13 +16,15 @@ from ldiv_db.requirements.categories import Categories
 from ldiv_db.requirements.distribution import Ceiling, Distribution
 from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.named import Named
+from ldiv_db.requirements.named import Named, shown_value
 from ldiv_db.requirements.parameters import plain
 from ldiv_db.requirements.written import Written
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: What a policy may require, by its name: every subclass with a name of its own, unless it says otherwise.
 REQUIREMENTS: dict[str, type[Requirement]] = {}
+#: What harmless values are called among the parameters.
+HARMLESS = "harmless"
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Attribute:
     is_time: bool = False
     #: The SQL type of its column.
     type: str = "VARCHAR"
+    #: The values of which nothing is promised, as the column writes them.
+    harmless: tuple[Named, ...] = ()
 
 
 #: Stands where a table has no sensitive attribute: without a name, and of one value, so that a class is its rows.
@@ -49,6 +53,9 @@ class Requirement(Written):
     With `others_known` it must hold in every class refined by the other sensitive attributes: rows of a
     class that agree on all of them (NULL being a value) are a class of their own, as for an attacker who
     knows them (Machanavajjhala et al. 2007, section 4.3: the others count as quasi-identifiers).
+
+    Rows whose value is `harmless` count in the size of a class. Bounds on shares, and numbers of different values, are
+    asked of the other values alone: a class that has none of them meets both.
     """
 
     #: What of the classes its template takes.
@@ -78,7 +85,12 @@ class Requirement(Written):
     #: The parameters that bound the `rows` and the `values` of a class from below.
     bounds_below: ClassVar[Mapping[str, str]] = {}
 
+    #: Whether it has a meaning where nothing is promised of some values.
+    spares: ClassVar[bool] = False
+
     others_known: bool = field(default=False, kw_only=True)
+    #: The values of which nothing is promised, as their column writes them.
+    harmless: tuple[Named, ...] = field(default=(), kw_only=True)
     #: Which of the requirements of a policy it is, from 0, where it names values.
     place: int = field(default=0, compare=False, kw_only=True)
 
@@ -97,14 +109,23 @@ class Requirement(Written):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters for a report; none is a value of the data, except for `Threshold`."""
-        known = {"others_known": True} if self.others_known else {}
-        return {name: getattr(self, name) for name in self.fields} | known
+        """The parameters for a report; values of the data are among them where the policy names them."""
+        return {name: getattr(self, name) for name in self.fields} | self._beside
 
     @property
     def shown(self) -> dict[str, Any]:
         """The parameters without any sensitive value."""
-        return self.parameters
+        return self._without_values(self.parameters)
+
+    @property
+    def _beside(self) -> dict[str, Any]:
+        """What any requirement may have beside its own parameters."""
+        known = {"others_known": True} if self.others_known else {}
+        return known | ({HARMLESS: [shown_value(value) for value in self.harmless]} if self.harmless else {})
+
+    def _without_values(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters with the number of harmless values in their place."""
+        return dict(parameters) | ({HARMLESS: len(self.harmless)} if self.harmless else {})
 
     def __str__(self) -> str:
         return f"{self.name} " + ", ".join(f"{k}={plain(v)}" for k, v in self.parameters.items())
@@ -133,6 +154,15 @@ class Requirement(Written):
         """The same with every value that it names as `texts` has it; `place` is its number in the policy."""
         return self
 
+    def sparing(self, values: Sequence[Named]) -> Requirement:
+        """The same where nothing is promised of these values; raises ValueError if that has no meaning."""
+        if not values or self.of_rows:
+            return self
+        if not self.spares:
+            able = ", ".join(name for name, kind in REQUIREMENTS.items() if kind.spares or kind.of_rows)
+            raise ValueError(f"is about all values of a class, the harmless ones too; beside these take {able}")
+        return replace(self, harmless=tuple(values))
+
     def missing(self, engine: Engine, table: Relation | FileRelation, column: str) -> set[Named]:
         """The values that it names, as the policy names them, that the column of the table does not have."""
         return set()
@@ -158,7 +188,8 @@ class Requirement(Written):
 
     def measure(self, engine: Engine, classes: Classes) -> Relation:
         """The TEMP table (class_no, rows, reached, margin), a row a class; a negative margin violates."""
-        shared = {name: getattr(classes, name) for name in self.relations}
+        judged = classes.sparing(self.harmless)
+        shared = {name: getattr(judged, name) for name in self.relations}
         holes = self.holes(engine)
         measures = engine.materialise(self.name, self.template, **shared, **holes)
         engine.drop(*(hole for hole in holes.values() if isinstance(hole, Relation)))
@@ -212,6 +243,8 @@ class Requirement(Written):
 
     def nearest_in(self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution) -> str:
         """As `nearest_whole`, where `classes` are the table as one class."""
+        if self.harmless:
+            distribution = classes.distribution(self.harmless)
         return self.nearest_whole(reached, distribution)
 
     def nearest_at(self, size: int) -> str:

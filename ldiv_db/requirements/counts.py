@@ -55,17 +55,23 @@ class DistinctL(CountRequirement):
 
     name = "distinct"
     reaches = "values"
-    more_is_better = kept_by_select = True
+    more_is_better = kept_by_select = spares = True
     bounds_below = {"values": "l"}  # noqa: RUF012
     fields = {"l": whole}  # noqa: RUF012
     l: int  # noqa: E741 - the field's name for it
 
+    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        return _mend_by_others(self, engine, classes, measures) or super().mend(engine, classes, measures)
+
     def promise(self) -> Guarantee:
-        return Guarantee(values=self.l)
+        return Guarantee(values=self.l).sparing(self.harmless)
 
     @property
     def least_rows(self) -> int:
-        return self.l
+        return 1 if self.harmless else self.l
+
+    def unique_class_size(self) -> int:
+        return self.l + (len(self.harmless) if self.l > 1 else 0)
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
         return f"l: {distribution.distinct}"
@@ -80,7 +86,7 @@ class UniqueDistinctL(DistinctL):
 
     name = "unique_distinct"
     reaches = "rows, 0 if values recur"
-    monotone = more_is_better = of_eligible = kept_by_select = False
+    monotone = more_is_better = of_eligible = kept_by_select = spares = False
     bounds_below = {}  # noqa: RUF012
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
@@ -97,21 +103,43 @@ class PSensitiveK(CountRequirement):
 
     name = "p_sensitive"
     reaches = "values"
-    more_is_better = kept_by_select = True
+    more_is_better = kept_by_select = spares = True
     bounds_below = {"rows": "k", "values": "p"}  # noqa: RUF012
     fields = {"p": whole, "k": whole}  # noqa: RUF012
     p: int
     k: int
 
+    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        mended = _mend_by_others(self, engine, classes, measures, self.k)
+        return mended or super().mend(engine, classes, measures)
+
     def promise(self) -> Guarantee:
-        return Guarantee(size=self.k, values=self.p)
+        return Guarantee(size=self.k, values=self.p).sparing(self.harmless)
 
     @property
     def least_rows(self) -> int:
-        return max(self.p, self.k)
+        return self.k if self.harmless else max(self.p, self.k)
+
+    def unique_class_size(self) -> int:
+        return max(self.k, self.p + (len(self.harmless) if self.p > 1 else 0))
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
         return f"p: {min(self.p, distribution.distinct)}, k: {min(self.k, distribution.rows)}"
 
     def nearest_at(self, size: int) -> str:
         return f"p: {min(self.p, size)}, k: {min(self.k, size)}"
+
+
+def _mend_by_others(
+    requirement: Requirement, engine: Engine, classes: Classes, measures: Relation, least: int = 1
+) -> Relation | None:
+    """What mends a class that has too few values that are not harmless: to lose them; None without harmless values.
+
+    Where fewer than `least` rows would be left, all of them.
+    """
+    if not requirement.harmless:
+        return None
+    others = classes.sparing(requirement.harmless).sizes
+    return engine.materialise(
+        "mended", "requirements/mend_others", measures=measures, others=others, least=Value(least)
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -18,13 +18,17 @@ from ldiv_db.requirements.named import Named
 
 @dataclass(frozen=True)
 class Distribution:
-    """The sensitive values of a table as counts in falling order, largest first."""
+    """The sensitive values of a table as counts in falling order, largest first, and rows of `harmless` values beside.
+
+    Of these values nothing is promised, but they are rows of the table.
+    """
 
     counts: Sequence[int]
+    harmless: int = 0
 
     @cached_property
     def rows(self) -> int:
-        return sum(self.counts)
+        return sum(self.counts) + self.harmless
 
     @property
     def distinct(self) -> int:
@@ -72,6 +76,10 @@ class Ceiling:
     rows: int
     own: tuple[tuple[Named, int], ...] = ()
     by_threshold: bool = False
+
+    def sparing(self, harmless: Sequence[Named], rows: int) -> Ceiling:
+        """The same where harmless values may have all the rows."""
+        return replace(self, own=(*self.own, *((value, rows) for value in harmless)))
 
 
 def eligible_ceiling(l: Fraction | int, distribution: Distribution) -> Ceiling:  # noqa: E741 - the field's name for it

@@ -5,7 +5,7 @@ All of them hold for the union of good classes too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -37,6 +37,18 @@ class Guarantee:
     def share_of(self, value: Named) -> Fraction:
         """The largest share of a value."""
         return dict(self.shares).get(value, self.share)
+
+    def sparing(self, harmless: Sequence[Named]) -> Guarantee:
+        """What is kept where nothing is promised of some values: sizes, and the shares of the others.
+
+        A class may have no other value, so that no number of values is promised, and nothing to who excludes some.
+        """
+        if not harmless:
+            return self
+        shares = dict(self.shares) | dict.fromkeys(harmless, ONE)
+        return Guarantee(
+            self.size, share=self.share, shares=tuple((v, shares[v]) for v in sorted(shares, key=in_order))
+        )
 
     def __and__(self, other: Guarantee) -> Guarantee:
         """What classes that keep both promises keep to."""

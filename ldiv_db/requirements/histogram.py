@@ -7,6 +7,8 @@ from functools import cached_property
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.categories import Categories
+from ldiv_db.requirements.distribution import Distribution
+from ldiv_db.requirements.named import Named
 
 
 class Classes:
@@ -21,6 +23,7 @@ class Classes:
         self._whole = whole
         self._made: list[Relation] = []
         self._by_category: dict[Categories, Classes] = {}
+        self._sparing: dict[tuple[Named, ...], Classes] = {}
 
     @cached_property
     def sizes(self) -> Relation:
@@ -59,9 +62,27 @@ class Classes:
             self._by_category[categories] = Classes(self._engine, histogram)
         return self._by_category[categories]
 
+    def sparing(self, harmless: tuple[Named, ...]) -> Classes:
+        """The same classes where these values have no rows, which count in the size of their class all the same."""
+        if not harmless:
+            return self
+        if harmless not in self._sparing:
+            listed = self._engine.load(
+                "harmless", {"value": "VARCHAR", "is_harmless": "BOOLEAN"}, [(value, True) for value in harmless]
+            )
+            histogram = self._make("sparing", "requirements/spare_values", histogram=self.histogram, harmless=listed)
+            self._engine.drop(listed)
+            self._sparing[harmless] = Classes(self._engine, histogram)
+        return self._sparing[harmless]
+
+    def distribution(self, harmless: tuple[Named, ...]) -> Distribution:
+        """The values of a table that is one class, harmless ones as rows beside."""
+        counts = sorted(filter(None, self._engine.column(self.sparing(harmless).histogram, "rows")), reverse=True)
+        return Distribution(counts, self.rows - sum(counts))
+
     def drop(self) -> None:
         """Drop all that was made, the histogram aside."""
-        for other in self._by_category.values():
+        for other in [*self._by_category.values(), *self._sparing.values()]:
             other.drop()
         self._engine.drop(*self._made)
 

@@ -11,6 +11,7 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Requirement
+from ldiv_db.requirements.core import mend_if_few
 from ldiv_db.requirements.distribution import Ceiling, Distribution
 from ldiv_db.requirements.guarantees import ONE, Guarantee
 from ldiv_db.requirements.histogram import Classes
@@ -19,12 +20,19 @@ from ldiv_db.requirements.parameters import UNIT, plain_decimal, positive, round
 
 @dataclass(frozen=True)
 class RecursiveCL(Requirement):
-    """Recursive (c,l)-diversity: `r_1 < c (r_l + ... + r_m)`, counts in falling order (Machanavajjhala et al. 2006)."""
+    """Recursive (c,l)-diversity: `r_1 < c (r_l + ... + r_m)`, counts in falling order (Machanavajjhala et al. 2006).
+
+    Beside harmless values it is pd-recursive (c,l)-diversity, which allows positive disclosure of them (section 4.2
+    there): with `r_y` the rows of the most frequent other value, `r_y < c` times the rows that are left without it and
+    without the l - 2 most frequent of all the rest. What holds for that value holds for all others that are not
+    harmless. Rows that are left add up when classes are put together, and no l - 2 values have more rows in the union
+    than those that are taken from each part: so it is monotone.
+    """
 
     name = "recursive"
     reaches = "top value / tail"
     most_is_worst = True
-    of_counts = of_eligible = True
+    of_counts = of_eligible = spares = True
     fields = {"c": positive, "l": whole}  # noqa: RUF012
     relations = ("sizes",)
     c: Decimal
@@ -33,7 +41,13 @@ class RecursiveCL(Requirement):
     def holes(self, engine: Engine) -> dict[str, Any]:
         return {"c_units": Value(units(self.c)), "unit": Value(UNIT), "l": Value(self.l)}
 
+    def measure(self, engine: Engine, classes: Classes) -> Relation:
+        others = classes.sparing(self.harmless).summary if self.harmless else None
+        return engine.materialise(self.name, self.template, sizes=classes.sizes, others=others, **self.holes(engine))
+
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        if self.harmless:
+            return mend_if_few(engine, classes, measures, 0)
         holes = {"measures": measures, "sizes": classes.sizes, **self.holes(engine)}
         return engine.materialise("mended", "requirements/mend_recursive", **holes)
 
@@ -44,12 +58,13 @@ class RecursiveCL(Requirement):
         """
         c, values = Fraction(self.c), self.unique_class_size()
         if self.l == 1:
-            return Guarantee(values=values, share=min(ONE, c))
-        return Guarantee(values=values, share=c / (c + 1), excluded=((self.l - 2, c / (c + 1)),))
+            return Guarantee(values=values, share=min(ONE, c)).sparing(self.harmless)
+        found = Guarantee(values=values, share=c / (c + 1), excluded=((self.l - 2, c / (c + 1)),))
+        return found.sparing(self.harmless)
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
         tail = sum(distribution.counts[self.l - 1 :])
-        return Ceiling(math.ceil(Fraction(self.c) * tail) - 1) if tail else None
+        return Ceiling(math.ceil(Fraction(self.c) * tail) - 1) if tail and not self.harmless else None
 
     def unique_class_size(self) -> int:
         return self.l + math.floor(1 / self.c)

@@ -25,30 +25,34 @@ class FrequencyL(CountRequirement):
 
     name = "frequency"
     reaches = "rows / top value's"
-    of_shares = kept_by_select = True
+    of_shares = kept_by_select = spares = True
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal  # noqa: E741
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return mend_by_core(engine, classes, measures, UNIT, units(self.l))
+        own = [(value, units(self.l)) for value in self.harmless]
+        return mend_by_core(engine, classes, measures, UNIT, units(self.l), own)
 
     def promise(self) -> Guarantee:
-        return Guarantee(share=1 / Fraction(self.l))
+        return Guarantee(share=1 / Fraction(self.l)).sparing(self.harmless)
 
     @classmethod
     def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
         return 1 / Fraction(str(parameters["l"]))
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
-        return eligible_ceiling(Fraction(self.l), distribution)
+        return eligible_ceiling(Fraction(self.l), distribution).sparing(self.harmless, distribution.rows)
 
-    @property
-    def least_rows(self) -> int:
+    def unique_class_size(self) -> int:
         return math.ceil(self.l)
 
     @property
+    def least_rows(self) -> int:
+        return 1 if self.harmless else math.ceil(self.l)
+
+    @property
     def share_size(self) -> int:
-        return self.least_rows
+        return 0 if self.harmless else math.ceil(self.l)
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
         return f"l: {rounded(distribution.rows / distribution.counts[0], 3)}"
@@ -64,24 +68,29 @@ class AlphaK(CountRequirement):
     name = "alpha_k"
     reaches = "largest share"
     most_is_worst = True
-    kept_by_select = True
+    kept_by_select = spares = True
     bounds_below = {"rows": "k"}  # noqa: RUF012
     fields = {"alpha": share, "k": whole}  # noqa: RUF012
     alpha: Decimal
     k: int
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return mend_by_core(engine, classes, measures, units(self.alpha), UNIT, least=self.k)
+        own = [(value, UNIT) for value in self.harmless]
+        return mend_by_core(engine, classes, measures, units(self.alpha), UNIT, own, least=self.k)
 
     def promise(self) -> Guarantee:
-        return Guarantee(size=self.k, share=Fraction(self.alpha))
+        return Guarantee(size=self.k, share=Fraction(self.alpha)).sparing(self.harmless)
 
     @classmethod
     def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
         return Fraction(str(parameters["alpha"]))
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
-        return Ceiling(math.floor(Fraction(self.alpha) * distribution.rows))
+        ceiling = Ceiling(math.floor(Fraction(self.alpha) * distribution.rows))
+        return ceiling.sparing(self.harmless, distribution.rows)
+
+    def unique_class_size(self) -> int:
+        return max(self.k, math.ceil(1 / self.alpha))
 
     @property
     def least_rows(self) -> int:
@@ -89,7 +98,7 @@ class AlphaK(CountRequirement):
 
     @property
     def share_size(self) -> int:
-        return math.ceil(1 / self.alpha)
+        return 0 if self.harmless else math.ceil(1 / self.alpha)
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
         alpha = max(self.alpha, Decimal(rounded(distribution.counts[0] / distribution.rows, 9, up=True)))

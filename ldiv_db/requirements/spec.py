@@ -51,12 +51,14 @@ class RequirementSpec:
 
     def provisional(self, attribute: Attribute) -> Requirement:
         """The requirement on an attribute with 2 in place of `auto`: it names the same values."""
-        return self.kind.build(self.kind.read(self.argument, auto=2), attribute, self.others_known)
+        found = self.kind.build(self.kind.read(self.argument, auto=2), attribute, self.others_known)
+        return found.sparing(attribute.harmless)
 
     def resolve(self, distribution: Distribution | None, attribute: Attribute | None = None) -> Requirement:
         """The requirement on an attribute; `auto` becomes the largest l that its distribution allows, at least 2."""
         values = self.kind.read(self.argument, auto=distribution.auto_l if distribution else None)
-        return self.kind.build(values, attribute or Attribute(""), self.others_known)
+        found = self.kind.build(values, attribute or Attribute(""), self.others_known)
+        return found.sparing(attribute.harmless if attribute else ())
 
 
 def parse_requirement(text: str) -> RequirementSpec:

@@ -39,7 +39,7 @@ class Threshold(Requirement):
     name = "threshold"
     reaches = "share / threshold"
     most_is_worst = True
-    of_shares = of_eligible = kept_by_select = True
+    of_shares = of_eligible = kept_by_select = spares = True
     lacks_source = (
         "base needs the source of a policy, from which thresholds follow",
         "write them out: threshold:0.5,HIV=0.1",
@@ -126,20 +126,17 @@ class Threshold(Requirement):
     def parameters(self) -> dict[str, Any]:
         words = (*WORDS, "others_known")
         named = {shown_value(value, words): theta for value, theta in self.thetas if value in self.named}
-        return self._rest | named | self._known
+        return self._rest | named | self._beside
 
     @property
     def shown(self) -> dict[str, Any]:
-        return self._rest | ({"own_thresholds": len(self.named)} if self.named else {}) | self._known
+        own = {"own_thresholds": len(self.named)} if self.named else {}
+        return self._without_values(self._rest | own | self._beside)
 
     @property
     def _rest(self) -> dict[str, Any]:
         """What the policy says of the values that it does not name."""
         return {BASE if self.from_base else DEFAULT: self.default}
-
-    @property
-    def _known(self) -> dict[str, Any]:
-        return {"others_known": True} if self.others_known else {}
 
     def holes(self, engine: Engine) -> dict[str, Any]:
         columns = {"value": "VARCHAR", "numerator": "HUGEINT", "denominator": "HUGEINT"}
@@ -148,27 +145,30 @@ class Threshold(Requirement):
         return {"thetas": engine.load("thetas", columns, rows), "numerator": Value(over), "denominator": Value(under)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        numerators = [(value, units(theta)) for value, theta in self.thetas]
+        numerators = [(value, units(theta)) for value, theta in self.thetas if value not in self.harmless]
+        numerators += [(value, UNIT) for value in self.harmless]
         return mend_by_core(engine, classes, measures, units(self.default), UNIT, numerators)
 
     def promise(self) -> Guarantee:
         shares = tuple((value, Fraction(theta)) for value, theta in self.thetas)
-        return Guarantee(share=Fraction(self.default), shares=shares)
+        return Guarantee(share=Fraction(self.default), shares=shares).sparing(self.harmless)
 
     @classmethod
     def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
         return None if parameters.get("own_thresholds") else Fraction(str(parameters["default"]))
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
-        ceilings = tuple((value, math.floor(Fraction(theta) * distribution.rows)) for value, theta in self.thetas)
-        return Ceiling(math.floor(Fraction(self.default) * distribution.rows), ceilings, by_threshold=True)
+        limits = {value: theta for value, theta in self.thetas if value not in self.harmless}
+        ceilings = tuple((value, math.floor(Fraction(theta) * distribution.rows)) for value, theta in limits.items())
+        ceiling = Ceiling(math.floor(Fraction(self.default) * distribution.rows), ceilings, by_threshold=True)
+        return ceiling.sparing(self.harmless, distribution.rows)
 
     @property
     def share_size(self) -> int:
-        return math.ceil(1 / min(Fraction(theta) for theta in [self.default, *dict(self.thetas).values()]))
+        return 0 if self.harmless else self.unique_class_size()
 
     def unique_class_size(self) -> int:
-        return self.share_size
+        return math.ceil(1 / min(Fraction(theta) for theta in [self.default, *dict(self.thetas).values()]))
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
         return f"thresholds {rounded(reached or 1, 3, up=True)} times as high"

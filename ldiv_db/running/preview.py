@@ -28,7 +28,7 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "algorithm": ready.algorithm.name,
         "options": ready.algorithm.options.model_dump(by_alias=True),
         "l": feasible.l,
-        "largest_l": min((key.distribution.largest_l for key in ready.encoded.keys if key.is_said), default=None),
+        "largest_l": min((key.asked_distribution.largest_l for key in ready.encoded.keys if key.is_said), default=None),
         "rows_in": ready.encoded.rows_in,
         "rows_suppressed": feasible.rows_suppressed,
         "classes": feasible.classes,

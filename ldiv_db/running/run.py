@@ -20,7 +20,7 @@ from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.templates import Statement
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy.policy import GivenPolicy
-from ldiv_db.policy.required import Required, absent_values, smallest_class
+from ldiv_db.policy.required import Required, absent_values, smallest_class, unknown_harmless
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.draft import RunDraft
@@ -79,12 +79,14 @@ class Preparation(Ready):
     reason: str = ""
     #: Values that have a threshold in the policy, but do not occur.
     absent: Sequence[Named] = ()
+    #: What is to be said of harmless values that do not occur.
+    unknown: Sequence[str] = ()
 
     @property
     def reasons(self) -> list[str]:
         """Why this algorithm runs, if the policy left that open, and what of the policy bears on nothing."""
         absent = [f"no row has the value {listing([v])}, which has a threshold of its own" for v in self.absent]
-        return [*([self.reason] if self.reason else []), *self.resolved.warnings, *absent]
+        return [*([self.reason] if self.reason else []), *self.resolved.warnings, *absent, *self.unknown]
 
 
 #: Opens another engine on the connection, of which nothing is left when it is closed.
@@ -169,8 +171,10 @@ def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool
     with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, destination.folder)
+    told = {axis.column.name: (axis.dictionary, "value") for axis in encoded.told}
+    unknown = unknown_harmless(engine, resolved.required.attributes, told)
     hear.on_stage("forming classes")
-    return Preparation(resolved, algorithm, task, feasible, destination, estimate, reason, absent)
+    return Preparation(resolved, algorithm, task, feasible, destination, estimate, reason, absent, unknown)
 
 
 def make_task(
@@ -193,7 +197,7 @@ def resolve_requirements(
 
     Also the values with thresholds of their own that no row has.
     """
-    hardest = min((key.judged_distribution for key in encoded.keys), key=lambda found: found.largest_l)
+    hardest = min((key.asked_distribution for key in encoded.keys), key=lambda found: found.largest_l)
     requirements = required.resolved(hardest)
     absent = absent_values(engine, requirements, {s.column.name: (s.dictionary, "value") for s in encoded.sensitive})
     for axis in encoded.sensitive:

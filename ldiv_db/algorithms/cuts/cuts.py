@@ -43,7 +43,7 @@ class Cuts(Algorithm):
     name = "cuts"
     options_type: ClassVar[type[CutOptions]] = CutOptions
     options: CutOptions
-    recodes_globally = True
+    recodes_globally = takes_harmless = True
     says_why = True
 
     def check(self, task: Task) -> Feasibility:

@@ -28,7 +28,7 @@ class ClassChecker:
         self._axes = task.encoded.sensitive
         self._asked = [(axis, *self._parted(task.wanted[axis.column.name])) for axis in self._axes]
         self.least = max([1, *(requirement.least_rows for requirement in task.requirements)])
-        self.more_is_better = all(r.more_is_better and not r.others_known for r in task.requirements)
+        self.more_is_better = all(r.more_is_better and not r.others_known and not r.harmless for r in task.requirements)
 
     def _parted(self, requirements: Sequence[Requirement]) -> tuple[list[Requirement], list[Requirement]]:
         """The requirements, apart from those that hold even for those who know the other sensitive attributes."""
@@ -78,7 +78,7 @@ class ClassChecker:
                 dictionary=axis.reference,
                 key=axis.code,
                 summed=len(self._axes) > 1,
-                as_codes=axis.judged is None and all(requirement.of_counts for requirement in requirements),
+                as_codes=axis.judged is None and all(r.of_counts and not r.harmless for r in requirements),
             )
             classes, margins = Classes(engine, histogram, axis.reference), []
             for requirement in requirements:

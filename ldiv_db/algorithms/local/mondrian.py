@@ -48,7 +48,7 @@ class Mondrian(Algorithm):
     """Recursive median splits, for any list of monotone requirements."""
 
     name = "mondrian"
-    takes_any_class = takes_rows_alone = True
+    takes_any_class = takes_rows_alone = takes_harmless = True
     options_type = MondrianOptions
     options: MondrianOptions
 

@@ -168,7 +168,7 @@ class TopDown(Algorithm):
     """Top-down specialisation with local recoding, for any list of monotone requirements."""
 
     name = "topdown"
-    takes_any_class = takes_rows_alone = True
+    takes_any_class = takes_rows_alone = takes_harmless = True
     options_type = TopDownOptions
     options: TopDownOptions
 
