@@ -32,7 +32,8 @@ class Auto(Algorithm):
 
     def chosen(self, task: Task) -> tuple[Algorithm, str]:
         """The algorithm that runs in place of this one, and the reason."""
-        lone = [requirement.name for requirement in task.requirements if not requirement.monotone]
+        promised = [requirement for requirement in task.requirements if requirement.unique_class_size() is not None]
+        lone = [requirement.name for requirement in promised if not requirement.monotone]
         if lone:
             return Bsgi({}), f"algorithm bsgi: {lone[0]} is not kept when classes are put together or split"
         if task.encoded.individual:

@@ -223,6 +223,9 @@ def recode_locally(con, listener):
             ldiv_db.plan(
                 con, policy | few | {"require": [{"frequency": 3}]}, listener=listener, show_values=show_values
             )
+    con.execute("CREATE TABLE wages AS SELECT age, zip, age AS wage FROM source")
+    near = {"source": "wages", "sensitive": ["wage"], "require": [{"proximity": {"epsilon": 1, "m": 2}}]}
+    ldiv_db.run(con, policy | near | {"algorithm": "topdown"}, listener=listener)
 
 
 def count_rows_alone(con, listener):

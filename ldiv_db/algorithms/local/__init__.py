@@ -1,7 +1,8 @@
 """Local recoding for any list of monotone requirements: equal values may be published differently in different classes.
 
 Guarantee of each: every class meets every requirement. A requirement is monotone if the union of two classes that meet
-it meets it; `candidate_classes` checks candidates by the statements that the audit uses too, many to a statement.
+it meets it; `candidate_classes` checks candidates by the statements that the audit uses too, many to a statement. What
+is not monotone is kept by checking every class that is made, or nothing is found (`unsure`).
 
 `topdown` (Algorithm 1 of the (l,alpha) paper), a round for all nodes at once:
 

@@ -15,6 +15,7 @@ from typing import Any
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
 from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector
+from ldiv_db.algorithms.local.unsure import nothing_found
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: Candidates of one class are numbered up to this.
@@ -107,7 +108,11 @@ class Absorption:
         holes = {"assigned": self.assigned, "standing": self.standing, "waiting": self.left, "powers": self.powers}
         trials = engine.materialise("trials", "local/peel/rank_classes", **holes)
         _, margins = self._judged(trials)
-        numbers = {"power": Value(engine.scalar("local/find_first", margins=margins)), "merged": Value(0)}
+        first = engine.scalar("local/find_first", margins=margins)
+        if first is None:  # of monotone requirements all classes together are good
+            what = f"{self.waiting:,} rows fit no class"
+            raise nothing_found(self.task, "peel", what, "algorithm.residue: suppress leaves them out")
+        numbers = {"power": Value(first), "merged": Value(0)}
         holes = {"assigned": self.assigned, "trials": trials}
         self.assigned = engine.materialise("assigned", "local/peel/merge_classes", **holes, **numbers)
         self.waiting = 0

@@ -1,13 +1,15 @@
 """Checking candidate classes: every requirement on all of them at once, by the statements that the audit uses too.
 
 Candidates may overlap; they are given by counts alone, so that a thousand ways to generalise cost a few
-statements. A requirement is monotone if the union of two good classes is good: only then may an algorithm
-split classes and put together what is left of them.
+statements. A requirement is monotone if the union of two good classes is good: only then is it known that an algorithm
+may put together what is left of the classes that it splits. Others are kept as far as every class that is made is
+checked (`unsure`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ldiv_db.algorithms.base import Feasibility, Task
 from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
@@ -28,6 +30,7 @@ class ClassChecker:
         self._axes = task.encoded.sensitive
         self._asked = [(axis, *self._parted(task.wanted[axis.column.name])) for axis in self._axes]
         self.least = max([1, *(requirement.least_rows for requirement in task.requirements)])
+        self.monotone = all(requirement.monotone for requirement in task.requirements)
         self.more_is_better = all(r.more_is_better and not r.others_known and not r.harmless for r in task.requirements)
 
     def _parted(self, requirements: Sequence[Requirement]) -> tuple[list[Requirement], list[Requirement]]:
@@ -88,21 +91,36 @@ class ClassChecker:
             return margins
 
 
+def unsure_labels(task: Task) -> str:
+    """The requirements that are not monotone, in words; empty if all are."""
+    return ", ".join(dict.fromkeys(r.label for r in task.requirements if not r.monotone))
+
+
 def check_monotone(task: Task, name: str) -> Feasibility:
     """What is known by counts; raises PolicyError for what the algorithm cannot promise, InfeasibleError if the
-    table as one class, the best there can be, violates a requirement.
+    table as one class, the best there can be for monotone requirements, violates one.
+
+    Of others a note says what the whole table does not tell.
     """
     _refuse(task, name)
-    checker = ClassChecker(task)
+    sure = [r for r in task.requirements if r.monotone]
+    wanted = {attribute: [r for r in asked if r.monotone] for attribute, asked in task.wanted.items()}
+    if sure:
+        _refuse_whole(replace(task, requirements=sure, wanted=wanted))
+    unsure, size = unsure_labels(task), max(2, ClassChecker(task).least)
+    notes = (f"{unsure}: every class is checked; that classes are found is not known before",) if unsure else ()
+    return Feasibility(size, task.encoded.row_count // size, task.encoded.left_out, notes)
+
+
+def _refuse_whole(task: Task) -> None:
+    """Raise InfeasibleError if the table as one class violates one of the requirements."""
     with task.engine.scope():
         holes = {"rows": task.encoded.rows, "sensitive": task.encoded.sensitive, "one": Value(1)}
         whole = task.engine.materialise("whole", "local/count_whole", **holes)
-        holds = task.engine.least(checker.margins(whole), "margin") >= 0
+        holds = task.engine.least(ClassChecker(task).margins(whole), "margin") >= 0
         reasons = [] if holds else _known_failures(task, whole)
     if not holds:
         raise InfeasibleError("\n".join([*reasons, NOTHING_MEETS]))
-    size = max(2, checker.least)
-    return Feasibility(size, task.encoded.row_count // size, task.encoded.left_out)
 
 
 def _known_failures(task: Task, whole: Relation) -> list[str]:
@@ -129,11 +147,11 @@ def _judge_known(
 
 
 def _refuse(task: Task, name: str) -> None:
-    """Raise PolicyError for requirements that are not monotone, and for individuals."""
+    """Raise PolicyError for requirements that classes of different values only are sure of, and for individuals."""
     problems = [
         cannot_promise(name, requirement, "two classes that meet it may not meet it together", "bsgi can")
         for requirement in dict.fromkeys(task.requirements)
-        if not requirement.monotone
+        if not requirement.monotone and requirement.unique_class_size() is not None
     ]
     if task.encoded.individual:
         problems.append(Problem("individual", f"{name} does not keep rows of one individual apart", "bsgi does"))

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker, check_monotone
+from ldiv_db.algorithms.local.unsure import require_good
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import Axis
 
@@ -73,6 +74,7 @@ class Mondrian(Algorithm):
                 active, last = self._split(task, checker, active, choices, widths, last)
                 rounds += 1
                 task.progress(engine.count(assigned), task.encoded.row_count)
+            require_good(task, self.name, assigned)
         return Plan(assigned, feasible.l, feasible.notes, self._search(rounds))
 
     def _choose(self, task: Task, checker: ClassChecker, active: Relation, widths: Sequence[Width]) -> Relation:

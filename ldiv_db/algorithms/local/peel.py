@@ -26,6 +26,7 @@ from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.local.absorb import Absorption
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker, check_monotone
 from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, generalise_rows, hierarchies_of, vectors_of
+from ldiv_db.algorithms.local.unsure import nothing_found, require_good
 from ldiv_db.algorithms.neighbours.moves import trade
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
@@ -162,6 +163,8 @@ class Peel(Algorithm):
             vectors = vectors_of(hierarchies)
             self._peel(state, vectors)
             left_over = state.waiting
+            if left_over == task.encoded.row_count and not checker.monotone:
+                raise nothing_found(task, self.name, "no rows alike do", "ask for less")
             if left_over:
                 self._absorb(state, vectors)
             if state.waiting and any(requirement.of_whole for requirement in task.requirements):
@@ -169,17 +172,19 @@ class Peel(Algorithm):
             engine.drop(grid, left)  # all the rows, while trades are tried
             assigned, trades = trade(task, state.checker, measures, state.assigned)
             scope.keep(assigned)
+            require_good(task, self.name, assigned)
         search = self._search(state, vectors, left_over) | {"trades": trades}
         return Plan(assigned, feasible.l, feasible.notes, search)
 
     def _peel(self, state: Peeling, vectors: Sequence[Vector]) -> None:
         """Go through the vectors, as many at once as there is room for, each batch as long as it yields."""
         least = state.task.encoded.row_count // LEAST_PART
+        tries = MOST_TRIES if state.checker.monotone else 1  # a second try adds rows to classes that stand
         first = 0
         while first < len(vectors) and state.waiting:
             last = min(len(vectors), first + max(1, min(MOST_AT_ONCE, BATCH // state.waiting)))
             batch = range(first, last)
-            for _ in range(MOST_TRIES):
+            for _ in range(tries):
                 if state.peel(batch, vectors[first:last]) <= least or not state.waiting:
                     break
             first = last

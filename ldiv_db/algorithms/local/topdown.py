@@ -22,6 +22,7 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.costs import Measure, lm_measures
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker, check_monotone
 from ldiv_db.algorithms.local.unsplit_nodes import add_splits, find_splits
+from ldiv_db.algorithms.local.unsure import require_good
 from ldiv_db.database.templates import Relation, Value
 
 #: The most rows that may be given back to one node, and the numbers that are tried.
@@ -189,6 +190,7 @@ class TopDown(Algorithm):
                 engine.drop(active)  # all the rows that are not settled, once a round
                 active = moved
                 task.progress(engine.count(assigned), task.encoded.row_count)
+            require_good(task, self.name, assigned)
         return Plan(assigned, feasible.l, feasible.notes, {"rounds": rounds.rounds})
 
 

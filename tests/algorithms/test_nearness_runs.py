@@ -1,0 +1,148 @@
+"""Runs that ask how far apart values are: `range`, which unions of classes keep, and `proximity`, which may be lost."""
+
+from __future__ import annotations
+
+import random
+from datetime import date, timedelta
+from typing import Any
+
+import duckdb
+import oracle
+import pytest
+
+import ldiv_db
+from ldiv_db.database.errors import InfeasibleError, PolicyError
+
+ALGORITHMS = ["topdown", "mondrian", "peel", {"name": "mondrian", "split": "relaxed"}, "auto"]
+RANGE, PROXIMITY = {"range": {"k": 3, "e": "90.5"}}, {"proximity": {"epsilon": "10.5", "m": 3}}
+
+
+def policy_of(*require: Any, algorithm: Any = "topdown", **changes: Any) -> dict[str, Any]:
+    keys = {"age": {"numeric": True}, "zip": {"taxonomy": {"prefix": [2, 1]}}}
+    base = {"source": "t", "target": "o", "quasi_identifiers": keys, "sensitive": ["wage"], "seed": 1}
+    return base | {"require": list(require), "algorithm": algorithm, "nulls_sensitive": "value"} | changes
+
+
+def rows_of(seed: Any, count: int = 70, top: int = 200) -> list[tuple[int, str, int | None]]:
+    draw = random.Random(seed)
+    wages = [None, *range(0, top, 3)]
+    return [(draw.randint(0, 60), f"{draw.randint(0, 99):02d}", draw.choice(wages)) for _ in range(count)]
+
+
+def fill(con: Any, rows: list[tuple[Any, ...]], kind: str = "INTEGER") -> None:
+    con.execute(f"CREATE OR REPLACE TABLE t (age INTEGER, zip VARCHAR, wage {kind})")
+    con.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+
+
+def published(con: Any) -> list[tuple[Any, Any]]:
+    return con.execute("SELECT class_id, wage FROM o").fetchall()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("require", [RANGE, PROXIMITY], ids=["range", "proximity"])
+def test_every_class_is_good_and_every_row_is_published(con: Any, require: Any, algorithm: Any) -> None:
+    ((name, parameters),) = require.items()
+    for seed in range(2):
+        rows = rows_of((seed, name).__repr__())
+        fill(con, rows)
+        policy = policy_of(require, {"k": 4}, algorithm=algorithm, target={"table": "o", "if_exists": "replace"})
+        result = ldiv_db.run(con, policy | {"output": {"class_id": True}})
+        assert len(published(con)) == len(rows)
+        assert not oracle.violations(published(con), name, parameters)
+        assert not oracle.violations(published(con), "k", 4)
+        classes = len({key for key, _ in published(con)})
+        assert classes > 1 and all(verdict["holds"] for verdict in result.requirements)
+
+
+@pytest.mark.parametrize("algorithm", ["incognito", "tds"])
+def test_global_recodings_keep_a_range_and_refuse_proximity(con: Any, algorithm: str) -> None:
+    fill(con, rows_of(algorithm))
+    keys = {"age": {"taxonomy": {"ranges": [5, 20]}}, "zip": {"taxonomy": {"prefix": [2, 1]}}}
+    ldiv_db.run(con, policy_of(RANGE, algorithm=algorithm, quasi_identifiers=keys, output={"class_id": True}))
+    assert not oracle.violations(published(con), "range", RANGE["range"])
+    with pytest.raises(PolicyError, match=rf"{algorithm} cannot promise proximity epsilon=10.5, m=3"):
+        ldiv_db.plan(con, policy_of(PROXIMITY, algorithm=algorithm, quasi_identifiers=keys, target="p"))
+
+
+@pytest.mark.parametrize("algorithm", ["bsgi", "tp", "cuts"])
+def test_algorithms_that_look_at_counts_refuse_both(con: Any, algorithm: str) -> None:
+    fill(con, rows_of(algorithm))
+    for require in (RANGE, PROXIMITY):
+        with pytest.raises(PolicyError, match=rf"{algorithm} cannot promise {next(iter(require))}"):
+            ldiv_db.plan(con, policy_of(require, algorithm=algorithm))
+
+
+def test_classes_that_unions_would_spoil_have_ids(con: Any) -> None:
+    fill(con, rows_of("ids"))
+    with pytest.raises(PolicyError, match="class_id"):
+        ldiv_db.plan(con, policy_of(PROXIMITY, output={"class_id": False}))
+    ldiv_db.run(con, policy_of(PROXIMITY))
+    assert published(con)
+
+
+@pytest.mark.parametrize("algorithm", ["topdown", "peel"])
+def test_threads_and_the_order_of_rows_change_nothing(algorithm: str) -> None:
+    rows, found = rows_of(algorithm), []
+    for threads, order in ((1, 1), (2, -1)):
+        with duckdb.connect(config={"threads": threads}) as con:
+            fill(con, rows[::order])
+            ldiv_db.run(con, policy_of(PROXIMITY, algorithm=algorithm))
+            found.append(con.execute("SELECT * FROM o ORDER BY ALL").fetchall())
+    assert found[0] == found[1]
+
+
+def test_times(con: Any) -> None:
+    draw = random.Random("times")
+    days = [date(2024, 1, 1) + timedelta(days=draw.randint(0, 300)) for _ in range(60)]
+    fill(con, [(draw.randint(0, 60), f"{draw.randint(0, 99):02d}", day) for day in days], "DATE")
+    wanted = [{"range": {"k": 3, "e": "12 weeks"}}, {"proximity": {"epsilon": "5 days", "m": 3}}]
+    result = ldiv_db.run(con, policy_of(*wanted))
+    found = [(key, (day - date(2024, 1, 1)).days) for key, day in published(con)]
+    assert not oracle.violations(found, "range", {"k": 3, "e": 84})
+    assert not oracle.violations(found, "proximity", {"epsilon": 5, "m": 3})
+    ledger = con.execute("SELECT requirement, parameters FROM ldiv.run_requirement ORDER BY 1 DESC").fetchall()
+    assert ledger == [("range", '{"k": 3, "e": "12 weeks"}'), ("proximity", '{"epsilon": "5 days", "m": 3}')]
+    assert {verdict["holds"] for verdict in result.requirements} == {True}
+
+
+def test_a_range_that_the_table_lacks_says_what_is_nearest(con: Any) -> None:
+    rows = rows_of("lacks")
+    fill(con, rows)
+    wages = [wage for *_, wage in rows if wage is not None]
+    with pytest.raises(InfeasibleError, match=f"the nearest it meets is k: 3, e: {max(wages) - min(wages)}\n"):
+        ldiv_db.plan(con, policy_of({"range": {"k": 3, "e": 1000}}))
+
+
+def test_what_a_bad_table_allows(con: Any) -> None:
+    """Two thirds of the wages are near each other: no class can have them all, and peeling leaves some out."""
+    wages = [*([100, 101, 102, 103] * 10), *range(1000, 3000, 100)]
+    rows = [(i // 8, "00", wage) for i, wage in enumerate(wages)]
+    fill(con, rows)
+    require = {"proximity": {"epsilon": 5, "m": 2}}
+    for algorithm in ("topdown", "mondrian", "peel"):
+        with pytest.raises(InfeasibleError, match=f"{algorithm} found no classes of all rows that meet proximity"):
+            ldiv_db.run(con, policy_of(require, algorithm=algorithm))
+    ldiv_db.run(con, policy_of(require, algorithm={"name": "peel", "residue": "suppress"}))
+    assert not oracle.violations(published(con), "proximity", require["proximity"])
+    assert 0 < len(published(con)) <= 40
+
+
+def test_parts_may_be_good_where_the_table_is_not(con: Any) -> None:
+    """Around 0 lie three of four values, of the two parts' values none is near another."""
+    fill(con, [(0, "00", -1), (0, "00", 1), (50, "99", 0), (50, "99", 10)])
+    for algorithm in ("topdown", "mondrian"):
+        target = {"table": "o", "if_exists": "replace"}
+        ldiv_db.run(con, policy_of({"proximity": {"epsilon": 1, "m": 2}}, algorithm=algorithm, target=target))
+        assert sorted(len([k for k, _ in published(con) if k == key]) for key in {k for k, _ in published(con)}) == [
+            2,
+            2,
+        ]
+
+
+def test_attacks_stay_below_what_it_promises(con: Any) -> None:
+    fill(con, rows_of("attacked"))
+    policy = policy_of(PROXIMITY)
+    ldiv_db.run(con, policy)
+    gains = [gain for attack in ldiv_db.attack(con, "o", policy=policy).attacks for gain in attack.gains]
+    assert {gain.holds for gain in gains} <= {True, None}
+    assert pytest.approx(1 / 3) in [gain.bound for gain in gains if gain.bound is not None]
