@@ -180,7 +180,7 @@ def statements():
             several(con, select, listener)
     with duckdb.connect(config={"threads": 1}) as con:
         measure_everything(Engine(con, on_statement=listen))
-    for more in (decompose, leave_out_everything, replay):
+    for more in (decompose, leave_out_everything, replay, profile_orders):
         with duckdb.connect(config={"threads": 1}) as con:
             more(con, listener)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect(config={"threads": 1}) as con:
@@ -223,6 +223,18 @@ def recode_locally(con, listener):
             ldiv_db.plan(
                 con, policy | few | {"require": [{"frequency": 3}]}, listener=listener, show_values=show_values
             )
+
+
+def profile_orders(con, listener):
+    """A table whose columns are numbers, times, texts and codes, and name rows of another table."""
+    fill(con, "customers", {"c_key": "INTEGER"}, [(i,) for i in range(30)])
+    columns = {"o_key": "INTEGER", "age": "INTEGER", "day": "DATE", "zip": "VARCHAR", "what": "VARCHAR", "s": "VARCHAR"}
+    rows = [
+        (i % 30, i % 40, f"2020-01-{i % 28 + 1:02d}", f"{i % 70:05d}", "abc"[i % 3], "xxy"[i % 3]) for i in range(90)
+    ]
+    fill(con, "source", columns, rows)
+    engine, source = Engine(con, on_statement=listener.on_statement), Relation.parse("source")
+    make_starter_policy(engine, profile_table(engine, source, None, ["s"]), source, "source")
 
 
 def measure_everything(engine):
