@@ -83,9 +83,9 @@ def _sensitive(suggestions: Sequence[Suggestion], rows: int) -> Iterator[str]:
 
 
 def _harmless(found: Harmless, rows: int) -> Iterator[str]:
-    yield f"{found.rows:,} rows ({found.rows / rows:.1%}). Is what they have harmless, as `none` or `healthy` may be? That"
-    yield "is for you to say. If so, take the `# ` away from the line below: nothing is promised of it, less is lost,"
-    yield f"and all rows allow the other values `frequency` up to {found.largest_l}."
+    yield f"{found.rows:,} rows ({found.rows / rows:.1%}). Is what they have harmless, as `none` or `healthy` may be?"
+    yield "That is for you to say. If so, take the `# ` away from the line below: nothing is promised of it, less is"
+    yield f"lost, and all rows allow the other values `frequency` up to {found.largest_l}."
     yield f"harmless: {_flow(list(found.values))}"
 
 
