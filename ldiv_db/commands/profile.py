@@ -15,14 +15,18 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.profiling.profile import RARE, Profile, profile_table
-from ldiv_db.profiling.starter_policy import Skeleton, make_starter_policy, policy_source, refuse_folder, write_skeleton
+from ldiv_db.profiling.profile import Profile, profile_table
+from ldiv_db.profiling.risk import RARE
+from ldiv_db.profiling.starter_policy import Skeleton, make_starter_policy
+from ldiv_db.profiling.writing import policy_source, refuse_folder, write_skeleton
 from ldiv_db.publishing.result import print_rows
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 #: Values of a sensitive column whose rows are shown.
 _SHOWN = 20
+#: Of the unique rows, the share that some column alone must make unique for the columns to be left out in turn.
+_TELLING = 0.01
 
 
 @app.command("profile")
@@ -39,11 +43,14 @@ def profile_command(
     policy: Annotated[
         Path | None,
         typer.Option(
-            help="Write the policy here and, beside it, a level file for every text quasi-identifier: it lists the"
-            " column's values, which a taxonomy must name. Nothing is overwritten.",
+            help="Write the policy here and, beside it, level files for quasi-identifiers of text: they list the"
+            " column's values, into which groups can be written. Nothing is overwritten.",
             show_default=False,
         ),
     ] = None,
+    show_values: Annotated[
+        bool, typer.Option("--show-values", help="Show the sensitive values that the policy names.")
+    ] = False,
     json: Json = False,
     threads: Threads = None,
     memory_limit: Memory = None,
@@ -53,9 +60,9 @@ def profile_command(
 ) -> None:
     """Show how identifying a table's columns are, and a policy to start from; writes nothing to the database.
 
-    Columns that are nearly unique and hold no fractions are taken for identifiers; without --qi the rest
-    are quasi-identifiers. The policy names the catalog's taxonomy of a column's name where it covers the
-    column. Only counts are printed, no values.
+    Without --qi columns are taken for identifiers if nearly every row has its own value, if they name rows of
+    another table, or by their name, and else for quasi-identifiers; the reason stands beside. The policy says
+    what a column is on the screen. Without --sensitive it asks for k-anonymity. Only counts are printed, no values.
 
     \b
     Examples:
@@ -78,11 +85,12 @@ def profile_command(
         skeleton, reason = make_starter_policy(engine, found, relation, source)
     written = _write(skeleton, reason, policy)
     if json:
-        document = {**found.as_dict(), "policy": skeleton.policy if skeleton else None}
+        policy_shown = skeleton and (skeleton.policy if show_values else skeleton.shown)
+        document = {**found.as_dict(), "policy": policy_shown}
         print_json({**document, "note": reason, "written": [str(path) for path in written]})
         return
     print_profile(printer(), found)
-    _print_skeleton(skeleton, reason, written)
+    _print_skeleton(skeleton, reason, written, show_values)
 
 
 def _write(skeleton: Skeleton | None, reason: str, policy: Path | None) -> list[Path]:
@@ -98,10 +106,13 @@ def print_profile(console: Console, found: Profile) -> None:
     """The profile as tables."""
     document = found.as_dict()
     rows = [
-        (c["column"], c["type"], c["role"], f"{c['distinct']:,}", f"{c['nulls']:,}", f"{c['largest_share']:.1%}")
+        (
+            *(c[key] for key in ("column", "type", "role", "reason")),
+            *(f"{c['distinct']:,}", f"{c['nulls']:,}", f"{c['largest_share']:.1%}"),
+        )
         for c in document["columns"]
     ]
-    headings = ("column", "type", "role", "different values", "NULLs", "most frequent value")
+    headings = ("column", "type", "role", "reason", "different values", "NULLs", "most frequent value")
     print_rows(console, f"{found.table}: {found.rows:,} rows", headings, rows)
     if document["uniqueness"]:
         _print_uniqueness(console, document["uniqueness"])
@@ -116,9 +127,20 @@ def _print_uniqueness(console: Console, found: dict[str, Any]) -> None:
     rare, share = found[f"rows_below_{RARE}"], found[f"share_below_{RARE}"]
     table.add_row(f"rows that share it with fewer than {RARE - 1} others", f"{rare:,} ({share:.1%})")
     console.print(table)
+    _print_few_columns(console, found["few_columns"])
     parts = sorted(found["contributions"], key=lambda part: -part["explains"])
+    if not parts or parts[0]["explains"] < _TELLING * found["unique_rows"]:
+        return  # where many columns tell who somebody is, none is missed
     rows = [(p["column"], f"{p['unique_rows_without']:,}", f"{p['explains']:,}") for p in parts]
     print_rows(console, "each one's contribution", ("left out", "unique rows then", "fewer by"), rows)
+
+
+def _print_few_columns(console: Console, found: list[dict[str, Any]]) -> None:
+    """What one column, two or three tell: an attacker rarely knows them all."""
+    rows = [(", ".join(few["columns"]), f"{few['combinations']:,}", f"{few['unique_rows']:,}") for few in found]
+    if rows:
+        title = "which few of them tell most rows apart"
+        print_rows(console, title, ("columns", "different combinations", "unique rows"), rows)
 
 
 def _print_sensitive(console: Console, found: dict[str, Any]) -> None:
@@ -138,11 +160,13 @@ def _histogram(found: dict[str, Any]) -> str:
     return ", ".join(f"{count:,}" for count in counts) + (f" and of {more:,} more" if more else "")
 
 
-def _print_skeleton(skeleton: Skeleton | None, reason: str, written: list[Path]) -> None:
+def _print_skeleton(skeleton: Skeleton | None, reason: str, written: list[Path], show_values: bool) -> None:
     if skeleton is None:
         typer.echo(f"note: {reason}")
     elif written:
         for path in written:
             typer.echo(f"written: {path}")
     else:
-        typer.echo(f"\n{skeleton.text}", nl=False)
+        typer.echo(f"\n{skeleton.text if show_values else skeleton.shown_text}", nl=False)
+        if skeleton.shown_text != skeleton.text and not show_values:
+            typer.echo("# `…` stands for a sensitive value: --policy FILE writes it, --show-values shows it here.")

@@ -44,6 +44,10 @@ class Column:
         return self.is_integer or self.type.startswith(_REAL)
 
     @property
+    def is_fractional(self) -> bool:
+        return self.is_number and not self.is_integer
+
+    @property
     def is_float(self) -> bool:
         return self.type in ("FLOAT", "DOUBLE")
 

@@ -1,4 +1,4 @@
-"""Profiles: how identifying a table's columns are, and which l its sensitive values allow.
+"""Profiles: how identifying a table's columns are, what each is taken for and why, and which l its values allow.
 
 Everything is counts: no value of the table is read, NULL being a value like any other wherever rows are
 told apart.
@@ -14,42 +14,44 @@ from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.profiling.keys import Keys
+from ldiv_db.profiling.risk import RARE, Uniqueness, measure_uniqueness
+from ldiv_db.profiling.roles import IDENTIFIER, QUASI_IDENTIFIER, SENSITIVE, why_by_name, why_by_values
+from ldiv_db.profiling.summary import Summary, summarise
+from ldiv_db.profiling.ways import Way, WayFinder
 from ldiv_db.requirements import Distribution
 
-#: A column that is no fraction and has more different values than this share of the rows is taken for an identifier.
-NEARLY_UNIQUE = 0.95
-#: Rows in combinations of fewer than this many rows are counted as rare.
-RARE = 5
 #: Values of a sensitive column whose rows are listed, the most frequent first.
 HISTOGRAM = 50
-IDENTIFIER, QUASI_IDENTIFIER, SENSITIVE, OTHER = "identifier", "quasi-identifier", "sensitive", "other"
 
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """A column: its SQL type, its role, different values that are not NULL, NULLs, rows of the most frequent value."""
+    """A column in counts, its role and why it has it; a quasi-identifier has a way in which it is generalised."""
 
-    column: Column
+    summary: Summary
     role: str
-    distinct: int
-    nulls: int
-    most: int
+    reason: str
+    way: Way | None = None
 
+    @property
+    def column(self) -> Column:
+        return self.summary.column
 
-@dataclass(frozen=True)
-class Uniqueness:
-    """How far the combination of the quasi-identifiers tells rows apart.
+    @property
+    def distinct(self) -> int:
+        """Different values that are not NULL."""
+        return self.summary.distinct
 
-    `unique_rows` counts rows whose combination occurs once, `rare_rows` those whose combination occurs
-    fewer than `RARE` times; `unique_without` is the unique rows when that column is left out.
-    """
+    @property
+    def nulls(self) -> int:
+        return self.summary.nulls
 
-    combinations: int
-    unique_rows: int
-    rare_rows: int
-    unique_without: dict[str, int]
+    @property
+    def most(self) -> int:
+        """Rows of the most frequent value."""
+        return self.summary.most
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class Profile:
             "column": profile.column.name,
             "type": profile.column.shown,
             "role": profile.role,
+            "reason": profile.reason,
             "distinct": profile.distinct,
             "nulls": profile.nulls,
             "largest_share": profile.most / self.rows,
@@ -114,6 +117,10 @@ class Profile:
                 {"column": name, "unique_rows_without": rows, "explains": uniqueness.unique_rows - rows}
                 for name, rows in uniqueness.unique_without.items()
             ],
+            "few_columns": [
+                {"columns": list(few.columns), "combinations": few.combinations, "unique_rows": few.unique_rows}
+                for few in uniqueness.small
+            ],
         }
 
     def _sensitive(self, profile: SensitiveProfile) -> dict[str, Any]:
@@ -128,15 +135,6 @@ class Profile:
         }
 
 
-@dataclass(frozen=True)
-class _LeftOut:
-    """A quasi-identifier with its number from 1, and the others, which remain when it is left out."""
-
-    number: Value
-    alias: Identifier
-    others: Sequence[Renamed]
-
-
 def profile_table(
     engine: Engine,
     table: Relation | FileRelation,
@@ -146,9 +144,9 @@ def profile_table(
 ) -> Profile:
     """The profile of a table; `progress` hears how many of the columns are counted.
 
-    Without `quasi_identifiers` roles are guessed: nearly unique columns that hold no fractions are
-    identifiers, the rest quasi-identifiers. Raises PolicyError for columns that the table lacks or that
-    have two roles, InfeasibleError for an empty table.
+    Without `quasi_identifiers` roles are guessed (`roles.py`, `keys.py`); a column that cannot be generalised without
+    a taxonomy of the user's is an identifier, as a policy to start from would have it. Raises PolicyError for columns
+    that the table lacks or that have two roles, InfeasibleError for an empty table.
     """
     columns = columns_of(engine, table)
     asked = _resolve(columns, quasi_identifiers or (), sensitive)
@@ -156,15 +154,16 @@ def profile_table(
     if rows == 0:
         raise InfeasibleError(f"{table} is empty: there is nothing to profile")
     with read_exactly(engine, table) as read:
+        taken_for = _Roles(engine, table, read, asked, guess=quasi_identifiers is None)
         profiles: list[ColumnProfile] = []
-        for profile in _columns(engine, read, columns, rows, asked, guess=quasi_identifiers is None):
-            profiles.append(profile)
+        for column in columns:
+            profiles.append(taken_for.profile(summarise(engine, read, column, rows)))
             progress(len(profiles), len(columns))
         return Profile(
             table=str(table),
             rows=rows,
             columns=tuple(profiles),
-            uniqueness=_uniqueness(engine, read, [c.column.name for c in profiles if c.role == QUASI_IDENTIFIER]),
+            uniqueness=measure_uniqueness(engine, read, [telling.summary for telling in _telling(profiles, asked)]),
             sensitive=tuple(_sensitive(engine, read, column) for column in profiles if column.role == SENSITIVE),
         )
 
@@ -186,48 +185,46 @@ def _resolve(columns: Sequence[Column], quasi_identifiers: Sequence[str], sensit
     return roles
 
 
-def _columns(
-    engine: Engine,
-    table: Relation | FileRelation,
-    columns: Sequence[Column],
-    rows: int,
-    asked: dict[str, str],
-    guess: bool,
-) -> Iterator[ColumnProfile]:
-    """Every column in its order."""
-    for column in columns:
-        counts = engine.record("profiling/summarise_column", source=table, column=Identifier(column.name))
-        distinct = int(counts["different"])
-        role = asked.get(column.name.lower()) or _guessed(column, distinct, rows, guess)
-        yield ColumnProfile(column, role, distinct, int(counts["nulls"]), int(counts["most"]))
+class _Roles:
+    """Takes one column after the other for what it is named or looks like."""
+
+    def __init__(
+        self, engine: Engine, table: Relation | FileRelation, read: Relation | FileRelation, asked: dict[str, str],
+        guess: bool,
+    ) -> None:  # fmt: skip
+        self._read = read
+        self._asked = asked
+        self._guess = guess
+        self._keys = Keys(engine, table) if guess else None
+        self._ways = WayFinder(engine, read)
+
+    def profile(self, summary: Summary) -> ColumnProfile:
+        """The column with its role, the reason, and how it is generalised."""
+        asked = self._asked.get(summary.column.name.lower())
+        if asked == SENSITIVE:
+            return ColumnProfile(summary, SENSITIVE, "named")
+        if asked is None and (why := self._why_identifier(summary)):
+            return ColumnProfile(summary, IDENTIFIER, why)
+        way, why = self._ways.find(summary)
+        if way is None:
+            return ColumnProfile(summary, IDENTIFIER, f"named, but {why}" if asked else why)
+        return ColumnProfile(summary, QUASI_IDENTIFIER, way.said, way)
+
+    def _why_identifier(self, summary: Summary) -> str:
+        """Why a column that nobody named is taken for an identifier; empty if it is not."""
+        if self._keys is None:
+            return "not named"
+        if why := why_by_values(summary):
+            return why
+        owner = self._keys.owner(summary, self._read)
+        return f"names rows of {owner}" if owner else why_by_name(summary)
 
 
-def _guessed(column: Column, distinct: int, rows: int, guess: bool) -> str:
-    """The role of a column that nobody named; quasi-identifiers are guessed only where none was named."""
-    fractional = column.is_number and not column.is_integer
-    if distinct > NEARLY_UNIQUE * rows and not fractional:
-        return IDENTIFIER
-    return QUASI_IDENTIFIER if guess else OTHER
-
-
-def _uniqueness(engine: Engine, table: Relation | FileRelation, names: Sequence[str]) -> Uniqueness | None:
-    """The uniqueness of the combination of `names`, with and without each: two statements."""
-    if not names:
-        return None
-    columns = [Renamed(Identifier(name), Identifier(f"q{i}")) for i, name in enumerate(names, 1)]
-    cells = engine.materialise("cells", "profiling/count_combinations", source=table, columns=columns)
-    numbered = [
-        _LeftOut(Value(i), column.alias, [other for other in columns if other is not column])
-        for i, column in enumerate(columns, 1)
-    ]
-    whole, *parts = engine.records("profiling/measure_uniqueness", cells=cells, columns=numbered, rare=Value(RARE))
-    engine.drop(cells)
-    return Uniqueness(
-        combinations=int(whole["combinations"]),
-        unique_rows=int(whole["unique_rows"]),
-        rare_rows=int(whole["rare_rows"]),
-        unique_without={names[int(part["left_out"]) - 1]: int(part["unique_rows"]) for part in parts},
-    )
+def _telling(profiles: Sequence[ColumnProfile], asked: dict[str, str]) -> Iterator[ColumnProfile]:
+    """The quasi-identifiers, those that were named among them that cannot be generalised."""
+    for profile in profiles:
+        if QUASI_IDENTIFIER in (profile.role, asked.get(profile.column.name.lower())):
+            yield profile
 
 
 def _sensitive(engine: Engine, table: Relation | FileRelation, profile: ColumnProfile) -> SensitiveProfile:

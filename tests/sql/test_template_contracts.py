@@ -180,7 +180,7 @@ def statements():
             several(con, select, listener)
     with duckdb.connect(config={"threads": 1}) as con:
         measure_everything(Engine(con, on_statement=listen))
-    for more in (decompose, leave_out_everything, replay, count_rows_alone):
+    for more in (decompose, leave_out_everything, replay, count_rows_alone, profile_orders):
         with duckdb.connect(config={"threads": 1}) as con:
             more(con, listener)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect(config={"threads": 1}) as con:
@@ -240,6 +240,18 @@ def count_rows_alone(con, listener):
     holes = recode_sql.recoding_holes(engine, recode_sql.find_run(engine, result.run_id))
     engine.rows(recode_sql.TEMPLATE, **holes)
     check(engine, Relation.parse("recoded"), Question(["zip"], {}, [RequirementSpec("k", 5)]))
+
+
+def profile_orders(con, listener):
+    """A table whose columns are numbers, times, texts and codes, and name rows of another table."""
+    fill(con, "customers", {"c_key": "INTEGER"}, [(i,) for i in range(30)])
+    columns = {"o_key": "INTEGER", "age": "INTEGER", "day": "DATE", "zip": "VARCHAR", "what": "VARCHAR", "s": "VARCHAR"}
+    rows = [
+        (i % 30, i % 40, f"2020-01-{i % 28 + 1:02d}", f"{i % 70:05d}", "abc"[i % 3], "xxy"[i % 3]) for i in range(90)
+    ]
+    fill(con, "source", columns, rows)
+    engine, source = Engine(con, on_statement=listener.on_statement), Relation.parse("source")
+    make_starter_policy(engine, profile_table(engine, source, None, ["s"]), source, "source")
 
 
 def measure_everything(engine):

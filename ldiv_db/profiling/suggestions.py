@@ -1,0 +1,128 @@
+"""What a release should promise of a sensitive column, so that every row can be published, and what may be harmless.
+
+No value in more than a third of a class, or in more than half, where frequencies allow that. A value that more than
+half of the rows have cannot be bounded so: it may become more certain by half of what it lacks, no other value may be
+more certain than half, and a class has three values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.profiling.profile import SensitiveProfile
+from ldiv_db.requirements import Distribution
+
+#: The l that is asked for where the data allow it, and the class size where no column is sensitive.
+MODEST_L, MODEST_K = 3, 5
+#: A value that this share of the rows has, and twice as many as any other, may be harmless, as one may that reads like
+#: these words.
+LARGE_SHARE = Fraction(1, 4)
+_WORDS = (
+    "", "0", "0.0", "0.00", "-", "--", "?", "n/a", "n.a.", "na", "nan", "nil", "no", "none", "null", "false", "nothing",
+    "not in universe", "not applicable", "not specified", "not stated", "healthy", "no finding", "unknown",
+)  # fmt: skip
+#: Values that are looked at.
+_MOST = 20
+
+
+@dataclass(frozen=True)
+class Frequent:
+    """A value that many rows have, as its column writes it; None is NULL. `is_word` of one that reads like nothing."""
+
+    value: str | None
+    rows: int
+    is_word: bool
+
+
+@dataclass(frozen=True)
+class Harmless:
+    """Values that may be harmless, their rows, and the largest l that all the rows allow the other values then."""
+
+    values: tuple[str | None, ...]
+    rows: int
+    largest_l: int
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """What to require of a sensitive column, and which of its values may be harmless."""
+
+    column: str
+    require: list[dict[str, Any]]
+    harmless: Harmless | None
+
+
+def suggest(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> Suggestion:
+    """What to require of a sensitive column of at least two values; every row can then be published."""
+    frequent = _frequent(engine, table, column)
+    return Suggestion(column.name, _required(column.distribution, frequent), _harmless(column.distribution, frequent))
+
+
+def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[Frequent]:
+    """The values that large shares of the rows have, and those that read like nothing, most frequent first."""
+    words = engine.load("words", {"word": "VARCHAR"}, [(word,) for word in _WORDS])
+    least, most = Value(math.ceil(LARGE_SHARE * column.distribution.rows)), Value(_MOST)
+    with read_exactly(engine, table) as read:
+        holes = {"source": read, "words": words, "column": Identifier(column.name), "least": least, "most": most}
+        rows = engine.rows("profiling/list_frequent_values", **holes)
+    engine.drop(words)
+    return [Frequent(*row) for row in rows]
+
+
+def _required(distribution: Distribution, frequent: Sequence[Frequent]) -> list[dict[str, Any]]:
+    if distribution.largest_l >= 2:
+        return [{"frequency": min(MODEST_L, distribution.largest_l)}]
+    bound = {"default": 0.5, "values": {frequent[0].value: _looser(Fraction(frequent[0].rows, distribution.rows))}}
+    return [{"distinct": min(MODEST_L, distribution.distinct)}, {"threshold": bound}]
+
+
+def _looser(share: Fraction) -> float:
+    """A share halfway from this one to certainty, rounded up to two digits of what is left."""
+    left = (1 - share) / 2
+    digits = min(9, max(2, 1 - math.floor(math.log10(left))))
+    return float(round(1 - Fraction(math.floor(left * 10**digits), 10**digits), digits))
+
+
+def _harmless(distribution: Distribution, frequent: Sequence[Frequent]) -> Harmless | None:
+    """Those of the values that read like nothing, or else one that stands out; None if no other value is left."""
+    chosen = [value for value in frequent if value.is_word]
+    if not chosen and _stands_out(distribution.counts):
+        chosen = list(frequent[:1])
+    others = Counter(distribution.counts) - Counter(value.rows for value in chosen)
+    if not chosen or not others:
+        return None
+    rows = sum(value.rows for value in chosen)
+    return Harmless(tuple(value.value for value in chosen), rows, distribution.rows // max(others))
+
+
+def _stands_out(counts: Sequence[int]) -> bool:
+    """Whether the most frequent value has a large share, and twice the rows of any other."""
+    return counts[0] >= LARGE_SHARE * sum(counts) and counts[0] >= 2 * counts[1]
+
+
+def veiled(suggestion: Suggestion) -> Suggestion:
+    """The suggestion without values of the data, for which an ellipsis stands."""
+    require = [{name: _veiled_values(argument) for name, argument in one.items()} for one in suggestion.require]
+    harmless = suggestion.harmless
+    if harmless:
+        values = tuple(dict.fromkeys(_veiled(value) for value in harmless.values))
+        harmless = Harmless(values, harmless.rows, harmless.largest_l)
+    return Suggestion(suggestion.column, require, harmless)
+
+
+def _veiled_values(argument: Any) -> Any:
+    if not isinstance(argument, dict) or "values" not in argument:
+        return argument
+    return {**argument, "values": {_veiled(value): bound for value, bound in argument["values"].items()}}
+
+
+def _veiled(value: str | None) -> str | None:
+    return None if value is None else "…"
