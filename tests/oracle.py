@@ -74,6 +74,43 @@ def neighbours(values: Sequence[Any], value: Any, epsilon: Any) -> int:
     return sum(abs(other - Fraction(value)) <= Fraction(str(epsilon)) for other in placed)
 
 
+def spared_class_is_good(values: Sequence[Any], name: str, argument: Any, harmless: Iterable[Any]) -> bool:
+    """Whether one class meets a requirement that promises nothing of harmless values, whose rows count all the same.
+
+    Shares and numbers of values are asked of the others. Recursive: nobody who rules out any l - 2 values, harmless or
+    not, finds one of the others in c times as many rows as all that is left beside it.
+    """
+    counts = Counter(values)
+    others = {value: count for value, count in counts.items() if value not in set(harmless)}
+    size = len(values)
+    if name == "k":
+        return size >= argument
+    if name == "distinct":
+        return not others or len(others) >= argument
+    if name == "p_sensitive":
+        return size >= argument["k"] and (not others or len(others) >= argument["p"])
+    if name == "frequency":
+        return all(Fraction(str(argument)) * count <= size for count in others.values())
+    if name == "alpha_k":
+        return size >= argument["k"] and all(c <= Fraction(str(argument["alpha"])) * size for c in others.values())
+    if name == "threshold":
+        return class_is_good(values, name, _thetas(argument) | dict.fromkeys(harmless, 1))
+    if name == "recursive":
+        c, most = Fraction(str(argument["c"])), argument["l"] - 2
+        if most < 0:
+            return all(count < c * size for count in others.values())
+        return all(
+            count < c * (size - count - sum(counts[other] for other in out))
+            for value, count in others.items()
+            for out in itertools.combinations(set(counts) - {value}, min(most, len(counts) - 1))
+        )
+    raise AssertionError(name)
+
+
+def _thetas(argument: Any) -> dict[Any, Any]:
+    return dict(argument) if isinstance(argument, Mapping) else {"default": argument}
+
+
 class Weighing:
     """Categories of sensitive values, most sensitive first; NULL, unless listed, is of the first."""
 
