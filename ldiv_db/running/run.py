@@ -32,6 +32,7 @@ from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.named import Named, listing
+from ldiv_db.requirements.reading import warn_of_values
 from ldiv_db.running.choices import Choices, resolve_run
 from ldiv_db.running.estimate import Estimate, estimate_run
 from ldiv_db.running.similarity import measure_similarity
@@ -79,6 +80,8 @@ class Preparation(Ready):
     reason: str = ""
     #: Values that have a threshold in the policy, but do not occur.
     absent: Sequence[Named] = ()
+    #: What a reader takes for one value where requirements count several; the audit says it of the release.
+    warnings: Sequence[str] = ()
 
     @property
     def reasons(self) -> list[str]:
@@ -168,8 +171,18 @@ def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool
     with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, destination.folder)
+    warnings = [
+        line
+        for axis in encoded.sensitive
+        for line in warn_of_values(
+            engine,
+            axis.reference,
+            resolved.required.attributes[axis.column.name],
+            requirements[axis.column.name],
+        )
+    ]
     hear.on_stage("forming classes")
-    return Preparation(resolved, algorithm, task, feasible, destination, estimate, reason, absent)
+    return Preparation(resolved, algorithm, task, feasible, destination, estimate, reason, absent, warnings)
 
 
 def make_task(
