@@ -11,12 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import AuditError, PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import Categories, Classes, Requirement, Verdict, judge
+from ldiv_db.requirements import Attribute, Categories, Classes, Requirement, Verdict, judge
+from ldiv_db.requirements.reading import warn_of_classes
 
 #: What becomes of suppressed rows: they are judged like any others, or left out, or a NULL in the place of a sensitive
 #: value is no value but counts in the size of its class: a share is that of the rows of whom an attacker must think.
@@ -86,6 +88,8 @@ class Audit:
     suppressed_rows: int = 0
     ignored_rows: int = 0
     unmatched_groups: int = 0
+    #: What a reader takes for one value where requirements count several.
+    warnings: tuple[str, ...] = ()
 
     @property
     def about(self) -> str:
@@ -106,6 +110,7 @@ class Audit:
             "unmatched_groups": self.unmatched_groups,
             "holds": self.holds,
             "requirements": [verdict.as_dict() for verdict in self.verdicts],
+            "warnings": list(self.warnings),
         }
 
 
@@ -134,11 +139,25 @@ def audit_table(
     with counted(engine, subject, sensitive) as counts:
         plain = [requirement for requirement in requirements if not requirement.others_known]
         verdicts = _judge_all(engine, sensitive, plain, counts, watch)
-        audit = _audit_of(engine, sensitive, counts)
+        audit = replace(
+            _audit_of(engine, sensitive, counts), warnings=_warnings(engine, sensitive, requirements, counts)
+        )
     if known:
         with counted(engine, replace(subject, known=others), sensitive) as counts:
             verdicts |= _judge_all(engine, sensitive, known, counts, watch)
     return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))
+
+
+def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement], counts: Counted) -> tuple[str, ...]:
+    """What a reader takes for one value in the classes, whatever requirements make of it."""
+    pair = counts.subject.pair
+    types = columns_of(engine, pair.table if pair else counts.subject.table)
+    attributes = [
+        Attribute(sensitive, is_number=column.is_number, is_time=column.is_time, type=column.type)
+        for column in types
+        if column.name.lower() == sensitive.lower()
+    ]
+    return tuple(line for found in attributes for line in warn_of_classes(engine, counts.classes, found, requirements))
 
 
 def refuse_unknown(suppressed: Suppressed, requirements: Iterable[Requirement]) -> None:

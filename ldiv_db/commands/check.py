@@ -161,6 +161,8 @@ def _print(console: Console, audits: Sequence[Audit], found: Violations, listed:
             console.print(f"{about}: {audit.suppressed_rows:,} suppressed rows, {_TAKEN[suppressed]}")
         if audit.unmatched_groups:
             console.print(f"{audit.sensitive}: {audit.unmatched_groups:,} groups differ in size between the two tables")
+        for warning in audit.warnings:
+            console.print(f"note: {warning}", markup=False)
     if listed and found.rows:
         figures = {name: v.requirement.reaches for a in audits for v in a.verdicts for name in v.requirement.names}
         for sensitive, requirement in dict.fromkeys((row["sensitive"], row["requirement"]) for row in found.rows):

@@ -81,8 +81,13 @@ class Result:
             "seconds": self.seconds,
             "seed": self.seed,
             "versions": self.versions,
-            "notes": list(self.notes),
+            "notes": self.said,
         }
+
+    @property
+    def said(self) -> list[str]:
+        """The notes, with what the audit warns of."""
+        return [*self.notes, *(warning for audit in self.audits for warning in audit.warnings)]
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,7 @@ def print_result(console: Console, result: Result) -> None:
     console.print(table)
     print_inferred(console, [inferred.as_dict() for inferred in result.inferred])
     print_audits(console, result.audits)
-    for note in result.notes:
+    for note in result.said:
         console.print(f"note: {note}", markup=False)
 
 

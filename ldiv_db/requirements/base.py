@@ -77,6 +77,8 @@ class Requirement(Written):
     of_shares: ClassVar[bool] = False
     #: Whether classes are compared with the whole table, so that rows that are left out change what is good.
     of_whole: ClassVar[bool] = False
+    #: Whether it asks how far apart values are, so that near ones do not count as many.
+    of_distances: ClassVar[bool] = False
     #: Whether l-eligible classes meet it from some l on: the one that classes of l different values do.
     of_eligible: ClassVar[bool] = False
 

@@ -28,6 +28,7 @@ from ldiv_db.requirements.parameters import rounded, whole
 class PlacedRequirement(Requirement, in_policy=False):
     """What asks how far apart values are: their places are worked out once for all classes."""
 
+    of_distances = True
     #: The parameter that is a distance.
     distance: ClassVar[str]
 

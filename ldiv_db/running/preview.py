@@ -40,7 +40,7 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "columns": list(_columns(ready)),
         "inferred": [inferred.as_dict() for inferred in resolved.inferred],
         "needs": ready.estimate.as_dict(),
-        "notes": [*ready.reasons, *feasible.notes, *ready.estimate.notes],
+        "notes": [*ready.reasons, *feasible.notes, *ready.warnings, *ready.estimate.notes],
     }
     if statements is not None:
         sent = [statement for statement in statements if statement.template != _BUILT_IN]

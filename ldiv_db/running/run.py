@@ -32,6 +32,7 @@ from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.named import Named, listing
+from ldiv_db.requirements.reading import warn_of_values
 from ldiv_db.running.choices import Choices, resolve_run
 from ldiv_db.running.estimate import Estimate, estimate_run
 from ldiv_db.running.similarity import measure_similarity
@@ -81,6 +82,8 @@ class Preparation(Ready):
     absent: Sequence[Named] = ()
     #: What is to be said of harmless values that do not occur.
     unknown: Sequence[str] = ()
+    #: What a reader takes for one value where requirements count several; the audit says it of the release.
+    warnings: Sequence[str] = ()
 
     @property
     def reasons(self) -> list[str]:
@@ -173,8 +176,18 @@ def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool
     estimate = estimate_run(engine, encoded, destination.folder)
     told = {axis.column.name: (axis.dictionary, "value") for axis in encoded.told}
     unknown = unknown_harmless(engine, resolved.required.attributes, told)
+    warnings = [
+        line
+        for axis in encoded.told
+        for line in warn_of_values(
+            engine,
+            axis.reference,
+            resolved.required.attributes[axis.column.name],
+            requirements[axis.column.name],
+        )
+    ]
     hear.on_stage("forming classes")
-    return Preparation(resolved, algorithm, task, feasible, destination, estimate, reason, absent, unknown)
+    return Preparation(resolved, algorithm, task, feasible, destination, estimate, reason, absent, unknown, warnings)
 
 
 def make_task(

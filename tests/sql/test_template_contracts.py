@@ -226,6 +226,10 @@ def recode_locally(con, listener):
     con.execute("CREATE TABLE wages AS SELECT age, zip, age AS wage FROM source")
     near = {"source": "wages", "sensitive": ["wage"], "require": [{"proximity": {"epsilon": 1, "m": 2}}]}
     ldiv_db.run(con, policy | near | {"algorithm": "topdown"}, listener=listener)
+    con.execute("CREATE TABLE spelt AS SELECT age, zip, s, age AS n FROM source UNION ALL"
+                " SELECT 0, '00', upper(s), 0 FROM source")  # fmt: skip
+    read = {"source": "spelt", "sensitive": ["s", "n"], "require": [{"distinct": 2}]}
+    ldiv_db.run(con, policy | read | {"algorithm": "topdown"}, listener=listener)
 
 
 def count_rows_alone(con, listener):
