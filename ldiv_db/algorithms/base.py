@@ -75,6 +75,8 @@ class Algorithm(ABC):
     says_why: ClassVar[bool] = False
     #: Whether its classes may have equal values as well, so that it meets what the whole table as one class meets.
     takes_any_class: ClassVar[bool] = False
+    #: The options under which it leaves out rows where not all of them can be published; none if it cannot.
+    suppressing: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, options: dict[str, Any]):
         """Raises PolicyError for options that the algorithm does not have or take."""
