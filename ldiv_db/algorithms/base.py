@@ -79,6 +79,8 @@ class Algorithm(ABC):
     takes_rows_alone: ClassVar[bool] = False
     #: Whether classes may have rows of which nothing is promised: what they must meet is asked of requirements alone.
     takes_harmless: ClassVar[bool] = False
+    #: The options under which it leaves out rows where not all of them can be published; none if it cannot.
+    suppressing: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, options: dict[str, Any]):
         """Raises PolicyError for options that the algorithm does not have or take."""

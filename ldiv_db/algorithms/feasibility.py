@@ -63,7 +63,7 @@ def check_counts(task: Task, suppress: bool) -> Feasibility:
             raise InfeasibleError(too_few_values(encoded, key, l))
     for key in encoded.keys:
         if key.distribution.counts[0] * l > key.distribution.rows and not suppress:
-            raise InfeasibleError(too_frequent(encoded, key, l, can_suppress=True), l)
+            raise InfeasibleError(too_frequent(encoded, key, l), l)
     classes = min(most_classes(key.distribution.counts, l) for key in encoded.keys)
     suppressed = encoded.row_count - classes * l if suppress else 0
     return Feasibility(l, classes, suppressed + encoded.left_out, tuple(_notes(encoded)))

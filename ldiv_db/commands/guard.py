@@ -23,6 +23,7 @@ from ldiv_db.database.errors import (
     LdivError,
     PolicyError,
     Problem,
+    Remedy,
     TemplateError,
 )
 from ldiv_db.database.startup import INTERRUPTED
@@ -47,7 +48,8 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 def guarded(work: Callable[[], Any], as_json: bool = False) -> Any:
     """What `work` returns; a failure of it ends in `error: ...` on stderr and typer.Exit with its kind's code.
 
-    With `as_json` it also prints `{"error": {"kind", "problems": [{"key", "what", "hint"}]}}` on stdout.
+    With `as_json` it also prints `{"error": {"kind", "problems": [{"key", "what", "hint"}], "remedies": [{"change",
+    "costs", "rows"}]}}` on stdout.
     """
     try:
         with interrupts.listening():
@@ -62,7 +64,8 @@ def guarded(work: Callable[[], Any], as_json: bool = False) -> Any:
             raise
         if as_json and code != _UNHEARD:
             problems = error.problems if isinstance(error, PolicyError) else [Problem("", _said(error))]
-            _print_error("interrupted" if code == INTERRUPTED else _kind(error), problems)
+            remedies = error.remedies if isinstance(error, LdivError) else ()
+            _print_error("interrupted" if code == INTERRUPTED else _kind(error), problems, remedies)
         raise typer.Exit(code) from error
 
 
@@ -71,10 +74,11 @@ def _kind(error: BaseException) -> str:
     return next((name for kind, name in _KINDS.items() if isinstance(error, kind)), "usage")
 
 
-def _print_error(kind: str, problems: Sequence[Problem]) -> None:
+def _print_error(kind: str, problems: Sequence[Problem], remedies: Sequence[Remedy] = ()) -> None:
     """The failure on stdout, as one JSON object."""
     told = [vars(problem) for problem in problems[:_PROBLEMS]]
-    typer.echo(json.dumps({"error": {"kind": kind, "problems": told}}, indent=2))
+    ways = [remedy.as_dict() for remedy in remedies]
+    typer.echo(json.dumps({"error": {"kind": kind, "problems": told, "remedies": ways}}, indent=2))
 
 
 def _report(error: BaseException) -> int | None:
@@ -95,6 +99,8 @@ def _report(error: BaseException) -> int | None:
         typer.echo(f"error: {_shortened(line)}", err=True)
     if len(lines) > _PROBLEMS:
         typer.echo(f"error: and {len(lines) - _PROBLEMS:,} more of this kind", err=True)
+    for line in error.ways_out if isinstance(error, LdivError) else ():
+        typer.echo(line, err=True)
     if _is_full(error):
         _discard_output()
         return DatabaseError.exit_code
@@ -112,7 +118,7 @@ def _said(error: BaseException) -> str:
         return f"{error}; what does not fit into memory found no room: give another --temp-dir or --memory-limit"
     if _is_full(error):
         return "the output cannot be written, as there is no room where it goes; what was done is done"
-    return str(error)
+    return error.message if isinstance(error, LdivError) else str(error)
 
 
 def _shortened(line: str) -> str:

@@ -3,16 +3,73 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change of the policy that a run then accepts.
+
+    `change` holds the keys of the policy that are other then, None where they would show a value of the data that is
+    not to be shown. `costs` says in words what the change gives up; `rows` are all that are left out then, at least.
+    """
+
+    change: Mapping[str, Any] | None
+    costs: str
+    rows: int
+
+    def __str__(self) -> str:
+        if self.change is None:
+            return self.costs
+        keys = "; ".join(_flow({key: value}) for key, value in self.change.items())
+        return f"{keys} ({self.costs})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it, where NULL cannot be a key: a change that names it is not told there."""
+        return {"change": None if _has_null_key(self.change) else self.change, "costs": self.costs, "rows": self.rows}
+
+
+def _flow(part: Mapping[str, Any]) -> str:
+    """A part of a policy in YAML, on one line."""
+    ((key, value),) = part.items()
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=math.inf, allow_unicode=True)
+    return f"{key}: {text.removesuffix(chr(10)).removesuffix('...').strip()}"
+
+
+def _has_null_key(part: Any) -> bool:
+    if isinstance(part, Mapping):
+        return None in part or any(map(_has_null_key, part.values()))
+    return isinstance(part, list) and any(map(_has_null_key, part))
+
 
 class LdivError(Exception):
-    """Any failure that is reported to the user as one clear message."""
+    """Any failure that is reported to the user as one clear message, and the remedies that are known of it.
+
+    `remedies` come in the order of what they cost, the one that gives up least first.
+    """
 
     exit_code = 2
+    remedies: Sequence[Remedy] = ()
+
+    @property
+    def message(self) -> str:
+        """What went wrong, without the remedies."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        return "\n".join([self.message, *self.ways_out])
+
+    @property
+    def ways_out(self) -> list[str]:
+        """The remedies as lines."""
+        listed = [f"  {number}. {remedy}" for number, remedy in enumerate(self.remedies, 1)]
+        return ["a run accepts, the least costly first:", *listed] if listed else []
 
 
 class InfeasibleError(LdivError):

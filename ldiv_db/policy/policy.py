@@ -22,7 +22,7 @@ from ldiv_db.policy.series import as_decomposition
 from ldiv_db.policy.series_checks import series_problems
 from ldiv_db.policy.transparent_checks import transparent_problems
 
-__all__ = ["Examined", "GivenPolicy", "Policy", "examine", "examine_file", "parse_policy", "read_policy"]
+__all__ = ["Examined", "GivenPolicy", "Policy", "examine", "examine_file", "parse_policy", "problems_of", "read_policy"]
 
 #: Stands where a requirement could not be read, so that those after it keep their numbers.
 _NO_REQUIREMENT = {"k": 1}
@@ -90,7 +90,7 @@ def examine(document: Any) -> Examined:
         policy = Policy.model_validate(written)
     except ValidationError as error:
         return _examine_rest(written, error.errors())
-    return Examined(policy, _problems_of(policy))
+    return Examined(policy, problems_of(policy))
 
 
 def _examine_rest(written: Mapping[str, Any], errors: Sequence[Any]) -> Examined:
@@ -102,7 +102,7 @@ def _examine_rest(written: Mapping[str, Any], errors: Sequence[Any]) -> Examined
         policy = Policy.model_validate(_without(written, [item["loc"] for item in errors]))
     except ValidationError:
         return Examined(None, problems)
-    problems += unsaid(_problems_of(policy), problems)
+    problems += unsaid(problems_of(policy), problems)
     return Examined(policy, problems, not any(_lists_columns(item["loc"]) for item in errors))
 
 
@@ -141,7 +141,7 @@ def _lists_columns(place: tuple[Any, ...]) -> bool:
     return first in _LISTS or (len(rest) <= 1 if first in _MAPPINGS else first not in Policy.model_fields)
 
 
-def _problems_of(policy: Policy) -> list[Problem]:
+def problems_of(policy: Policy) -> list[Problem]:
     """What is wrong with a policy of which every part can be read."""
     problems = [*_lacking_sensitive(policy), *series_problems(policy), *transparent_problems(policy)]
     if not policy.decomposes:

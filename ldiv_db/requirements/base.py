@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from ldiv_db.requirements.distribution import Ceiling, Distribution
 from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.named import Named, shown_value
-from ldiv_db.requirements.parameters import plain
+from ldiv_db.requirements.parameters import in_words, plain
 from ldiv_db.requirements.written import Written
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -239,16 +240,38 @@ class Requirement(Written):
 
     # -- what is nearest to it -----------------------------------------------------------------------
 
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        """The nearest parameters that the table as one class meets, which `reached` that much, as a policy writes them.
+
+        Empty where none can be told.
+        """
+        return {}
+
+    def weaker_in(
+        self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution
+    ) -> Mapping[str, Any]:
+        """As `weaker_whole`, where `classes` are the table as one class."""
+        return self.weaker_whole(reached, classes.distribution(self.harmless) if self.harmless else distribution)
+
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        """The nearest parameters that classes of `size` different sensitive values meet; empty as of the table."""
+        return {}
+
+    def allowing(self, shares: Mapping[Named, Decimal]) -> Sequence[Mapping[str, Any]]:
+        """Requirements, as a policy writes them, that ask for the same but allow each of these values its share.
+
+        None if there are no such requirements.
+        """
+        return ()
+
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
-        """The nearest parameters that the table as one class meets, which `reached` that much; in words."""
-        raise AssertionError("every requirement says what is nearest")
+        """As `weaker_whole`, in words."""
+        return in_words(self.weaker_whole(reached, distribution))
 
     def nearest_in(self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution) -> str:
-        """As `nearest_whole`, where `classes` are the table as one class."""
-        if self.harmless:
-            distribution = classes.distribution(self.harmless)
-        return self.nearest_whole(reached, distribution)
+        """As `weaker_in`, in words."""
+        return self.nearest_whole(reached, classes.distribution(self.harmless) if self.harmless else distribution)
 
     def nearest_at(self, size: int) -> str:
-        """The nearest parameters that classes of `size` different sensitive values meet, in words."""
-        raise AssertionError("every requirement says what is nearest")
+        """As `weaker_at`, in words."""
+        return in_words(self.weaker_at(size))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
@@ -42,11 +44,11 @@ class KAnonymity(CountRequirement):
     def least_rows(self) -> int:
         return self.k
 
-    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
-        return f"k: {distribution.rows}"
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        return {"k": distribution.rows}
 
-    def nearest_at(self, size: int) -> str:
-        return f"k: {size}"
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        return {"k": size}
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,11 @@ class DistinctL(CountRequirement):
     def unique_class_size(self) -> int:
         return self.l + (len(self.harmless) if self.l > 1 else 0)
 
-    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
-        return f"l: {distribution.distinct}"
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        return {"l": distribution.distinct}
 
-    def nearest_at(self, size: int) -> str:
-        return f"l: {size}"
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        return {"l": size}
 
 
 @dataclass(frozen=True)
@@ -123,11 +125,11 @@ class PSensitiveK(CountRequirement):
     def unique_class_size(self) -> int:
         return max(self.k, self.p + (len(self.harmless) if self.p > 1 else 0))
 
-    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
-        return f"p: {min(self.p, distribution.distinct)}, k: {min(self.k, distribution.rows)}"
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        return {"p": min(self.p, distribution.distinct), "k": min(self.k, distribution.rows)}
 
-    def nearest_at(self, size: int) -> str:
-        return f"p: {min(self.p, size)}, k: {min(self.k, size)}"
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        return {"p": min(self.p, size), "k": min(self.k, size)}
 
 
 def _mend_by_others(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -59,8 +60,8 @@ class EntropyL(CountRequirement):
     def least_rows(self) -> int:
         return math.ceil(self.l)
 
-    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
-        return f"l: {rounded((reached or 1) * (1 + TOLERANCE), 3)}"
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        return {"l": Decimal(rounded((reached or 1) * (1 + TOLERANCE), 3))}
 
-    def nearest_at(self, size: int) -> str:
-        return f"l: {size}"
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        return {"l": size}

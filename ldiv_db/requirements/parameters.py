@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
@@ -87,3 +88,19 @@ def rounded(number: float, digits: int, up: bool = False) -> str:
     """The number with so many digits after the point, never nearer than it may be."""
     way = ROUND_CEILING if up else ROUND_FLOOR
     return f"{Decimal(str(number)).quantize(Decimal(1).scaleb(-digits), way).normalize():f}"
+
+
+def in_words(parameters: Mapping[str, Any]) -> str:
+    """Parameters as a policy writes them: `alpha: 0.5, k: 2`."""
+    return ", ".join(f"{k}: {plain_decimal(v) if isinstance(v, Decimal) else v}" for k, v in parameters.items())
+
+
+def just_above(number: float) -> Decimal:
+    """The least decimal of three digits after the point above the number."""
+    least = Decimal(rounded(number, 3, up=True))
+    return least if least > Decimal(str(number)) else least + Decimal("0.001")
+
+
+def at_digits(number: Decimal) -> Decimal:
+    """The number with as many digits as are compared, no less than it is."""
+    return number.quantize(Decimal(1).scaleb(-DIGITS), ROUND_CEILING).normalize()

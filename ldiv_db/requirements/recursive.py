@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +16,7 @@ from ldiv_db.requirements.core import mend_if_few
 from ldiv_db.requirements.distribution import Ceiling, Distribution
 from ldiv_db.requirements.guarantees import ONE, Guarantee
 from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.parameters import UNIT, plain_decimal, positive, rounded, units, whole
+from ldiv_db.requirements.parameters import UNIT, just_above, plain_decimal, positive, rounded, units, whole
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,17 @@ class RecursiveCL(Requirement):
 
     def unique_class_size(self) -> int:
         return self.l + math.floor(1 / self.c)
+
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        if reached is None:
+            return {"c": just_above(distribution.counts[0] / distribution.counts[-1]), "l": distribution.distinct}
+        return {"c": just_above(reached), "l": self.l}
+
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        lower = size - math.floor(1 / self.c)
+        if lower > 1 or size < self.l:
+            return {"c": self.c, "l": max(lower, 1)}
+        return {"c": just_above(1 / (size - self.l + 1)), "l": self.l}
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
         if reached is None:  # no value is left beyond the first l - 1

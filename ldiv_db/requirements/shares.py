@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -12,11 +12,13 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
 from ldiv_db.requirements.core import mend_by_core
-from ldiv_db.requirements.counts import CountRequirement
+from ldiv_db.requirements.counts import CountRequirement, KAnonymity
 from ldiv_db.requirements.distribution import Ceiling, Distribution, eligible_ceiling
 from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.parameters import UNIT, at_least_one, plain_decimal, rounded, share, units, whole
+from ldiv_db.requirements.named import Named
+from ldiv_db.requirements.parameters import DIGITS, UNIT, at_least_one, rounded, share, units, whole
+from ldiv_db.requirements.threshold import thresholds
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,14 @@ class FrequencyL(CountRequirement):
     def share_size(self) -> int:
         return 0 if self.harmless else math.ceil(self.l)
 
-    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
-        return f"l: {rounded(distribution.rows / distribution.counts[0], 3)}"
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        return {"l": Decimal(rounded(distribution.rows / distribution.counts[0], 3))}
 
-    def nearest_at(self, size: int) -> str:
-        return f"l: {size}"
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        return {"l": size}
+
+    def allowing(self, shares: Mapping[Named, Decimal]) -> Sequence[Mapping[str, Any]]:
+        return [thresholds(Decimal(rounded(float(1 / self.l), DIGITS, up=True)), shares)]
 
 
 @dataclass(frozen=True)
@@ -100,10 +105,13 @@ class AlphaK(CountRequirement):
     def share_size(self) -> int:
         return 0 if self.harmless else math.ceil(1 / self.alpha)
 
-    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         alpha = max(self.alpha, Decimal(rounded(distribution.counts[0] / distribution.rows, 9, up=True)))
-        return f"alpha: {plain_decimal(alpha)}, k: {min(self.k, distribution.rows)}"
+        return {"alpha": alpha, "k": min(self.k, distribution.rows)}
 
-    def nearest_at(self, size: int) -> str:
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
         alpha = max(self.alpha, Decimal(rounded(1 / size, 9, up=True)))
-        return f"alpha: {plain_decimal(alpha)}, k: {min(self.k, size)}"
+        return {"alpha": alpha, "k": min(self.k, size)}
+
+    def allowing(self, shares: Mapping[Named, Decimal]) -> Sequence[Mapping[str, Any]]:
+        return [thresholds(self.alpha, shares), {KAnonymity.name: self.k}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -18,7 +18,7 @@ from ldiv_db.requirements.distribution import Ceiling, Distribution
 from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.named import Named, in_order, listing, named_value, read_named, shown_value
-from ldiv_db.requirements.parameters import UNIT, rounded, share, units
+from ldiv_db.requirements.parameters import DIGITS, UNIT, at_digits, rounded, share, units
 
 #: The words beside the values that have thresholds; a value of such a name stands under `values`.
 DEFAULT, BASE, ABSENT, VALUES = WORDS = ("default", "base", "absent", "values")
@@ -170,11 +170,46 @@ class Threshold(Requirement):
     def unique_class_size(self) -> int:
         return math.ceil(1 / min(Fraction(theta) for theta in [self.default, *dict(self.thetas).values()]))
 
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        """All thresholds by as much higher as the worst is exceeded."""
+        factor = Decimal(rounded(reached or 1, 3, up=True))
+        return self._with_default(min(Decimal(1), self.default * factor)) | self._with_own(
+            {value: min(Decimal(1), theta * factor) for value, theta in self._named.items()}
+        )
+
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        least = Decimal(rounded(1 / size, DIGITS, up=True))
+        own = {value: max(theta, least) for value, theta in self._named.items()}
+        return {} if self.from_base else self._with_default(max(self.default, least)) | self._with_own(own)
+
+    def allowing(self, shares: Mapping[Named, Decimal]) -> Sequence[Mapping[str, Any]]:
+        names = dict(zip(self.named, self.written or self.named, strict=True))
+        higher = {names.get(value, value): theta for value, theta in shares.items()}
+        return [{self.name: self._with_default(self.default) | self._with_own(self._named | higher)}]
+
+    @property
+    def _named(self) -> dict[Named, Decimal]:
+        """The values that the policy names, as it names them, with their thresholds."""
+        thetas = dict(self.thetas)
+        names = self.written or self.named
+        return {name: Decimal(str(thetas[value])) for name, value in zip(names, self.named, strict=True)}
+
+    def _with_default(self, default: Decimal) -> dict[str, Any]:
+        return {BASE if self.from_base else DEFAULT: at_digits(default)} | ({ABSENT: "allow"} if self.absent else {})
+
+    def _with_own(self, own: Mapping[Named, Decimal]) -> dict[str, Any]:
+        return {VALUES: {value: at_digits(theta) for value, theta in own.items()}} if own else {}
+
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
         return f"thresholds {rounded(reached or 1, 3, up=True)} times as high"
 
     def nearest_at(self, size: int) -> str:
         return f"no threshold below {rounded(1 / size, 9, up=True)}"
+
+
+def thresholds(default: Decimal, own: Mapping[Named, Decimal]) -> dict[str, Any]:
+    """The requirement, as a policy writes it, with a threshold of its own for each of these values."""
+    return {Threshold.name: {DEFAULT: default, VALUES: dict(own)}}
 
 
 def _own_thresholds(written: Mapping[Any, Any]) -> dict[Named, Decimal]:

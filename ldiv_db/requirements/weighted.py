@@ -25,8 +25,8 @@ from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import (
     UNIT,
     at_least_one,
+    in_words,
     not_negative,
-    plain_decimal,
     positive,
     rounded,
     units,
@@ -103,14 +103,14 @@ class DistinctAlpha(Requirement):
         """Whether every class of so many different values of the categories is good."""
         return size >= self.values_needed and self.categories.least_weight(size) >= Fraction(self.alpha)
 
-    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         """What `reached` is the weight of the table."""
-        l = min(self.l, distribution.distinct)  # noqa: E741
-        return f"l: {l}, alpha: {rounded(min(float(self.alpha), reached or 0), 9)}"
+        weight = Decimal(rounded(min(float(self.alpha), reached or 0), 9))
+        return {"l": min(self.l, distribution.distinct), "alpha": weight}
 
-    def nearest_at(self, size: int) -> str:
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
         weight = min(Fraction(self.alpha), self.categories.least_weight(size))
-        return f"l: {min(self.values_needed, size)}, alpha: {rounded(float(weight), 9)}"
+        return {"l": min(self.values_needed, size), "alpha": Decimal(rounded(float(weight), 9))}
 
 
 @dataclass(frozen=True)
@@ -140,22 +140,48 @@ class _OverCategories(DistinctAlpha):
         promise = self.of_categories.promise()
         return super().promise() & replace(promise, categories=promise.values)
 
-    def nearest_in(self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution) -> str:
+    def weaker_in(
+        self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution
+    ) -> Mapping[str, Any]:
         """What `reached` is that of the categories, of which those that occur count."""
+        categories, weight = self._weighed(engine, classes)
+        of_categories = self.of_categories
+        is_met = self.is_met_by(reached, categories)
+        found = of_categories.parameters if is_met else of_categories.weaker_whole(reached, categories)
+        return {**found, "alpha": weight}
+
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        """Nothing: which categories so many values are of is not known."""
+        return {}
+
+    def nearest_in(self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution) -> str:
+        categories, weight = self._weighed(engine, classes)
+        if self.is_met_by(reached, categories):
+            nearest = in_words(self.of_categories.parameters)
+        else:
+            nearest = f"over the categories {self.of_categories.nearest_whole(reached, categories)}"
+        return f"{nearest}, {in_words({'alpha': weight})}"
+
+    def _weighed(self, engine: Engine, classes: Classes) -> tuple[Distribution, Decimal]:
+        """The rows of the categories in a single class, and as much of alpha as all its rows weigh."""
         histogram = classes.by_category(self.categories).histogram
         rows = dict(engine.rows("requirements/total_values", histogram=histogram))
         weight = sum((count * self.categories.weights[number - 1] for number, count in rows.items()), Fraction(0))
-        by_category = self.nearest_of_categories(reached, Distribution(sorted(rows.values(), reverse=True)))
-        return f"{by_category}, alpha: {rounded(float(min(Fraction(self.alpha), weight)), 9)}"
+        categories = Distribution(sorted(rows.values(), reverse=True))
+        return categories, Decimal(rounded(float(min(Fraction(self.alpha), weight)), 9))
 
-    def nearest_of_categories(self, reached: float | None, categories: Distribution) -> str:
-        """The parameters that the categories meet: those asked for, or else the nearest."""
+    def _weighing(self, size: int) -> str:
+        """The number of values and the weight that so many different values are sure to have, in words."""
+        return in_words(DistinctAlpha.weaker_at(self, size))
+
+    def is_met_by(self, reached: float | None, categories: Distribution) -> bool:
+        """Whether the categories, which `reached` that much, meet what is asked of them."""
         raise AssertionError("said by each")
 
     def nearest_at(self, size: int) -> str:
         spread = self.categories.least_spread(size)
         entropy = -sum(n / sum(spread) * math.log(n / sum(spread)) for n in spread)
-        return f"over the categories an entropy of ln {rounded(math.exp(entropy), 3)}; " + super().nearest_at(size)
+        return f"over the categories an entropy of ln {rounded(math.exp(entropy), 3)}; {self._weighing(size)}"
 
 
 @dataclass(frozen=True)
@@ -171,10 +197,8 @@ class EntropyAlpha(_OverCategories):
     def of_categories(self) -> EntropyL:
         return EntropyL(self.l)
 
-    def nearest_of_categories(self, reached: float | None, categories: Distribution) -> str:
-        if math.log(reached or 1) >= math.log(self.l) - TOLERANCE:
-            return f"l: {plain_decimal(self.l)}"
-        return f"over the categories {self.of_categories.nearest_whole(reached, categories)}"
+    def is_met_by(self, reached: float | None, categories: Distribution) -> bool:
+        return math.log(reached or 1) >= math.log(self.l) - TOLERANCE
 
     def _holds_at_worst(self, size: int) -> bool:
         spread = self.categories.least_spread(size)
@@ -196,10 +220,8 @@ class RecursiveAlpha(_OverCategories):
     def of_categories(self) -> RecursiveCL:
         return RecursiveCL(self.c, self.l)
 
-    def nearest_of_categories(self, reached: float | None, categories: Distribution) -> str:
-        if categories.counts and categories.counts[0] < self.c * sum(categories.counts[self.l - 1 :]):
-            return f"c: {plain_decimal(self.c)}, l: {self.l}"
-        return f"over the categories {self.of_categories.nearest_whole(reached, categories)}"
+    def is_met_by(self, reached: float | None, categories: Distribution) -> bool:
+        return bool(categories.counts) and categories.counts[0] < self.c * sum(categories.counts[self.l - 1 :])
 
     def _holds_at_worst(self, size: int) -> bool:
         spread = self.categories.least_spread(size)
@@ -209,4 +231,4 @@ class RecursiveAlpha(_OverCategories):
         spread = self.categories.least_spread(size)
         tail = sum(spread[self.l - 1 :])
         ratio = f"c above {rounded(spread[0] / tail, 9, up=True)}" if tail else f"l up to {len(spread)}"
-        return f"over the categories {ratio}; " + DistinctAlpha.nearest_at(self, size)
+        return f"over the categories {ratio}; {self._weighing(size)}"

@@ -11,7 +11,7 @@ from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.policy import GivenPolicy
+from ldiv_db.policy.policy import GivenPolicy, examine
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.publishing.destinations import Destination, destination_of
 from ldiv_db.publishing.refusals import check_target
@@ -19,8 +19,9 @@ from ldiv_db.publishing.refusals import check_target
 
 @dataclass(frozen=True)
 class Choices:
-    """A policy held against its source, its algorithm with its options, and the destination of the release."""
+    """A policy as written and held against its source, its algorithm with its options, and where the release goes."""
 
+    policy: Policy
     resolved: Resolved
     algorithm: Algorithm
     destination: Destination
@@ -28,6 +29,7 @@ class Choices:
 
 def resolve_run(engine: Engine, written: GivenPolicy, folder: Path) -> Choices:
     """The policy held against its source, for one release; raises PolicyError with all that is wrong."""
+    reading = examine(written)
     algorithms: list[Algorithm] = []
     destinations: list[Destination] = []
 
@@ -39,8 +41,8 @@ def resolve_run(engine: Engine, written: GivenPolicy, folder: Path) -> Choices:
             destinations.append(_checked_destination(engine, found))
 
     checks: Mapping[str, Check] = {"algorithm": judge_algorithm, "target": judge_target}
-    resolved = resolve(engine, written, folder, checks)
-    return Choices(resolved, algorithms[0], destinations[0])
+    resolved = resolve(engine, reading, folder, checks)
+    return Choices(reading.required(), resolved, algorithms[0], destinations[0])
 
 
 def _checked_destination(engine: Engine, found: Findings) -> Destination:

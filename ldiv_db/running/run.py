@@ -35,6 +35,7 @@ from ldiv_db.requirements.named import Named, listing
 from ldiv_db.requirements.reading import warn_of_values
 from ldiv_db.running.choices import Choices, resolve_run
 from ldiv_db.running.estimate import Estimate, estimate_run
+from ldiv_db.running.remedies import Case, remedied
 from ldiv_db.running.similarity import measure_similarity
 
 
@@ -77,6 +78,8 @@ class Preparation(Ready):
     feasibility: Feasibility
     destination: Destination
     estimate: Estimate
+    #: What is tried of other policies if this one cannot be met after all.
+    case: Case
     reason: str = ""
     #: Values that have a threshold in the policy, but do not occur.
     absent: Sequence[Named] = ()
@@ -120,7 +123,8 @@ def run(
         choices = resolve_run(engine, policy, Path(folder))
         ready = _prepare(engine, choices, hear, show_values)
         ready.estimate.require_room()
-        plan, recoding = work_out(ready, beside)
+        with remedied(ready.case, is_running=True):
+            plan, recoding = work_out(ready, beside)
         hear.on_stage("measuring what is lost")
         loss, similarity = _measured(ready, recoding)
         if kl:
@@ -171,7 +175,11 @@ def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool
     refuse_unknown(resolved.suppressed, task.requirements)
     algorithm, reason = algorithm.chosen(task)
     algorithm.refuse_unfit(task)
-    with explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values):
+    case = Case(choices.policy, task, resolved, resolve_requirements, show_values)
+    with (
+        remedied(case),
+        explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values),
+    ):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, destination.folder)
     told = {axis.column.name: (axis.dictionary, "value") for axis in encoded.told}
@@ -187,7 +195,9 @@ def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool
         )
     ]
     hear.on_stage("forming classes")
-    return Preparation(resolved, algorithm, task, feasible, destination, estimate, reason, absent, unknown, warnings)
+    return Preparation(
+        resolved, algorithm, task, feasible, destination, estimate, case, reason, absent, unknown, warnings
+    )
 
 
 def make_task(

@@ -273,21 +273,23 @@ def test_an_individual_twice_in_a_class_is_not_published(monkeypatch):
 INFEASIBLE = {
     "an individual with too many rows": (
         ["s1"], [("p0", "x0", 0), ("p0", "x1", 0), ("p0", "x2", 0), ("p1", "x3", 0), ("p2", "x4", 0)], 3,
-        "individual with the most rows holds 3 of 5 rows, more than 1/3. No whole l above 1 is feasible,"
-        " or set .* leaves out at least 2 of 5 rows at l = 3",
+        "individual with the most rows holds 3 of 5 rows, more than 1/3. No whole l above 1 is feasible\n"
+        ".*residue: suppress.*2 of 5 rows are left out",
     ),
     "too few individuals": (
         ["s1"], [(f"p{i % 2}", f"x{i}", 0) for i in range(6)], 3,
-        "different individuals are impossible: there are 2 individuals in 6 rows. The largest feasible l is 2$",
+        "different individuals are impossible: there are 2 individuals in 6 rows. The largest feasible l is 2\n"
+        ".*1. require: .{unique_distinct: 2}. .promises less",
     ),
     "too few values of the second attribute": (
         ["s1", "s2"], [(f"p{i}", f"x{i}", i % 2) for i in range(6)], 3,
-        "attribute s2 has 2 different values in 6 rows. The largest feasible l is 2$",
+        "attribute s2 has 2 different values in 6 rows. The largest feasible l is 2\n"
+        ".*1. require: .{unique_distinct: 2}. .promises less",
     ),
     "too frequent a value of the second attribute": (
         ["s1", "s2"], [(f"p{i}", f"x{i}", max(0, i - 2)) for i in range(6)], 3,
-        "most frequent sensitive value of s2 holds 3 of 6 rows, more than 1/3. The largest feasible l is 2, or set"
-        " .* which leaves out at least 3 of 6 rows at l = 3 and allows up to l = 4\n",
+        "most frequent sensitive value of s2 holds 3 of 6 rows, more than 1/3. The largest feasible l is 2\n"
+        ".*unique_distinct: 2.*residue: suppress.*3 of 6 rows are left out",
     ),
     "rows that never differ on both": (
         ["s1", "s2"], [("p0", "x0", 0), ("p1", "x0", 1), ("p2", "x1", 0)], 2,

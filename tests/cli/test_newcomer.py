@@ -15,10 +15,11 @@ from ldiv_db.commands.cli import COMMANDS
 
 def error(called: Any, kind: str) -> list[dict[str, str]]:
     """The problems of a failure as JSON, which is all that stands on stdout."""
-    assert set(called.json) == {"error"} and set(called.json["error"]) == {"kind", "problems"}
+    assert set(called.json) == {"error"} and set(called.json["error"]) == {"kind", "problems", "remedies"}
     assert called.json["error"]["kind"] == kind and called.err.startswith(("error: ", "Usage: "))
     problems = called.json["error"]["problems"]
     assert problems and all(set(problem) == {"key", "what", "hint"} for problem in problems)
+    assert all(set(remedy) == {"change", "costs", "rows"} for remedy in called.json["error"]["remedies"])
     return list(problems)
 
 

@@ -68,6 +68,7 @@ class Bsgi(Algorithm):
     name = "bsgi"
     options_type = BsgiOptions
     options: BsgiOptions
+    suppressing = {"residue": "suppress"}  # noqa: RUF012 - typed in the base class
 
     def check(self, task: Task) -> Feasibility:
         """Raises InfeasibleError if there are too few sensitive values, or one is too frequent to incorporate."""

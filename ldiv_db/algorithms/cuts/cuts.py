@@ -45,6 +45,7 @@ class Cuts(Algorithm):
     options: CutOptions
     recodes_globally = takes_harmless = True
     says_why = True
+    suppressing = {"scheme": "vioRec"}  # noqa: RUF012 - typed in the base class
 
     def check(self, task: Task) -> Feasibility:
         """Raises PolicyError for what cuts cannot do, InfeasibleError if not even the most general cut is allowed."""

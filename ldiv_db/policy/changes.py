@@ -1,0 +1,62 @@
+"""A policy with other requirements or another algorithm, and such changes as a policy writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from ldiv_db.policy.document import AlgorithmSpec, Policy
+from ldiv_db.policy.parts import read_requirement
+from ldiv_db.requirements import RequirementSpec, plain
+
+#: A requirement in place of another: the number of that one among those of its policy, and the sensitive attribute.
+Place = tuple[int, str]
+
+
+def changed(policy: Policy, change: Mapping[str, Any]) -> Policy:
+    """The policy with the `require` and the `algorithm` of a change, as far as it has them."""
+    found: dict[str, Any] = {}
+    if "require" in change:
+        found["require"] = [read_requirement(written) for written in change["require"]]
+    if "algorithm" in change:
+        spec = change["algorithm"]
+        found["algorithm"] = AlgorithmSpec.model_validate({"name": spec} if isinstance(spec, str) else spec)
+    return policy.model_copy(update=found)
+
+
+def replaced(policy: Policy, others: Mapping[Place, Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """The policy's `require` with other requirements on some attributes, as a policy writes it."""
+    return [written for number, spec in enumerate(policy.require) for written in _entries(policy, number, spec, others)]
+
+
+def _entries(
+    policy: Policy, number: int, spec: RequirementSpec, others: Mapping[Place, Sequence[Mapping[str, Any]]]
+) -> Iterator[dict[str, Any]]:
+    """What stands in place of a requirement: itself on the attributes that keep it, and what others have instead."""
+    concerned = [name for name in policy.sensitive if spec.concerns(name)]
+    concerned = concerned or [name for place, name in others if place == number]  # rows alone are counted
+    given = [others.get((number, name)) for name in concerned]
+    if given and all(other is not None and other == given[0] for other in given):
+        for written in given[0] or ():
+            yield _entry(written, spec.sensitive, spec.others_known)
+        return
+    keeping = [name for name, other in zip(concerned, given, strict=True) if other is None]
+    if keeping or not concerned:
+        yield _entry({spec.name: spec.argument}, spec.sensitive if keeping == concerned else keeping, spec.others_known)
+    for name, other in zip(concerned, given, strict=True):
+        for written in other or ():
+            yield _entry(written, [name], spec.others_known)
+
+
+def _entry(written: Mapping[str, Any], sensitive: Sequence[str], others_known: bool) -> dict[str, Any]:
+    entry = {name: _plain(argument) for name, argument in written.items()}
+    entry |= {"sensitive": sensitive[0] if len(sensitive) == 1 else list(sensitive)} if sensitive else {}
+    return entry | ({"others_known": True} if others_known else {})
+
+
+def _plain(argument: Any) -> Any:
+    """An argument with numbers and mappings as YAML and JSON have them."""
+    if isinstance(argument, Mapping):
+        return {key: _plain(value) for key, value in argument.items()}
+    return plain(argument) if isinstance(argument, Decimal) else argument

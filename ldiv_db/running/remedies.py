@@ -1,0 +1,265 @@
+"""What to change in a policy that cannot be met: each change is tried on the counts before it is named.
+
+In the order of what is given up: nothing, by another algorithm; a little of one requirement; the protection of a value
+that is too frequent; rows. What is named a run then accepts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from ldiv_db.algorithms.base import Algorithm, Task
+from ldiv_db.algorithms.infeasible import MOST_VALUES, Failure, failures, frequent_values
+from ldiv_db.algorithms.registry import algorithm_of
+from ldiv_db.auditing.audit import refuse_unknown
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import InfeasibleError, LdivError, PolicyError, Remedy, count_phrase
+from ldiv_db.policy.changes import Place, changed, replaced
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.policy import problems_of
+from ldiv_db.policy.problems import Problems
+from ldiv_db.policy.required import Required, collect_required
+from ldiv_db.policy.resolve import Resolved
+from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.requirements import Requirement
+from ldiv_db.requirements.named import Named
+from ldiv_db.requirements.parameters import DIGITS, rounded
+from ldiv_db.running.choices import make_algorithm
+
+#: The algorithms that are tried in place of another one, and the one that leaves rows out where no other can.
+_OTHERS, _SUPPRESSING = ("auto", "topdown", "bsgi"), "bsgi"
+#: What is required of each attribute, with what the values of the encoded table make of it; raises PolicyError.
+Reader = Callable[[Engine, Required, Encoded], tuple[Mapping[str, Sequence[Requirement]], Sequence[Named]]]
+
+
+@dataclass(frozen=True)
+class Change:
+    """Keys of a policy as they would be, what is said of them, and whether they name values of the data."""
+
+    keys: Mapping[str, Any]
+    costs: str
+    values: int = 0
+
+    def by(self, algorithm: str) -> Change:
+        """The same with another algorithm as well."""
+        return Change({**self.keys, "algorithm": algorithm}, self.costs, self.values)
+
+
+@dataclass(frozen=True)
+class Weaker:
+    """A requirement by its number in the policy and its attribute, and weaker parameters, as a policy writes them."""
+
+    number: int
+    attribute: str
+    requirement: Requirement
+    parameters: Mapping[str, Any]
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The weaker requirement as it is written, a parameter that is the only one alone."""
+        first, *rest = self.parameters
+        is_alone = not rest and list(self.requirement.fields) == [first]
+        return {self.requirement.name: self.parameters[first] if is_alone else self.parameters}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A policy that may not be met: `task` is what its algorithm was given."""
+
+    policy: Policy
+    task: Task
+    resolved: Resolved
+    read: Reader
+    show_values: bool = False
+
+    @cached_property
+    def places(self) -> dict[Place, Requirement]:
+        """The requirements by their number in the policy and their attribute."""
+        return {
+            (number, name): requirement
+            for name, wanted in self.task.wanted.items()
+            for number, requirement in zip(self._numbers(name), wanted, strict=True)
+        }
+
+    def _numbers(self, attribute: str) -> list[int]:
+        """The numbers of the requirements on an attribute."""
+        return [number for number, spec in enumerate(self.policy.require) if spec.concerns(attribute)]
+
+    @cached_property
+    def failures(self) -> list[tuple[Place, Failure]]:
+        """The requirements that the whole table violates, each with its place."""
+        found = []
+        for axis in self.task.encoded.sensitive:
+            name = axis.column.name
+            places = {id(r): place for place, r in self.places.items() if place[1] == name}
+            failed = failures(self.task.engine, axis, self.task.wanted[name])
+            found += [(places[id(failure.requirement)], failure) for failure in failed if failure.is_of_table]
+        return found
+
+    def attempt(self, change: Change) -> tuple[Algorithm, Task]:
+        """The algorithm of the policy so changed, which has not been asked yet, and its task; raises PolicyError."""
+        policy = changed(self.policy, change.keys)
+        engine, problems = self.task.engine, Problems(problems_of(policy))
+        required = collect_required(engine, policy.require, self.resolved.required.attributes, problems)
+        problems.refuse()
+        wanted, _ = self.read(engine, required, self.task.encoded)
+        task = replace(self.task, wanted=wanted, requirements=[found for own in wanted.values() for found in own])
+        refuse_unknown(self.resolved.suppressed, task.requirements)
+        return make_algorithm(policy), task
+
+    def rows_left_out(self, change: Change) -> int | None:
+        """The rows that a run leaves out under the policy so changed; None if it is refused."""
+        engine = self.task.engine
+        with engine.scope():
+            try:
+                algorithm, task = self.attempt(change)
+                algorithm.chosen(task)[0].refuse_unfit(task)
+                feasible = algorithm.check(task)
+                if algorithm.chosen(task)[0].takes_any_class or not _is_left_open(task):
+                    return feasible.rows_suppressed
+                return task.encoded.rows_in - engine.count(algorithm.run(task).assigned)
+            except (InfeasibleError, PolicyError):
+                return None
+
+
+def _is_left_open(task: Task) -> bool:
+    """Whether counts alone do not tell if classes of different values are found, so that they have to be made."""
+    return len(task.encoded.keys) > 1 or task.transparent
+
+
+@contextmanager
+def remedied(case: Case, is_running: bool = False) -> Iterator[None]:
+    """Adds to an error what of the policy to change; if a run fails that counts allowed, another algorithm alone."""
+    try:
+        yield
+    except (InfeasibleError, PolicyError) as error:
+        is_infeasible = isinstance(error, InfeasibleError) and not is_running
+        ways = (_other_algorithm, _weaker, _own_thresholds, _suppression) if is_infeasible else (_other_algorithm,)
+        error.remedies = [remedy for way in ways for remedy in _first_accepted(case, way(case))]
+        raise
+
+
+def _first_accepted(case: Case, changes: Iterator[Change]) -> Iterator[Remedy]:
+    """The first of the changes that a run accepts, if it accepts any."""
+    for change in changes:
+        rows = case.rows_left_out(change)
+        if rows is not None:
+            yield _remedy(case, change, rows)
+            return
+
+
+def _remedy(case: Case, change: Change, rows: int) -> Remedy:
+    """The change with what it costs; values are hidden unless they are to be shown."""
+    total = case.task.encoded.rows_in
+    left = f"{rows:,} of {total:,} rows are left out" if rows else "every row is published"
+    costs = f"{change.costs}; {left}"
+    if change.values and not case.show_values:
+        return Remedy(None, f"{costs}: --show-values (in Python show_values=True) writes it out", rows)
+    return Remedy(change.keys, costs, rows)
+
+
+def _other_algorithm(case: Case) -> Iterator[Change]:
+    """Another algorithm, under the policy as it stands."""
+    for name in _OTHERS:
+        if name != case.policy.algorithm.name:
+            yield Change({"algorithm": name}, "meets the policy as it stands")
+
+
+def _weaker(case: Case) -> Iterator[Change]:
+    """The nearest parameters that the table meets as one class, then those that classes of different values meet."""
+    of_table = [Weaker(*p, f.requirement, f.weaker) for p, f in case.failures]
+    as_little = ", as little as can be; still weaker loses less"
+    for weaker, more in ((of_table, as_little), (_weaker_at(case, _largest_size(case)), "")):
+        if weaker and all(found.parameters for found in weaker):
+            yield from _with_other_algorithm(case, _weakened(case, weaker, more))
+
+
+def _largest_size(case: Case) -> int:
+    """The most rows of different values that all classes can have, if every row is in one."""
+    encoded = case.task.encoded
+    return min(key.distribution.largest_l for key in encoded.keys) - encoded.leaves_unjudged
+
+
+def _weaker_at(case: Case, size: int) -> list[Weaker]:
+    """What takes larger classes of different values, with the parameters that classes of this size meet."""
+    return [
+        Weaker(*place, requirement, requirement.weaker_at(size))
+        for place, requirement in case.places.items()
+        if size > 1 and (requirement.unique_class_size() or 0) > size
+    ]
+
+
+def _weakened(case: Case, weaker: Sequence[Weaker], more: str = "") -> Change:
+    """Weaker requirements in place of others; `more` is said of them."""
+    others = {(found.number, found.attribute): [found.written] for found in weaker}
+    named = ", ".join(dict.fromkeys(f"{found.requirement.label} on {found.attribute}" for found in weaker))
+    values = sum(len(found.requirement.named) for found in weaker)
+    return Change({"require": replaced(case.policy, others)}, f"promises less than {named}{more}", values)
+
+
+def _with_other_algorithm(case: Case, change: Change) -> Iterator[Change]:
+    """The change under the policy's algorithm, then under the others; none where it comes to promise nothing."""
+    if _promises_nothing(case, change):
+        return
+    yield change
+    for name in _OTHERS:
+        if name != case.policy.algorithm.name:
+            yield change.by(name)
+
+
+def _promises_nothing(case: Case, change: Change) -> bool:
+    """Whether a single row may be a class of the policy so changed, which no promise of a class then is."""
+    try:
+        _, task = case.attempt(change)
+    except LdivError:
+        return False  # perhaps another algorithm takes it
+    return any(requirement.unique_class_size() == 1 for requirement in task.requirements)
+
+
+def _own_thresholds(case: Case) -> Iterator[Change]:
+    """Thresholds of their own for the values that are too frequent, at the shares that they have in the table."""
+    others: dict[Place, Sequence[Mapping[str, Any]]] = {}
+    values: dict[str, set[Named]] = {}
+    for place, failure in case.failures:
+        shares = _shares(case, failure)
+        others[place] = failure.requirement.allowing(shares) if shares else ()
+        values.setdefault(failure.axis.column.name, set()).update(shares)
+    if not others or not all(others.values()):
+        return
+    named = " and ".join(f"{count_phrase(len(v), 'value', 'values')} of {name}" for name, v in values.items())
+    costs = f"a threshold for {named} at the share in the table; a higher one loses less"
+    change = Change({"require": replaced(case.policy, others)}, costs, sum(map(len, values.values())))
+    yield from _with_other_algorithm(case, change)
+
+
+def _shares(case: Case, failure: Failure) -> dict[Named, Decimal]:
+    """The shares of the values that are too frequent, none less than it is; empty if it is not they that fail."""
+    distribution = failure.axis.judged_distribution
+    ceiling = failure.requirement.ceiling(distribution)
+    if ceiling is None:
+        return {}
+    rows = frequent_values(case.task.engine, failure.axis, ceiling, show_values=True)
+    if len(rows) > MOST_VALUES:
+        return {}
+    return {value: Decimal(rounded(count / distribution.rows, DIGITS, up=True)) for value, count, _ in rows}
+
+
+def _suppression(case: Case) -> Iterator[Change]:
+    """Leaving out rows, in the policy's algorithm if it can do that; else under the most that this allows."""
+    spec = case.policy.algorithm
+    own = algorithm_of(spec.name).suppressing
+    name, options = (spec.name, {**spec.options, **own}) if own else (_SUPPRESSING, {})
+    options = options or dict(algorithm_of(name).suppressing)
+    suppress = {"algorithm": {"name": name, **options}}
+    yield Change(suppress, "keeps to the policy")
+    most = min(key.distribution.distinct for key in case.task.encoded.keys) - case.task.encoded.leaves_unjudged
+    weaker = _weaker_at(case, most) if most > _largest_size(case) else []
+    if weaker and all(found.parameters for found in weaker):
+        change = _weakened(case, weaker)
+        if not _promises_nothing(case, change):
+            yield Change({**change.keys, **suppress}, change.costs, change.values)

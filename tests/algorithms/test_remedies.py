@@ -1,0 +1,79 @@
+"""What an error says would be accepted is accepted, and leaves out as many rows as it says."""
+
+import json
+import os
+import random
+
+import duckdb
+
+import ldiv_db
+from ldiv_db.database.errors import InfeasibleError, PolicyError
+
+TIMES = int(os.environ.get("LDIV_TEST_TIMES", "1"))
+CATEGORIES = {"categories": [["v0"], ["v1", "v2"], ["v3", "v4"]]}
+QUASI = {"age": {"taxonomy": {"ranges": [5, 20], "origin": 0}}, "place": {"taxonomy": {"file": "place.json"}}}
+TREE = {"*": {"P": {"a": {}, "b": {}}, "Q": {"c": {}, "d": {}}}}
+GLOBAL = ("cuts", "incognito", "tds", "annealing")
+ALGORITHMS = ["bsgi", "bsgi", "auto", "topdown", "mondrian", "peel", "tp", "tp_plus", "hilbert", *GLOBAL[:3]]
+REQUIREMENTS = [
+    {"distinct": 3}, {"distinct": 5}, {"distinct": 9}, {"unique_distinct": 3}, {"frequency": 2}, {"frequency": 3.5},
+    {"entropy": 3}, {"recursive": {"c": 0.5, "l": 2}}, {"recursive": {"c": 1, "l": 4}},
+    {"p_sensitive": {"p": 4, "k": 6}},
+    {"alpha_k": {"alpha": 0.3, "k": 4}}, {"threshold": 0.4}, {"threshold": {"default": 0.6, "values": {"v0": 0.2}}},
+    {"threshold": {"base": 0.2}}, {"k": 99}, {"distinct_alpha": {"l": 3, "alpha": 2}},
+    {"entropy_alpha": {"l": 2.5, "alpha": 1}}, {"recursive_alpha": {"c": 1, "l": 2, "alpha": 9}},
+]  # fmt: skip
+
+
+def drawn(draw, con, folder):
+    """A skewed table and a policy that may well be infeasible."""
+    rows, several = draw.randint(6, 40), draw.random() < 0.2
+    weights = [draw.choice([1, 1, 2, 5, 12]) for _ in range(5)]
+    texts = draw.choice([["v0", "v1", "v2", "v3", "v4"], ["v0", "v1", "v2", "v3", "default"]])
+    values = draw.choices(texts, weights, k=rows)
+    nulls = draw.choice(["reject", "value", "suppress"])
+    if nulls != "reject":
+        values = [None if draw.random() < 0.2 else value for value in values]
+    con.execute("CREATE OR REPLACE TABLE t (age INTEGER, place VARCHAR, secret VARCHAR, other VARCHAR)")
+    table = [(draw.randint(0, 60), draw.choice("abcd"), value, draw.choice("xyz")) for value in values]
+    con.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", table)
+    (folder / "place.json").write_text(json.dumps(TREE))
+    secret = CATEGORIES if "default" not in texts else {}
+    required = draw.choices(REQUIREMENTS, k=draw.choice([1, 1, 2]))
+    return {
+        "source": "t", "target": {"table": "released", "if_exists": "replace"}, "quasi_identifiers": QUASI,
+        "sensitive": {"secret": secret} | ({"other": {}} if several else {}),
+        "require": [r | ({"sensitive": "secret"} if several and draw.random() < 0.5 else {}) for r in required],
+        "keep": [] if several else ["other"], "nulls_sensitive": nulls, "seed": draw.randrange(1000),
+        "suppressed": draw.choice(["judge", "judge", "ignore"]), "algorithm": draw.choice(ALGORITHMS),
+    }  # fmt: skip
+
+
+def test_every_remedy_is_accepted_and_leaves_out_as_many_rows_as_announced(tmp_path):
+    """Random infeasible policies; changes go through JSON, as a program would read them."""
+    kinds = {"algorithm": 0, "require": 0, "both": 0, "values": 0, "suppress": 0}
+    refused = 0
+    for seed in range(150 * TIMES):
+        con = duckdb.connect(":memory:", config={"threads": 1})
+        written = drawn(random.Random(seed), con, tmp_path)
+        try:
+            ldiv_db.run(con, written, tmp_path, show_values=True)
+        except InfeasibleError as error:
+            refused += 1
+            for remedy in error.remedies:
+                told = json.loads(json.dumps(remedy.as_dict()))
+                change = remedy.change if told["change"] is None else told["change"]
+                result = ldiv_db.run(con, written | change, tmp_path)
+                left_out = result.loss.rows_suppressed
+                said = f"seed {seed}: {written} {remedy} left out {left_out}"
+                exact = "cuts" not in str(change.get("algorithm"))
+                assert left_out == remedy.rows if exact else left_out >= remedy.rows, said
+                assert all(found["holds"] for found in result.requirements), said
+                kinds["both" if len(change) == 2 else next(iter(change))] += 1
+                kinds["values"] += "values" in json.dumps(change)
+                kinds["suppress"] += "residue" in json.dumps(change)
+        except PolicyError as error:
+            for remedy in error.remedies:
+                ldiv_db.run(con, written | remedy.change, tmp_path)
+        con.close()
+    assert refused > 50 * TIMES and all(count > 3 * TIMES for count in kinds.values()), (refused, kinds)
