@@ -166,7 +166,7 @@ def _policy(engine: Engine, profile: Profile, source: str, places: dict[str, _Pl
     policy["sensitive"] = [column.name for column in profile.sensitive]
     policy["require"] = [{"frequency": max(2, min(MODEST_L, largest))}]
     if largest < 2:
-        policy["algorithm"] = {"name": "bsgi", "residue": "suppress"}
+        policy["algorithm"] = {"name": "auto", "residue": "suppress"}
     if any(column.nulls for column in profile.sensitive):
         policy["nulls_sensitive"] = "value"
     return policy
