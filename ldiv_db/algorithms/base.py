@@ -42,6 +42,8 @@ class Task:
     transparent: bool = False
     #: The KL divergence of what a plan would publish, None for infinite; for those who compare plans.
     divergence: Callable[[Plan], float | None] = lambda plan: None
+    #: The mean LM of a cell, by the weights of quasi-identifiers, of what a plan would publish; likewise.
+    loss: Callable[[Plan], float] = lambda plan: 0.0
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Plan:
     under a global recoding, `classes` is (class_id, rows, smallest and largest code by quasi-identifier); otherwise
     they are bounded by their rows. `blanked` is (class_id, code): values of the first sensitive attribute that are
     published as NULL. With `stars` bounds that are the whole domain are published as a star.
+    `algorithm` is whose plan it is, if that was left open.
     """
 
     assigned: Relation
@@ -62,6 +65,7 @@ class Plan:
     classes: Relation | None = None
     blanked: Relation | None = None
     stars: bool = False
+    algorithm: str = ""
 
 
 class Algorithm(ABC):
@@ -100,8 +104,8 @@ class Algorithm(ABC):
         """The algorithm that does the work, this one by default, and why, if there is anything to say."""
         return self, ""
 
-    def refuse_unfit(self, task: Task) -> None:
-        """Raise PolicyError if the algorithm needs what the policy does not have."""
+    def unfit(self, task: Task) -> list[Problem]:
+        """What of the policy the algorithm cannot take, whatever the counts are."""
         problems = []
         if not self.takes_harmless and any(requirement.harmless for requirement in task.requirements):
             what = f"{self.name} promises of every value the same, so that none can be harmless"
@@ -109,7 +113,11 @@ class Algorithm(ABC):
         if not self.takes_rows_alone and not all(axis.is_said for axis in task.encoded.sensitive):
             what = f"{self.name} needs a sensitive attribute"
             problems.append(Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian"))
-        if problems:
+        return problems
+
+    def refuse_unfit(self, task: Task) -> None:
+        """Raise PolicyError for what of the policy the algorithm cannot take."""
+        if problems := self.unfit(task):
             raise PolicyError(problems)
 
     @property
@@ -128,9 +136,10 @@ class Algorithm(ABC):
 
 @dataclass(frozen=True)
 class Feasibility:
-    """What is known before work starts."""
+    """What is known before work starts; `tries` are the algorithms that will be tried, if several are."""
 
     l: int  # noqa: E741
     classes: int
     rows_suppressed: int
     notes: tuple[str, ...] = ()
+    tries: tuple[str, ...] = ()

@@ -7,10 +7,11 @@ from importlib import import_module
 from ldiv_db.algorithms.base import Algorithm
 
 _PLACES = {
+    "auto": "auto.auto:Auto",
     "annealing": "baselines.annealing:Annealing",
-    "auto": "auto:Auto",
     "bsgi": "bsgi.bsgi:Bsgi",
     "cuts": "cuts.cuts:Cuts",
+    "fast": "auto.auto:Fast",
     "hilbert": "tp.tp:Hilbert",
     "incognito": "baselines.incognito:Incognito",
     "matching": "tp.matching:Matching",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ldiv_db.database.errors import Problem
 from ldiv_db.policy.parts import Document, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
-from ldiv_db.policy.series import DECOMPOSITIONS
+from ldiv_db.policy.series import DECOMPOSITIONS, DEFAULT_ALGORITHM, REPEATED
 from ldiv_db.requirements import RequirementSpec
 
 
@@ -106,7 +106,7 @@ class AlgorithmSpec(BaseModel):
     """The algorithm's name; its options are checked by the algorithm itself."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    name: str = "bsgi"
+    name: str = DEFAULT_ALGORITHM
 
     @property
     def options(self) -> dict[str, Any]:
@@ -163,6 +163,15 @@ class Policy(Document):
     output: Output = Output()
     transparent: bool = False
     seed: Annotated[int, AfterValidator(_in_range)] = Field(default_factory=draw_seed)
+
+    @model_validator(mode="after")
+    def _settle_algorithm(self) -> Self:
+        """The algorithm that only one can be: of releases over time, and of transparent ones."""
+        repeats = self.key is not None or self.target.prefix is not None
+        if self.algorithm.name == DEFAULT_ALGORITHM and (repeats or self.transparent):
+            settled = AlgorithmSpec.model_validate({"name": REPEATED[0], **self.algorithm.options})
+            object.__setattr__(self, "algorithm", settled)  # frozen to everybody else
+        return self
 
     @property
     def decomposes(self) -> bool:

@@ -11,6 +11,8 @@ DECOMPOSITIONS = {
     "decomposition": ("qid", "sa", "marginals"),
     "anatomy": ("qit", "st"),
 }
+#: What a policy that names no algorithm has.
+DEFAULT_ALGORITHM = "auto"
 #: The algorithms of one table that may publish it again and again: with a key.
 REPEATED = ("bsgi",)
 #: The column that joins the tables of a decomposition, and the one in which anatomy counts rows.

@@ -5,6 +5,7 @@ All are sums over classes; a cell's loss is an integer in billionths, so no sum 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,13 @@ class Loss:
     def cavg(self, l: float | None) -> float | None:  # noqa: E741 - the field's name for it
         """The average class size in units of the smallest allowed, `(n / classes) / l`; None for no l."""
         return self.average_class_size / l if l else None
+
+    def lm_by_weight(self, weights: Mapping[str, float]) -> float:
+        """The mean LM of a cell, each counted by the weight of its quasi-identifier; all alike if none has one."""
+        total = sum(weights.values())
+        if not total:
+            return self.lm_mean
+        return sum(weights[name] * lost for name, lost in self.lm_by_column.items()) / total
 
     def as_dict(self, l: float | None) -> dict[str, Any]:  # noqa: E741
         return {

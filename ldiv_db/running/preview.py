@@ -32,6 +32,7 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "rows_in": ready.encoded.rows_in,
         "rows_suppressed": feasible.rows_suppressed,
         "classes": feasible.classes,
+        "tries": list(feasible.tries),
         "requirements": [
             {"name": requirement.name, "parameters": requirement.parameters, "sensitive": name or None}
             for name, own in ready.requirements.items()

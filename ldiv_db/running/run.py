@@ -240,7 +240,13 @@ def work_out(ready: Ready, beside: Beside) -> tuple[Plan, Recoding]:
         ready.task.engine.drop(*(span.relation for span in recoding.spans))
         return found
 
-    plan = ready.algorithm.run(replace(ready.task, divergence=divergence))
+    weights = {axis.name: axis.weight for axis in ready.encoded.axes}
+
+    def loss(plan: Plan) -> float:
+        with ready.task.engine.scope():
+            return _lost(ready, _recode(ready, plan)).lm_by_weight(weights)
+
+    plan = ready.algorithm.run(replace(ready.task, divergence=divergence, loss=loss))
     return plan, _recode(ready, plan)
 
 
@@ -265,7 +271,12 @@ def _measured(ready: Preparation, recoding: Recoding) -> tuple[Loss, tuple[Simil
     """What is lost, and how many rows are open to the similarity attack, of what is to be published."""
     engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.resolved.released.has_class_ids
     similarity = measure_similarity(engine, encoded, recoding, ready.resolved.required.attributes, has_ids)
-    return measure_recoding(engine, encoded, recoding, has_ids), similarity
+    return _lost(ready, recoding), similarity
+
+
+def _lost(ready: Ready, recoding: Recoding) -> Loss:
+    """What is lost of what is to be published."""
+    return measure_recoding(ready.task.engine, ready.encoded, recoding, ready.resolved.released.has_class_ids)
 
 
 def _result(
@@ -274,7 +285,7 @@ def _result(
     """What was done; `start` is when it began, `measured` what its release was found to lose and tell."""
     return Result(
         run_id=run_id,
-        algorithm=ready.algorithm.name,
+        algorithm=plan.algorithm or ready.algorithm.name,
         source=ready.resolved.source.name,
         target=str(ready.resolved.target),
         l=plan.l,

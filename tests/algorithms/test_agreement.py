@@ -25,7 +25,8 @@ ALGORITHMS = {
     "topdown": {},
     "mondrian": {"split": ("strict", "relaxed")},
     "peel": {"residue": ("incorporate", "suppress", "suppress")},
-    "auto": {},
+    "auto": {"residue": ("incorporate", "suppress"), "budget": (0, 5, 20)},
+    "fast": {},
     "cuts": {"metric": ("LM", "DM"), "scheme": SCHEMES},
     "annealing": {"scheme": SCHEMES, "steps": (20,)},
     "incognito": {"metric": ("LM", "DM")},
@@ -37,8 +38,8 @@ ALGORITHMS = {
 }
 OF_SHARES = ("cuts", "annealing")
 TAXONOMIES_ALONE = (*OF_SHARES, "incognito", "tds")
-OF_DIFFERENT_VALUES = ("bsgi", "auto")
-SEVERAL = ("bsgi", "auto", "topdown", "mondrian", "peel")
+OF_DIFFERENT_VALUES = ("bsgi", "auto", "fast")
+SEVERAL = ("bsgi", "auto", "fast", "topdown", "mondrian", "peel")
 
 
 def shares(draw, values):

@@ -236,7 +236,7 @@ def test_a_value_with_more_rows_than_columns_has_no_layout():
     ("changes", "key"),
     [
         ({"algorithm": "topdown"}, "algorithm.name"),
-        ({"algorithm": "auto"}, "algorithm.name"),
+        ({"algorithm": "topdown"}, "algorithm.name"),
         ({"algorithm": {"name": "bsgi", "select": "greedy"}}, "algorithm.select"),
         ({"algorithm": {"name": "bsgi", "residue": "suppress"}}, "algorithm.residue"),
         ({"sensitive": ["secret", "who"], "keep": []}, "sensitive"),

@@ -1,0 +1,12 @@
+"""Auto: the algorithm that suits a table and its requirements, found by trial; it makes no classes of its own.
+
+Guarantee: what it publishes meets every requirement, as that of the algorithm which made it. A policy that one of its
+candidates can meet with all rows is met with all rows.
+
+1. List the candidates in order of promise (`candidates`); those that the counts rule out are out.
+2. Run them in that order, as many as the budget of work allows, and more as long as none has published all rows.
+3. Measure what each would lose as it would be published, and keep what loses least (`trials`).
+4. Exchange and move rows between neighbouring classes of it (`neighbours.moves`), whoever made them.
+
+`fast` is the quickest candidate that can meet the policy, without trials.
+"""

@@ -1,0 +1,113 @@
+"""`auto` tries candidates and publishes what loses least; `fast` takes the quickest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from pydantic import Field
+
+from ldiv_db.algorithms.auto.candidates import Checked, candidates_of, checked, fast_candidates
+from ldiv_db.algorithms.auto.trials import Trial, polished, try_all, within
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+
+#: Enough for `topdown` and `bsgi` beside whichever comes first, and not for `peel`, which is the slowest by far.
+BUDGET = 5
+
+
+class AutoOptions(Options):
+    """Whether rows may be left out where that loses less, and the work of trials besides the first.
+
+    Work is in that of the quickest algorithm on the table; with 0 nothing is tried.
+    """
+
+    residue: Literal["incorporate", "suppress"] = "incorporate"
+    budget: int = Field(default=BUDGET, ge=0, le=1_000)
+
+
+class Auto(Algorithm):
+    """The least loss that the candidates within the budget come to, after exchanges between neighbouring classes."""
+
+    name = "auto"
+    takes_any_class = takes_harmless = takes_rows_alone = True
+    options_type = AutoOptions
+    options: AutoOptions
+
+    @property
+    def _suppress(self) -> bool:
+        return self.options.residue == "suppress"
+
+    def chosen(self, task: Task) -> tuple[Algorithm, str]:
+        """The one candidate, and why, where no other can do the task; itself where there is something to try."""
+        candidates = candidates_of(task, self._suppress)
+        if len(candidates) > 1:
+            return self, ""
+        return candidates[0].algorithm, candidates[0].reason
+
+    def check(self, task: Task) -> Feasibility:
+        """As the first candidate that the counts allow, with what will be tried; raises what the first of all says."""
+        found = self._checked(task)
+        tried, left = within(found, self.options.budget)
+        return replace(found[0].feasible, notes=(*found[0].feasible.notes, *_planned(tried, left)), tries=_names(tried))
+
+    def run(self, task: Task) -> Plan:
+        found = self._checked(task)
+        best, trials = try_all(task, found, self.options.budget, self._suppress)
+        better = polished(task, best)
+        assert better.plan is not None  # noqa: S101 - the best has one
+        search = better.plan.search | {"tried": [trial.as_dict() for trial in trials], "loss": better.loss}
+        notes = (*better.plan.notes, *_told(trials, best, better))
+        return replace(better.plan, notes=notes, search=search, algorithm=best.candidate.name)
+
+    def _checked(self, task: Task) -> list[Checked]:
+        return checked(task, candidates_of(task, self._suppress))
+
+
+class FastOptions(Options):
+    """None."""
+
+
+class Fast(Algorithm):
+    """The quickest algorithm that can meet the policy, by rule."""
+
+    name = "fast"
+    takes_any_class = takes_harmless = takes_rows_alone = True
+    options_type = FastOptions
+    options: FastOptions
+
+    def chosen(self, task: Task) -> tuple[Algorithm, str]:
+        """The quickest that the counts allow, or that says what is wrong, and the reason."""
+        candidates = fast_candidates(task)
+        if len(candidates) == 1:
+            return candidates[0].algorithm, candidates[0].reason
+        found = checked(task, candidates)[0].candidate
+        return found.algorithm, found.reason
+
+    def check(self, task: Task) -> Feasibility:
+        """As the algorithm that is chosen."""
+        return self.chosen(task)[0].check(task)
+
+    def run(self, task: Task) -> Plan:
+        """As the algorithm that is chosen."""
+        return self.chosen(task)[0].run(task)
+
+
+def _names(candidates: list[Checked]) -> tuple[str, ...]:
+    return tuple(found.candidate.name for found in candidates)
+
+
+def _planned(tried: list[Checked], left: list[Checked]) -> list[str]:
+    """What will be tried, in words."""
+    then = f"; if they fail {', '.join(_names(left))}" if left else ""
+    reason = tried[0].candidate
+    return [f"auto tries {', '.join(_names(tried))}{then}, and takes what loses least. {reason.name}: {reason.why}"]
+
+
+def _told(trials: list[Trial], best: Trial, better: Trial) -> list[str]:
+    """What was tried, and what came of it."""
+    listed = ", ".join(map(str, trials))
+    after = f"; exchanges between its classes brought that to {better.loss:.4f}" if better.loss < best.loss else ""
+    rows = f"; {best.left_out:,} rows are left out" if best.left_out else ""
+    return [
+        f"auto tried, with the mean LM of a cell: {listed}; algorithm {best.candidate.name} lost least{after}{rows}"
+    ]

@@ -1,0 +1,134 @@
+"""Candidates: the algorithms that may suit a task, in order of promise, and the work that each is.
+
+Individuals whose rows must stay apart are for BSGI alone, and so are requirements that are not monotone, where classes
+of different values keep them. Where shares are what makes classes large, its classes of different values are the
+smallest that will do, and lost least. Peeling lost least where rows alone are counted, the top-down specialisation
+under every other requirement that was measured (README).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
+from ldiv_db.algorithms.bsgi.bsgi import Bsgi, class_size
+from ldiv_db.algorithms.local.mondrian import Mondrian
+from ldiv_db.algorithms.local.peel import Peel
+from ldiv_db.algorithms.local.topdown import TopDown
+from ldiv_db.database.errors import InfeasibleError, PolicyError
+
+#: From so many rows on nothing is tried: the fastest runs.
+MANY_ROWS = 5_000_000
+#: The work of each a cell, in that of the quickest: as measured on Adult, rounded up.
+WORK = {"bsgi": 1, "mondrian": 1, "topdown": 4, "peel": 8}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An algorithm with its options, and why it may be the one."""
+
+    algorithm: Algorithm
+    why: str
+
+    @property
+    def name(self) -> str:
+        return self.algorithm.name
+
+    @property
+    def work(self) -> int:
+        """How many times the work of the quickest it is; counted, not timed, so that a run can be repeated."""
+        return WORK[self.name]
+
+    @property
+    def reason(self) -> str:
+        """What the user hears where it is the only one."""
+        return f"algorithm {self.name}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A candidate that the counts do not rule out, and what they say of it."""
+
+    candidate: Candidate
+    feasible: Feasibility
+
+
+def candidates_of(task: Task, suppress: bool) -> list[Candidate]:
+    """Those that may suit the task, the most promising first; they leave rows out only if they may `suppress` them."""
+    alone = _bsgi_alone(task)
+    residue = {"residue": "suppress" if suppress else "incorporate"}
+    if alone:
+        return [Candidate(Bsgi(residue), alone)]
+    bsgi = Candidate(Bsgi({}), "its classes of different values are the smallest that keep shares bounded")
+    if task.encoded.row_count >= MANY_ROWS:
+        listed = [bsgi] if shares_decide(task) else []
+        listed += [Candidate(Mondrian({}), f"it is the fastest from {MANY_ROWS:,} rows on"), bsgi]
+    else:
+        listed = _promising(task, bsgi, Peel(residue))
+    more = [Candidate(Bsgi(residue), "it leaves out the rows of values that are too frequent")] if suppress else []
+    return _fitting(task, [*dict.fromkeys(listed), *more])
+
+
+def _promising(task: Task, bsgi: Candidate, peeling: Peel) -> list[Candidate]:
+    """All three in their order: for peeling where it leaves rows out, what is left decides what it loses."""
+    peel = Candidate(peeling, "it looks for the cheapest of many ways to generalise")
+    topdown = Candidate(TopDown({}), "it specialises as far as requirements allow that larger classes keep")
+    if peeling.options.residue == "suppress" or all(requirement.of_rows for requirement in task.requirements):
+        return [peel, bsgi, topdown]
+    return [bsgi, topdown, peel] if shares_decide(task) else [topdown, bsgi, peel]
+
+
+def fast_candidates(task: Task) -> list[Candidate]:
+    """As `candidates_of`, the quickest first: one of those whose work is that of the quickest."""
+    alone = _bsgi_alone(task)
+    if alone:
+        return [Candidate(Bsgi({}), alone)]
+    bsgi = Candidate(Bsgi({}), "it is quick, and its classes are the smallest that keep shares bounded")
+    mondrian = Candidate(Mondrian({}), "it is the quickest")
+    return _fitting(task, [bsgi, mondrian] if shares_decide(task) else [mondrian, bsgi])
+
+
+def _fitting(task: Task, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those that can take what the policy has at all; the first, which says why not, if none can."""
+    return [found for found in candidates if not found.algorithm.unfit(task)] or [*candidates[:1]]
+
+
+def _bsgi_alone(task: Task) -> str:
+    """Why no other algorithm can do the task; empty if others can."""
+    promised = [requirement for requirement in task.requirements if requirement.unique_class_size() is not None]
+    lone = [requirement.name for requirement in promised if not requirement.monotone]
+    if lone:
+        return f"{lone[0]} is not kept when classes are put together or split"
+    return "it keeps the rows of an individual apart" if task.encoded.individual else ""
+
+
+def shares_decide(task: Task) -> bool:
+    """Whether BSGI can meet the policy, and its classes are as large as bounds of shares make them, three rows or more.
+
+    Of two rows with different values there is no smaller class, but larger ones may hold equal rows.
+    """
+    bound = max((requirement.share_size for requirement in task.requirements), default=0)
+    try:
+        if bound < 3 or Bsgi({}).unfit(task) or class_size(task) != bound:
+            return False
+        Bsgi({}).check(task)
+    except (InfeasibleError, PolicyError):
+        return False
+    return True
+
+
+def checked(task: Task, candidates: Sequence[Candidate]) -> list[Checked]:
+    """Those that the counts do not rule out, one of each algorithm; raises what the first says if none is left."""
+    found: list[Checked] = []
+    refused: list[InfeasibleError | PolicyError] = []
+    for candidate in candidates:
+        if candidate.name in [earlier.candidate.name for earlier in found]:
+            continue
+        try:
+            found.append(Checked(candidate, candidate.algorithm.check(task)))
+        except (InfeasibleError, PolicyError) as error:
+            refused.append(error)
+    if not found:
+        raise refused[0]
+    return found

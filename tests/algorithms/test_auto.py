@@ -1,0 +1,247 @@
+"""Auto: it publishes the least that any of its candidates loses, leaves no row out unasked, and can be repeated."""
+
+import random
+
+import duckdb
+import oracle
+import pytest
+import tables
+from times import seeds
+
+import ldiv_db
+from ldiv_db.algorithms.bsgi.bsgi import Bsgi
+from ldiv_db.algorithms.local.mondrian import Mondrian
+from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.running.preview import describe_plan
+from ldiv_db.running.run import plan
+
+ALL = {"name": "auto", "budget": 100}
+NEW = {"table": "out", "if_exists": "replace"}
+
+
+def simple(con, require, algorithm="auto", **more):
+    """A policy for 60 rows."""
+    rows = [(i * 7 % 40, i % 5, "abc"[i % 3], "uvw"[i * 5 % 7 % 3]) for i in range(60)]
+    tables.fill(con, "t", {"age": "INTEGER", "size": "INTEGER", "s": "VARCHAR", "u": "VARCHAR"}, rows)
+    return {
+        "source": "t", "target": NEW, "quasi_identifiers": {"age": {"numeric": True}, "size": {"numeric": True}},
+        "sensitive": ["s"], "identifiers": ["u"], "require": require, "algorithm": algorithm, "seed": 0,
+    } | more  # fmt: skip
+
+
+def frequent(con, **more):
+    """A policy for 24 rows of which half have one value, which is too many for classes of three different values."""
+    rows = [(i, "x" if i % 2 else "abc"[i // 2 % 3]) for i in range(24)]
+    tables.fill(con, "t", {"age": "INTEGER", "s": "VARCHAR"}, rows)
+    return {
+        "source": "t", "target": NEW, "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"],
+        "require": [{"distinct": 3}], "seed": 0,
+    } | more  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("require", "tries", "fast"),
+    [
+        ([{"distinct": 2}], ["topdown", "bsgi"], "mondrian"),
+        ([{"frequency": 2}], ["topdown", "bsgi"], "mondrian"),
+        ([{"frequency": 3}], ["bsgi", "topdown"], "bsgi"),
+        ([{"threshold": 0.4}, {"distinct": 3}], ["bsgi", "topdown"], "bsgi"),
+        ([{"frequency": 3}, {"k": 4}], ["topdown"], "mondrian"),
+        ([{"entropy": 2}, {"t_closeness": 1}], ["topdown"], "mondrian"),
+        ([{"k": 3}], ["peel", "bsgi", "topdown"], "mondrian"),
+    ],
+)
+def test_a_plan_says_what_is_tried(con, require, tries, fast):
+    document = describe_plan(plan(con, simple(con, require)))
+    assert (document["algorithm"], document["tries"]) == ("auto", tries)
+    assert document["notes"][0].startswith(f"auto tries {', '.join(tries)}")
+    document = describe_plan(plan(con, simple(con, require, "fast")))
+    assert (document["algorithm"], document["tries"]) == (fast, [])
+    assert document["notes"][0].startswith(f"algorithm {fast}: ")
+
+
+@pytest.mark.parametrize("name", ["auto", "fast"])
+def test_what_one_algorithm_alone_can_do_is_its(con, name):
+    result = ldiv_db.run(con, simple(con, [{"unique_distinct": 2}], name))
+    assert result.algorithm == "bsgi" and "unique_distinct is not kept" in result.notes[0]
+    assert "tried" not in result.search
+    result = ldiv_db.run(con, simple(con, [{"distinct": 2}], name, individual="u", identifiers=[]))
+    assert result.algorithm == "bsgi" and "individual" in result.notes[0]
+
+
+@pytest.mark.parametrize("recode", ["tree", "set"])
+@pytest.mark.parametrize("seed", seeds(4))
+def test_no_candidate_alone_loses_less(seed, recode, con, tmp_path):
+    """Nor may what is said of each differ from what it loses alone."""
+    draw = random.Random(seed)
+    case = tables.random_case(draw, "refine", largest=60)
+    require = draw.choice([{"distinct": 2}, {"frequency": 2}, {"k": 3}, {"recursive": {"c": 0.9, "l": 2}}])
+    case.policy |= {"require": [require], "recode": recode, "algorithm": ALL, "target": NEW}
+    for entry in case.policy["quasi_identifiers"].values():
+        entry["weight"] = 1
+    case.place(con, tmp_path)
+    try:
+        result = ldiv_db.run(con, case.policy, folder=tmp_path)
+    except InfeasibleError:
+        values = [row[list(case.columns).index("secret")] for row in case.rows]
+        assert not oracle.class_is_good(values, *next(iter(require.items())))
+        return
+    assert result.loss.rows_suppressed == 0
+    assert result.search["loss"] == pytest.approx(result.loss.lm_mean)
+    for tried in result.search["tried"]:
+        alone = ldiv_db.run(con, case.policy | {"algorithm": tried["algorithm"]}, folder=tmp_path)
+        assert tried["loss"] == pytest.approx(alone.loss.lm_mean)
+        assert result.loss.lm_mean <= alone.loss.lm_mean
+    assert {tried["algorithm"] for tried in result.search["tried"]} >= {"topdown", "peel"}
+
+
+def test_exchanges_between_the_classes_of_the_best_lose_less(con):
+    rows = [(i * i % 61, i * 5 % 7, "abcd"[i * i % 11 % 4]) for i in range(120)]
+    policy = simple(con, [{"distinct": 3}])
+    tables.fill(con, "t", {"age": "INTEGER", "size": "INTEGER", "s": "VARCHAR"}, rows)
+    result = ldiv_db.run(con, policy | {"identifiers": []})
+    best = min(result.search["tried"], key=lambda tried: tried["loss"])
+    assert result.algorithm == best["algorithm"] and sum(result.search["polish"])
+    assert result.search["loss"] < best["loss"]
+    assert f"brought that to {result.loss.lm_mean:.4f}" in " ".join(result.notes)
+    assert not oracle.violations(con.execute("SELECT (age, size), s FROM out").fetchall(), "distinct", 3)
+
+
+def test_the_budget_is_of_work_beside_the_first(con):
+    def tried(budget):
+        result = ldiv_db.run(con, simple(con, [{"distinct": 2}], {"name": "auto", "budget": budget}))
+        return [one["algorithm"] for one in result.search["tried"]]
+
+    assert [tried(budget) for budget in (0, 1, 8, 9)] == [
+        ["topdown"], ["topdown", "bsgi"], ["topdown", "bsgi"], ["topdown", "bsgi", "peel"]
+    ]  # fmt: skip
+    with pytest.raises(PolicyError, match=r"algorithm\.budget"):
+        tried(-1)
+
+
+# -- what can be met is met ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["auto", "fast", None])
+def test_what_any_algorithm_can_meet_is_not_refused(con, name):
+    policy = frequent(con, algorithm=name) if name else frequent(con)
+    result = ldiv_db.run(con, policy)
+    assert result.loss.rows_published == 24 and all(found["holds"] for found in result.requirements)
+    with pytest.raises(InfeasibleError):
+        ldiv_db.run(con, policy | {"algorithm": "bsgi"})
+
+
+def test_what_fails_while_it_runs_is_told_and_another_takes_its_place(con, monkeypatch):
+    def fail(self, task):
+        raise InfeasibleError("no class was found")
+
+    monkeypatch.setattr(Bsgi, "run", fail)
+    result = ldiv_db.run(con, simple(con, [{"frequency": 3}], {"name": "auto", "budget": 0}))
+    first, second = result.search["tried"]
+    assert first == {"algorithm": "bsgi", "failed": "no class was found"}
+    assert (second["algorithm"], result.algorithm, result.loss.rows_published) == ("topdown", "topdown", 60)
+    assert "bsgi (infeasible)" in result.notes[0]
+
+
+def test_the_error_says_what_no_algorithm_can_meet(con):
+    for name in ("auto", "fast"):
+        with pytest.raises(InfeasibleError, match="no table of all these rows meets the policy"):
+            ldiv_db.run(con, simple(con, [{"distinct": 4}], name))
+
+
+def test_rows_are_left_out_only_where_the_policy_says_so(con):
+    """One row of 31 stands far off: without it classes are narrow."""
+    rows = [(i // 2, "ab"[i % 2]) for i in range(30)] + [(1000, "a")]
+    tables.fill(con, "t", {"age": "INTEGER", "s": "VARCHAR"}, rows)
+    policy = {"source": "t", "target": NEW, "quasi_identifiers": {"age": {"taxonomy": {"ranges": [2, 4, 2000]}}},
+              "sensitive": ["s"], "require": [{"distinct": 2}], "seed": 0}  # fmt: skip
+    whole = ldiv_db.run(con, policy)
+    assert whole.loss.rows_suppressed == 0
+    less = ldiv_db.run(con, policy | {"algorithm": ALL | {"residue": "suppress"}})
+    assert less.loss.rows_suppressed == 1 and less.loss.lm_mean < whole.loss.lm_mean
+    assert "1 rows are left out" in " ".join(less.notes)
+
+
+def test_a_value_in_most_rows_needs_suppression(con):
+    policy = frequent(con, require=[{"frequency": 3}])
+    with pytest.raises(InfeasibleError):
+        ldiv_db.run(con, policy)
+    result = ldiv_db.run(con, policy | {"algorithm": {"name": "auto", "residue": "suppress"}})
+    assert result.algorithm == "bsgi" and result.loss.rows_suppressed == 6
+
+
+def test_rows_of_several_attributes_find_a_class(con):
+    """BSGI leaves out rows that differ from none of the others in all attributes, the others do not."""
+    kinds = [*["aux", "avy", "buy", "bvx"] * 6, "aux", "aux", "bvy", "bvy"]
+    rows = [(i, *kind) for i, kind in enumerate(kinds)]
+    tables.fill(con, "t", {"age": "INTEGER", "s": "VARCHAR", "u": "VARCHAR", "w": "VARCHAR"}, rows)
+    policy = {"source": "t", "target": NEW, "quasi_identifiers": {"age": {"numeric": True}},
+              "sensitive": ["s", "u", "w"], "require": [{"k": 2}], "algorithm": ALL, "seed": 0}  # fmt: skip
+    result = ldiv_db.run(con, policy)
+    assert result.loss.rows_published == 28
+    left_out = {tried["algorithm"]: tried["rows_left_out"] for tried in result.search["tried"]}
+    assert left_out["bsgi"] and not left_out["topdown"]
+
+
+# -- the default, and what follows from it -------------------------------------------------------------
+
+
+def test_a_policy_without_an_algorithm_has_auto_but_where_one_alone_can_be():
+    policy = {"source": "t", "target": "out", "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"],
+              "require": [{"unique_distinct": 2}]}  # fmt: skip
+    assert ldiv_db.parse_policy(policy).algorithm.name == "auto"
+    for more in ({"transparent": True}, {"key": "id", "target": {"prefix": "out"}, "identifiers": ["id"]}):
+        assert ldiv_db.parse_policy(policy | more).algorithm.name == "bsgi"
+        options = {"algorithm": {"name": "auto", "residue": "incorporate"}}
+        assert ldiv_db.parse_policy(policy | more | options).algorithm.options == {"residue": "incorporate"}
+    with pytest.raises(PolicyError, match="key: is required"):
+        ldiv_db.parse_policy(policy | {"target": {"prefix": "out"}})
+
+
+def test_a_default_policy_is_published_transparently_and_over_time(con):
+    rows = [(i, i * 7 % 40, "abc"[i % 3]) for i in range(30)]
+    tables.fill(con, "t", {"id": "INTEGER", "age": "INTEGER", "s": "VARCHAR"}, rows)
+    policy = {"source": "t", "target": "one", "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"],
+              "require": [{"unique_distinct": 3}], "identifiers": ["id"], "seed": 0}  # fmt: skip
+    assert ldiv_db.run(con, policy | {"transparent": True}).search["select"] == "transparent"
+    released = ldiv_db.publish_release(con, policy | {"key": "id", "target": {"prefix": "series"}})
+    assert released.figures["algorithm"] == "bsgi"
+
+
+def test_a_release_is_the_same_for_any_order_and_number_of_threads():
+    draw = random.Random(3)
+    rows = [(draw.randint(0, 30), draw.randint(0, 5), draw.choice("aabcd")) for _ in range(150)]
+    releases = []
+    for threads, order in ((2, 1), (1, 1), (2, -1), (1, -1)):
+        with duckdb.connect(config={"threads": threads}) as con:
+            policy = simple(con, [{"distinct": 3}], ALL) | {"identifiers": []}
+            tables.fill(con, "t", {"age": "INTEGER", "size": "INTEGER", "s": "VARCHAR"}, rows[::order])
+            result = ldiv_db.run(con, policy)
+            releases.append((con.execute("SELECT * FROM out").fetchall(), result.search))
+    assert all(release == releases[0] for release in releases)
+
+
+def test_a_release_can_be_replayed(con):
+    """The trials are part of the method: the source's own values give the release again, which replay requires."""
+    rows = list(zip([20, 31, 32, 33, 58, 60], "ABABCA", strict=True))
+    tables.fill(con, "t", {"age": "INTEGER", "s": "VARCHAR"}, rows)
+    policy = {"source": "t", "target": NEW, "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"],
+              "require": [{"frequency": 2}], "seed": 0}  # fmt: skip
+    result = ldiv_db.run(con, policy)
+    assert len(result.search["tried"]) == 2
+    *_, replay = ldiv_db.attack(con, "out", policy=policy, replay=ldiv_db.Replay(limit=20)).attacks
+    assert replay.name == "replay" and 0.5 <= replay.gains[0].gain <= 1
+
+
+def test_the_release_and_the_ledger_tell_nothing_of_what_was_tried(con):
+    result = ldiv_db.run(con, simple(con, [{"distinct": 2}]))
+    columns = [name for name, *_ in con.execute("DESCRIBE out").fetchall()]
+    assert columns == ["age", "size", "s"]
+    assert con.execute("SELECT algorithm FROM ldiv.run").fetchall() == [(result.algorithm,)]
+    assert result.algorithm in ("topdown", "bsgi")
+
+
+def test_very_large_tables_are_not_tried(con, monkeypatch):
+    monkeypatch.setattr("ldiv_db.algorithms.auto.candidates.MANY_ROWS", 50)
+    document = describe_plan(plan(con, simple(con, [{"distinct": 2}], {"name": "auto", "budget": 0})))
+    assert document["tries"] == [Mondrian.name]
