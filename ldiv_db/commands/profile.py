@@ -49,7 +49,7 @@ def profile_command(
         ),
     ] = None,
     show_values: Annotated[
-        bool, typer.Option("--show-values", help="Show the sensitive values that the policy names.")
+        bool, typer.Option("--show-values", help="Show the sensitive values that comments of the policy name.")
     ] = False,
     json: Json = False,
     threads: Threads = None,
@@ -85,8 +85,7 @@ def profile_command(
         skeleton, reason = make_starter_policy(engine, found, relation, source)
     written = _write(skeleton, reason, policy)
     if json:
-        policy_shown = skeleton and (skeleton.policy if show_values else skeleton.shown)
-        document = {**found.as_dict(), "policy": policy_shown}
+        document = {**found.as_dict(), "policy": skeleton.policy if skeleton else None}
         print_json({**document, "note": reason, "written": [str(path) for path in written]})
         return
     print_profile(printer(), found)

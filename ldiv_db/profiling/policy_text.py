@@ -117,7 +117,7 @@ def _of_requirements(profile: Profile, suggestions: Sequence[Suggestion]) -> Ite
             continue
         share = column.distribution.counts[0] / profile.rows
         yield f"{name}: a value has {share:.1%} of the rows, so that all rows can meet no `frequency` from 2 on. Here"
-        yield "that value may become more certain, though not wholly, no other more than half."
+        yield "no value may be much more certain than that, and a class has several."
 
 
 def _plain(text: str) -> str:

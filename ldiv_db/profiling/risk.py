@@ -21,6 +21,10 @@ from ldiv_db.recoding.encoded import Renamed
 RARE = 5
 #: Values that are read at most to leave out each column in turn, and to combine two, and three.
 LEFT_OUT_BUDGET, SMALL_BUDGET = 30_000_000, 20_000_000
+#: A statement takes as long as so many rows, however few it reads.
+STATEMENT_ROWS = 100_000
+#: Of more columns none is left out: where so many tell who somebody is, one is not missed.
+MANY_COLUMNS = 20
 #: Combinations of a size that are shown, and pairs that a third column is added to.
 SHOWN = 5
 
@@ -79,7 +83,7 @@ def measure_uniqueness(
     columns = [Renamed(Identifier(s.column.name), Identifier(f"q{i}")) for i, s in enumerate(summaries, 1)]
     cells = engine.materialise("cells", "profiling/count_combinations", source=table, columns=columns)
     size = engine.count(cells)
-    if size * len(columns) ** 2 <= LEFT_OUT_BUDGET:
+    if len(columns) <= MANY_COLUMNS and size * len(columns) ** 2 <= LEFT_OUT_BUDGET:
         whole, *parts = _with_each_left_out(engine, cells, columns)
     else:
         whole, parts = _count(engine, cells, columns), []
@@ -88,7 +92,7 @@ def measure_uniqueness(
         unique_rows=int(whole["unique_rows"]),
         rare_rows=int(whole["rare_rows"]),
         unique_without={s.column.name: int(part["unique_rows"]) for s, part in zip(summaries, parts, strict=False)},
-        small=tuple(_small(engine, cells, columns, summaries, size)),
+        small=tuple(_small(engine, cells, columns, summaries, max(size, STATEMENT_ROWS))),
     )
     engine.drop(cells)
     return found
@@ -110,7 +114,7 @@ def _with_each_left_out(engine: Engine, cells: Relation, columns: Sequence[Renam
 def _small(
     engine: Engine, cells: Relation, columns: Sequence[Renamed], summaries: Sequence[Summary], size: int
 ) -> Iterator[Combination]:
-    """The best single columns, pairs and triples, each of fewer columns than there are."""
+    """The best single columns, pairs and triples, each of fewer columns than there are; each costs `size` a column."""
 
     def counted(chosen: tuple[int, ...]) -> _Chosen:
         found = _count(engine, cells, [columns[i] for i in chosen])
@@ -121,7 +125,7 @@ def _small(
     wide = sorted(one.columns[0] for one in many[: _widest(size)])
     pairs = _best(counted(pair) for pair in itertools.combinations(wide, 2)) if len(columns) > 2 else []
     triples = dict.fromkeys(tuple(sorted({*pair.columns, i})) for pair in pairs for i in wide if i not in pair.columns)
-    most = SMALL_BUDGET // (2 * 3 * max(1, size)) if len(columns) > 3 else 0
+    most = SMALL_BUDGET // (2 * 3 * size) if len(columns) > 3 else 0
     threes = _best(counted(triple) for triple in itertools.islice(triples, most))
     for chosen in [*(_best(many) if len(columns) > 1 else []), *pairs, *threes]:
         names = tuple(columns[i].column.name for i in chosen.columns)
@@ -134,5 +138,5 @@ def _best(found: Iterable[_Chosen]) -> list[_Chosen]:
 
 
 def _widest(size: int) -> int:
-    """The columns of which half the budget allows all pairs, of so many combinations to read each time."""
-    return (1 + math.isqrt(1 + 2 * SMALL_BUDGET // max(1, size))) // 2
+    """The columns of which half the budget allows all pairs, each of which costs `size` a column."""
+    return (1 + math.isqrt(1 + 2 * SMALL_BUDGET // size)) // 2

@@ -18,7 +18,7 @@ _PERSONAL = re.compile(
     r"(^|_)(ssn|e_?mail|phone|telephone|mobile|passport|iban|(first|last|full|sur|given|family)_?name)($|_)|^name$",
     re.IGNORECASE,
 )
-_NUMBERING = re.compile(r"(^|_)(id|uuid|guid)$|[a-z]_?key$|[a-z]Id$", re.IGNORECASE)
+_NUMBERING = re.compile(r"(?i:(^|_)(id|uuid|guid)$|[a-z]_?key$)|[a-z]I[dD]$")
 
 
 def why_by_values(summary: Summary) -> str:

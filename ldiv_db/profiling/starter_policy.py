@@ -25,12 +25,11 @@ from ldiv_db.taxonomies.taxonomy import ROOT_LABEL
 class Skeleton:
     """A policy as a mapping, its YAML text with comments, and the level files (name to text) that it names.
 
-    `shown` and `shown_text` are the same without values of the data, which stand for an ellipsis.
+    In `shown_text` an ellipsis stands for values of the data, which comments alone have.
     """
 
     policy: dict[str, Any]
     text: str
-    shown: dict[str, Any]
     shown_text: str
     files: dict[str, str]
 
@@ -47,12 +46,9 @@ def make_starter_policy(
     if not keys:
         return None, "no policy to start from: no column can be generalised, see the reasons"
     suggestions = [suggest(engine, table, column) for column in profile.sensitive]
-    target = _target(engine, source)
-    policy, shown = (
-        _policy(profile, source, target, told) for told in (suggestions, [veiled(one) for one in suggestions])
-    )
-    texts = policy_text(policy, profile, suggestions), policy_text(shown, profile, [veiled(one) for one in suggestions])
-    return Skeleton(policy, texts[0], shown, texts[1], _files(engine, table, keys)), ""
+    policy = _policy(profile, source, _target(engine, source), suggestions)
+    text, shown = (policy_text(policy, profile, told) for told in (suggestions, [veiled(one) for one in suggestions]))
+    return Skeleton(policy, text, shown, _files(engine, table, keys)), ""
 
 
 def _policy(profile: Profile, source: str, target: str, suggestions: Sequence[Suggestion]) -> dict[str, Any]:
@@ -81,9 +77,7 @@ def _sensitive(suggestions: Sequence[Suggestion]) -> list[str] | dict[str, None]
 def _required(suggestions: Sequence[Suggestion]) -> list[dict[str, Any]]:
     """What is required of all sensitive columns alike, or else of each by its name."""
     first = suggestions[0].require
-    if all(suggestion.require == first for suggestion in suggestions) and not any("threshold" in r for r in first):
-        return first
-    if len(suggestions) == 1:
+    if all(suggestion.require == first for suggestion in suggestions):
         return first
     return [{**required, "sensitive": one.column} for one in suggestions for required in one.require]
 

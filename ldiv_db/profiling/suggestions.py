@@ -1,8 +1,8 @@
 """What a release should promise of a sensitive column, so that every row can be published, and what may be harmless.
 
 No value in more than a third of a class, or in more than half, where frequencies allow that. A value that more than
-half of the rows have cannot be bounded so: it may become more certain by half of what it lacks, no other value may be
-more certain than half, and a class has three values.
+half of the rows have cannot be bounded so: no value may then be more certain than that one and a third of what it lacks
+to certainty, and a class has three values.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -63,7 +63,7 @@ class Suggestion:
 def suggest(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> Suggestion:
     """What to require of a sensitive column of at least two values; every row can then be published."""
     frequent = _frequent(engine, table, column)
-    return Suggestion(column.name, _required(column.distribution, frequent), _harmless(column.distribution, frequent))
+    return Suggestion(column.name, _required(column.distribution), _harmless(column.distribution, frequent))
 
 
 def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[Frequent]:
@@ -77,16 +77,17 @@ def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveP
     return [Frequent(*row) for row in rows]
 
 
-def _required(distribution: Distribution, frequent: Sequence[Frequent]) -> list[dict[str, Any]]:
+def _required(distribution: Distribution) -> list[dict[str, Any]]:
     if distribution.largest_l >= 2:
         return [{"frequency": min(MODEST_L, distribution.largest_l)}]
-    bound = {"default": 0.5, "values": {frequent[0].value: _looser(Fraction(frequent[0].rows, distribution.rows))}}
-    return [{"distinct": min(MODEST_L, distribution.distinct)}, {"threshold": bound}]
+    values = min(MODEST_L, distribution.distinct)
+    alpha = _looser(Fraction(distribution.counts[0], distribution.rows))
+    return [{"distinct": values}, {"alpha_k": {"alpha": alpha, "k": values}}]
 
 
 def _looser(share: Fraction) -> float:
-    """A share halfway from this one to certainty, rounded up to two digits of what is left."""
-    left = (1 - share) / 2
+    """A share a third of the way from this one to certainty, rounded up to two digits of what is left."""
+    left = (1 - share) * Fraction(2, 3)
     digits = min(9, max(2, 1 - math.floor(math.log10(left))))
     return float(round(1 - Fraction(math.floor(left * 10**digits), 10**digits), digits))
 
@@ -110,19 +111,7 @@ def _stands_out(counts: Sequence[int]) -> bool:
 
 def veiled(suggestion: Suggestion) -> Suggestion:
     """The suggestion without values of the data, for which an ellipsis stands."""
-    require = [{name: _veiled_values(argument) for name, argument in one.items()} for one in suggestion.require]
-    harmless = suggestion.harmless
-    if harmless:
-        values = tuple(dict.fromkeys(_veiled(value) for value in harmless.values))
-        harmless = Harmless(values, harmless.rows, harmless.largest_l)
-    return Suggestion(suggestion.column, require, harmless)
-
-
-def _veiled_values(argument: Any) -> Any:
-    if not isinstance(argument, dict) or "values" not in argument:
-        return argument
-    return {**argument, "values": {_veiled(value): bound for value, bound in argument["values"].items()}}
-
-
-def _veiled(value: str | None) -> str | None:
-    return None if value is None else "…"
+    if suggestion.harmless is None:
+        return suggestion
+    values = dict.fromkeys(None if value is None else "…" for value in suggestion.harmless.values)
+    return replace(suggestion, harmless=replace(suggestion.harmless, values=tuple(values)))

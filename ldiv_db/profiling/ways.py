@@ -45,6 +45,7 @@ class WayFinder:
     def __init__(self, engine: Engine, table: Relation | FileRelation) -> None:
         self._engine = engine
         self._table = table
+        self._known = taxonomies.stored(engine)
         self._taken: set[str] = set()
 
     def find(self, summary: Summary) -> tuple[Way | None, str]:
@@ -54,7 +55,7 @@ class WayFinder:
             return None, problems[0].what
         if not summary.distinct:
             return None, "holds nothing but NULL"
-        if _covered(self._engine, self._table, column):
+        if column.name in self._known and _covered(self._engine, self._table, column):
             return Way({"taxonomy": column.name}, "values: the catalog's taxonomy of this name"), ""
         if summary.texts is None:
             return self._on_a_line(summary)

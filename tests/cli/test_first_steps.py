@@ -18,6 +18,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 import sys
@@ -280,14 +281,14 @@ def test_a_value_with_more_than_half_the_rows(shell: Shell) -> None:
     shell.sql(CENSUS)
     words = "w.duckdb people --sensitive occupation --qi age,sex,education"
     shown = shell.type(f"ldiv profile {words}")
-    assert "harmless: […]" in shown and "{…: 0." in shown and "'0'" not in shown and "--show-values" in shown
+    assert "harmless: […]" in shown and "'0'" not in shown and "--show-values" in shown
     out = shell.type(f"ldiv profile {words} --policy policy.yml")
     assert "'0'" not in out
     text = (shell.folder / "policy.yml").read_text()
     assert "    # harmless: ['0']\n" in text and text in shell.type(f"ldiv profile {words} --show-values")
     share = shell.sql("SELECT count(*) FILTER (occupation = '0') / count(*) FROM people")[0][0]
-    distinct, threshold = shell.policy()["require"]
-    assert distinct == {"distinct": 3} and share < threshold["threshold"]["values"]["0"] < 1
+    distinct, bound = shell.policy()["require"]
+    assert distinct == {"distinct": 3} and share < bound["alpha_k"]["alpha"] < (1 + share) / 2
     shell.type("ldiv run w.duckdb policy.yml")
     shell.published("published.people", 1500)
 
@@ -297,17 +298,13 @@ def test_the_value_is_harmless(shell: Shell) -> None:
     """Who takes two signs away loses less, and all rows are published still."""
     shell.sql(CENSUS)
     shell.type("ldiv profile w.duckdb people --sensitive occupation --qi age,sex,education --policy policy.yml")
-    shell.type("ldiv run w.duckdb policy.yml")
+    before = json.loads(shell.type("ldiv run w.duckdb policy.yml --json"))
     text = (shell.folder / "policy.yml").read_text()
     text = text.replace("published.people", "published.less").replace("    # harmless:", "    harmless:")
     (shell.folder / "policy.yml").write_text(text)
-    shell.type("ldiv run w.duckdb policy.yml")
+    after = json.loads(shell.type("ldiv run w.duckdb policy.yml --json"))
     shell.published("published.less", 1500)
-    same = (
-        "SELECT count(*) FROM (SELECT age, sex, education FROM people INTERSECT ALL SELECT age, sex, education FROM {})"
-    )
-    before, after = (shell.sql(same.format(f"published.{name}"))[0][0] for name in ("people", "less"))
-    assert after > before
+    assert after["loss"]["lm_mean"] < before["loss"]["lm_mean"]
 
 
 def test_dates_and_postal_codes(shell: Shell) -> None:

@@ -1,0 +1,297 @@
+"""Profiles piece by piece: keys of other tables, ways to generalise, the columns that tell most, what to require."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import ldiv_db
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation
+from ldiv_db.profiling import risk
+from ldiv_db.profiling.profile import profile_table
+from ldiv_db.profiling.roles import why_by_name, why_by_values
+from ldiv_db.profiling.starter_policy import make_starter_policy
+from ldiv_db.profiling.suggestions import suggest
+from ldiv_db.profiling.summary import Summary, Texts
+from ldiv_db.profiling.ways import falling_lengths
+
+
+def profiled(con: Any, *sensitive: str, table: str = "t", keys: list[str] | None = None) -> Any:
+    return profile_table(Engine(con), Relation.parse(table), keys, sensitive)
+
+
+def reasons(con: Any, table: str = "t") -> dict[str, tuple[str, str]]:
+    return {column.column.name: (column.role, column.reason) for column in profiled(con, table=table).columns}
+
+
+# -- keys of other tables -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def warehouse(con: Any) -> Any:
+    """People who have several rows each in a table of visits, and others whose numbers or types do not fit."""
+    con.execute("CREATE TABLE person (p_personkey INTEGER, name VARCHAR)")
+    con.execute("INSERT INTO person SELECT i, 'n' || i FROM range(60) AS r(i)")
+    con.execute("CREATE TABLE t AS SELECT CAST(i % 60 AS INTEGER) AS t_personkey, i % 7 AS a FROM range(300) AS r(i)")
+    return con
+
+
+def test_a_column_of_the_same_stem_names_rows_of_another_table(warehouse: Any) -> None:
+    assert reasons(warehouse)["t_personkey"] == ("identifier", "names rows of person")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO person VALUES (7, 'again')",
+        "INSERT INTO person VALUES (NULL, 'nobody')",
+        "DELETE FROM person WHERE p_personkey = 7",
+        "ALTER TABLE person ALTER p_personkey TYPE VARCHAR",
+        "ALTER TABLE person RENAME p_personkey TO number",
+    ],
+)
+def test_a_column_that_is_no_key_or_lacks_a_value_owns_nothing(warehouse: Any, change: str) -> None:
+    warehouse.execute(change)
+    assert "names rows" not in reasons(warehouse)["t_personkey"][1]
+
+
+def test_a_foreign_key_says_so_whatever_its_name_is(con: Any) -> None:
+    con.execute("CREATE TABLE person (id INTEGER PRIMARY KEY)")
+    con.execute("CREATE TABLE t (who INTEGER REFERENCES person (id), a INTEGER)")
+    con.execute("INSERT INTO person FROM range(40)")
+    con.execute("INSERT INTO t SELECT i % 30, i % 9 FROM range(200) AS r(i)")
+    assert reasons(con)["who"] == ("identifier", "names rows of person")
+
+
+def test_an_id_is_found_by_the_name_of_its_table(con: Any) -> None:
+    con.execute("CREATE SCHEMA crm")
+    con.execute("CREATE TABLE crm.customers AS SELECT i AS id FROM range(40) AS r(i)")
+    con.execute("CREATE TABLE t AS SELECT i % 40 AS customer_id, i % 9 AS a FROM range(200) AS r(i)")
+    assert reasons(con)["customer_id"] == ("identifier", "names rows of customers")
+
+
+def test_a_list_of_categories_owns_nobody(con: Any) -> None:
+    """A hundred rows a value and more are no person's."""
+    con.execute("CREATE TABLE countries AS SELECT 'c' || i AS country FROM range(4) AS r(i)")
+    con.execute("CREATE TABLE t AS SELECT 'c' || i % 4 AS country, i % 9 AS a FROM range(400) AS r(i)")
+    assert reasons(con)["country"][0] == "quasi-identifier"
+    con.execute("DELETE FROM t WHERE a = 8")
+    assert reasons(con)["country"] == ("identifier", "names rows of countries")
+
+
+def test_nothing_is_asked_of_the_tables_beside_a_file(con: Any, tmp_path: Any) -> None:
+    con.execute("CREATE TABLE person AS SELECT i AS code FROM range(40) AS r(i)")
+    con.execute(f"COPY (SELECT i % 40 AS code, i % 9 AS a FROM range(200) AS r(i)) TO '{tmp_path}/t.parquet'")
+    profile = ldiv_db.profile(con, f"{tmp_path}/t.parquet")
+    assert [column.role for column in profile.columns] == ["quasi-identifier", "quasi-identifier"]
+
+
+# -- roles --------------------------------------------------------------------------------------------
+
+
+def summary(kind: str, distinct: int, rows: int = 1000, name: str = "x") -> Summary:
+    texts = Texts(1, 9, 1, 0, 0, 0) if kind == "VARCHAR" else None
+    return Summary(Column(name, kind), rows, distinct, 0, 1, 0, texts)
+
+
+@pytest.mark.parametrize(
+    ("kind", "distinct", "taken"),
+    [
+        ("INTEGER", 951, True), ("INTEGER", 950, False), ("VARCHAR", 501, True), ("VARCHAR", 500, False),
+        ("DOUBLE", 501, True), ("DECIMAL(9,2)", 1000, True), ("DECIMAL(9,2)", 400, False), ("DATE", 1000, False),
+        ("TIMESTAMP", 1000, False),
+    ],
+)  # fmt: skip
+def test_columns_of_many_values_are_identifiers_unless_they_are_times(kind: str, distinct: int, taken: bool) -> None:
+    assert bool(why_by_values(summary(kind, distinct))) is taken
+
+
+def test_a_few_values_identify_nobody_by_being_most(con: Any) -> None:
+    assert not why_by_values(summary("VARCHAR", 15, rows=24))
+    assert why_by_values(summary("VARCHAR", 24, rows=24))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "taken"),
+    [
+        ("name", "VARCHAR", True), ("Last_Name", "VARCHAR", True), ("email", "VARCHAR", True), ("ssn", "VARCHAR", True),
+        ("filename", "VARCHAR", False), ("patient_id", "INTEGER", True), ("patientId", "BIGINT", True),
+        ("o_custkey", "INTEGER", True), ("id", "VARCHAR", True), ("paid", "INTEGER", False),
+        ("monkey", "DATE", False), ("width", "INTEGER", False), ("name", "INTEGER", False),
+    ],
+)  # fmt: skip
+def test_names_tell_what_identifies(name: str, kind: str, taken: bool) -> None:
+    assert bool(why_by_name(summary(kind, 200, name=name))) is taken
+
+
+# -- ways ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("longest", "lengths"),
+    [(2, [2, 1]), (3, [3, 1]), (5, [5, 3, 1]), (8, [8, 6, 4, 2]), (10, [10, 8, 6, 4, 2]), (17, [17, 13, 9, 5, 1])],
+)
+def test_prefixes_fall_from_the_whole_code(longest: int, lengths: list[int]) -> None:
+    assert falling_lengths(longest) == lengths
+
+
+@pytest.mark.parametrize("longest", range(2, 200))
+def test_prefixes_are_few_and_fall(longest: int) -> None:
+    lengths = falling_lengths(longest)
+    assert lengths[0] == longest and lengths == sorted(set(lengths), reverse=True) and 2 <= len(lengths) <= 5
+
+
+@pytest.mark.parametrize(
+    ("values", "way"),
+    [
+        ("lpad(CAST(i % 60 AS VARCHAR), 5, '0')", {"prefix": [5, 3, 1]}),
+        ("lpad(CAST(i % 40 AS VARCHAR), 5, '0')", {"file": "x.csv"}),
+        ("'a b' || i % 60", {"file": "x.csv"}),
+        ("' a' || i % 6", {"prefix": [3]}),
+        ("chr(160) || i % 6", {"prefix": [2]}),
+        ("'line' || chr(10) || i % 6", {"prefix": [6]}),
+        ("CASE i % 3 WHEN 0 THEN 'child' WHEN 1 THEN 'root' ELSE 'dog' END", {"prefix": [5]}),
+        ("CASE i % 2 WHEN 0 THEN 'X' ELSE 'y' END", {"prefix": [1]}),
+        ("CASE i % 2 WHEN 0 THEN '' ELSE 'y' END", {"prefix": [1]}),
+        ("CASE i % 2 WHEN 0 THEN 'a;\"b' ELSE 'y*' END", {"file": "x.csv"}),
+        ("CASE i % 2 WHEN 0 THEN '*' ELSE 'y' END", None),
+        ("CASE WHEN i < 0 THEN 'y' END", None),
+        ("i % 2 = 0", {"file": "x.csv"}),
+    ],
+)
+def test_a_text_finds_a_way_that_a_run_takes(con: Any, tmp_path: Any, values: str, way: Any) -> None:
+    con.execute(f"CREATE TABLE t AS SELECT {values} AS x, i % 30 AS age, 'd' || i % 7 AS s FROM range(300) AS r(i)")
+    profile = profiled(con, "s")
+    found = {column.column.name: column for column in profile.columns}["x"]
+    assert (found.way.settings["taxonomy"] if found.way else None) == way
+    skeleton, _ = make_starter_policy(Engine(con), profile, Relation.parse("t"), "t")
+    assert skeleton is not None
+    for name, text in skeleton.files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert ldiv_db.run(con, skeleton.policy, folder=tmp_path).loss.rows_published == 300
+
+
+@pytest.mark.parametrize("name", ["zip", "ZIP_CODE", "home_plz", "postcode", "postal_code"])
+def test_postal_codes_are_known_by_name(con: Any, name: str) -> None:
+    con.execute(f"CREATE TABLE t AS SELECT 'AB' || i % 12 || ' 1C' AS \"{name}\", i % 7 AS a FROM range(100) AS r(i)")
+    assert profiled(con).columns[0].way.settings == {"taxonomy": {"prefix": [7, 5, 3, 1]}}
+
+
+# -- few columns --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_few_columns_that_tell_most_agree_with_plain_python(con: Any, table: Any, seed: int) -> None:
+    draw = random.Random(seed)
+    names = [f"q{i}" for i in range(draw.randint(1, 5))]
+    kinds = [draw.choice([2, 5, 30]) for _ in names]
+    rows = [tuple(draw.choice([None, *map(str, range(kind))]) for kind in kinds) for _ in range(draw.randint(2, 80))]
+    table("t", dict.fromkeys(names, "VARCHAR"), rows)
+    found = {few.columns: few for few in profiled(con, keys=names).uniqueness.small}
+
+    def counts(chosen: tuple[str, ...]) -> Counter[tuple[Any, ...]]:
+        return Counter(tuple(row[names.index(name)] for name in chosen) for row in rows)
+
+    for chosen, few in found.items():
+        expected = counts(chosen)
+        assert few.combinations == len(expected)
+        assert few.unique_rows == sum(count == 1 for count in expected.values())
+    for size in (1, 2):
+        best = [sum(n == 1 for n in counts(chosen).values()) for chosen in itertools.combinations(names, size)]
+        mine = [few.unique_rows for chosen, few in found.items() if len(chosen) == size]
+        assert mine == (sorted(best, reverse=True)[: len(mine)] if size < len(names) else [])
+    assert all(len(chosen) < len(names) for chosen in found)
+
+
+def test_what_is_counted_keeps_to_its_budget(con: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = ", ".join(f"i % {n} AS q{n}" for n in range(2, 12))
+    con.execute(f"CREATE TABLE t AS SELECT {columns} FROM range(1000) AS r(i)")
+    for budget in (0, 500_000, 4_000_000, 20_000_000):
+        monkeypatch.setattr(risk, "SMALL_BUDGET", budget)
+        statements: list[Any] = []
+        engine = Engine(con, on_statement=statements.append)
+        profile_table(engine, Relation.parse("t"))
+        counted = [s for s in statements if s.template == "profiling/count_unique"]
+        read = sum(s.sql.partition("GROUP BY")[2].count(",") + 1 for s in counted) * risk.STATEMENT_ROWS
+        assert read <= budget
+        assert bool(counted) is (budget >= 500_000)
+
+
+def test_none_of_many_columns_is_left_out(con: Any) -> None:
+    for columns, left_out in ((20, 20), (21, 0)):
+        names = ", ".join(f"i % {n + 2} AS q{n}" for n in range(columns))
+        con.execute(f"CREATE OR REPLACE TABLE t AS SELECT {names} FROM range(50) AS r(i)")
+        keys = [f"q{n}" for n in range(columns)]
+        found = profiled(con, keys=keys).uniqueness
+        assert len(found.unique_without) == left_out and found.unique_rows > 0
+
+
+# -- what to require ----------------------------------------------------------------------------------
+
+
+def suggested(con: Any, rows: list[tuple[str | None, int]], kind: str = "VARCHAR") -> Any:
+    con.execute(f"CREATE OR REPLACE TABLE t (s {kind}, q INTEGER)")
+    con.executemany("INSERT INTO t SELECT ?, i FROM range(?) AS r(i)", rows)
+    return suggest(Engine(con), Relation.parse("t"), profiled(con, "s").sensitive[0])
+
+
+@pytest.mark.parametrize(
+    ("rows", "require"),
+    [
+        ([("a", 10), ("b", 10), ("c", 10), ("d", 10)], [{"frequency": 3}]),
+        ([("a", 10), ("b", 7), ("c", 5)], [{"frequency": 2}]),
+        ([("a", 10), ("b", 10)], [{"frequency": 2}]),
+        ([("a", 50), ("b", 25), ("c", 24)], [{"distinct": 3}, {"alpha_k": {"alpha": 0.68, "k": 3}}]),
+        ([("a", 9_990), ("b", 10)], [{"distinct": 2}, {"alpha_k": {"alpha": 0.99934, "k": 2}}]),
+        ([(None, 80), ("b", 20)], [{"distinct": 2}, {"alpha_k": {"alpha": 0.87, "k": 2}}]),
+    ],
+)
+def test_what_is_required_can_be_met_by_all_rows(con: Any, rows: list[tuple[str, int]], require: Any) -> None:
+    """As the whole table, which is one class, does."""
+    assert suggested(con, rows).require == require
+    con.execute("UPDATE t SET q = 1")
+    (audit,) = ldiv_db.check(con, "t", ["q"], "s", require)
+    assert audit.holds
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_bound_lies_between_the_largest_share_and_certainty(con: Any, seed: int) -> None:
+    draw = random.Random(seed)
+    others = [(f"v{i}", draw.randint(1, 5)) for i in range(draw.randint(1, 4))]
+    rest = sum(count for _, count in others)
+    most = draw.randint(rest + 1, rest * draw.choice([2, 30, 500]) + 2)
+    alpha = Fraction(str(suggested(con, [("v", most), *others]).require[1]["alpha_k"]["alpha"]))
+    share = Fraction(most, most + rest)
+    assert share + (1 - share) / 3 <= alpha < share + (1 - share) * Fraction(2, 5) or alpha < 1
+    assert share < alpha < 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "values"),
+    [
+        ([("Flu", 10), ("Cold", 10), ("Cough", 10)], None),
+        ([("Flu", 20), ("Cold", 10), ("Cough", 10)], ("Flu",)),
+        ([("Flu", 30), (" None", 1), ("Cough", 10)], (" None",)),
+        ([("Flu", 30), (None, 2), ("NULL", 4), ("Cough", 10)], ("NULL", None)),
+        ([("0", 3), ("n/a", 2)], None),
+    ],
+)
+def test_values_that_may_be_harmless(con: Any, rows: list[tuple[str | None, int]], values: Any) -> None:
+    found = suggested(con, rows).harmless
+    assert (found.values if found else None) == values
+    if found:
+        others = [count for value, count in rows if value not in values]
+        assert found.rows == sum(count for value, count in rows if value in values)
+        assert found.largest_l == sum(count for _, count in rows) // max(others)
+
+
+def test_numbers_may_be_harmless_as_their_column_writes_them(con: Any) -> None:
+    found = suggested(con, [("0", 30), ("7.5", 9), ("8.25", 9)], "DECIMAL(6, 2)").harmless
+    assert found.values == ("0.00",)
