@@ -36,9 +36,10 @@ def _entries(
     """What stands in place of a requirement: itself on the attributes that keep it, and what others have instead."""
     concerned = [name for name in policy.sensitive if spec.concerns(name)]
     given = [others.get((number, name)) for name in concerned]
-    if all(other is not None and other == given[0] for other in given):
-        for other in given[0] or ():
-            yield _entry(other, spec.sensitive, spec.others_known)
+    same = given[0] if all(other == given[0] for other in given) else None
+    if same is not None:
+        for written in same:
+            yield _entry(written, spec.sensitive, spec.others_known)
         return
     keeping = [name for name, other in zip(concerned, given, strict=True) if other is None]
     if keeping:
