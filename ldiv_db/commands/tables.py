@@ -49,13 +49,24 @@ def _longest(texts: Sequence[str]) -> int:
 
 def _of_columns(table: Table, columns: Sequence[Column], width: int) -> Table:
     """A table of these columns, none of which is narrower than its words if there is room for them."""
-    has_room = _needed(columns) <= width
-    words = min(_longest([str(table.title or "")]), width)
-    found = Table(title=table.title, show_header=table.show_header, min_width=words)
-    for number, column in enumerate(columns):
-        keeps = has_room or (number == 0 and not table.show_header)
-        least = _longest_word(column) if keeps else None
-        found.add_column(column.header, overflow="fold", min_width=least)
+    found = Table(title=table.title, show_header=table.show_header, min_width=min(_longest([str(table.title)]), width))
+    for column, own in zip(columns, _widths(columns, width - len(columns) * _FRAME - _EDGE), strict=True):
+        found.add_column(column.header, overflow="fold", min_width=own, max_width=own)
     for cells in zip(*(column.cells for column in columns), strict=True):
         found.add_row(*cells)
     return found
+
+
+def _widths(columns: Sequence[Column], room: int) -> list[int]:
+    """The width of each column: of its lines, or less, the widest first, down to that of its words; at last of any."""
+    widths = [min(_longest_line(column), max(room, 1)) for column in columns]
+    for least in (list(map(_longest_word, columns)), [1] * len(columns)):
+        while sum(widths) > room and any(width > few for width, few in zip(widths, least, strict=True)):
+            wide = max(range(len(widths)), key=lambda n: (widths[n] > least[n], widths[n]))
+            widths[wide] -= 1
+    return widths
+
+
+def _longest_line(column: Column) -> int:
+    texts = [str(column.header), *map(str, column.cells)]
+    return max((cell_len(line) for text in texts for line in text.splitlines()), default=1)
