@@ -85,6 +85,8 @@ class Algorithm(ABC):
     takes_harmless: ClassVar[bool] = False
     #: The options under which it leaves out rows where not all of them can be published; none if it cannot.
     suppressing: ClassVar[Mapping[str, Any]] = {}
+    #: Whether its check tells how many rows it leaves out.
+    tells_rows: ClassVar[bool] = True
 
     def __init__(self, options: dict[str, Any]):
         """Raises PolicyError for options that the algorithm does not have or take."""

@@ -29,7 +29,9 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 
+from ldiv_db.commands.tables import fitted
 from ldiv_db.database.attach import open_with_catalog
 from ldiv_db.database.engine import Settings, Step, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
@@ -44,7 +46,20 @@ _PAUSE = 5.0
 
 
 class _Output(Console):
-    """A console that leaves it to the command what becomes of a reader that went away."""
+    """A console that drops columns before it cuts words, and leaves long lines to the terminal: they can be copied.
+
+    It leaves it to the command what becomes of a reader that went away.
+    """
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """As any console; of a table that is too wide the columns that have room, and which have none."""
+        if len(objects) != 1 or not isinstance(objects[0], Table):
+            super().print(*objects, **({"soft_wrap": True} if all(isinstance(o, str) for o in objects) else {}) | how)
+            return
+        table, dropped = fitted(objects[0], self.width)
+        super().print(table, **how)
+        if dropped:
+            super().print(f"no room for: {', '.join(dropped)} (--json has all)", soft_wrap=True)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError

@@ -8,7 +8,7 @@ from ldiv_db.commands.console import open_for_command, print_json, printer
 from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
 from ldiv_db.database.engine import Engine
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.result import print_rows
+from ldiv_db.publishing.result import TOLD_APART, print_rows
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -31,7 +31,7 @@ def runs_command(database: Database, json: Json = False, catalog: Catalog = None
     elif not found:
         typer.echo("the ledger has no runs")
     else:
-        headings = ("run", "finished", "algorithm", "source", "target", "rows", "classes", "LM", "")
+        headings = ("run", "finished", "algorithm", "source", "target", "rows published", TOLD_APART, "LM", "")
         rows = [
             (
                 run["run_id"],

@@ -25,26 +25,32 @@ def changed(policy: Policy, change: Mapping[str, Any]) -> Policy:
     return policy.model_copy(update=found)
 
 
-def replaced(policy: Policy, others: Mapping[Place, Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """The policy's `require` with other requirements on some attributes, as a policy writes it."""
-    return [written for number, spec in enumerate(policy.require) for written in _entries(policy, number, spec, others)]
+def replaced(
+    policy: Policy, attributes: Sequence[str], others: Mapping[Place, Sequence[Mapping[str, Any]]]
+) -> list[dict[str, Any]]:
+    """The policy's `require` with other requirements on some of its `attributes`, as a policy writes it."""
+    return [
+        written
+        for number, spec in enumerate(policy.require)
+        for written in _entries(spec, {name: others.get((number, name)) for name in attributes if spec.concerns(name)})
+    ]
 
 
 def _entries(
-    policy: Policy, number: int, spec: RequirementSpec, others: Mapping[Place, Sequence[Mapping[str, Any]]]
+    spec: RequirementSpec, others: Mapping[str, Sequence[Mapping[str, Any]] | None]
 ) -> Iterator[dict[str, Any]]:
     """What stands in place of a requirement: itself on the attributes that keep it, and what others have instead."""
-    concerned = [name for name in policy.sensitive if spec.concerns(name)]
-    concerned = concerned or [name for place, name in others if place == number]  # rows alone are counted
-    given = [others.get((number, name)) for name in concerned]
-    if given and all(other is not None and other == given[0] for other in given):
-        for written in given[0] or ():
+    given = list(others.values())
+    if given and given[0] is not None and all(other == given[0] for other in given):
+        for written in given[0]:
             yield _entry(written, spec.sensitive, spec.others_known)
         return
-    keeping = [name for name, other in zip(concerned, given, strict=True) if other is None]
-    if keeping or not concerned:
-        yield _entry({spec.name: spec.argument}, spec.sensitive if keeping == concerned else keeping, spec.others_known)
-    for name, other in zip(concerned, given, strict=True):
+    keeping = [name for name, other in others.items() if other is None]
+    if len(keeping) == len(others):
+        yield _entry({spec.name: spec.argument}, spec.sensitive, spec.others_known)
+    elif keeping:
+        yield _entry({spec.name: spec.argument}, keeping, spec.others_known)
+    for name, other in others.items():
         for written in other or ():
             yield _entry(written, [name], spec.others_known)
 

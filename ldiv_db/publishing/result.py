@@ -17,6 +17,9 @@ from ldiv_db.publishing.inference import Inference
 from ldiv_db.recoding.global_recoding import GlobalRecoding
 from ldiv_db.recoding.loss import Loss
 
+#: What classes are called on every screen: those with different labels or published ids, which readers can tell apart,
+#: and those that an algorithm made, of which several may be published with equal labels.
+TOLD_APART, MADE = "classes told apart", "classes made"
 #: The columns of an audit; the worst class is that of the least margin.
 _HEADINGS = ("requirement", "holds", "worst reached", "worst class", "margin", "violating classes", "rows in them")
 
@@ -72,11 +75,12 @@ class Result:
             "rows_suppressed": self.loss.rows_suppressed,
             "cells_suppressed": self.loss.cells_suppressed,
             "classes": self.loss.classes,
+            "classes_made": self.loss.classes_made,
             "avg_class_size": self.loss.average_class_size,
             "loss": self.loss.as_dict(self.smallest_class),
             "requirements": self.requirements,
             "similarity": [attack.as_dict() for attack in self.similarity],
-            "search": self.search | {"classes_made": self.loss.classes_made},
+            "search": self.search,
             "inferred": [inferred.as_dict() for inferred in self.inferred],
             "seconds": self.seconds,
             "seed": self.seed,
@@ -123,8 +127,10 @@ def print_result(console: Console, result: Result) -> None:
     table.add_row("rows suppressed", f"{loss.rows_suppressed:,}")
     if loss.cells_suppressed:
         table.add_row("sensitive cells blanked", f"{loss.cells_suppressed:,}")
-    made = f" (of {loss.classes_made:,} made, others are published alike)" if loss.classes_made != loss.classes else ""
-    table.add_row("classes", f"{loss.classes:,}{made}")
+    table.add_row(TOLD_APART, f"{loss.classes:,}")
+    if loss.classes_made is not None:
+        alike = "" if loss.classes_made == loss.classes else "; those with equal labels are one to a reader"
+        table.add_row(MADE, f"{loss.classes_made:,}{alike}")
     table.add_row(
         "class size", f"{loss.average_class_size:.2f} on average, {loss.smallest_class} to {loss.largest_class}"
     )
@@ -149,9 +155,8 @@ def print_result(console: Console, result: Result) -> None:
 def print_audits(console: Console, audits: Sequence[Audit]) -> None:
     """The verdicts of an audit, one table a sensitive attribute."""
     for audit in audits:
-        table = Table(
-            title=f"audit of {audit.sensitive or 'rows alone'}: {audit.classes:,} classes, {audit.rows:,} rows"
-        )
+        about = audit.sensitive or "rows alone"
+        table = Table(title=f"audit of {about}: {audit.classes:,} {TOLD_APART}, {audit.rows:,} rows")
         for heading in _HEADINGS:
             table.add_column(heading)
         for verdict in audit.verdicts:
@@ -166,7 +171,9 @@ def print_audits(console: Console, audits: Sequence[Audit]) -> None:
             )
         console.print(table)
         if any(verdict.requirement.others_known for verdict in audit.verdicts):
-            others = f"others_known: the {audit.classes:,} classes, split by the other sensitive attributes, are judged"
+            others = (
+                f"others_known: the {audit.classes:,} {TOLD_APART}, split by the other sensitive attributes, are judged"
+            )
             console.print(others)
 
 

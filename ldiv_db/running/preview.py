@@ -10,7 +10,7 @@ from rich.table import Table
 
 from ldiv_db.database.templates import Statement
 from ldiv_db.policy.release_columns import Form
-from ldiv_db.publishing.result import print_inferred, print_rows
+from ldiv_db.publishing.result import MADE, print_inferred, print_rows
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.running.estimate import size
 from ldiv_db.running.run import Preparation
@@ -31,7 +31,7 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "largest_l": min((key.asked_distribution.largest_l for key in ready.encoded.keys if key.is_said), default=None),
         "rows_in": ready.encoded.rows_in,
         "rows_suppressed": feasible.rows_suppressed,
-        "classes": feasible.classes,
+        "classes_made": feasible.classes,
         "tries": list(feasible.tries),
         "requirements": [
             {"name": requirement.name, "parameters": requirement.parameters, "sensitive": name or None}
@@ -73,8 +73,9 @@ def print_plan(console: Console, document: dict[str, Any]) -> None:
     table.add_row("algorithm", f"{document['algorithm']} ({options})")
     if document["largest_l"] is not None:
         table.add_row("l", f"{document['l']}; up to {document['largest_l']} is feasible without suppression")
-    table.add_row("rows", f"{document['rows_in']:,}, of which {document['rows_suppressed']:,} would be suppressed")
-    table.add_row("classes", f"{document['classes']:,}")
+    table.add_row("rows of the source", f"{document['rows_in']:,}")
+    table.add_row("rows suppressed", f"{document['rows_suppressed']:,}")
+    table.add_row(MADE, f"up to {document['classes_made']:,}")
     needs = document["needs"]
     table.add_row("memory", f"about {size(needs['memory_bytes'])}; {size(needs['memory_limit_bytes'])} are allowed")
     table.add_row("the release", f"about {size(needs['release_bytes'])}")

@@ -33,6 +33,8 @@ from ldiv_db.running.choices import make_algorithm
 
 #: The algorithms that are tried in place of another one, and the one that leaves rows out where no other can.
 _OTHERS, _SUPPRESSING = ("auto", "topdown", "bsgi"), "bsgi"
+#: What else there is for values that are too frequent, which only a person can know.
+_HARMLESS = "Or list what says nothing of a person as `harmless` under `sensitive`"
 #: What is required of each attribute, with what the values of the encoded table make of it; raises PolicyError.
 Reader = Callable[[Engine, Required, Encoded], tuple[Mapping[str, Sequence[Requirement]], Sequence[Named]]]
 
@@ -120,7 +122,7 @@ class Case:
                 algorithm, task = self.attempt(change)
                 algorithm.chosen(task)[0].refuse_unfit(task)
                 feasible = algorithm.check(task)
-                if algorithm.chosen(task)[0].takes_any_class or not _is_left_open(task):
+                if not _is_left_open(task):
                     return feasible.rows_suppressed
                 return task.encoded.rows_in - engine.count(algorithm.run(task).assigned)
             except (InfeasibleError, PolicyError):
@@ -128,7 +130,7 @@ class Case:
 
 
 def _is_left_open(task: Task) -> bool:
-    """Whether counts alone do not tell if classes of different values are found, so that they have to be made."""
+    """Whether counts alone do not tell how many rows find a class, so that classes have to be made."""
     return len(task.encoded.keys) > 1 or task.transparent
 
 
@@ -157,10 +159,17 @@ def _remedy(case: Case, change: Change, rows: int) -> Remedy:
     """The change with what it costs; values are hidden unless they are to be shown."""
     total = case.task.encoded.rows_in
     left = f"{rows:,} of {total:,} rows are left out" if rows else "every row is published"
+    if not _algorithm(case, change).tells_rows:
+        left = "rows are left out where that costs least, how many the run tells"
     costs = f"{change.costs}; {left}"
     if change.values and not case.show_values:
         return Remedy(None, f"{costs}: --show-values (in Python show_values=True) writes it out", rows)
     return Remedy(change.keys, costs, rows)
+
+
+def _algorithm(case: Case, change: Change) -> type[Algorithm]:
+    """The algorithm of the policy so changed."""
+    return algorithm_of(changed(case.policy, change.keys).algorithm.name)
 
 
 def _other_algorithm(case: Case) -> Iterator[Change]:
@@ -196,10 +205,15 @@ def _weaker_at(case: Case, size: int) -> list[Weaker]:
 
 def _weakened(case: Case, weaker: Sequence[Weaker], more: str = "") -> Change:
     """Weaker requirements in place of others; `more` is said of them."""
-    others = {(found.number, found.attribute): [found.written] for found in weaker}
+    keys = _required(case, {(found.number, found.attribute): [found.written] for found in weaker})
     named = ", ".join(dict.fromkeys(f"{found.requirement.label} on {found.attribute}" for found in weaker))
     values = sum(len(found.requirement.named) for found in weaker)
-    return Change({"require": replaced(case.policy, others)}, f"promises less than {named}{more}", values)
+    return Change(keys, f"promises less than {named}{more}", values)
+
+
+def _required(case: Case, others: Mapping[Place, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    """The policy's `require` with others in place of some."""
+    return {"require": replaced(case.policy, list(case.task.wanted), others)}
 
 
 def _with_other_algorithm(case: Case, change: Change) -> Iterator[Change]:
@@ -213,12 +227,13 @@ def _with_other_algorithm(case: Case, change: Change) -> Iterator[Change]:
 
 
 def _promises_nothing(case: Case, change: Change) -> bool:
-    """Whether a single row may be a class of the policy so changed, which no promise of a class then is."""
+    """Whether a requirement of the policy so changed, which was none such, is met by any row as a class."""
     try:
         _, task = case.attempt(change)
     except LdivError:
         return False  # perhaps another algorithm takes it
-    return any(requirement.unique_class_size() == 1 for requirement in task.requirements)
+    now, before = ([r.unique_class_size() for r in asked.requirements].count(1) for asked in (task, case.task))
+    return now > before
 
 
 def _own_thresholds(case: Case) -> Iterator[Change]:
@@ -232,9 +247,8 @@ def _own_thresholds(case: Case) -> Iterator[Change]:
     if not others or not all(others.values()):
         return
     named = " and ".join(f"{count_phrase(len(v), 'value', 'values')} of {name}" for name, v in values.items())
-    costs = f"a threshold for {named} at the share in the table; a higher one loses less"
-    change = Change({"require": replaced(case.policy, others)}, costs, sum(map(len, values.values())))
-    yield from _with_other_algorithm(case, change)
+    costs = f"a threshold for {named} at the share in the table; a higher one loses less. {_HARMLESS}"
+    yield from _with_other_algorithm(case, Change(_required(case, others), costs, sum(map(len, values.values()))))
 
 
 def _shares(case: Case, failure: Failure) -> dict[Named, Decimal]:

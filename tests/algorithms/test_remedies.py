@@ -27,7 +27,7 @@ REQUIREMENTS = [
 
 def drawn(draw, con, folder):
     """A skewed table and a policy that may well be infeasible."""
-    rows, several = draw.randint(6, 40), draw.random() < 0.2
+    rows, several = draw.randint(6, 30), draw.random() < 0.2
     weights = [draw.choice([1, 1, 2, 5, 12]) for _ in range(5)]
     texts = draw.choice([["v0", "v1", "v2", "v3", "v4"], ["v0", "v1", "v2", "v3", "default"]])
     values = draw.choices(texts, weights, k=rows)
@@ -53,7 +53,7 @@ def test_every_remedy_is_accepted_and_leaves_out_as_many_rows_as_announced(tmp_p
     """Random infeasible policies; changes go through JSON, as a program would read them."""
     kinds = {"algorithm": 0, "require": 0, "both": 0, "values": 0, "suppress": 0}
     refused = 0
-    for seed in range(150 * TIMES):
+    for seed in range(24 * TIMES):
         con = duckdb.connect(":memory:", config={"threads": 1})
         written = drawn(random.Random(seed), con, tmp_path)
         try:
@@ -76,4 +76,4 @@ def test_every_remedy_is_accepted_and_leaves_out_as_many_rows_as_announced(tmp_p
             for remedy in error.remedies:
                 ldiv_db.run(con, written | remedy.change, tmp_path)
         con.close()
-    assert refused > 50 * TIMES and all(count > 3 * TIMES for count in kinds.values()), (refused, kinds)
+    assert refused > 8 * TIMES and all(count >= TIMES for count in kinds.values()), (refused, kinds)

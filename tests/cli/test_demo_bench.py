@@ -41,7 +41,7 @@ def test_demo_keeps_a_folder_to_go_on_with(bed: Any, tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     called = bed.call("demo", "--directory", folder)
     assert called.code == 0 and f"ldiv plan {folder}" in called.out
-    assert bed.call("plan", folder / "adult.duckdb", folder / "policy.yml", "--json").json["classes"] == 7540
+    assert bed.call("plan", folder / "adult.duckdb", folder / "policy.yml", "--json").json["classes_made"] == 7540
     keys = ",".join(adult_policy()["quasi_identifiers"])
     words = ("--qi", keys, "--class", "class_id", "--sensitive", "occupation", "--require", "distinct:4")
     assert bed.call("check", folder / "adult.duckdb", "published.adult", *words).code == 0

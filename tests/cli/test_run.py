@@ -11,7 +11,7 @@ import pytest
 
 RUN_KEYS = {
     "run_id", "algorithm", "source", "target", "rows_in", "rows_published", "rows_suppressed", "cells_suppressed",
-    "classes", "avg_class_size", "loss", "requirements", "similarity", "search", "seconds", "seed",
+    "classes", "classes_made", "avg_class_size", "loss", "requirements", "similarity", "search", "seconds", "seed",
     "versions", "notes", "inferred",
 }  # fmt: skip
 LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "kl", "stars", "lm_by_column"}
@@ -20,8 +20,8 @@ REQUIREMENT_KEYS = {
     "violating_classes", "violating_rows", "sensitive",
 }  # fmt: skip
 PLAN_KEYS = {
-    "source", "target", "algorithm", "options", "l", "largest_l", "rows_in", "rows_suppressed", "classes",
-    "requirements", "columns", "needs", "notes", "inferred",
+    "source", "target", "algorithm", "options", "l", "largest_l", "rows_in", "rows_suppressed", "classes_made",
+    "requirements", "columns", "needs", "notes", "inferred", "tries",
 }  # fmt: skip
 HOSTILE = '"; DROP TABLE patients; --'
 
@@ -64,7 +64,7 @@ def test_plan_says_what_would_happen_and_writes_nothing(bed: Any) -> None:
 def test_plan_json_has_the_documented_keys(bed: Any) -> None:
     found = bed.call("plan", bed.database, bed.policy, "--json").json
     assert set(found) == PLAN_KEYS
-    assert (found["l"], found["largest_l"], found["classes"], found["rows_suppressed"]) == (3, 4, 8, 0)
+    assert (found["l"], found["largest_l"], found["classes_made"], found["rows_suppressed"]) == (3, 4, 8, 0)
     assert {(c["column"], c["role"]) for c in found["columns"]} == {
         ("name", "identifier"),
         ("age", "quasi-identifier"),

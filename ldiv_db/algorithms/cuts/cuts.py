@@ -45,6 +45,7 @@ class Cuts(Algorithm):
     options: CutOptions
     recodes_globally = takes_harmless = True
     says_why = True
+    tells_rows = False
     suppressing = {"scheme": "vioRec"}  # noqa: RUF012 - typed in the base class
 
     def check(self, task: Task) -> Feasibility:
