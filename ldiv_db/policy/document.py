@@ -96,10 +96,11 @@ def _target(value: Any) -> Any:
 
 
 class Output(Part):
-    """What the release shows besides its columns."""
+    """What the release shows besides its columns, and of which types these are."""
 
     class_id: bool | None = None
     bounds: bool = False
+    types: Literal["keep", "text"] = "keep"
 
 
 class AlgorithmSpec(BaseModel):

@@ -13,6 +13,21 @@ from ldiv_db.database.templates import Identifier
 #: A label (of a tree, or of a range), the label or the set of the values where that loses less, or two bounds.
 Form = Literal["label", "set", "bounds"]
 CLASS_ID = "class_id"
+#: Types of which a value is the same whether it is read as such or as text, and that tell nothing beside their values,
+#: as the members of an enum would.
+_KEPT = ("BOOLEAN", "TIME", "UUID", "BLOB", "BIT")
+#: Those among numbers and the others that come back from a Parquet file as something else.
+_NOT_IN_PARQUET = ("HUGEINT", "UHUGEINT", "BIT")
+
+
+def keeps_type(column: Column, form: str | None) -> bool:
+    """Whether the values of a quasi-identifier that was not generalised are published in their own type.
+
+    `form` is that of the file, None for a table: CSV has no types.
+    """
+    if form == "csv" or (form == "parquet" and column.type in _NOT_IN_PARQUET):
+        return False
+    return column.is_number or column.is_time or column.type in _KEPT
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ldiv_db.policy.hierarchies import Hierarchy, collect_hierarchies
 from ldiv_db.policy.inferred import Inferred, infer, inferred_problems
 from ldiv_db.policy.policy import GivenPolicy, examine
 from ldiv_db.policy.problems import Problems, is_said, unsaid
-from ldiv_db.policy.release_columns import ReleaseColumns
+from ldiv_db.policy.release_columns import ReleaseColumns, keeps_type
 from ldiv_db.policy.required import Required, collect_required
 from ldiv_db.requirements import ROWS_ALONE
 from ldiv_db.requirements.named import Named
@@ -120,6 +120,8 @@ class Resolved(Described):
     seed_is_written: bool
     #: How quasi-identifiers generalise of which the policy does not say it.
     inferred: Sequence[Inferred] = ()
+    #: Whether quasi-identifiers that were not generalised may be published in their own types.
+    keeps_types: bool = True
 
     @property
     def warnings(self) -> list[str]:
@@ -133,8 +135,19 @@ class Resolved(Described):
 
     @property
     def types(self) -> dict[str, str]:
-        """The types of the release's columns."""
+        """The types of the release's columns, where all labels are text."""
         return self.released.types(self.columns)
+
+    @property
+    def typed(self) -> list[str]:
+        """The quasi-identifiers that are published in their own types if no class generalises them.
+
+        Of a table that is appended to there are none: its columns must fit all that is appended later.
+        """
+        if not self.keeps_types or self.target.if_exists == "append":
+            return []
+        columns = [qi.column for qi in self.source.quasi_identifiers]
+        return [column.name for column in columns if keeps_type(column, self.target.format)]
 
 
 @dataclass(frozen=True)
@@ -193,6 +206,7 @@ def resolve(engine: Engine, written: GivenPolicy, folder: Path, checks: Mapping[
         transparent=policy.transparent,
         seed_is_written="seed" in policy.model_fields_set,
         inferred=inferred,
+        keeps_types=policy.output.types == "keep",
     )
 
 

@@ -73,7 +73,7 @@ def _check_table(
     if catalog.is_view(engine, table):
         raise refused("target", f"{table} is a view", "name another table")
     if if_exists == "append" and types is not None:
-        compare_columns(engine, types, table)
+        compare_columns(engine, types, table, "what is appended to has labels as text: make it by if_exists: append")
 
 
 def refuse_catalog_schema(table: Relation, key: str) -> None:
@@ -82,13 +82,20 @@ def refuse_catalog_schema(table: Relation, key: str) -> None:
         raise refused(key, f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")
 
 
-def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation) -> None:
-    """Raise PolicyError unless the table has the columns of a release, which are of these `types`, and no others."""
+def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation, texts_hint: str = "") -> None:
+    """Raise PolicyError unless the table has the columns of a release, which are of these `types`, and no others.
+
+    `texts_hint` is for columns that should be text.
+    """
     ours = {name.lower(): kind for name, kind in types.items()}
     theirs = {column.name.lower(): column.type for column in columns_of(engine, table)}
     label = ".".join(table.parts[-2:])
     problems = [
-        Problem("target", f"{label} has column {name} as {_shown(theirs, name)}, not {_shown(ours, name)}")
+        Problem(
+            "target",
+            f"{label} has column {name} as {_shown(theirs, name)}, not {_shown(ours, name)}",
+            texts_hint if ours.get(name) == "VARCHAR" and name in theirs else "",
+        )
         for name in sorted(ours.keys() | theirs.keys())
         if ours.get(name) != theirs.get(name)
     ]

@@ -6,10 +6,10 @@ once for every distinct span or set and joined back; rows are touched only when 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
@@ -19,6 +19,8 @@ from ldiv_db.recoding.sets import find_sets, place_sets
 
 #: The template of the release.
 PUBLISHED = "recoding/publish/recode_rows"
+#: What spans have in place of a label.
+_SHOWN = {"bounds": ("smallest", "largest"), "value": ("value",)}
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,12 @@ class Spans:
     """What one quasi-identifier's spans are published as and lose.
 
     `relation` is (low, high, lm, ncp) and the values that `form` takes: a label, perhaps by the number of its set
-    (`set_no` is the classes' column of it), or the smallest and the largest value.
+    (`set_no` is the classes' column of it), the smallest and the largest value, or the only value.
     """
 
     axis: Axis
     relation: Relation
-    form: Form = "label"
+    form: Form | Literal["value"] = "label"
     set_no: Identifier | None = None
 
     @property
@@ -54,8 +56,8 @@ class Spans:
     @property
     def shown(self) -> list[SpanColumn]:
         """The columns that the quasi-identifier is published in."""
-        values = ("smallest", "largest") if self.form == "bounds" else ("label",)
-        columns = columns_as(self.axis.name, self.form)
+        values = _SHOWN.get(self.form, ("label",))
+        columns = columns_as(self.axis.name, "bounds" if self.form == "bounds" else "label")
         return [
             SpanColumn(Identifier(value), Identifier(f"{self.axis.code.name}_{value}"), Identifier(column))
             for value, column in zip(values, columns, strict=True)
@@ -158,6 +160,28 @@ def _with_sets(
         else span
         for span in spans
     ]
+
+
+def keep_types(engine: Engine, recoding: Recoding, names: Collection[str]) -> Recoding:
+    """The recoding with values in place of labels for those quasi-identifiers of that name that no class generalises.
+
+    What it loses, and the text of what it publishes, is the same.
+    """
+    asked = [span for span in recoding.spans if span.axis.name in names and span.form != "bounds"]
+    if not asked:
+        return recoding
+    counts = engine.record("recoding/publish/count_generalised", spans=asked)
+    kept = [span.axis.name for span in asked if not counts[span.axis.code.name]]
+    return replace(
+        recoding, spans=tuple(_valued(engine, span) if span.axis.name in kept else span for span in recoding.spans)
+    )
+
+
+def _valued(engine: Engine, span: Spans) -> Spans:
+    """The spans with their only values in place of labels."""
+    name = f"values_{span.axis.code.name}"
+    relation = engine.materialise(name, "recoding/publish/value_spans", spans=span.relation, axis=span.axis)
+    return Spans(span.axis, relation, "value")
 
 
 @contextmanager

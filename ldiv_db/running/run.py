@@ -29,7 +29,7 @@ from ldiv_db.recoding.encode import encode
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.global_recoding import GlobalRecoding, recoding_of
 from ldiv_db.recoding.loss import Loss, measure_recoding
-from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
+from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, plan_recoding, published_rows
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.named import Named, listing
 from ldiv_db.requirements.reading import warn_of_values
@@ -264,7 +264,8 @@ def _draft(
 ) -> RunDraft:
     """The release as it will be; nobody describes that of a rehearsal."""
     engine, requirements = ready.task.engine, ready.requirements
-    return RunDraft(engine, ready.resolved, ready.encoded, recoding, requirements, run_id, describe)
+    shown = keep_types(engine, recoding, ready.resolved.typed)
+    return RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, run_id, describe)
 
 
 def _measured(ready: Preparation, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:

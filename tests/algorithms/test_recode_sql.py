@@ -74,6 +74,7 @@ def make(con, folder, seed, algorithm, rows=40, keep=True):
     own = {value: draw.choice(["0.3", "0.7", "0.45"]) for value in secrets if draw.random() < 0.4}
     return {
         "source": '"my source"', "target": "out.released", "sensitive": ["group"], "seed": seed,
+        "output": {"types": "text"},  # as the statement writes labels
         "quasi_identifiers": {key: KEYS[key] for key in keys}, "nulls": draw.choice(["value", "suppress"]),
         "require": [{"threshold": {"default": "0.5", "absent": "allow", **own}}] + [{"frequency": "1.9"}] * (seed % 2),
         "algorithm": algorithm | {"time_limit": 0.2, "unproved": "publish"},

@@ -83,7 +83,9 @@ def test_trees_made_of_values(con, tmp_path, name, nulls):
     _source(con, value, nulls)
     result = _run(con, settings, tmp_path)
     assert result.loss.rows_published == 24
-    labels = con.execute("SELECT DISTINCT x, CAST(truth AS VARCHAR) FROM released WHERE x <> '*'").fetchall()
+    labels = con.execute(
+        "SELECT DISTINCT CAST(x AS VARCHAR) AS label, CAST(truth AS VARCHAR) FROM released WHERE label <> '*'"
+    ).fetchall()
     for label, truth in labels:
         assert _covers(name, label, truth), (label, truth)
 

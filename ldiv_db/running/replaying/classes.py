@@ -10,7 +10,7 @@ from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.publishing.series_draft import Start
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Encoded
-from ldiv_db.recoding.recode import PUBLISHED, Recoding, published_rows
+from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_rows
 from ldiv_db.requirements import Requirement
 from ldiv_db.running.release_classes import plan_encoded
 from ldiv_db.running.replaying.method import ROW_NO, Compared, Made, Method
@@ -64,7 +64,8 @@ class RunMethod(ClassesMethod):
         algorithm, _ = self.algorithm.chosen(task)
         algorithm.check(task)
         _, recoding = work_out(Ready(self.resolved, algorithm, task), self.beside)
-        return self.shown(encoded, recoding, self.resolved.released.has_class_ids)
+        shown = keep_types(self.engine, recoding, self.resolved.typed)
+        return self.shown(encoded, shown, self.resolved.released.has_class_ids)
 
     def _wanted(self, encoded: Encoded) -> Wanted:
         return resolve_requirements(self.engine, self.resolved.required, encoded)[0]

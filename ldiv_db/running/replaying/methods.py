@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ldiv_db.algorithms.base import Algorithm
 from ldiv_db.algorithms.decomposition.encode import read_source as read_decomposed
 from ldiv_db.attacking.covering import LabelAxis
 from ldiv_db.database import catalog
@@ -14,7 +15,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.resolve import Resolved, resolve
+from ldiv_db.policy.resolve import Check, Resolved, resolve
 from ldiv_db.publishing.ledger import releases, seed_of
 from ldiv_db.publishing.series import Series
 from ldiv_db.publishing.series_draft import Start
@@ -58,12 +59,13 @@ def method_of(asked: Asked, seed: int) -> Method:
     """The method of the release, with the codes that `seed` gives; raises PolicyError if it cannot be replayed."""
     if asked.policy.is_series:
         return _method_of_series(asked, seed)
-    resolved = resolve(asked.engine, _seeded(asked.policy, seed), asked.folder)
-    algorithm = make_algorithm(asked.policy)
+    algorithms: list[Algorithm] = []
+    checks: dict[str, Check] = {"algorithm": lambda found: algorithms.append(make_algorithm(found.policy))}
+    resolved = resolve(asked.engine, _seeded(asked.policy, seed), asked.folder, checks)
     release, texts = _one_table(asked, resolved)
     coding = read_source(asked.engine, resolved.source)
     people = number_people(asked.engine, coding.snapshot, _VALUES_AND_KEPT, None)
-    return RunMethod(asked.engine, resolved, people, release, asked.labels, coding, texts, algorithm, asked.beside)
+    return RunMethod(asked.engine, resolved, people, release, asked.labels, coding, texts, algorithms[0], asked.beside)
 
 
 def seed_of_release(engine: Engine, policy: Policy, folder: Path) -> int:
