@@ -23,6 +23,7 @@ from ldiv_db.commands.options import (
     Database,
     Json,
     Memory,
+    SameOf,
     TaxonomyOf,
     TempDir,
     Threads,
@@ -74,6 +75,7 @@ def attack_command(
     categories: CategoriesOf = None,
     weights: WeightsOf = None,
     taxonomy: TaxonomyOf = None,
+    same: SameOf = None,
     m: Annotated[int, typer.Option("--m", min=0, max=LARGEST, help="How many values of a class can be excluded.")] = 1,
     threshold: Annotated[str, typer.Option(help="A risk of re-identification above this counts as high.")] = "0.2",
     known: Annotated[
@@ -184,7 +186,7 @@ def attack_command(
     replayed = _replay(replay, replay_seed, replay_tries, replay_limit)
     wanted = None if policy is None else read_policy(policy)
     names = list(wanted.sensitive) if wanted else sensitive or []
-    described = sensitive_settings(names, categories or [], weights or [], taxonomy or []) if names else {}
+    described = sensitive_settings(names, categories or [], weights or [], taxonomy or [], same or []) if names else {}
     limits = settings(threads, memory_limit, temp_dir)
     with (
         open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection,

@@ -20,6 +20,7 @@ from ldiv_db.commands.options import (
     Database,
     Json,
     Memory,
+    SameOf,
     TaxonomyOf,
     TempDir,
     Threads,
@@ -59,6 +60,7 @@ def check_command(
     categories: CategoriesOf = None,
     weights: WeightsOf = None,
     taxonomy: TaxonomyOf = None,
+    same: SameOf = None,
     others_known: Annotated[
         bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")
     ] = False,
@@ -115,7 +117,7 @@ def check_command(
         engine = Engine(connection)
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in catalog.columns_of(engine, relation)}
-        settings = options.sensitive_settings(sensitive, categories or [], weights or [], taxonomy or [])
+        settings = options.sensitive_settings(sensitive, categories or [], weights or [], taxonomy or [], same or [])
         pair = _pair(engine, sensitive_table, group, count)
         keys = split_names(qi or [], names)
         question = Question(keys, settings, specs, class_column, suppressed, pair)

@@ -80,6 +80,10 @@ TaxonomyOf = Annotated[
     list[str] | None,
     typer.Option(help="Of the sensitive values: a name in the catalog, or a file.", show_default=False),
 ]
+SameOf = Annotated[
+    list[str] | None,
+    typer.Option(help="Texts are one value after these steps: trim, casefold, or both.", show_default=False),
+]
 
 
 def settings(threads: int | None, memory_limit: str | None, temp_dir: Path | None) -> Settings:
@@ -93,7 +97,11 @@ def catalog_name(catalog: Path | None) -> str | None:
 
 
 def sensitive_settings(
-    sensitive: Sequence[str], categories: Sequence[str], weights: Sequence[str], taxonomy: Sequence[str]
+    sensitive: Sequence[str],
+    categories: Sequence[str],
+    weights: Sequence[str],
+    taxonomy: Sequence[str],
+    same: Sequence[str] = (),
 ) -> dict[str, Sensitive]:
     """What the options say of each sensitive attribute."""
     documents: dict[str, dict[str, Any]] = {name: {} for name in sensitive}
@@ -106,6 +114,9 @@ def sensitive_settings(
     for text in taxonomy:
         name, rest = _addressed(text, sensitive, "taxonomy")
         documents[name]["taxonomy"] = {"file": rest} if Path(rest).is_file() else rest
+    for text in same:
+        name, rest = _addressed(text, sensitive, "same")
+        documents[name]["same"] = [step.strip() for step in rest.split(",")]
     return read_sensitive(documents)
 
 

@@ -75,7 +75,9 @@ def collect_required(
                 # Where it is for several attributes, a value need not be one of each.
                 takes_others = found.absent or sum(map(spec.concerns, names or attributes)) != 1
                 key = f"require.{number}.{found.name}"
-                texts[number, attribute.name] = texts_of(engine, key, attribute.type, found.named, takes_others)
+                texts[number, attribute.name] = texts_of(
+                    engine, key, attribute.type, found.named, takes_others, attribute.same
+                )
     return Required(specs, attributes, texts)
 
 

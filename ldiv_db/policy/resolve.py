@@ -8,12 +8,13 @@ another problem is left out: without its source nothing is said of columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Relation
@@ -62,6 +63,8 @@ class Source:
     nulls_sensitive: Nulls
     judges_null: bool
     seed: int
+    #: The steps after which texts of a sensitive column are one, by its name.
+    same: Mapping[str, Sequence[Step]] = field(default_factory=dict)
 
     @property
     def key_name(self) -> str:
@@ -248,5 +251,6 @@ def _describe(
         nulls_sensitive=policy.nulls_sensitive,
         judges_null=policy.suppressed != "ignore",
         seed=policy.seed,
+        same={name: setting.same for name, setting in policy.sensitive.items() if setting.same},
     )
     return Described(found, required, policy.released)

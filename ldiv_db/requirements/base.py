@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import Step
 from ldiv_db.database.templates import FileRelation, Relation, Value
 from ldiv_db.requirements.categories import Categories
 from ldiv_db.requirements.distribution import Ceiling, Distribution
@@ -36,6 +37,8 @@ class Attribute:
     is_time: bool = False
     #: The SQL type of its column.
     type: str = "VARCHAR"
+    #: The steps after which its texts are one.
+    same: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True)
