@@ -23,6 +23,7 @@ from ldiv_db.attacking.working_party import try_attacks
 from ldiv_db.auditing.audit import Counted, Subject, counted
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.attributes import read_attributes
 from ldiv_db.policy.required import resolve_all
@@ -61,8 +62,10 @@ def attack_table(
     attributes = read_attributes(engine, columns.sensitive, columns_of(engine, home), columns.folder)
     attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
     wanted = resolve_all(engine, require, attributes)
-    subject = Subject(table, columns.labels, columns.ids, pair=columns.pair)
+    same = {name: attribute.same for name, attribute in attributes.items()}
+    subject = Subject(table, columns.labels, columns.ids, pair=columns.pair, same=same)
     with ExitStack() as stack:
+        attackers = attackers.reading(lambda truths: stack.enter_context(read_as_one(engine, truths, same)))
         counts = {name: stack.enter_context(counted(engine, subject, name)) for name in attributes}
         return _attack_counted(engine, columns, attributes, counts, wanted, attackers)
 
@@ -132,7 +135,8 @@ def _knowledge(engine: Engine, first: Counted, columns: Columns, attackers: Atta
 
 def _count_other(engine: Engine, stack: ExitStack, other: Also, sensitive: Iterable[str]) -> dict[str, Counted]:
     """Another release, counted for each sensitive attribute."""
-    subject = Subject(other.table, other.columns.labels, other.columns.ids)
+    same = {name: setting.same for name, setting in other.columns.sensitive.items()}
+    subject = Subject(other.table, other.columns.labels, other.columns.ids, same=same)
     return {name: stack.enter_context(counted(engine, subject, name)) for name in sensitive}
 
 

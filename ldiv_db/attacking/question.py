@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -81,6 +81,13 @@ class Attackers:
         """The tables of people that are given, by the name of their option."""
         given = {"known": self.known, "population": self.population, "definetti": self.definetti}
         return {key: people for key, people in given.items() if people is not None}
+
+    def reading(self, read: Callable[[Table], Table]) -> Attackers:
+        """The same, with what `read` makes of the tables that have people's true values."""
+        trial = self.trial and replace(
+            self.trial, targets=read(self.trial.targets), control=self.trial.control and read(self.trial.control)
+        )
+        return replace(self, definetti=self.definetti and read(self.definetti), trial=trial)
 
     def problems(self) -> Iterator[Problem]:
         if not 0 <= self.excluded <= LARGEST:

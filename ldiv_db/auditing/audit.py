@@ -6,14 +6,14 @@ any other. No template is shared with the algorithms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.equality import Step, read_as_one, read_exactly
 from ldiv_db.database.errors import AuditError, PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.recoding.encoded import Renamed
@@ -49,6 +49,8 @@ class Subject:
     known: Sequence[str] = ()
     suppressed: Suppressed = "judge"
     pair: Pair | None = None
+    #: The steps after which texts of a sensitive column are one, by its name.
+    same: Mapping[str, Sequence[Step]] = field(default_factory=dict)
 
     @property
     def class_columns(self) -> list[str]:
@@ -151,7 +153,9 @@ def audit_table(
 def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement], counts: Counted) -> tuple[str, ...]:
     """What a reader takes for one value in the classes, whatever requirements make of it."""
     pair = counts.subject.pair
-    types = columns_of(engine, pair.table if pair else counts.subject.table)
+    table = pair.table if pair else counts.subject.table
+    is_text = isinstance(table, FileRelation) and table.columns
+    types = [Column(sensitive, "VARCHAR")] if is_text else columns_of(engine, table)
     attributes = [
         Attribute(sensitive, is_number=column.is_number, is_time=column.is_time, type=column.type)
         for column in types
@@ -242,10 +246,17 @@ def _exact(engine: Engine, subject: Subject) -> Iterator[Subject]:
     """The subject with its tables as they are to be read; raises PolicyError if classes cannot be told apart so."""
     pair = subject.pair
     if pair is None:
-        with read_exactly(engine, subject.table, subject.class_columns) as table:
+        with (
+            read_as_one(engine, subject.table, subject.same) as read,
+            read_exactly(engine, read, subject.class_columns) as table,
+        ):
             yield replace(subject, table=table)
         return
-    with read_exactly(engine, subject.table, [pair.group]) as table, read_exactly(engine, pair.table) as other:
+    with (
+        read_exactly(engine, subject.table, [pair.group]) as table,
+        read_as_one(engine, pair.table, subject.same) as read,
+        read_exactly(engine, read) as other,
+    ):
         yield replace(subject, table=table, pair=replace(pair, table=other))
 
 

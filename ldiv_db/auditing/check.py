@@ -9,6 +9,7 @@ from pathlib import Path
 from ldiv_db.auditing.audit import Audit, Pair, Subject, Suppressed, Watch, audit_table
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.attributes import read_attributes
@@ -47,9 +48,13 @@ def check(
     attributes = read_attributes(engine, question.sensitive, columns_of(engine, home), question.folder)
     attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
     requirements = resolve_all(engine, question.require, attributes)
-    absent_values(engine, requirements, {name: (home, name) for name in attributes})
+    same = {name: attribute.same for name, attribute in attributes.items()}
+    with read_as_one(engine, home, same) as read:
+        absent_values(engine, requirements, {name: (read, name) for name in attributes})
     ids = [question.class_column] if question.class_column else []
-    subject = Subject(table, question.quasi_identifiers, ids, suppressed=question.suppressed, pair=question.pair)
+    subject = Subject(
+        table, question.quasi_identifiers, ids, suppressed=question.suppressed, pair=question.pair, same=same
+    )
     return [
         audit_table(engine, subject, name, wanted, [other for other in attributes if other != name], watch)
         for name, wanted in requirements.items()

@@ -24,6 +24,7 @@ from ldiv_db.commands.options import (
     HarmlessOf,
     Json,
     Memory,
+    SameOf,
     TaxonomyOf,
     TempDir,
     Threads,
@@ -76,6 +77,7 @@ def attack_command(
     weights: WeightsOf = None,
     taxonomy: TaxonomyOf = None,
     harmless: HarmlessOf = None,
+    same: SameOf = None,
     m: Annotated[int, typer.Option("--m", min=0, max=LARGEST, help="How many values of a class can be excluded.")] = 1,
     threshold: Annotated[str, typer.Option(help="A risk of re-identification above this counts as high.")] = "0.2",
     known: Annotated[
@@ -186,7 +188,7 @@ def attack_command(
     replayed = _replay(replay, replay_seed, replay_tries, replay_limit)
     wanted = None if policy is None else read_policy(policy)
     names = list(wanted.sensitive) if wanted else sensitive or []
-    said = (categories or [], weights or [], taxonomy or [], harmless or [])
+    said = (categories or [], weights or [], taxonomy or [], harmless or [], same or [])
     described = sensitive_settings(names, *said) if names else {}
     limits = settings(threads, memory_limit, temp_dir)
     with (

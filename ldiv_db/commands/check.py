@@ -21,6 +21,7 @@ from ldiv_db.commands.options import (
     HarmlessOf,
     Json,
     Memory,
+    SameOf,
     TaxonomyOf,
     TempDir,
     Threads,
@@ -64,6 +65,7 @@ def check_command(
     weights: WeightsOf = None,
     taxonomy: TaxonomyOf = None,
     harmless: HarmlessOf = None,
+    same: SameOf = None,
     others_known: Annotated[
         bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")
     ] = False,
@@ -121,7 +123,7 @@ def check_command(
         engine = Engine(connection)
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in catalog.columns_of(engine, relation)}
-        said = (categories or [], weights or [], taxonomy or [], harmless or [])
+        said = (categories or [], weights or [], taxonomy or [], harmless or [], same or [])
         settings = options.sensitive_settings(sensitive or [], *said)
         pair = _pair(engine, sensitive_table, group, count)
         keys = split_names(qi or [], names)

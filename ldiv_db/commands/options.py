@@ -89,6 +89,10 @@ HarmlessOf = Annotated[
         show_default=False,
     ),
 ]
+SameOf = Annotated[
+    list[str] | None,
+    typer.Option(help="Texts are one value after these steps: trim, casefold, or both.", show_default=False),
+]
 
 
 def settings(threads: int | None, memory_limit: str | None, temp_dir: Path | None) -> Settings:
@@ -107,6 +111,7 @@ def sensitive_settings(
     weights: Sequence[str],
     taxonomy: Sequence[str],
     harmless: Sequence[str] = (),
+    same: Sequence[str] = (),
 ) -> dict[str, Sensitive]:
     """What the options say of each sensitive attribute."""
     documents: dict[str, dict[str, Any]] = {name: {} for name in sensitive}
@@ -122,6 +127,9 @@ def sensitive_settings(
     for text in harmless:
         name, rest = _addressed(text, sensitive, "harmless")
         documents[name].setdefault("harmless", []).append(read_named(rest))
+    for text in same:
+        name, rest = _addressed(text, sensitive, "same")
+        documents[name]["same"] = [step.strip() for step in rest.split(",")]
     return read_sensitive(documents)
 
 

@@ -19,14 +19,14 @@ What is refused is refused as a quasi-identifier or sensitive column; a column t
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Literal
 
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, count_phrase
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal
+from ldiv_db.database.templates import AS_WRITTEN, FileRelation, Identifier, Relation, literal
 
 _REFUSED = {
     "INTERVAL": "holds intervals, of which 1 day and 24 hours are equal",
@@ -35,6 +35,8 @@ _REFUSED = {
 _NESTED = ("STRUCT", "MAP", "UNION", "TUPLE")
 #: How equal values may be written differently: by the sign of a zero or NaN, or as their members or parts are.
 Looseness = Literal["signs", "members"]
+#: Steps after which texts are one: without blanks at their ends; in small letters, composed.
+Step = Literal["trim", "casefold"]
 #: Collations that compare by bytes, as the setting `default_collation` writes them.
 _BY_BYTES = ("", "binary", "c", "posix")
 
@@ -114,6 +116,40 @@ def read_exactly(
             engine.execute(f"DROP VIEW IF EXISTS {view.sql()}")
 
 
+@contextmanager
+def read_as_one(
+    engine: Engine, source: Relation | FileRelation, same: Mapping[str, Sequence[Step]]
+) -> Iterator[Relation | FileRelation]:
+    """A view of the table or file in which texts that are one after the steps of their column are equal.
+
+    `same` has the steps by column; the table itself if it has none of these.
+    """
+    steps = {name.lower(): taken for name, taken in same.items() if taken}
+    names = source.columns if isinstance(source, FileRelation) else ()
+    names = names or tuple(column.name for column in columns_of(engine, source))
+    if not any(name.lower() in steps for name in names):
+        yield source
+        return
+    read = ", ".join(_as_one(Identifier(name).sql(), steps.get(name.lower(), ())) for name in names)
+    view = Relation(("temp", "main", f"ldiv_{uuid.uuid4().hex[:8]}_as_one"))
+    engine.execute(f"CREATE TEMP VIEW {view.sql()} AS SELECT {read} FROM {_from(source)}")
+    try:
+        yield view
+    finally:
+        with suppress(DatabaseError):  # after a failure the transaction may be gone, and the view with it
+            engine.execute(f"DROP VIEW IF EXISTS {view.sql()}")
+
+
+def _as_one(name: str, steps: Sequence[Step]) -> str:
+    """The column of a view as SQL: its bytes, without what the steps take away."""
+    value = f"decode(encode({name}))" if steps else name
+    if "trim" in steps:
+        value = f"regexp_replace({value}, '^[\\s\\pZ]+|[\\s\\pZ]+$', '', 'g')"
+    if "casefold" in steps:
+        value = f"nfc_normalize(lower({value}))"
+    return f"{value} AS {name}"
+
+
 def _exactly(columns: Sequence[Column], texts: Collection[str]) -> str:
     """The columns of a view as SQL."""
     expressions = []
@@ -131,7 +167,10 @@ def _exactly(columns: Sequence[Column], texts: Collection[str]) -> str:
 
 
 def _from(source: Relation | FileRelation) -> str:
-    return f"{source.reader}({literal(source.path)})" if isinstance(source, FileRelation) else source.sql()
+    if isinstance(source, Relation):
+        return source.sql()
+    types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in source.columns)
+    return f"{source.reader}({literal(source.path)}{f'{AS_WRITTEN}{{{types}}}' if types else ''})"
 
 
 @contextmanager

@@ -161,17 +161,19 @@ def _bind(value: Any) -> Markup:
     return Markup(f"${name}")
 
 
+#: How a CSV file is read that `Engine.export` wrote: nothing between two commas is NULL, two quotes are the empty text.
+AS_WRITTEN = (
+    ", auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '',"
+    " allow_quoted_nulls = false, columns = "
+)
+
+
 def _call(file: FileRelation) -> Markup:
     """The call of the table function that reads the file."""
     if not file.columns:
         return Markup(f"{file.reader}(") + _bind(file.path) + Markup(")")
-    # As `Engine.export` writes it: nothing between two commas is NULL, two quotes are the empty text.
-    form = (
-        ", auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '',"
-        " allow_quoted_nulls = false, columns = "
-    )
     types = _bind(dict.fromkeys(file.columns, "VARCHAR"))
-    return Markup(f"{file.reader}(") + _bind(file.path) + Markup(form) + types + Markup(")")
+    return Markup(f"{file.reader}(") + _bind(file.path) + Markup(AS_WRITTEN) + types + Markup(")")
 
 
 def _fill(hole: Any) -> Markup:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
+from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import Problem, nearest
 from ldiv_db.database.texts import MAX_DEPTH
 from ldiv_db.requirements import RequirementSpec, make_categories
@@ -91,6 +92,7 @@ class Sensitive(Part):
     """One sensitive attribute: categories from most to least sensitive with their weights, and a taxonomy.
 
     Nothing is promised of its `harmless` values, but that their rows count in the size of a class.
+    Texts that are the `same` after these steps are one value; each row is published with its own.
     """
 
     categories: list[Any] | None = None
@@ -98,9 +100,14 @@ class Sensitive(Part):
     harmless: Annotated[list[Any] | None, BeforeValidator(_listed)] = None
     l: int | None = Field(default=None, ge=1, le=LARGEST)  # noqa: E741 - the field's name for it
     taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
+    same: Annotated[list[Step], BeforeValidator(lambda v: [v] if isinstance(v, str) else v)] = Field(
+        default_factory=list
+    )
 
     def problems(self, key: str) -> list[Problem]:
         found = []
+        if self.same and self.taxonomy is not None:
+            found.append(Problem(f"{key}.same", "does not go with `taxonomy:`, whose leaves are texts as they are"))
         if self.categories is not None:
             found += _categories_problems(key, self.categories, self.weights)
         elif self.weights is not None:

@@ -18,6 +18,7 @@ from ldiv_db.database.yaml_documents import read_document
 from ldiv_db.policy.document import Output, Policy, QuasiIdentifier, Target
 from ldiv_db.policy.parts import VALUES, Sensitive, TaxonomySpec
 from ldiv_db.policy.problems import unsaid
+from ldiv_db.policy.same_checks import same_problems
 from ldiv_db.policy.series import as_decomposition
 from ldiv_db.policy.series_checks import series_problems
 from ldiv_db.policy.transparent_checks import transparent_problems
@@ -144,6 +145,7 @@ def _lists_columns(place: tuple[Any, ...]) -> bool:
 def problems_of(policy: Policy) -> list[Problem]:
     """What is wrong with a policy of which every part can be read."""
     problems = [*_lacking_sensitive(policy), *series_problems(policy), *transparent_problems(policy)]
+    problems += same_problems(policy)
     if not policy.decomposes:
         problems += [
             p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")

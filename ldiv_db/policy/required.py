@@ -75,7 +75,7 @@ def collect_required(
                 # Where it is for several attributes, a value need not be one of each.
                 takes_others = found.absent or sum(map(spec.concerns, names or attributes)) != 1
                 key = f"require.{number}.{found.name}"
-                named = texts_of(engine, key, attribute.type, found.named, takes_others)
+                named = texts_of(engine, key, attribute.type, found.named, takes_others, attribute.same)
                 _refuse_harmless(key, named, attribute)
                 texts[number, attribute.name] = named
     return Required(specs, attributes, texts)

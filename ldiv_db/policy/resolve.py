@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Relation
@@ -67,6 +68,8 @@ class Source:
     seed: int
     #: The values of each sensitive column of which nothing is promised, as it writes them.
     harmless: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
+    #: The steps after which texts of a sensitive column are one, by its name.
+    same: Mapping[str, Sequence[Step]] = field(default_factory=dict)
 
     @property
     def key_name(self) -> str:
@@ -277,5 +280,6 @@ def _describe(
         judges_null=policy.suppressed != "ignore",
         seed=policy.seed,
         harmless={name: attribute.harmless for name, attribute in there.items()},
+        same={name: setting.same for name, setting in policy.sensitive.items() if setting.same},
     )
     return Described(found, required, policy.released)

@@ -85,7 +85,8 @@ def audit_classes(
     """
     suppressed: Suppressed = resolved.suppressed if recoding.blanked is None else "unknown"
     released = resolved.released
-    subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed)
+    same = resolved.source.same
+    subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed, same=same)
     names = list(requirements)
     audits = [
         audit_table(engine, subject, name, wanted, [other for other in names if other != name])

@@ -16,7 +16,7 @@ from ldiv_db.policy.problems import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
 from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
-from ldiv_db.recoding.snapshot import Snapshot, loose, names_of, renamed, signed_columns
+from ldiv_db.recoding.snapshot import Snapshot, loose, names_of, own_columns, renamed
 from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy as taxonomies
@@ -120,7 +120,7 @@ class _Encoder:
 
     def read(self, secret: str | None) -> Coding:
         engine, source = self._engine, self._source
-        own = signed_columns(engine, source)
+        own = own_columns(engine, source)
         key = renamed("h", [source.key.name]) if source.key and secret else []
         found = scan(engine, source, self._show_values, [*own, *key])
         return Coding(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ldiv_db.database.equality import Looseness
+from ldiv_db.database.equality import Looseness, Step
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomies.taxonomy import Taxonomy
@@ -23,6 +24,8 @@ class Renamed:
     alias: Identifier
     #: How equal values may be written differently, if they may.
     loose: Looseness | None = None
+    #: The steps after which its texts are one.
+    same: Sequence[Step] = ()
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,12 @@ def signed_columns(engine: Engine, source: Source) -> list[Renamed]:
     return [column for column in floats if signed[column.alias.name]]
 
 
+def own_columns(engine: Engine, source: Source) -> list[Renamed]:
+    """The sensitive columns, under names of their own, in which equal values are written differently."""
+    texts = [column for column in renamed("w", names_of(source.sensitive)) if source.same.get(column.column.name)]
+    return [*signed_columns(engine, source), *texts]
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """What is copied of a source: the columns with a role, and `beside` what is taken as well.
@@ -96,7 +102,8 @@ class Snapshot:
 
     @property
     def _sensitive(self) -> list[Renamed]:
-        return renamed("s", names_of(self.source.sensitive))
+        same = self.source.same
+        return [replace(c, same=same.get(c.column.name, ())) for c in renamed("s", names_of(self.source.sensitive))]
 
     def _where_nulls(self, treated: Nulls) -> list[Renamed]:
         """The columns whose NULLs are to be treated so."""

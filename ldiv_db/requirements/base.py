@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import Step
 from ldiv_db.database.templates import FileRelation, Relation, Value
 from ldiv_db.requirements.categories import Categories
 from ldiv_db.requirements.distribution import Ceiling, Distribution
@@ -41,6 +42,8 @@ class Attribute:
     type: str = "VARCHAR"
     #: The values of which nothing is promised, as the column writes them.
     harmless: tuple[Named, ...] = ()
+    #: The steps after which its texts are one.
+    same: tuple[Step, ...] = ()
 
 
 #: Stands where a table has no sensitive attribute: without a name, and of one value, so that a class is its rows.

@@ -14,6 +14,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import Step
 from ldiv_db.database.templates import SqlType
 
 #: A value as it is named: its text, or None for NULL.
@@ -80,6 +81,18 @@ def in_type(engine: Engine, kind: str, values: Sequence[Named]) -> tuple[dict[Na
     read = {asked[place]: text for place, text in rows if _is_same(kind, asked[place], text)}
     texts: dict[Named, Named] = {value: read.get(value, value) for value in asked}
     return texts | ({None: None} if None in values else {}), [value for value in asked if value not in read]
+
+
+def folded(engine: Engine, texts: Mapping[Named, Named], same: Sequence[Step]) -> dict[Named, Named]:
+    """The texts, by the names that stand for them, after the steps by which those of a column are the same."""
+    asked = [(place, name, text) for place, (name, text) in enumerate(texts.items()) if text is not None]
+    if not asked or not same:
+        return dict(texts)
+    rows = [(place, text) for place, _, text in asked]
+    listed = engine.load("named", {"place": "INTEGER", "value": "VARCHAR"}, rows)
+    found = dict(engine.rows("requirements/fold_named", named=listed, same=list(same)))
+    engine.drop(listed)
+    return dict(texts) | {name: found[place] for place, name, _ in asked}
 
 
 def _is_same(kind: str, written: str, text: str | None) -> bool:

@@ -90,10 +90,8 @@ def attack(
     database refuses.
     """
     specs = None if require is None else read_requirements(require)
-    _refuse_replay(replay, policy)
     parsed = None if policy is None else parse_policy(policy)
-    if replay and parsed and not parsed.sensitive:
-        raise PolicyError([Problem("replay", "tries what sensitive values could be, and there are none")])
+    _refuse_replay(replay, parsed)
     hear, where = listener or Listener(), Path(folder)
     beside = partial(working_engine, con, listener, catalog)
     with beside() as engine:
@@ -131,11 +129,15 @@ def attack(
         return replace(found, attacks=(*found.attacks, *replay_table(asked, replay, promised, hear)))
 
 
-def _refuse_replay(replay: Replay | None, policy: Policy | Mapping[str, Any] | None) -> None:
+def _refuse_replay(replay: Replay | None, policy: Policy | None) -> None:
     """Raise PolicyError for a replay that is none, or lacks a policy."""
     problems = list(replay.problems()) if replay else []
     if replay and policy is None:
         problems.append(Problem("replay", "needs the policy of the release", "give --policy"))
+    if replay and policy is not None and any(setting.same for setting in policy.sensitive.values()):
+        problems.append(Problem("replay", "compares releases as they are written, without `same`"))
+    if replay and policy is not None and not policy.sensitive:
+        problems.append(Problem("replay", "tries what sensitive values could be, and there are none"))
     if problems:
         raise PolicyError(problems)
 

@@ -67,4 +67,7 @@ def make_algorithm(policy: Policy) -> Algorithm:
     if algorithm.excludes_sets and "set" in policy.released.forms.values():
         what = f"{algorithm.name} publishes {algorithm.excludes_sets}, not sets"
         raise PolicyError([Problem("recode", what, "set recode: tree")])
+    if algorithm.recodes_globally and (same := [name for name, setting in policy.sensitive.items() if setting.same]):
+        what = f"{algorithm.name} publishes a recoding as one SELECT, which compares values as they are written"
+        raise PolicyError([Problem(f"sensitive.{name}.same", what, "leave it out") for name in same])
     return algorithm

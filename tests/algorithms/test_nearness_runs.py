@@ -146,3 +146,16 @@ def test_attacks_stay_below_what_it_promises(con: Any) -> None:
     gains = [gain for attack in ldiv_db.attack(con, "o", policy=policy).attacks for gain in attack.gains]
     assert {gain.holds for gain in gains} <= {True, None}
     assert pytest.approx(1 / 3) in [gain.bound for gain in gains if gain.bound is not None]
+
+
+def test_files_of_texts_are_audited_as_numbers_and_times(con: Any, tmp_path: Any) -> None:
+    start = date(2024, 1, 1)
+    rows = [(i % 20, "00", start + timedelta(days=i * 17 % 100)) for i in range(40)]
+    for kind, wanted in (("DATE", "30 days"), ("TIMESTAMP WITH TIME ZONE", "720 hours")):
+        fill(con, rows, kind)
+        target = str(tmp_path / f"{len(kind)}.csv")
+        require = {"range": {"k": 3, "e": wanted}}
+        result = ldiv_db.run(con, policy_of(require, {"proximity": {"epsilon": "2 days", "m": 3}}, target=target))
+        assert [verdict["holds"] for verdict in result.requirements] == [True, True]
+        with_days = con.execute(f"SELECT class_id, CAST(wage AS DATE) - DATE '2024-01-01' FROM '{target}'").fetchall()
+        assert not oracle.violations(with_days, "range", {"k": 3, "e": 29})

@@ -230,6 +230,9 @@ def recode_locally(con, listener):
                 " SELECT 0, '00', upper(s), 0 FROM source")  # fmt: skip
     read = {"source": "spelt", "sensitive": ["s", "n"], "require": [{"distinct": 2}]}
     ldiv_db.run(con, policy | read | {"algorithm": "topdown"}, listener=listener)
+    one = {"sensitive": {"s": {"same": ["trim", "casefold"]}}, "identifiers": ["n"]}
+    one["require"] = [{"threshold": {"default": 0.9, "A": 0.8}}]
+    ldiv_db.run(con, policy | read | one | {"algorithm": "topdown"}, listener=listener)
 
 
 def count_rows_alone(con, listener):

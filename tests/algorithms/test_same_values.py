@@ -1,0 +1,177 @@
+"""`same`: texts that are one after some steps count as one value, and every row is published with its own."""
+
+from __future__ import annotations
+
+import random
+import re
+import unicodedata
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import oracle
+import pytest
+
+import ldiv_db
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_as_one
+from ldiv_db.database.errors import PolicyError
+from ldiv_db.database.templates import Relation
+from ldiv_db.requirements.named import folded
+
+BOTH = ["trim", "casefold"]
+TEXTS = ["Flu", "flu ", "\tFLU", "HIV", "hiv\u00a0", "Cold", "cold", "É", "e\u0301", "Lupus", None]
+ALGORITHMS = ["bsgi", "topdown", "mondrian", "peel", "tp"]
+
+
+def after(value: str | None, steps: Any = BOTH) -> str | None:
+    """The steps in plain Python."""
+    if value is not None and "trim" in steps:
+        value = re.sub(r"^\s+|\s+$", "", value)
+    if value is not None and "casefold" in steps:
+        value = unicodedata.normalize("NFC", "".join(letter.lower() for letter in value))
+    return value
+
+
+def rows_of(seed: Any, count: int = 60) -> list[tuple[int, int, str | None]]:
+    draw = random.Random(seed)
+    return [(i, draw.randint(0, 40), draw.choice(TEXTS)) for i in range(count)]
+
+
+def fill(con: Any, rows: list[tuple[Any, ...]], kind: str = "VARCHAR") -> None:
+    con.execute(f"CREATE OR REPLACE TABLE t (id INTEGER, age INTEGER, disease {kind})")
+    con.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+
+
+def policy_of(*require: Any, same: Any = BOTH, **changes: Any) -> dict[str, Any]:
+    base = {"source": "t", "target": {"table": "o", "if_exists": "replace"}, "keep": ["id"], "seed": 1}
+    base |= {"quasi_identifiers": {"age": {"numeric": True}}, "sensitive": {"disease": {"same": same}}}
+    return base | {"require": list(require), "nulls_sensitive": "value", "output": {"class_id": True}} | changes
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_classes_are_judged_by_values_and_rows_keep_their_own(con: Any, algorithm: str) -> None:
+    rows = rows_of(algorithm)
+    fill(con, rows)
+    result = ldiv_db.run(con, policy_of({"distinct": 2}, {"frequency": "1.5"}, algorithm=algorithm))
+    released = con.execute("SELECT class_id, id, disease FROM o").fetchall()
+    assert sorted((i, disease) for _, i, disease in released) == [(i, disease) for i, _, disease in rows]
+    classes = [(key, after(disease)) for key, _, disease in released]
+    assert not oracle.violations(classes, "distinct", 2) and not oracle.violations(classes, "frequency", "1.5")
+    found = {verdict["name"]: verdict for verdict in result.requirements}
+    assert found["distinct"]["worst"] == min(len(set(values)) for values in oracle.group(classes).values())
+    assert not [note for note in result.as_dict()["notes"] if "but for case" in note]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "duckdb"])
+def test_files_are_audited_so(con: Any, tmp_path: Path, ending: str) -> None:
+    rows = rows_of(ending, 30)
+    fill(con, rows)
+    target = {"file": str(tmp_path / f"o.{ending}")} | ({"table": "o"} if ending == "duckdb" else {})
+    result = ldiv_db.run(con, policy_of({"distinct": 3}, algorithm="topdown", target=target))
+    if ending == "duckdb":
+        con.execute(f"ATTACH '{target['file']}' AS f (READ_ONLY)")
+    where = "f.o" if ending == "duckdb" else f"'{target['file']}'"
+    released = con.execute(f"SELECT class_id, id, disease FROM {where}").fetchall()
+    assert Counter(disease for *_, disease in released) == Counter(disease for *_, disease in rows)
+    classes = oracle.group([(key, after(disease)) for key, _, disease in released])
+    assert result.requirements[0]["worst"] == min(len(set(values)) for values in classes.values())
+
+
+def test_threads_collations_and_the_order_of_rows_change_nothing() -> None:
+    rows, found = rows_of("order"), []
+    for threads, order, kind in ((1, 1, "VARCHAR"), (2, -1, "VARCHAR"), (1, -1, "VARCHAR COLLATE NOCASE")):
+        with duckdb.connect(config={"threads": threads}) as con:
+            fill(con, rows[::order], kind)
+            ldiv_db.run(con, policy_of({"distinct": 2}, algorithm="bsgi"))
+            found.append(con.execute("SELECT COLUMNS(*)::VARCHAR FROM o").fetchall())
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("steps", [["trim"], ["casefold"], BOTH, "casefold"])
+def test_a_check_takes_the_steps(con: Any, steps: Any) -> None:
+    rows = [(i % 4, i % 4, text) for i, text in enumerate(TEXTS * 2)]
+    fill(con, rows)
+    (audit,) = ldiv_db.check(con, "t", ["age"], {"disease": {"same": steps}}, ["distinct:2", "frequency:3"])
+    classes = oracle.group([(age, after(disease, steps)) for _, age, disease in rows])
+    worst = [verdict.worst for verdict in audit.verdicts]
+    assert worst[0] == min(len(set(values)) for values in classes.values())
+    shares = [len(values) / max(Counter(values).values()) for values in classes.values()]
+    assert worst[1] == pytest.approx(min(shares))
+
+
+def test_named_values_are_taken_so(con: Any) -> None:
+    fill(con, rows_of("named"))
+    thresholds = {"threshold": {"default": 0.9, " FLU": 0.4}}
+    result = ldiv_db.run(con, policy_of(thresholds, algorithm="topdown"))
+    assert result.requirements[0]["parameters"] == {"default": 0.9, "flu": 0.4}
+    released = [(key, after(disease)) for key, disease in con.execute("SELECT class_id, disease FROM o").fetchall()]
+    assert not oracle.violations(released, "threshold", {"default": 0.9, "flu": 0.4})
+    with pytest.raises(PolicyError, match=r"names one value twice: 'FLU ', 'Flu'"):
+        ldiv_db.plan(con, policy_of({"threshold": {"default": 0.9, "Flu": 0.4, "FLU ": 0.5}}))
+    with pytest.raises(PolicyError, match="in no row: 'ague'"):
+        ldiv_db.check(con, "t", ["age"], {"disease": {"same": BOTH}}, ["threshold:0.9,ague=0.1"])
+    categories = [["hiv", "LUPUS"], ["FLU", "cold"], ["é"]]
+    weighed = {"disease": {"same": BOTH, "categories": categories}}
+    ldiv_db.run(con, policy_of({"distinct_alpha": {"l": 2, "alpha": 0.5}}, algorithm="topdown", sensitive=weighed))
+
+
+def test_who_knows_the_others_reads_them_so(con: Any) -> None:
+    """Other sensitive columns split classes by their values, not by spellings."""
+    con.execute("CREATE TABLE t AS SELECT 1 AS q, unnest(['a', 'A', 'b']) AS s, unnest(['x', 'X ', 'x']) AS u")
+    both = {"s": {"same": BOTH}, "u": {"same": BOTH}}
+    require = [{"distinct": 2, "sensitive": "s", "others_known": True}]
+    (of_s, _) = ldiv_db.check(con, "t", ["q"], both, require)
+    assert of_s.verdicts[0].holds and of_s.verdicts[0].classes == 1
+    (of_s, _) = ldiv_db.check(con, "t", ["q"], {"s": {}, "u": {}}, require)
+    assert not of_s.verdicts[0].holds
+
+
+def test_attacks_take_the_steps(con: Any) -> None:
+    fill(con, [(i, i // 4, text) for i, text in enumerate(["Flu", "flu", "FLU", " flu", "Cold", "HIV", "hiv", "Flu"])])
+    gains = {}
+    for same in ([], BOTH):
+        found = ldiv_db.attack(con, "t", ["age"], {"disease": {"same": same}}, ["distinct:2"])
+        gains[bool(same)] = {attack.name: attack.gains[0].gain for attack in found.attacks}["homogeneity"]
+    assert gains == {False: 0, True: 0.5}
+    con.execute("CREATE TABLE people AS SELECT age, upper(disease) AS disease FROM t")
+    fill(con, rows_of("attacked"))
+    policy = policy_of({"distinct": 2}, algorithm="topdown")
+    ldiv_db.run(con, policy)
+    ldiv_db.attack(con, "o", policy=policy, definetti="people", targets="people", tries=10)
+    with pytest.raises(PolicyError, match="replay: compares releases as they are written"):
+        ldiv_db.attack(con, "o", policy=policy, replay=ldiv_db.Replay(tries=1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"same": ["upper"]}, r"sensitive\.disease\.same"),
+        ({"sensitive": {"age": {"same": BOTH}}, "quasi_identifiers": {"id": {"numeric": True}}, "keep": [],
+          "identifiers": ["disease"]}, "sensitive.age.same: makes texts one, and age is of type INTEGER"),
+        ({"transparent": True, "algorithm": "bsgi"}, "does not go with a transparent release"),
+        ({"key": "id", "keep": [], "target": {"prefix": "r"}}, "does not go with releases over time"),
+        ({"algorithm": "cuts"}, "cuts publishes a recoding as one SELECT"),
+        ({"sensitive": {"disease": {"same": BOTH, "taxonomy": "d"}}}, "does not go with `taxonomy:`"),
+    ],
+)  # fmt: skip
+def test_what_compares_values_as_they_are_written_is_refused(con: Any, changes: Any, problem: str) -> None:
+    fill(con, rows_of("refused"))
+    with pytest.raises(PolicyError, match=problem):
+        ldiv_db.plan(con, policy_of({"distinct": 2}, **changes))
+
+
+def test_views_and_templates_take_the_same_steps(engine: Engine, con: Any) -> None:
+    draw = random.Random("steps")
+    letters = [" ", "\t", "\u00a0", "\n", "a", "A", "É", "é", "e\u0301", "ß", "Ω", "Σ", "'", "%", "\\"]
+    texts = sorted({"".join(draw.choices(letters, k=draw.randint(0, 6))) for _ in range(300)})
+    con.execute("CREATE TABLE v (s VARCHAR)")
+    con.executemany("INSERT INTO v VALUES (?)", [(text,) for text in texts])
+    for steps in (["trim"], ["casefold"], BOTH):
+        expected = {text: after(text, steps) for text in texts}
+        assert folded(engine, {text: text for text in texts}, steps) == expected
+        with read_as_one(engine, Relation(("v",)), {"S": steps}) as view:
+            assert Counter(con.execute(f"SELECT s FROM {view.sql()}").fetchall()) == Counter(
+                (text,) for text in expected.values()
+            )
