@@ -587,7 +587,7 @@ def confirm_run(con: Any, document: dict[str, Any], result: dict[str, Any], rele
     names = [column[0] for column in cursor.description]
     rows = [dict(zip(names, map(repr, row), strict=True)) for row in cursor.fetchall()]
     assert len(rows) == result["rows_published"]
-    sensitive = list(document["sensitive"])
+    sensitive = list(document.get("sensitive") or [])
     shown = {name.lower(): name for name in names}
     for column in [*sensitive, *(document.get("keep") or [])]:
         conserve(con, document, column, [row[shown[column.lower()]] for row in rows], result)
@@ -624,9 +624,9 @@ def meet(
         return
     if isinstance(argument, dict) and "base" in argument:
         return
-    asked = spec.get("sensitive") or sensitive
+    asked = spec.get("sensitive") or sensitive or [None]  # of rows alone
     for column in [asked] if isinstance(asked, str) else asked:
-        pairs = [(tuple(row[c] for c in classes), row[shown[column.lower()]]) for row in rows]
+        pairs = [(tuple(row[c] for c in classes), row[shown[column.lower()]] if column else "") for row in rows]
         if name == "threshold":
             pairs = [(key, value.strip("'")) for key, value in pairs]
         numbers = (

@@ -43,8 +43,10 @@ class RecursiveCL(Requirement):
         return {"c_units": Value(units(self.c)), "unit": Value(UNIT), "l": Value(self.l)}
 
     def measure(self, engine: Engine, classes: Classes) -> Relation:
-        others = classes.sparing(self.harmless).summary if self.harmless else None
-        return engine.materialise(self.name, self.template, sizes=classes.sizes, others=others, **self.holes(engine))
+        if not self.harmless:
+            return super().measure(engine, classes)
+        holes = {"sizes": classes.sizes, "others": classes.sparing(self.harmless).summary}
+        return engine.materialise(self.name, "requirements/pd_recursive", **holes, **self.holes(engine))
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         if self.harmless:

@@ -180,7 +180,8 @@ def statements():
             several(con, select, listener)
     with duckdb.connect(config={"threads": 1}) as con:
         measure_everything(Engine(con, on_statement=listen))
-    for more in (decompose, leave_out_everything, replay, count_rows_alone, profile_orders):
+    steps = (decompose, leave_out_everything, replay, count_rows_alone, profile_orders, spare_harmless_values)
+    for more in steps:
         with duckdb.connect(config={"threads": 1}) as con:
             more(con, listener)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect(config={"threads": 1}) as con:
@@ -233,6 +234,21 @@ def recode_locally(con, listener):
     one = {"sensitive": {"s": {"same": ["trim", "casefold"]}}, "identifiers": ["n"]}
     one["require"] = [{"threshold": {"default": 0.9, "A": 0.8}}]
     ldiv_db.run(con, policy | read | one | {"algorithm": "topdown"}, listener=listener)
+
+
+def spare_harmless_values(con, listener):
+    """A run beside harmless values, a check of what violates there, and an attack."""
+    fill(con, "source", {"zip": "VARCHAR", "s": "VARCHAR"}, [(f"{i % 4:02d}", "aabc"[i % 4]) for i in range(12)])
+    sensitive = {"s": {"harmless": ["a", "z"]}}
+    policy = {"source": "source", "target": "out", "quasi_identifiers": {"zip": {"taxonomy": {"prefix": [2, 1]}}},
+              "sensitive": sensitive, "require": [{"recursive": {"c": 3, "l": 2}}], "algorithm": "topdown"}  # fmt: skip
+    ldiv_db.run(con, policy, listener=listener)
+    engine = Engine(con, on_statement=listener.on_statement)
+    settings = {"s": Sensitive.model_validate(sensitive["s"])}
+    require = [RequirementSpec(name, 3) for name in ("distinct", "frequency")]
+    check(engine, Relation.parse("source"), Question(["zip"], settings, require), Violations(engine).see)
+    columns = question.Columns(["zip"], [], settings)
+    attacks.attack_table(engine, Relation.parse("source"), columns, require, question.Attackers())
 
 
 def count_rows_alone(con, listener):
