@@ -339,6 +339,7 @@ ALGORITHMS: list[Any] = [
     "mondrian",
     "peel",
     "auto",
+    "fast",
     "tp",
     "tp_plus",
     "hilbert",

@@ -42,8 +42,8 @@ class Task:
     transparent: bool = False
     #: The KL divergence of what a plan would publish, None for infinite; for those who compare plans.
     divergence: Callable[[Plan], float | None] = lambda plan: None
-    #: The mean LM of a cell, by the weights of quasi-identifiers, of what a plan would publish; likewise.
-    loss: Callable[[Plan], float] = lambda plan: 0.0
+    #: The mean LM of a cell, by the weights of quasi-identifiers, of what a plan would publish of these rows.
+    loss: Callable[[Encoded, Plan], float] = lambda encoded, plan: 0.0
 
 
 @dataclass(frozen=True)

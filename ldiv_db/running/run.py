@@ -242,9 +242,10 @@ def work_out(ready: Ready, beside: Beside) -> tuple[Plan, Recoding]:
 
     weights = {axis.name: axis.weight for axis in ready.encoded.axes}
 
-    def loss(plan: Plan) -> float:
+    def loss(encoded: Encoded, plan: Plan) -> float:
         with ready.task.engine.scope():
-            return _lost(ready, _recode(ready, plan)).lm_by_weight(weights)
+            some = replace(ready, task=replace(ready.task, encoded=encoded))
+            return _lost(some, _recode(some, plan)).lm_by_weight(weights)
 
     plan = ready.algorithm.run(replace(ready.task, divergence=divergence, loss=loss))
     return plan, _recode(ready, plan)

@@ -1,6 +1,8 @@
 """Auto: it publishes the least that any of its candidates loses, leaves no row out unasked, and can be repeated."""
 
 import random
+from collections import Counter
+from hashlib import md5
 
 import duckdb
 import oracle
@@ -10,8 +12,8 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
-from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.run import plan
 
@@ -138,7 +140,7 @@ def test_what_fails_while_it_runs_is_told_and_another_takes_its_place(con, monke
     monkeypatch.setattr(Bsgi, "run", fail)
     result = ldiv_db.run(con, simple(con, [{"frequency": 3}], {"name": "auto", "budget": 0}))
     first, second = result.search["tried"]
-    assert first == {"algorithm": "bsgi", "failed": "no class was found"}
+    assert first == {"algorithm": "bsgi", "rows": 60, "failed": "no class was found"}
     assert (second["algorithm"], result.algorithm, result.loss.rows_published) == ("topdown", "topdown", 60)
     assert "bsgi (infeasible)" in result.notes[0]
 
@@ -221,6 +223,49 @@ def test_a_release_is_the_same_for_any_order_and_number_of_threads():
     assert all(release == releases[0] for release in releases)
 
 
+@pytest.mark.parametrize("most", [0, 7, 40, 100])
+def test_a_sample_has_the_rows_whose_hashes_come_first(most, con, engine):
+    con.execute("CREATE TABLE t AS SELECT 3 * i AS row_id, i % 7 AS code FROM range(40) AS r(i)")
+    con.execute("CREATE TABLE d AS SELECT 'v' || i AS value, 99 AS rows, i AS code FROM range(9) AS r(i)")
+    sample = engine.materialise("sample", "auto/draw_sample", rows=Relation(("t",)), seed=Value(5), most=Value(most))
+    ranked = sorted((md5(f"5:{3 * i}".encode()).hexdigest(), i) for i in range(40))[:most]
+    assert sorted(engine.columns(sample, "row_id", "code")) == sorted((3 * i, i % 7) for _, i in ranked)
+    holes = {"dictionary": Relation(("d",)), "sample": sample, "key": Identifier("code")}
+    counted = engine.materialise("counted", "auto/count_sample", **holes)
+    counts = Counter(i % 7 for _, i in ranked)
+    assert sorted(engine.columns(counted, "value", "rows", "code")) == sorted(
+        (f"v{code}", rows, code) for code, rows in counts.items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("require", "nulls"), [({"distinct": 2}, 0.2), ({"frequency": 3}, 0), ({"t_closeness": 0.4}, 0.2)]
+)
+def test_many_rows_are_tried_on_a_sample(require, nulls, monkeypatch):
+    """What is taken is run on all rows; the sample, too, is the same for any order of rows and number of threads."""
+    monkeypatch.setattr("ldiv_db.algorithms.auto.auto.LARGE", 200)
+    monkeypatch.setattr("ldiv_db.algorithms.auto.auto.SAMPLE", 80)
+    draw = random.Random(3)
+    rows = [
+        (draw.randint(0, 30), draw.randint(0, 5), None if draw.random() < nulls else "abcd"[i % 4]) for i in range(240)
+    ]
+    found = []
+    for threads, order in ((2, 1), (1, -1)):
+        with duckdb.connect(config={"threads": threads}) as con:
+            policy = simple(con, [require], ALL, identifiers=[], nulls_sensitive="value", suppressed="ignore")
+            tables.fill(con, "t", {"age": "INTEGER", "size": "INTEGER", "s": "VARCHAR"}, rows[::order])
+            assert "on a sample of 80 rows" in plan(con, policy).feasibility.notes[0]
+            result = ldiv_db.run(con, policy)
+            found.append((con.execute("SELECT * FROM out").fetchall(), result.search))
+    assert found[0] == found[1]
+    *samples, last = result.search["tried"]
+    assert [tried["rows"] for tried in samples] == [80] * len(samples) and last["rows"] == 240
+    best = min(
+        (tried for tried in samples if "loss" in tried), key=lambda tried: (tried["rows_left_out"], tried["loss"])
+    )
+    assert len(samples) >= 2 and best["algorithm"] == last["algorithm"] == result.algorithm
+
+
 def test_a_release_can_be_replayed(con):
     """The trials are part of the method: the source's own values give the release again, which replay requires."""
     rows = list(zip([20, 31, 32, 33, 58, 60], "ABABCA", strict=True))
@@ -242,6 +287,9 @@ def test_the_release_and_the_ledger_tell_nothing_of_what_was_tried(con):
 
 
 def test_very_large_tables_are_not_tried(con, monkeypatch):
-    monkeypatch.setattr("ldiv_db.algorithms.auto.candidates.MANY_ROWS", 50)
-    document = describe_plan(plan(con, simple(con, [{"distinct": 2}], {"name": "auto", "budget": 0})))
-    assert document["tries"] == [Mondrian.name]
+    for module in ("auto", "candidates"):
+        monkeypatch.setattr(f"ldiv_db.algorithms.auto.{module}.MANY_ROWS", 50)
+    policy = simple(con, [{"distinct": 2}], ALL)
+    assert describe_plan(plan(con, policy))["tries"] == ["mondrian"]
+    result = ldiv_db.run(con, policy)
+    assert [tried["algorithm"] for tried in result.search["tried"]] == ["mondrian"] and "polish" not in result.search

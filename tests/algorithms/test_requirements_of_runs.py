@@ -17,6 +17,7 @@ def policy(*require, **changes):
         "quasi_identifiers": {"age": {"numeric": True}},
         "sensitive": {"disease": {"categories": CATEGORIES}},
         "require": list(require),
+        "algorithm": "bsgi",
     }
     return base | changes
 

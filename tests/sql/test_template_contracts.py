@@ -18,6 +18,7 @@ from stated import plain, undecided, unstated_orders
 from tables import fill
 
 import ldiv_db
+from ldiv_db.algorithms.auto import auto
 from ldiv_db.algorithms.bsgi import boundaries
 from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
 from ldiv_db.algorithms.cuts import partition_costs as cut_boxes
@@ -212,6 +213,9 @@ def recode_locally(con, listener):
     ways = [{"name": "topdown"}, {"name": "peel"}, {"name": "mondrian"}, {"name": "mondrian", "split": "relaxed"}]
     for way in ways:
         ldiv_db.run(con, policy | {"algorithm": way}, listener=listener)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(auto, "LARGE", 1)
+        ldiv_db.run(con, policy | {"algorithm": {"name": "auto", "budget": 100}}, listener=listener)
     few = {"sensitive": ["s"], "require": [{"frequency": 2}], "algorithm": "peel", "identifiers": ["u"]}
     fill(con, "source", {"age": "INTEGER", "zip": "VARCHAR", "s": "VARCHAR", "u": "VARCHAR"},
          [(0, "00", "a", "")] * 5 + [(99, "99", value, "") for value in "bcdef"])  # fmt: skip

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long
 
 POLICY = {
     "source": "t", "target": "released", "quasi_identifiers": {"x": {"numeric": True}}, "sensitive": ["s"],
-    "keep": ["note"], "require": [{"distinct": 2}],
+    "keep": ["note"], "require": [{"distinct": 2}], "algorithm": "bsgi",
 }  # fmt: skip
 PLENTY = Estimate(
     memory=1000, memory_limit=5000, overflow=0, temp_directory="/spill", temp_free=10, release=300, disk_free=400

@@ -30,7 +30,7 @@ def by_key(listed):
 
 def test_defaults():
     policy = parse_policy(GOOD)
-    assert (policy.algorithm.name, policy.nulls, policy.nulls_sensitive) == ("bsgi", "value", "reject")
+    assert (policy.algorithm.name, policy.nulls, policy.nulls_sensitive) == ("auto", "value", "reject")
     assert policy.target.if_exists == "fail" and not policy.publishes_class_id
     assert parse_policy(policy) is policy
 

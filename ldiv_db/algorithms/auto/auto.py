@@ -7,8 +7,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from ldiv_db.algorithms.auto.candidates import Checked, candidates_of, checked, fast_candidates
-from ldiv_db.algorithms.auto.trials import Trial, polished, try_all, within
+from ldiv_db.algorithms.auto.candidates import MANY_ROWS, Checked, candidates_of, checked, fast_candidates
+from ldiv_db.algorithms.auto.sample import LARGE, SAMPLE, sampled
+from ldiv_db.algorithms.auto.trials import Trial, polished, ranked, try_all, within
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 
 #: Enough for `topdown` and `bsgi` beside whichever comes first, and not for `peel`, which is the slowest by far.
@@ -47,20 +48,29 @@ class Auto(Algorithm):
     def check(self, task: Task) -> Feasibility:
         """As the first candidate that the counts allow, with what will be tried; raises what the first of all says."""
         found = self._checked(task)
-        tried, left = within(found, self.options.budget)
-        return replace(found[0].feasible, notes=(*found[0].feasible.notes, *_planned(tried, left)), tries=_names(tried))
+        tried, left = within(found, self._budget(task))
+        notes = (*found[0].feasible.notes, _planned(tried, left, _is_large(task)))
+        return replace(found[0].feasible, notes=notes, tries=_names(tried))
 
     def run(self, task: Task) -> Plan:
-        found = self._checked(task)
-        best, trials = try_all(task, found, self.options.budget, self._suppress)
-        better = polished(task, best)
+        found, budget, before = self._checked(task), self._budget(task), list[Trial]()
+        if _is_large(task):
+            with task.engine.scope():
+                found, before = ranked(sampled(task, SAMPLE), found, budget, self._suppress)
+            budget = 0
+        best, trials = try_all(task, found, budget, self._suppress)
+        better = best if task.encoded.row_count >= MANY_ROWS else polished(task, best)
         assert better.plan is not None  # noqa: S101 - the best has one
-        search = better.plan.search | {"tried": [trial.as_dict() for trial in trials], "loss": better.loss}
-        notes = (*better.plan.notes, *_told(trials, best, better))
+        tried = [*before, *trials]
+        search = better.plan.search | {"tried": [trial.as_dict() for trial in tried], "loss": better.loss}
+        notes = (*better.plan.notes, _told(tried, best, better))
         return replace(better.plan, notes=notes, search=search, algorithm=best.candidate.name)
 
     def _checked(self, task: Task) -> list[Checked]:
         return checked(task, candidates_of(task, self._suppress))
+
+    def _budget(self, task: Task) -> int:
+        return 0 if task.encoded.row_count >= MANY_ROWS else self.options.budget
 
 
 class FastOptions(Options):
@@ -96,18 +106,21 @@ def _names(candidates: list[Checked]) -> tuple[str, ...]:
     return tuple(found.candidate.name for found in candidates)
 
 
-def _planned(tried: list[Checked], left: list[Checked]) -> list[str]:
+def _is_large(task: Task) -> bool:
+    return LARGE <= task.encoded.row_count < MANY_ROWS
+
+
+def _planned(tried: list[Checked], left: list[Checked], on_sample: bool) -> str:
     """What will be tried, in words."""
     then = f"; if they fail {', '.join(_names(left))}" if left else ""
-    reason = tried[0].candidate
-    return [f"auto tries {', '.join(_names(tried))}{then}, and takes what loses least. {reason.name}: {reason.why}"]
+    where = f" on a sample of {SAMPLE:,} rows" if on_sample and len(tried) > 1 else ""
+    first = tried[0].candidate
+    return f"auto tries {', '.join(_names(tried))}{where}{then}, and takes what loses least. {first.name}: {first.why}"
 
 
-def _told(trials: list[Trial], best: Trial, better: Trial) -> list[str]:
+def _told(trials: list[Trial], best: Trial, better: Trial) -> str:
     """What was tried, and what came of it."""
     listed = ", ".join(map(str, trials))
     after = f"; exchanges between its classes brought that to {better.loss:.4f}" if better.loss < best.loss else ""
     rows = f"; {best.left_out:,} rows are left out" if best.left_out else ""
-    return [
-        f"auto tried, with the mean LM of a cell: {listed}; algorithm {best.candidate.name} lost least{after}{rows}"
-    ]
+    return f"auto tried, with the mean LM of a cell: {listed}; algorithm {best.candidate.name} is taken{after}{rows}"

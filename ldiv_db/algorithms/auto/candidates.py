@@ -61,13 +61,10 @@ def candidates_of(task: Task, suppress: bool) -> list[Candidate]:
     if alone:
         return [Candidate(Bsgi(residue), alone)]
     bsgi = Candidate(Bsgi({}), "its classes of different values are the smallest that keep shares bounded")
-    if task.encoded.row_count >= MANY_ROWS:
-        listed = [bsgi] if shares_decide(task) else []
-        listed += [Candidate(Mondrian({}), f"it is the fastest from {MANY_ROWS:,} rows on"), bsgi]
-    else:
-        listed = _promising(task, bsgi, Peel(residue))
+    many = task.encoded.row_count >= MANY_ROWS
+    listed = fast_candidates(task) if many else _promising(task, bsgi, Peel(residue))
     more = [Candidate(Bsgi(residue), "it leaves out the rows of values that are too frequent")] if suppress else []
-    return _fitting(task, [*dict.fromkeys(listed), *more])
+    return _fitting(task, [*listed, *more])
 
 
 def _promising(task: Task, bsgi: Candidate, peeling: Peel) -> list[Candidate]:

@@ -16,7 +16,7 @@ from ldiv_db.algorithms.local.candidate_classes import ClassChecker
 from ldiv_db.algorithms.neighbours.moves import trade
 from ldiv_db.database.errors import InfeasibleError
 
-#: Those whose classes have been through the exchanges of `neighbours.moves`, or are known not to gain by them.
+#: Those whose classes have been through these exchanges already.
 POLISHED = ("peel",)
 
 
@@ -24,10 +24,11 @@ POLISHED = ("peel",)
 class Trial:
     """What came of a candidate: its plan and what that would lose, or why there is none.
 
-    `loss` is the mean LM of a cell by weights, `left_out` are the rows that the plan has no class for.
+    `loss` is the mean LM of a cell by weights, `left_out` are those of the `rows` that the plan has no class for.
     """
 
     candidate: Candidate
+    rows: int
     plan: Plan | None = None
     loss: float = 0.0
     left_out: int = 0
@@ -35,7 +36,7 @@ class Trial:
 
     def as_dict(self) -> dict[str, Any]:
         """What the result says of it."""
-        found: dict[str, Any] = {"algorithm": self.candidate.name}
+        found: dict[str, Any] = {"algorithm": self.candidate.name, "rows": self.rows}
         if self.plan is None:
             return found | {"failed": self.failed}
         return found | {"loss": self.loss, "rows_left_out": self.left_out}
@@ -69,13 +70,26 @@ def try_all(task: Task, candidates: Sequence[Checked], budget: int, suppress: bo
         task.report(f"trying {found.candidate.name}")
         trial = attempt(task, found.candidate)
         trials.append(trial)
-        if trial.plan and (best is None or _is_better(trial, best, suppress)):
-            best, trial = trial, best or Trial(found.candidate)
+        if trial.plan and (best is None or _rank(trial, suppress) < _rank(best, suppress)):
+            best, trial = trial, best or Trial(found.candidate, 0)
         if trial.plan:
             drop(task, trial.plan)
     if best is None:
         raise InfeasibleError("\n".join(dict.fromkeys(trial.failed for trial in trials)))
     return best, trials
+
+
+def ranked(part: Task, candidates: Sequence[Checked], budget: int, suppress: bool) -> tuple[list[Checked], list[Trial]]:
+    """The candidates, those first that lose least on a part of the rows, and their trials there; within the budget."""
+    taken, left = within(candidates, budget)
+    if len(taken) == 1:
+        return [*candidates], []
+    trials = []
+    for found in taken:
+        part.report(f"trying {found.candidate.name} on {part.encoded.row_count:,} rows")
+        trials.append(attempt(part, found.candidate))
+    order = sorted(range(len(taken)), key=lambda i: (trials[i].plan is None, *_rank(trials[i], suppress), i))
+    return [*(taken[i] for i in order), *left], trials
 
 
 def attempt(task: Task, candidate: Candidate) -> Trial:
@@ -85,11 +99,11 @@ def attempt(task: Task, candidate: Candidate) -> Trial:
         try:
             plan = candidate.algorithm.run(task)
         except InfeasibleError as error:
-            return Trial(candidate, failed=str(error))
+            return Trial(candidate, task.encoded.row_count, failed=str(error))
         for relation in _tables(plan):
             scope.keep(relation)
-        left_out = task.encoded.row_count - engine.count(plan.assigned)
-        return Trial(candidate, plan, task.loss(plan), left_out)
+        rows = task.encoded.row_count
+        return Trial(candidate, rows, plan, task.loss(task.encoded, plan), rows - engine.count(plan.assigned))
 
 
 def polished(task: Task, trial: Trial) -> Trial:
@@ -101,7 +115,7 @@ def polished(task: Task, trial: Trial) -> Trial:
         copied = engine.copy("assigned", plan.assigned)
         assigned, trades = trade(task, ClassChecker(task), lm_measures(task), copied)
         better = replace(plan, assigned=assigned, search=plan.search | {"polish": trades})
-        loss = task.loss(better)
+        loss = task.loss(task.encoded, better)
         if loss >= trial.loss:
             return trial
         scope.keep(assigned)
@@ -118,8 +132,6 @@ def _tables(plan: Plan) -> Iterator[Any]:
     return (relation for relation in (plan.assigned, plan.classes, plan.blanked) if relation is not None)
 
 
-def _is_better(one: Trial, other: Trial, suppress: bool) -> bool:
-    """Whether it loses less; unless rows may be left out, it is first of all better to leave out fewer."""
-    if suppress:
-        return one.loss < other.loss
-    return (one.left_out, one.loss) < (other.left_out, other.loss)
+def _rank(trial: Trial, suppress: bool) -> tuple[int, float]:
+    """Trials by what they lose; unless rows may be left out, those that leave out fewer come first of all."""
+    return (0 if suppress else trial.left_out, trial.loss)
