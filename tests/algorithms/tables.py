@@ -192,8 +192,10 @@ def _choose_forms(draw: random.Random, case: Case) -> None:
 
 
 def published(con: Any, case: Case) -> list[dict[str, Any]]:
-    """The release as a list of rows by column name."""
-    cursor = con.execute("SELECT * FROM out.released")
+    """The release as a list of rows by column name, what is published of quasi-identifiers as text."""
+    there = [row[0] for row in con.execute("DESCRIBE out.released").fetchall()]
+    labels = ", ".join(f'CAST("{name}" AS VARCHAR) AS "{name}"' for name in case.names if name in there)
+    cursor = con.execute(f"SELECT *{f' REPLACE ({labels})' if labels else ''} FROM out.released")
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
