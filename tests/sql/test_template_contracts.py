@@ -234,7 +234,7 @@ def profile_orders(con, listener):
     ]
     fill(con, "source", columns, rows)
     engine, source = Engine(con, on_statement=listener.on_statement), Relation.parse("source")
-    make_starter_policy(engine, profile_table(engine, source, None, ["s"]), source, "source")
+    make_starter_policy(engine, profile_table(engine, source, None, ["s", "age"]), source, "source")
 
 
 def measure_everything(engine):
