@@ -93,8 +93,8 @@ def _comments(key: str, profile: Profile, suggestions: Sequence[Suggestion]) -> 
     """The lines that stand over a key."""
     if key == "identifiers":
         yield "Not published. Columns that need no protection may go under `keep`; others under `quasi_identifiers`,"
-        yield "with `numeric: true` or a taxonomy, if they are to be generalised. A column that says whose row it is, if"
-        yield "somebody has several, may be named under `individual`: then no class has two rows of one person."
+        yield "with `numeric: true` or a taxonomy, if they are to be generalised. A column that says whose row it is,"
+        yield "if somebody has several, may be named under `individual`: then no class has two rows of one person."
     if key == "quasi_identifiers" and any(column.way and column.way.file for column in profile.columns):
         yield "A taxonomy's file has a line a value, `value;group;...;*`, here without groups: `value;*`."
         yield "Groups between value and root keep more information. `ldiv profile --policy FILE` writes flat files."
