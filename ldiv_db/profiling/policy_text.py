@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from ldiv_db.profiling.profile import Profile
-from ldiv_db.profiling.suggestions import Harmless, Suggestion
+from ldiv_db.profiling.suggestions import RANGE, Harmless, Suggestion
 
 _HEADING = "# A policy to start from: check every column's role, then `ldiv plan` and `ldiv run`."
 
@@ -25,6 +25,8 @@ def policy_text(policy: dict[str, Any], profile: Profile, suggestions: Sequence[
             lines += _mapped(key, value, profile)
         elif key == "sensitive" and isinstance(value, dict):
             lines += _sensitive(suggestions, profile.rows)
+        elif key == "sensitive":
+            lines.append(f"{key}: {_flow(value)}")
         elif key == "require":
             lines += [f"{key}:", *(f"- {_flow(one)}" for one in value)]
         else:
@@ -110,9 +112,11 @@ def _of_requirements(profile: Profile, suggestions: Sequence[Suggestion]) -> Ite
         yield f"Every row is published alike with others; up to {profile.rows:,} can be met."
         yield "Name a column under `sensitive` to protect its values too: `ldiv profile --sensitive COLUMN`."
         return
-    for column in profile.sensitive:
+    for column, suggestion in zip(profile.sensitive, suggestions, strict=True):
         name = _plain(json.dumps(column.name, ensure_ascii=False))
         largest = column.distribution.largest_l
+        if any(RANGE in required for required in suggestion.require):
+            yield f"{name}: values near one another are one to a reader; `{RANGE}` asks how wide a class is."
         if largest >= 2:
             yield f"{name}: `frequency` up to {largest} can be met by all rows."
             continue

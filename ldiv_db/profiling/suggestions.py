@@ -33,7 +33,7 @@ _WORDS = (
 #: Values that are looked at.
 _MOST = 20
 #: What asks of numbers and times how far they are apart.
-_RANGE = "range"
+RANGE = "range"
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def suggest(engine: Engine, table: Relation | FileRelation, column: SensitivePro
     with read_exactly(engine, table) as read:
         distance = distance_between(engine, read, column.column, column.distribution.distinct)
     required = _required(column.distribution)
-    if distance is not None and _RANGE in REQUIREMENTS:
-        required.append({_RANGE: {"k": min(MODEST_L, column.distribution.distinct), "e": distance}})
+    if distance is not None and RANGE in REQUIREMENTS:
+        required.append({RANGE: {"k": min(MODEST_L, column.distribution.distinct), "e": distance}})
     return Suggestion(column.name, required, _harmless(column.distribution, frequent))
 
 
