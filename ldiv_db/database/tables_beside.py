@@ -22,7 +22,8 @@ def foreign_keys(engine: Engine, table: Relation) -> dict[str, str]:
     rows = engine.execute(
         "SELECT lower(constraint_column_names[1]), referenced_table FROM duckdb_constraints()"
         " WHERE lower(database_name) = $database AND lower(schema_name) = $schema AND lower(table_name) = $name"
-        " AND constraint_type = 'FOREIGN KEY' AND len(constraint_column_names) = 1 ORDER BY ALL",
+        " AND constraint_type = 'FOREIGN KEY' AND len(constraint_column_names) = 1"
+        " ORDER BY constraint_index ASC NULLS LAST",
         _named(engine, table),
     )
     return dict(rows)
@@ -37,7 +38,7 @@ def columns_beside(engine: Engine, table: Relation, most_rows: int) -> list[Colu
         " WHERE lower(c.database_name) = $database AND lower(c.schema_name) <> $ours AND NOT t.internal"
         " AND NOT (lower(c.schema_name) = $schema AND lower(c.table_name) = $name)"
         " AND coalesce(t.estimated_size, 0) <= $most"
-        " ORDER BY c.schema_name, c.table_name, c.column_index",
+        " ORDER BY c.schema_name ASC NULLS LAST, c.table_name ASC NULLS LAST, c.column_index ASC NULLS LAST",
         {**_named(engine, table), "ours": SCHEMA, "most": most_rows},
     )
     return [ColumnBeside(Relation(row[:3]), Column(row[3], row[4])) for row in rows]

@@ -50,9 +50,13 @@ class Keys:
         return None
 
     def _candidates(self, column: Column) -> Sequence[ColumnBeside]:
-        """The columns of other tables that the column's name leads to, of its type."""
-        found = [other for other in self._beside if other.column.type == column.type and _leads(column.name, other)]
+        """The columns of other tables that the column's name leads to, of its type or whole numbers as well."""
+        found = [other for other in self._beside if _alike(column, other.column) and _leads(column.name, other)]
         return found[:_MOST_TABLES]
+
+
+def _alike(one: Column, other: Column) -> bool:
+    return one.type == other.type or (one.is_integer and other.is_integer)
 
 
 def _leads(name: str, other: ColumnBeside) -> bool:

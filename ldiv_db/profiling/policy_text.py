@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from ldiv_db.profiling.profile import Profile
-from ldiv_db.profiling.suggestions import Harmless, Suggestion
+from ldiv_db.profiling.suggestions import RANGE, Harmless, Suggestion
 
 _HEADING = "# A policy to start from: check every column's role, then `ldiv plan` and `ldiv run`."
 
@@ -25,6 +25,8 @@ def policy_text(policy: dict[str, Any], profile: Profile, suggestions: Sequence[
             lines += _mapped(key, value, profile)
         elif key == "sensitive" and isinstance(value, dict):
             lines += _sensitive(suggestions, profile.rows)
+        elif key == "sensitive":
+            lines.append(f"{key}: {_flow(value)}")
         elif key == "require":
             lines += [f"{key}:", *(f"- {_flow(one)}" for one in value)]
         else:
@@ -93,7 +95,8 @@ def _comments(key: str, profile: Profile, suggestions: Sequence[Suggestion]) -> 
     """The lines that stand over a key."""
     if key == "identifiers":
         yield "Not published. Columns that need no protection may go under `keep`; others under `quasi_identifiers`,"
-        yield "with `numeric: true` or a taxonomy, if they are to be generalised."
+        yield "with `numeric: true` or a taxonomy, if they are to be generalised. A column that says whose row it is,"
+        yield "if somebody has several, may be named under `individual`: then no class has two rows of one person."
     if key == "quasi_identifiers" and any(column.way and column.way.file for column in profile.columns):
         yield "A taxonomy's file has a line a value, `value;group;...;*`, here without groups: `value;*`."
         yield "Groups between value and root keep more information. `ldiv profile --policy FILE` writes flat files."
@@ -109,9 +112,11 @@ def _of_requirements(profile: Profile, suggestions: Sequence[Suggestion]) -> Ite
         yield f"Every row is published alike with others; up to {profile.rows:,} can be met."
         yield "Name a column under `sensitive` to protect its values too: `ldiv profile --sensitive COLUMN`."
         return
-    for column in profile.sensitive:
+    for column, suggestion in zip(profile.sensitive, suggestions, strict=True):
         name = _plain(json.dumps(column.name, ensure_ascii=False))
         largest = column.distribution.largest_l
+        if any(RANGE in required for required in suggestion.require):
+            yield f"{name}: values near one another are one to a reader; `{RANGE}` asks how wide a class is."
         if largest >= 2:
             yield f"{name}: `frequency` up to {largest} can be met by all rows."
             continue

@@ -58,9 +58,13 @@ class ColumnProfile:
 class SensitiveProfile:
     """A sensitive column: how often its values occur, NULL being one, without the values."""
 
-    name: str
+    column: Column
     distribution: Distribution
     nulls: int
+
+    @property
+    def name(self) -> str:
+        return self.column.name
 
     @property
     def entropy(self) -> float:
@@ -229,4 +233,4 @@ def _telling(profiles: Sequence[ColumnProfile], asked: dict[str, str]) -> Iterat
 
 def _sensitive(engine: Engine, table: Relation | FileRelation, profile: ColumnProfile) -> SensitiveProfile:
     counts = engine.rows("profiling/count_values", source=table, column=Identifier(profile.column.name))
-    return SensitiveProfile(profile.column.name, Distribution([count for (count,) in counts]), profile.nulls)
+    return SensitiveProfile(profile.column, Distribution([count for (count,) in counts]), profile.nulls)

@@ -18,7 +18,8 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.profiling.profile import SensitiveProfile
-from ldiv_db.requirements import Distribution
+from ldiv_db.profiling.spread import distance_between
+from ldiv_db.requirements import REQUIREMENTS, Distribution
 
 #: The l that is asked for where the data allow it, and the class size where no column is sensitive.
 MODEST_L, MODEST_K = 3, 5
@@ -31,6 +32,8 @@ _WORDS = (
 )  # fmt: skip
 #: Values that are looked at.
 _MOST = 20
+#: What asks of numbers and times how far they are apart.
+RANGE = "range"
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,12 @@ class Suggestion:
 def suggest(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> Suggestion:
     """What to require of a sensitive column of at least two values; every row can then be published."""
     frequent = _frequent(engine, table, column)
-    return Suggestion(column.name, _required(column.distribution), _harmless(column.distribution, frequent))
+    with read_exactly(engine, table) as read:
+        distance = distance_between(engine, read, column.column, column.distribution.distinct)
+    required = _required(column.distribution)
+    if distance is not None and RANGE in REQUIREMENTS:
+        required.append({RANGE: {"k": min(MODEST_L, column.distribution.distinct), "e": distance}})
+    return Suggestion(column.name, required, _harmless(column.distribution, frequent))
 
 
 def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[Frequent]:

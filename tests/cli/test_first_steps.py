@@ -3,7 +3,7 @@
 ==  ====================================  =============================================================
  1  a warehouse with two schemas          `test_a_warehouse_with_two_schemas`
  2  a census                              `test_a_census`, `test_a_census_with_a_list_of_quasi_identifiers`
- 3  a survey of wages                     `test_a_survey_of_wages`
+ 3  a survey of wages                     `test_a_survey_of_wages`, `test_wages_near_one_another_are_no_two_values`
  4  orders, with keys of other tables     `test_orders`
  5  a messy CSV file                      `test_a_messy_file`
  6  k-anonymity alone                     `test_the_policy_of_k_alone`, `test_k_alone`
@@ -34,6 +34,7 @@ from ldiv_db.commands.cli import app
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.policy import parse_policy
+from ldiv_db.requirements import REQUIREMENTS
 from tests.cli.conftest import called
 
 
@@ -49,6 +50,7 @@ def takes(**changes: Any) -> bool:
 
 needs_k_alone = pytest.mark.skipif(not takes(sensitive=[]), reason="policies need a sensitive column")
 needs_list = pytest.mark.skipif(not takes(quasi_identifiers=["a"]), reason="quasi-identifiers need settings")
+needs_range = pytest.mark.skipif("range" not in REQUIREMENTS, reason="no requirement asks how far apart numbers are")
 needs_harmless = pytest.mark.skipif("harmless" not in Sensitive.model_fields, reason="no value can be harmless")
 
 
@@ -159,15 +161,29 @@ def test_a_census_with_a_list_of_quasi_identifiers(shell: Shell) -> None:
     shell.published("published.people", 1500)
 
 
-def test_a_survey_of_wages(shell: Shell) -> None:
+def wages(shell: Shell) -> None:
     shell.sql(
         f"CREATE TABLE survey AS SELECT 18 + {drawn(1, 50)} AS age, 'job ' || {drawn(3, 9)} AS job,"
         f" CAST(12 + {drawn(5, 4000)} / 100.0 AS DECIMAL(6, 2)) AS wage FROM range(600) AS r(i)"
     )
+
+
+def test_a_survey_of_wages(shell: Shell) -> None:
+    wages(shell)
     out = shell.type("ldiv profile w.duckdb survey --sensitive wage --policy policy.yml")
     assert agrees(shell, out)["wage"] == "sensitive"
     shell.type("ldiv run w.duckdb policy.yml")
     shell.published("published.survey", 600)
+
+
+@needs_range
+def test_wages_near_one_another_are_no_two_values(shell: Shell) -> None:
+    """What is written asks for wages that are apart, and a run has nothing to warn of."""
+    wages(shell)
+    shell.type("ldiv profile w.duckdb survey --sensitive wage --policy policy.yml")
+    assert shell.policy()["require"] == [{"frequency": 3}, {"range": {"k": 3, "e": 3}}]
+    assert "count as different" not in shell.type("ldiv run w.duckdb policy.yml")
+    assert shell.sql("SELECT count(*) FROM published.survey") == [(600,)]
 
 
 def test_orders(shell: Shell) -> None:

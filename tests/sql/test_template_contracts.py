@@ -274,11 +274,11 @@ def profile_orders(con, listener):
     fill(con, "customers", {"c_key": "INTEGER"}, [(i,) for i in range(30)])
     columns = {"o_key": "INTEGER", "age": "INTEGER", "day": "DATE", "zip": "VARCHAR", "what": "VARCHAR", "s": "VARCHAR"}
     rows = [
-        (i % 30, i % 40, f"2020-01-{i % 28 + 1:02d}", f"{i % 70:05d}", "abc"[i % 3], "xxy"[i % 3]) for i in range(90)
+        (i % 30, i % 40, f"2020-01-{i % 28 + 1:02d}", f"{i % 45:05d}", "abc"[i % 3], "xxy"[i % 3]) for i in range(90)
     ]
     fill(con, "source", columns, rows)
     engine, source = Engine(con, on_statement=listener.on_statement), Relation.parse("source")
-    make_starter_policy(engine, profile_table(engine, source, None, ["s"]), source, "source")
+    make_starter_policy(engine, profile_table(engine, source, None, ["s", "age"]), source, "source")
 
 
 def measure_everything(engine):

@@ -17,6 +17,7 @@ from ldiv_db.database.templates import Relation
 from ldiv_db.profiling import risk
 from ldiv_db.profiling.profile import profile_table
 from ldiv_db.profiling.roles import why_by_name, why_by_values
+from ldiv_db.profiling.spread import distance_between
 from ldiv_db.profiling.starter_policy import make_starter_policy
 from ldiv_db.profiling.suggestions import suggest
 from ldiv_db.profiling.summary import Summary, Texts
@@ -44,7 +45,9 @@ def warehouse(con: Any) -> Any:
 
 
 def test_a_column_of_the_same_stem_names_rows_of_another_table(warehouse: Any) -> None:
-    assert reasons(warehouse)["t_personkey"] == ("identifier", "names rows of person")
+    for kind in ("INTEGER", "BIGINT"):
+        warehouse.execute(f"ALTER TABLE t ALTER t_personkey TYPE {kind}")
+        assert reasons(warehouse)["t_personkey"] == ("identifier", "names rows of person")
 
 
 @pytest.mark.parametrize(
@@ -295,3 +298,32 @@ def test_values_that_may_be_harmless(con: Any, rows: list[tuple[str | None, int]
 def test_numbers_may_be_harmless_as_their_column_writes_them(con: Any) -> None:
     found = suggested(con, [("0", 30), ("7.5", 9), ("8.25", 9)], "DECIMAL(6, 2)").harmless
     assert found.values == ("0.00",)
+
+
+# -- how far apart ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "distance"),
+    [
+        ("12 + i % 400 / 10.0", "DECIMAL(6, 2)", 3),
+        ("12 + i % 400 / 10.0", "DOUBLE", 3),
+        ("i % 400", "INTEGER", 30),
+        ("i % 400 / 1000.0", "DOUBLE", 0.03),
+        ("CASE WHEN i < 380 THEN 0 ELSE i END", "INTEGER", 3),
+        ("i % 19", "INTEGER", None),
+        ("i", "VARCHAR", None),
+        ("CASE WHEN i = 3 THEN CAST('nan' AS DOUBLE) ELSE i END", "DOUBLE", None),
+        ("DATE '2020-01-01' + CAST(i AS INTEGER)", "DATE", "32 days"),
+        ("DATE '2020-01-01' + CAST(i % 30 AS INTEGER)", "DATE", "2 days"),
+        ("TIMESTAMP '2020-01-01' + INTERVAL 1 MINUTE * i", "TIMESTAMP", "1920 seconds"),
+    ],
+)
+def test_values_of_a_class_should_span_a_tenth_of_where_most_lie(
+    con: Any, values: str, kind: str, distance: Any
+) -> None:
+    con.execute(f"CREATE TABLE t AS SELECT CAST({values} AS {kind}) AS s FROM range(400) AS r(i)")
+    assert (
+        distance_between(Engine(con), Relation.parse("t"), Column("s", kind), 400 if "19" not in values else 19)
+        == distance
+    )
