@@ -95,9 +95,10 @@ def test_a_cut_keeps_shares_of_the_others(con: Any, algorithm: str) -> None:
     for case in seeds(2):
         draw = random.Random(case)
         fill(con, "people", COLUMNS, people(draw))
+        steps = {"steps": 30} if algorithm == "annealing" else {}
         for scheme in ("vioRec", "allRec"):
             name, argument = draw.choice([("frequency", 2), ("frequency", 3), REQUIRED[5]])
-            ldiv_db.run(con, policy([{name: argument}], {"name": algorithm, "scheme": scheme}))
+            ldiv_db.run(con, policy([{name: argument}], {"name": algorithm, "scheme": scheme} | steps))
             assert not bad(published(con), name, argument, ("none", None))
 
 

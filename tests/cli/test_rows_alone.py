@@ -33,6 +33,8 @@ def test_plan_run_check_measure_attack(bed: Any) -> None:
     assert failed.code == 1 and "worst classes: k k=25" in failed.out and "None" not in failed.out
     assert "sensitive: is missing" in bed.fails(2, "check", bed.database, *about, "--require", "distinct:2")
     assert bed.call("measure", bed.database, about[0], "--policy", bed.policy, "--json").json["l"] == 4
+    plain = bed.call("measure", bed.database, about[0], "--source", "patients", "--qi", "age", "--json").json
+    assert (plain["l"], plain["classes"]) == (None, len({age for age, _ in release}))
     attacked = bed.call("attack", bed.database, about[0], "--policy", bed.policy, "--json")
     assert (attacked.code, attacked.json["holds"]) == (0, True)
     assert bed.call("attack", bed.database, *about, "--require", f"k:{min(sizes.values()) + 1}").code == 1
