@@ -23,6 +23,9 @@ from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import rounded, whole
 
+#: Shares come as doubles: that of one in three is a third.
+TOLERANCE = 1e-9
+
 
 @dataclass(frozen=True)
 class PlacedRequirement(Requirement, in_policy=False):
@@ -137,7 +140,7 @@ class Proximity(PlacedRequirement):
         return self.m
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
-        return f"m: {int(1 / reached) if reached else 1}"
+        return f"m: {int(1 / reached + TOLERANCE) if reached else self.m}"
 
     def nearest_at(self, size: int) -> str:
         return f"m: {min(self.m, size)}, and no epsilon"

@@ -552,6 +552,9 @@ def check_everything(engine):
             check(engine, Relation.parse("poor"), question, shown.see)
     of_numbers = [RequirementSpec("t_closeness", 0), RequirementSpec("threshold", {"3.0": 0.5})]
     of_numbers += [RequirementSpec("range", {"k": 2, "e": 1}), RequirementSpec("proximity", {"epsilon": 1, "m": 2})]
+    con.execute("CREATE TABLE dated AS SELECT 1 AS q, unnest([DATE '2020-01-01', DATE '2020-01-03']) AS seen")
+    of_times = [RequirementSpec("range", {"k": 2, "e": "1 day"})]
+    check(engine, Relation.parse("dated"), Question(["q"], {"seen": Sensitive()}, of_times))
     numbers = Question(["town"], {"other": Sensitive()}, of_numbers, suppressed="ignore")
     check(engine, Relation.parse("poor"), numbers)
     for count in (None, "n"):

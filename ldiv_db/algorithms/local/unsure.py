@@ -11,11 +11,29 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker, unsure_labels
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Relation
+from ldiv_db.requirements import Classes, judge
 
 
 def nothing_found(task: Task, name: str, what: str, hint: str) -> InfeasibleError:
-    """That a search found no good classes, which does not say that there are none."""
-    return InfeasibleError(f"{name} found no classes of all rows that meet {unsure_labels(task)}: {what}; {hint}")
+    """That a search found no good classes, which does not say that there are none; and what the whole table meets."""
+    found = f"{name} found no classes of all rows that meet {unsure_labels(task)}: {what}; {hint}"
+    return InfeasibleError("\n".join([found, *_nearest(task)]))
+
+
+def _nearest(task: Task) -> list[str]:
+    """What the whole table as one class meets of each requirement that is not monotone and that it violates."""
+    engine, lines = task.engine, []
+    for axis in task.encoded.sensitive:
+        with engine.scope():
+            histogram = engine.materialise("whole", "requirements/take_whole", dictionary=axis.reference)
+            for requirement in (r for r in task.wanted[axis.column.name] if not r.monotone):
+                verdict = judge(engine, requirement, Classes(engine, histogram, axis.reference))
+                nearest = requirement.nearest_whole(verdict.worst, axis.judged_distribution)
+                if not verdict.holds:
+                    lines.append(
+                        f"{requirement.label} on {axis.column.name}: the whole table as one class meets {nearest}"
+                    )
+    return lines
 
 
 def require_good(task: Task, name: str, assigned: Relation) -> None:
