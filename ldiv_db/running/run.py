@@ -79,6 +79,8 @@ class Preparation(Ready):
     reason: str = ""
     #: Values that have a threshold in the policy, but do not occur.
     absent: Sequence[Named] = ()
+    #: What was tried in a rehearsal, as the result of a run would have it.
+    tried: Sequence[Mapping[str, Any]] = ()
 
     @property
     def reasons(self) -> list[str]:
@@ -147,7 +149,8 @@ def plan(
         choices = resolve_run(engine, policy, Path(folder))
         ready = _prepare(engine, choices, listener or Listener(), show_values)
         if rehearse:
-            _, recoding = work_out(ready, beside)
+            made, recoding = work_out(ready, beside)
+            ready = replace(ready, tried=made.search.get("tried", ()))
             _measured(ready, recoding)
             draft = _draft(ready, recoding)
             with draft.rows() as holes:

@@ -20,6 +20,7 @@ REQUIREMENT_KEYS = {
     "violating_classes", "violating_rows", "sensitive",
 }  # fmt: skip
 PLAN_KEYS = {
+    "tries",
     "source", "target", "algorithm", "options", "l", "largest_l", "rows_in", "rows_suppressed", "classes",
     "requirements", "columns", "needs", "notes",
 }  # fmt: skip
