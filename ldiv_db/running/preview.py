@@ -43,6 +43,8 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "needs": ready.estimate.as_dict(),
         "notes": [*ready.reasons, *feasible.notes, *ready.warnings, *ready.estimate.notes],
     }
+    if ready.tried:
+        document["tried"] = list(ready.tried)
     if statements is not None:
         sent = [statement for statement in statements if statement.template != _BUILT_IN]
         document["statements"] = [{"template": s.template, "sql": s.sql} for s in sent]
@@ -71,6 +73,8 @@ def print_plan(console: Console, document: dict[str, Any]) -> None:
     options = ", ".join(f"{name}: {value}" for name, value in document["options"].items())
     table = Table(title=f"{document['source']} → {document['target']}", show_header=False)
     table.add_row("algorithm", f"{document['algorithm']} ({options})")
+    if document["tries"]:
+        table.add_row("tries", ", ".join(document["tries"]))
     if document["largest_l"] is not None:
         table.add_row("l", f"{document['l']}; up to {document['largest_l']} is feasible without suppression")
     table.add_row("rows of the source", f"{document['rows_in']:,}")

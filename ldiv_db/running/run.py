@@ -87,6 +87,8 @@ class Preparation(Ready):
     unknown: Sequence[str] = ()
     #: What a reader takes for one value where requirements count several; the audit says it of the release.
     warnings: Sequence[str] = ()
+    #: What was tried in a rehearsal, as the result of a run would have it.
+    tried: Sequence[Mapping[str, Any]] = ()
 
     @property
     def reasons(self) -> list[str]:
@@ -156,7 +158,8 @@ def plan(
         choices = resolve_run(engine, policy, Path(folder))
         ready = _prepare(engine, choices, listener or Listener(), show_values)
         if rehearse:
-            _, recoding = work_out(ready, beside)
+            made, recoding = work_out(ready, beside)
+            ready = replace(ready, tried=made.search.get("tried", ()))
             _measured(ready, recoding)
             draft = _draft(ready, recoding)
             with draft.rows() as holes:

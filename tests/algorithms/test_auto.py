@@ -62,6 +62,13 @@ def test_a_plan_says_what_is_tried(con, require, tries, fast):
     assert document["notes"][0].startswith(f"algorithm {fast}: ")
 
 
+def test_a_rehearsal_says_what_came_of_the_trials(con):
+    policy = simple(con, [{"distinct": 2}])
+    rehearsed = describe_plan(plan(con, policy, rehearse=True))
+    assert rehearsed["tried"] == ldiv_db.run(con, policy).search["tried"] and len(rehearsed["tried"]) == 2
+    assert "tried" not in describe_plan(plan(con, policy))
+
+
 @pytest.mark.parametrize("name", ["auto", "fast"])
 def test_what_one_algorithm_alone_can_do_is_its(con, name):
     result = ldiv_db.run(con, simple(con, [{"unique_distinct": 2}], name))

@@ -23,6 +23,7 @@ def policy(**changes):
         "quasi_identifiers": {"age": {"numeric": True}},
         "sensitive": ["secret"],
         "require": [{"distinct": 3}],
+        "algorithm": "bsgi",
     }
     return base | changes
 

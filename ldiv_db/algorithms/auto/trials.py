@@ -13,11 +13,13 @@ from ldiv_db.algorithms.auto.candidates import Candidate, Checked
 from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
-from ldiv_db.algorithms.neighbours.moves import trade
+from ldiv_db.algorithms.neighbours.moves import ROUNDS, trade
 from ldiv_db.database.errors import InfeasibleError
 
 #: Those whose classes have been through these exchanges already.
 POLISHED = ("peel",)
+#: How many cells all rounds of exchanges may look at together, and the fewest rounds.
+CELLS, FEWEST_ROUNDS = 12_000_000, 4
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def polished(task: Task, trial: Trial) -> Trial:
         return trial
     with engine.scope() as scope:
         copied = engine.copy("assigned", plan.assigned)
-        assigned, trades = trade(task, ClassChecker(task), lm_measures(task), copied)
+        assigned, trades = trade(task, ClassChecker(task), lm_measures(task), copied, _rounds(task))
         better = replace(plan, assigned=assigned, search=plan.search | {"polish": trades})
         loss = task.loss(task.encoded, better)
         if loss >= trial.loss:
@@ -121,6 +123,12 @@ def polished(task: Task, trial: Trial) -> Trial:
         scope.keep(assigned)
     engine.drop(plan.assigned)
     return replace(trial, plan=better, loss=loss)
+
+
+def _rounds(task: Task) -> int:
+    """The rounds of exchanges: all there may be, fewer for tables of many cells; the first of them gain most."""
+    cells = task.encoded.row_count * len(task.encoded.axes)
+    return max(FEWEST_ROUNDS, min(ROUNDS, CELLS // max(cells, 1)))
 
 
 def drop(task: Task, plan: Plan) -> None:
