@@ -32,6 +32,16 @@ def test_a_table_that_fails(small: Any) -> None:
     assert called.code == 1 and "NO" in called.out
 
 
+def test_texts_are_one_after_the_steps_that_are_said(small: Any) -> None:
+    small.sql("UPDATE t SET s = ' flu' WHERE s = 'HIV'")
+    words = ("w", "--qi", "a,c", "--sensitive", "s", "--require", "distinct:2")
+    called = check(small, *words)
+    assert called.code == 0 and "note: s: 2 of its values, in 4 rows, are 1 but for case and blanks" in called.out
+    assert "2 rows are in classes of one of these alone" in " ".join(called.out.split())
+    called = check(small, *words, "--same", "trim,casefold")
+    assert called.code == 1 and "note:" not in called.out
+
+
 def test_null_classes_count(small: Any) -> None:
     small.sql("INSERT INTO t VALUES (NULL, 'x', 'Flu'), (NULL, 'x', 'Flu')")
     called = check(small, "w", "--qi", "a,c", "--sensitive", "s", "--require", "distinct:2", "--json")
