@@ -171,9 +171,7 @@ def print_audits(console: Console, audits: Sequence[Audit]) -> None:
             )
         console.print(table)
         if any(verdict.requirement.others_known for verdict in audit.verdicts):
-            others = (
-                f"others_known: the {audit.classes:,} {TOLD_APART}, split by the other sensitive attributes, are judged"
-            )
+            others = f"others_known: the {audit.classes:,} classes, split by the other sensitive attributes, are judged"
             console.print(others)
 
 
