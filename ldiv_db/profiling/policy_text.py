@@ -80,6 +80,8 @@ def _sensitive(suggestions: Sequence[Suggestion], rows: int) -> Iterator[str]:
     for suggestion in suggestions:
         *more, last = _block({suggestion.column: None})
         yield from (f"  {line}" for line in (*more, last.removesuffix(" null")))
+        for setting, value in (suggestion.settings or {}).items():
+            yield f"    {setting}: {_flow(value)}"
         if suggestion.harmless:
             yield from (f"    # {line}" for line in _harmless(suggestion.harmless, rows))
 

@@ -17,6 +17,7 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.policy.parts import Sensitive
 from ldiv_db.profiling.profile import SensitiveProfile
 from ldiv_db.profiling.spread import distance_between
 from ldiv_db.requirements import REQUIREMENTS, Distribution
@@ -56,11 +57,12 @@ class Harmless:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What to require of a sensitive column, and which of its values may be harmless."""
+    """What to require of a sensitive column, how a policy describes it, and which of its values may be harmless."""
 
     column: str
     require: list[dict[str, Any]]
     harmless: Harmless | None
+    settings: dict[str, Any] | None = None
 
 
 def suggest(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> Suggestion:
@@ -68,10 +70,12 @@ def suggest(engine: Engine, table: Relation | FileRelation, column: SensitivePro
     frequent = _frequent(engine, table, column)
     with read_exactly(engine, table) as read:
         distance = distance_between(engine, read, column.column, column.distribution.distinct)
-    required = _required(column.distribution)
+    folded = column.folded if "same" in Sensitive.model_fields else None
+    settings = {"same": ["trim", "casefold"]} if folded and folded.distinct > 1 else None
+    required = _required(folded if folded and settings else column.distribution)
     if distance is not None and RANGE in REQUIREMENTS:
         required.append({RANGE: {"k": min(MODEST_L, column.distribution.distinct), "e": distance}})
-    return Suggestion(column.name, required, _harmless(column.distribution, frequent))
+    return Suggestion(column.name, required, _harmless(column.distribution, frequent), settings)
 
 
 def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[Frequent]:
