@@ -145,6 +145,8 @@ def _print_few_columns(console: Console, found: list[dict[str, Any]]) -> None:
 def _print_sensitive(console: Console, found: dict[str, Any]) -> None:
     table = Table(title=f"sensitive: {found['column']}", show_header=False)
     table.add_row("different values", f"{found['distinct']:,}")
+    if found["distinct_folded"] < found["distinct"]:
+        table.add_row("different but for case and blanks", f"{found['distinct_folded']:,}")
     table.add_row("most frequent value", f"{found['largest_share']:.1%} of the rows")
     table.add_row("rows by value", _histogram(found))
     table.add_row("largest feasible l", f"{found['largest_l']}")

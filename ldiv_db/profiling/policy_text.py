@@ -80,14 +80,18 @@ def _sensitive(suggestions: Sequence[Suggestion], rows: int) -> Iterator[str]:
     for suggestion in suggestions:
         *more, last = _block({suggestion.column: None})
         yield from (f"  {line}" for line in (*more, last.removesuffix(" null")))
+        for setting, value in (suggestion.settings or {}).items():
+            yield f"    {setting}: {_flow(value)}"
         if suggestion.harmless:
             yield from (f"    # {line}" for line in _harmless(suggestion.harmless, rows))
 
 
 def _harmless(found: Harmless, rows: int) -> Iterator[str]:
     yield f"{found.rows:,} rows ({found.rows / rows:.1%}). Is what they have harmless, as `none` or `healthy` may be?"
-    yield "That is for you to say. If so, take the `# ` away from the line below: nothing is promised of it, less is"
-    yield f"lost, and all rows allow the other values `frequency` up to {found.largest_l}."
+    yield "That is for you to say. If so, take the `# ` away from the line below: nothing is promised of it, and less"
+    yield "is lost" + (
+        f"; all rows allow the other values `frequency` up to {found.largest_l}." if found.largest_l else "."
+    )
     yield f"harmless: {_flow(list(found.values))}"
 
 
@@ -114,13 +118,13 @@ def _of_requirements(profile: Profile, suggestions: Sequence[Suggestion]) -> Ite
         return
     for column, suggestion in zip(profile.sensitive, suggestions, strict=True):
         name = _plain(json.dumps(column.name, ensure_ascii=False))
-        largest = column.distribution.largest_l
+        largest = suggestion.judged.largest_l
         if any(RANGE in required for required in suggestion.require):
             yield f"{name}: values near one another are one to a reader; `{RANGE}` asks how wide a class is."
         if largest >= 2:
             yield f"{name}: `frequency` up to {largest} can be met by all rows."
             continue
-        share = column.distribution.counts[0] / profile.rows
+        share = suggestion.judged.counts[0] / profile.rows
         yield f"{name}: a value has {share:.1%} of the rows, so that all rows can meet no `frequency` from 2 on. Here"
         yield "no value may be much more certain than that, and a class has several."
 

@@ -56,11 +56,15 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class SensitiveProfile:
-    """A sensitive column: how often its values occur, NULL being one, without the values."""
+    """A sensitive column: how often its values occur, NULL being one, without the values.
+
+    `folded` counts texts that differ by case and blanks at their ends alone as one; None where none do.
+    """
 
     column: Column
     distribution: Distribution
     nulls: int
+    folded: Distribution | None = None
 
     @property
     def name(self) -> str:
@@ -131,6 +135,7 @@ class Profile:
         return {
             "column": profile.name,
             "distinct": profile.distribution.distinct,
+            "distinct_folded": (profile.folded or profile.distribution).distinct,
             "nulls": profile.nulls,
             "largest_share": profile.distribution.counts[0] / self.rows,
             "largest_l": profile.distribution.largest_l,
@@ -232,5 +237,11 @@ def _telling(profiles: Sequence[ColumnProfile], asked: dict[str, str]) -> Iterat
 
 
 def _sensitive(engine: Engine, table: Relation | FileRelation, profile: ColumnProfile) -> SensitiveProfile:
-    counts = engine.rows("profiling/count_values", source=table, column=Identifier(profile.column.name))
-    return SensitiveProfile(profile.column, Distribution([count for (count,) in counts]), profile.nulls)
+    column, found = profile.column, _distribution(engine, table, profile.column, folded=False)
+    folded = _distribution(engine, table, column, folded=True) if column.type == "VARCHAR" else found
+    return SensitiveProfile(column, found, profile.nulls, folded if folded.distinct < found.distinct else None)
+
+
+def _distribution(engine: Engine, table: Relation | FileRelation, column: Column, folded: bool) -> Distribution:
+    counts = engine.rows("profiling/count_values", source=table, column=Identifier(column.name), folded=folded)
+    return Distribution([count for (count,) in counts])

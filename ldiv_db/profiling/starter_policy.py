@@ -68,10 +68,11 @@ def _policy(profile: Profile, source: str, target: str, suggestions: Sequence[Su
     return policy
 
 
-def _sensitive(suggestions: Sequence[Suggestion]) -> list[str] | dict[str, None]:
-    """The sensitive columns; with room for what may be said of each where some values may be harmless."""
-    names = [suggestion.column for suggestion in suggestions]
-    return dict.fromkeys(names) if any(suggestion.harmless for suggestion in suggestions) else names
+def _sensitive(suggestions: Sequence[Suggestion]) -> list[str] | dict[str, Any]:
+    """The sensitive columns, with what is said of each where there is something, or some values may be harmless."""
+    if any(suggestion.harmless or suggestion.settings for suggestion in suggestions):
+        return {suggestion.column: suggestion.settings for suggestion in suggestions}
+    return [suggestion.column for suggestion in suggestions]
 
 
 def _required(suggestions: Sequence[Suggestion]) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.policy.parts import Sensitive
 from ldiv_db.profiling.profile import SensitiveProfile
 from ldiv_db.profiling.spread import distance_between
 from ldiv_db.requirements import REQUIREMENTS, Distribution
@@ -47,31 +48,54 @@ class Frequent:
 
 @dataclass(frozen=True)
 class Harmless:
-    """Values that may be harmless, their rows, and the largest l that all the rows allow the other values then."""
+    """Values that may be harmless, their rows, and the largest l that all the rows allow the other values then.
+
+    That is None where it was not counted.
+    """
 
     values: tuple[str | None, ...]
     rows: int
-    largest_l: int
+    largest_l: int | None
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What to require of a sensitive column, and which of its values may be harmless."""
+    """What to require of a sensitive column, how a policy describes it, and which of its values may be harmless.
+
+    `judged` are its values as they are then told apart.
+    """
 
     column: str
     require: list[dict[str, Any]]
+    judged: Distribution
+    settings: dict[str, Any] | None
     harmless: Harmless | None
 
 
 def suggest(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> Suggestion:
     """What to require of a sensitive column of at least two values; every row can then be published."""
-    frequent = _frequent(engine, table, column)
+    judged, settings = _judged(column)
+    required = _required(judged) + _apart(engine, table, column)
+    harmless = _harmless(column.distribution, _frequent(engine, table, column))
+    if harmless and settings:
+        harmless = replace(harmless, largest_l=None)  # counted by spellings
+    return Suggestion(column.name, required, judged, settings, harmless)
+
+
+def _judged(column: SensitiveProfile) -> tuple[Distribution, dict[str, Any] | None]:
+    """The values as a policy can have them told apart, and how it says so: by case and blanks where there is no way."""
+    if "same" not in Sensitive.model_fields or column.folded is None or column.folded.distinct < 2:
+        return column.distribution, None
+    return column.folded, {"same": ["trim", "casefold"]}
+
+
+def _apart(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[dict[str, Any]]:
+    """What asks numbers and times to be apart, where policies can ask that."""
+    distinct = column.distribution.distinct
     with read_exactly(engine, table) as read:
-        distance = distance_between(engine, read, column.column, column.distribution.distinct)
-    required = _required(column.distribution)
-    if distance is not None and RANGE in REQUIREMENTS:
-        required.append({RANGE: {"k": min(MODEST_L, column.distribution.distinct), "e": distance}})
-    return Suggestion(column.name, required, _harmless(column.distribution, frequent))
+        distance = distance_between(engine, read, column.column, distinct)
+    asked = {RANGE: {"k": min(MODEST_L, distinct), "e": distance}}
+    return [asked] if distance is not None and RANGE in REQUIREMENTS else []
 
 
 def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[Frequent]:

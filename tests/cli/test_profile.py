@@ -58,6 +58,7 @@ def test_the_columns_roles_are_guessed(bed: Any) -> None:
         {
             "column": "disease",
             "distinct": 4,
+            "distinct_folded": 4,
             "nulls": 0,
             "largest_share": 0.25,
             "largest_l": 4,

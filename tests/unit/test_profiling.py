@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import unicodedata
 from collections import Counter
 from fractions import Fraction
 from typing import Any
@@ -298,6 +299,18 @@ def test_values_that_may_be_harmless(con: Any, rows: list[tuple[str | None, int]
 def test_numbers_may_be_harmless_as_their_column_writes_them(con: Any) -> None:
     found = suggested(con, [("0", 30), ("7.5", 9), ("8.25", 9)], "DECIMAL(6, 2)").harmless
     assert found.values == ("0.00",)
+
+
+def test_spellings_are_counted_as_plain_python_counts_them(con: Any) -> None:
+    values = ["Flu", "flu", " FLU", "Flu\u00a0", "Asthma", "asthma ", "Kölner", "KO\u0308LNER", "None", None]
+    con.execute("CREATE TABLE t (s VARCHAR, q INTEGER)")
+    con.executemany("INSERT INTO t VALUES (?, 1)", [(value,) for value in values])
+    (found,) = profiled(con, "s").sensitive
+    folded = Counter(value and unicodedata.normalize("NFC", value.strip().lower()) for value in values)
+    assert found.folded is not None and list(found.folded.counts) == sorted(folded.values(), reverse=True)
+    assert found.distribution.distinct == len(values)
+    con.execute("DELETE FROM t WHERE s NOT IN ('Flu', 'None')")
+    assert profiled(con, "s").sensitive[0].folded is None
 
 
 # -- how far apart ------------------------------------------------------------------------------------
