@@ -6,8 +6,8 @@ candidates can meet with all rows is met with all rows.
 1. List the candidates in order of promise (`candidates`); those that the counts rule out are out.
 2. Run them in that order, as many as the budget of work allows, and more as long as none has published all rows.
    Of many rows a sample is tried (`sample`), and the best of that is run.
-3. Measure what each would lose as it would be published, and keep what loses least (`trials`).
-4. Exchange and move rows between neighbouring classes of it (`neighbours.moves`), whoever made them.
+3. Measure what each would lose as it would be published, and keep what comes near the least (`trials`).
+4. Exchange and move rows between neighbouring classes of that (`neighbours.moves`), whoever made them; take the least.
 
 `fast` is the quickest candidate that can meet the policy, without trials.
 """

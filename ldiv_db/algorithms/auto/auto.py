@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ldiv_db.algorithms.auto.candidates import MANY_ROWS, Checked, candidates_of, checked, fast_candidates
 from ldiv_db.algorithms.auto.sample import LARGE, SAMPLE, sampled
-from ldiv_db.algorithms.auto.trials import Trial, polished, ranked, try_all, within
+from ldiv_db.algorithms.auto.trials import Trial, ranked, take_best, try_all, within
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 
 #: Enough for `topdown` and `bsgi` beside whichever comes first, and not for `peel`, which is the slowest by far.
@@ -58,8 +58,8 @@ class Auto(Algorithm):
             with task.engine.scope():
                 found, before = ranked(sampled(task, SAMPLE), found, budget, self._suppress)
             budget = 0
-        best, trials = try_all(task, found, budget, self._suppress)
-        better = best if task.encoded.row_count >= MANY_ROWS else polished(task, best)
+        trials = try_all(task, found, budget, self._suppress)
+        best, better = take_best(task, trials, self._suppress, polish=task.encoded.row_count < MANY_ROWS)
         assert better.plan is not None  # noqa: S101 - the best has one
         tried = [*before, *trials]
         search = better.plan.search | {"tried": [trial.as_dict() for trial in tried], "loss": better.loss}

@@ -5,7 +5,7 @@ Budgets are of counted work, never of time: the same table gives the same releas
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,14 +15,17 @@ from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
 from ldiv_db.algorithms.neighbours.moves import ROUNDS, trade
 from ldiv_db.database.errors import InfeasibleError
+from ldiv_db.database.templates import Relation
 
 #: Those whose classes have been through these exchanges already.
 POLISHED = ("peel",)
+#: How many times the least loss comes near it: exchanges were measured to save an eighth at most.
+NEAR = 1.15
 #: How many cells all rounds of exchanges may look at together, and the fewest rounds.
 CELLS, FEWEST_ROUNDS = 12_000_000, 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trial:
     """What came of a candidate: its plan and what that would lose, or why there is none.
 
@@ -58,27 +61,37 @@ def within(candidates: Sequence[Checked], budget: int) -> tuple[list[Checked], l
     return taken, left
 
 
-def try_all(task: Task, candidates: Sequence[Checked], budget: int, suppress: bool) -> tuple[Trial, list[Trial]]:
-    """The best trial and all of them; raises InfeasibleError if no candidate comes to anything.
+def try_all(task: Task, candidates: Sequence[Checked], budget: int, suppress: bool) -> list[Trial]:
+    """The trials of the candidates, with their plans; raises InfeasibleError if no candidate comes to anything.
 
     Beyond the budget candidates are tried until one has published all rows, or may leave them out (`suppress`).
     """
-    best: Trial | None = None
     trials: list[Trial] = []
     taken, left = within(candidates, budget)
     for number, found in enumerate([*taken, *left]):
-        if number >= len(taken) and best and (suppress or not best.left_out):
+        if number >= len(taken) and any(trial.plan and (suppress or not trial.left_out) for trial in trials):
             break
         task.report(f"trying {found.candidate.name}")
-        trial = attempt(task, found.candidate)
-        trials.append(trial)
-        if trial.plan and (best is None or _rank(trial, suppress) < _rank(best, suppress)):
-            best, trial = trial, best or Trial(found.candidate, 0)
-        if trial.plan:
-            drop(task, trial.plan)
-    if best is None:
+        trials.append(attempt(task, found.candidate))
+    if not any(trial.plan for trial in trials):
         raise InfeasibleError("\n".join(dict.fromkeys(trial.failed for trial in trials)))
-    return best, trials
+    return trials
+
+
+def take_best(task: Task, trials: Sequence[Trial], suppress: bool, polish: bool) -> tuple[Trial, Trial]:
+    """The trial that is taken, as it was and after exchanges, if they are to `polish`; the other plans are dropped.
+
+    Those that come near the least are polished as well: one of them may be the least afterwards.
+    """
+    made = [trial for trial in trials if trial.plan]
+    out, loss = min(_rank(trial, suppress) for trial in made)
+    near = [trial for trial in made if _rank(trial, suppress) <= (out, loss * NEAR)]
+    after = {trial: polished(task, trial) if polish and trial in near else trial for trial in made}
+    best = min(made, key=lambda trial: _rank(after[trial], suppress))
+    for trial in made:
+        if trial is not best:
+            drop(task, after[trial])
+    return best, after[best]
 
 
 def ranked(part: Task, candidates: Sequence[Checked], budget: int, suppress: bool) -> tuple[list[Checked], list[Trial]]:
@@ -102,10 +115,12 @@ def attempt(task: Task, candidate: Candidate) -> Trial:
             plan = candidate.algorithm.run(task)
         except InfeasibleError as error:
             return Trial(candidate, task.encoded.row_count, failed=str(error))
-        for relation in _tables(plan):
-            scope.keep(relation)
         rows = task.encoded.row_count
-        return Trial(candidate, rows, plan, task.loss(task.encoded, plan), rows - engine.count(plan.assigned))
+        loss, left_out = task.loss(task.encoded, plan), rows - engine.count(plan.assigned)
+        trial = Trial(candidate, rows, plan, loss, left_out)
+        for table in _tables(trial):
+            scope.keep(table)
+        return trial
 
 
 def polished(task: Task, trial: Trial) -> Trial:
@@ -131,13 +146,15 @@ def _rounds(task: Task) -> int:
     return max(FEWEST_ROUNDS, min(ROUNDS, CELLS // max(cells, 1)))
 
 
-def drop(task: Task, plan: Plan) -> None:
+def drop(task: Task, trial: Trial) -> None:
     """Drop the tables of a plan that is not taken."""
-    task.engine.drop(*_tables(plan))
+    task.engine.drop(*_tables(trial))
 
 
-def _tables(plan: Plan) -> Iterator[Any]:
-    return (relation for relation in (plan.assigned, plan.classes, plan.blanked) if relation is not None)
+def _tables(trial: Trial) -> list[Relation]:
+    """The tables of its plan."""
+    plan = trial.plan
+    return [table for table in (plan.assigned, plan.classes, plan.blanked) if table is not None] if plan else []
 
 
 def _rank(trial: Trial, suppress: bool) -> tuple[int, float]:
