@@ -34,7 +34,7 @@ from ldiv_db.running.choices import make_algorithm
 #: The algorithms that are tried in place of another one, and the one that leaves rows out where no other can.
 _OTHERS, _SUPPRESSING = ("auto", "topdown", "bsgi"), "bsgi"
 #: What else there is for values that are too frequent, which only a person can know.
-_HARMLESS = "Or list what says nothing of a person as `harmless` under `sensitive`"
+_HARMLESS = ", as does `harmless` under `sensitive` for a value that says nothing of a person"
 #: What is required of each attribute, with what the values of the encoded table make of it; raises PolicyError.
 Reader = Callable[[Engine, Required, Encoded], tuple[Mapping[str, Sequence[Requirement]], Sequence[Named]]]
 
@@ -182,7 +182,7 @@ def _other_algorithm(case: Case) -> Iterator[Change]:
 def _weaker(case: Case) -> Iterator[Change]:
     """The nearest parameters that the table meets as one class, then those that classes of different values meet."""
     of_table = [Weaker(*p, f.requirement, f.weaker) for p, f in case.failures]
-    as_little = ", as little as can be; still weaker loses less"
+    as_little = ", as little as can be, by classes like the whole table; still weaker loses less"
     for weaker, more in ((of_table, as_little), (_weaker_at(case, _largest_size(case)), "")):
         if weaker and all(found.parameters for found in weaker):
             yield from _with_other_algorithm(case, _weakened(case, weaker, more))
@@ -247,7 +247,7 @@ def _own_thresholds(case: Case) -> Iterator[Change]:
     if not others or not all(others.values()):
         return
     named = " and ".join(f"{count_phrase(len(v), 'value', 'values')} of {name}" for name, v in values.items())
-    costs = f"a threshold for {named} at the share in the table; a higher one loses less. {_HARMLESS}"
+    costs = f"a threshold for {named} at its share, by classes like the whole table; a higher one loses less{_HARMLESS}"
     yield from _with_other_algorithm(case, Change(_required(case, others), costs, sum(map(len, values.values()))))
 
 
