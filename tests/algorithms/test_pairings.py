@@ -147,6 +147,7 @@ def test_a_series_made_before_is_not_gone_on_with(con, older, snapshot):
     as_made_before(con)
     if older:
         con.execute("ALTER TABLE ldiv.release DROP COLUMN grouped_by")
+        con.execute("ALTER TABLE ldiv.run DROP COLUMN inferred")
         for table in ("run", "release"):
             con.execute(f"ALTER TABLE ldiv.{table} DROP COLUMN seed")
         con.execute("DELETE FROM ldiv.migration WHERE number >= 6")

@@ -63,6 +63,7 @@ def test_a_series_of_an_older_version_has_its_key_noted_by_the_next_release(con,
     con.execute("ALTER TABLE ldiv.series DROP COLUMN key_name")
     con.execute("ALTER TABLE ldiv.series DROP COLUMN key_kind")
     con.execute("ALTER TABLE ldiv.release DROP COLUMN grouped_by")
+    con.execute("ALTER TABLE ldiv.run DROP COLUMN inferred")
     for table in ("run", "release"):
         con.execute(f"ALTER TABLE ldiv.{table} DROP COLUMN seed")
     con.execute("DELETE FROM ldiv.migration WHERE number >= 5")
