@@ -12,7 +12,7 @@ from typing import Any
 
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.equality import Step, read_exactly
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.profiling.keys import Keys
@@ -24,6 +24,8 @@ from ldiv_db.requirements import Distribution
 
 #: Values of a sensitive column whose rows are listed, the most frequent first.
 HISTOGRAM = 50
+#: What makes texts one to a reader.
+FOLDED: tuple[Step, ...] = ("trim", "casefold")
 
 
 @dataclass(frozen=True)
@@ -237,11 +239,13 @@ def _telling(profiles: Sequence[ColumnProfile], asked: dict[str, str]) -> Iterat
 
 
 def _sensitive(engine: Engine, table: Relation | FileRelation, profile: ColumnProfile) -> SensitiveProfile:
-    column, found = profile.column, _distribution(engine, table, profile.column, folded=False)
-    folded = _distribution(engine, table, column, folded=True) if column.type == "VARCHAR" else found
+    column, found = profile.column, _distribution(engine, table, profile.column)
+    folded = _distribution(engine, table, column, FOLDED) if column.type == "VARCHAR" else found
     return SensitiveProfile(column, found, profile.nulls, folded if folded.distinct < found.distinct else None)
 
 
-def _distribution(engine: Engine, table: Relation | FileRelation, column: Column, folded: bool) -> Distribution:
-    counts = engine.rows("profiling/count_values", source=table, column=Identifier(column.name), folded=folded)
+def _distribution(
+    engine: Engine, table: Relation | FileRelation, column: Column, same: Sequence[Step] = ()
+) -> Distribution:
+    counts = engine.rows("profiling/count_values", source=table, column=Identifier(column.name), same=same)
     return Distribution([count for (count,) in counts])

@@ -17,10 +17,9 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.policy.parts import Sensitive
-from ldiv_db.profiling.profile import SensitiveProfile
+from ldiv_db.profiling.profile import FOLDED, SensitiveProfile
 from ldiv_db.profiling.spread import distance_between
-from ldiv_db.requirements import REQUIREMENTS, Distribution
+from ldiv_db.requirements import Distribution
 
 #: The l that is asked for where the data allow it, and the class size where no column is sensitive.
 MODEST_L, MODEST_K = 3, 5
@@ -83,19 +82,19 @@ def suggest(engine: Engine, table: Relation | FileRelation, column: SensitivePro
 
 
 def _judged(column: SensitiveProfile) -> tuple[Distribution, dict[str, Any] | None]:
-    """The values as a policy can have them told apart, and how it says so: by case and blanks where there is no way."""
-    if "same" not in Sensitive.model_fields or column.folded is None or column.folded.distinct < 2:
+    """The values as a policy can have them told apart, and how it says so."""
+    if column.folded is None or column.folded.distinct < 2:
         return column.distribution, None
-    return column.folded, {"same": ["trim", "casefold"]}
+    return column.folded, {"same": list(FOLDED)}
 
 
 def _apart(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[dict[str, Any]]:
-    """What asks numbers and times to be apart, where policies can ask that."""
+    """What asks numbers and times to be apart, where they are of any distance."""
     distinct = column.distribution.distinct
     with read_exactly(engine, table) as read:
         distance = distance_between(engine, read, column.column, distinct)
     asked = {RANGE: {"k": min(MODEST_L, distinct), "e": distance}}
-    return [asked] if distance is not None and RANGE in REQUIREMENTS else []
+    return [asked] if distance is not None else []
 
 
 def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[Frequent]:

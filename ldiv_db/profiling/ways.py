@@ -15,7 +15,8 @@ from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import equal_problems
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.policy.inferred import covers
 from ldiv_db.profiling.summary import Summary, Texts
 from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
 from ldiv_db.taxonomies import taxonomy as taxonomies
@@ -55,11 +56,16 @@ class WayFinder:
             return None, problems[0].what
         if not summary.distinct:
             return None, "holds nothing but NULL"
-        if column.name in self._known and _covered(self._engine, self._table, column):
+        if column.name in self._known and self._covers(column):
             return Way({"taxonomy": column.name}, "values: the catalog's taxonomy of this name"), ""
         if summary.texts is None:
             return self._on_a_line(summary)
         return self._of_text(summary, summary.texts)
+
+    def _covers(self, column: Column) -> bool:
+        """Whether the catalog's taxonomy of the column's name has a leaf for each of its values."""
+        taxonomy = taxonomies.fetch(self._engine, column.name)
+        return taxonomy is not None and covers(self._engine, taxonomy, self._table, column)
 
     def _on_a_line(self, summary: Summary) -> tuple[Way | None, str]:
         """The way of numbers or times; None if some of them have no place, as infinities have."""
@@ -113,24 +119,3 @@ def falling_lengths(longest: int) -> list[int]:
 def files_of(ways: Iterable[Way | None]) -> list[str]:
     """The level files that must be written."""
     return [way.file for way in ways if way and way.file]
-
-
-def _covered(engine: Engine, table: Relation | FileRelation, column: Column) -> bool:
-    """Whether the catalog has a taxonomy of the column's name with a leaf for each of its values."""
-    taxonomy = taxonomies.fetch(engine, column.name)
-    if taxonomy is None or (taxonomy.by_range and not column.is_number):
-        return False
-    nodes = taxonomies.load(engine, taxonomy, "known")
-    dictionary = engine.materialise(
-        "dictionary",
-        "recoding/input/map_leaves",
-        rows=table,
-        nodes=nodes,
-        column=Identifier(column.name),
-        by_range=taxonomy.by_range,
-        levels=[],
-        null_code=Value(-1),  # NULL needs no leaf
-    )
-    missing = engine.rows("recoding/input/list_missing_values", dictionary=dictionary, show_values=False)
-    engine.drop(dictionary, nodes)
-    return not missing

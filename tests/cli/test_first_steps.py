@@ -31,27 +31,7 @@ import yaml
 
 import ldiv_db
 from ldiv_db.commands.cli import app
-from ldiv_db.database.errors import PolicyError
-from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.policy import parse_policy
-from ldiv_db.requirements import REQUIREMENTS
 from tests.cli.conftest import called
-
-
-def takes(**changes: Any) -> bool:
-    """Whether a policy may say that."""
-    policy = {"source": "t", "target": "o", "quasi_identifiers": {"a": {"numeric": True}}, "require": [{"k": 2}]}
-    try:
-        parse_policy({**policy, "sensitive": ["s"], **changes})
-    except PolicyError:
-        return False
-    return True
-
-
-needs_k_alone = pytest.mark.skipif(not takes(sensitive=[]), reason="policies need a sensitive column")
-needs_list = pytest.mark.skipif(not takes(quasi_identifiers=["a"]), reason="quasi-identifiers need settings")
-needs_range = pytest.mark.skipif("range" not in REQUIREMENTS, reason="no requirement asks how far apart numbers are")
-needs_harmless = pytest.mark.skipif("harmless" not in Sensitive.model_fields, reason="no value can be harmless")
 
 
 class Shell:
@@ -151,7 +131,6 @@ def test_a_census(shell: Shell) -> None:
     shell.published("published.people", 1500)
 
 
-@needs_list
 def test_a_census_with_a_list_of_quasi_identifiers(shell: Shell) -> None:
     shell.sql(CENSUS)
     shell.sql("ALTER TABLE people DROP instance_weight")
@@ -176,7 +155,6 @@ def test_a_survey_of_wages(shell: Shell) -> None:
     shell.published("published.survey", 600)
 
 
-@needs_range
 def test_wages_near_one_another_are_no_two_values(shell: Shell) -> None:
     """What is written asks for wages that are apart, and a run has nothing to warn of."""
     wages(shell)
@@ -234,7 +212,6 @@ def test_the_policy_of_k_alone(shell: Shell) -> None:
     assert shell.policy()["require"] == [{"k": 5}] and "sensitive" not in shell.policy()
 
 
-@needs_k_alone
 def test_k_alone(shell: Shell) -> None:
     shell.sql(CENSUS)
     shell.type("ldiv profile w.duckdb people --qi age,sex,education --policy policy.yml")
@@ -309,7 +286,6 @@ def test_a_value_with_more_than_half_the_rows(shell: Shell) -> None:
     shell.published("published.people", 1500)
 
 
-@needs_harmless
 def test_the_value_is_harmless(shell: Shell) -> None:
     """Who takes two signs away loses less, and all rows are published still."""
     shell.sql(CENSUS)
