@@ -24,8 +24,9 @@ from ldiv_db.policy.resolve import describe
 from ldiv_db.profiling.profile import Profile, profile_table
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.running.attack import attack
+from ldiv_db.running.preparation import Listener
 from ldiv_db.running.release import publish_release
-from ldiv_db.running.run import Listener, plan, run, working_engine
+from ldiv_db.running.run import plan, run, working_engine
 
 __all__ = [
     "Attacks",

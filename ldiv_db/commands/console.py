@@ -37,7 +37,7 @@ from ldiv_db.database.engine import Settings, Step, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import spill_folder
 from ldiv_db.policy.policy import Examined
-from ldiv_db.running.run import Listener
+from ldiv_db.running.preparation import Listener
 
 #: Columns of output that is no terminal, unless COLUMNS says otherwise.
 _WIDTH = 140

@@ -21,8 +21,9 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.database.templates import Statement
 from ldiv_db.policy.policy import examine_file
+from ldiv_db.running.preparation import Listener
 from ldiv_db.running.preview import describe_plan, print_plan
-from ldiv_db.running.run import Listener, plan
+from ldiv_db.running.run import plan
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -19,9 +19,10 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.given import names_of, read_requirements, read_sensitive
 from ldiv_db.policy.policy import Policy, parse_policy, read_policy
+from ldiv_db.running.preparation import Listener
 from ldiv_db.running.replaying.methods import Asked
 from ldiv_db.running.replaying.replay import replay_groups, replay_table
-from ldiv_db.running.run import Listener, working_engine
+from ldiv_db.running.run import working_engine
 
 #: How many targets, people of a control, and predicates are tried unless it is said.
 TRIES = 2_000

@@ -17,7 +17,8 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, resource_folder
 from ldiv_db.policy.policy import Policy, parse_policy
 from ldiv_db.publishing.result import Result, print_result, print_rows
-from ldiv_db.running.run import Listener, run
+from ldiv_db.running.preparation import Listener
+from ldiv_db.running.run import run
 
 DATABASE_NAME, POLICY_NAME = "adult.duckdb", "policy.yml"
 #: The training half of Adult is the first rows of its file.

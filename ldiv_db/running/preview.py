@@ -13,7 +13,7 @@ from ldiv_db.policy.release_columns import Form
 from ldiv_db.publishing.result import MADE, print_inferred, print_rows
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.running.estimate import size
-from ldiv_db.running.run import Preparation
+from ldiv_db.running.preparation import Preparation
 
 #: The name under which the engine sends what is no template: look-ups, and tables of metadata.
 _BUILT_IN = "(built in)"

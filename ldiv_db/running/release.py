@@ -25,9 +25,10 @@ from ldiv_db.publishing.series_draft import Start
 from ldiv_db.publishing.series_key import key_of
 from ldiv_db.publishing.series_tables import require_earlier, tables_of
 from ldiv_db.publishing.series_target import SeriesTarget, series_target_of, settle_crashed
+from ldiv_db.running.preparation import Listener
 from ldiv_db.running.release_classes import check_classes_before, plan_classes
 from ldiv_db.running.release_groups import plan_decomposition, read_options
-from ldiv_db.running.run import Listener, working_engine
+from ldiv_db.running.run import working_engine
 
 
 def publish_release(

@@ -31,7 +31,7 @@ from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.recoding.snapshot import require_keys
 from ldiv_db.requirements import Requirement
-from ldiv_db.running.run import Listener, make_task, resolve_requirements
+from ldiv_db.running.preparation import Listener, make_task, resolve_requirements
 
 
 class Waiting(Bsgi):

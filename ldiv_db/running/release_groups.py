@@ -22,7 +22,7 @@ from ldiv_db.publishing.decomposed_tables import Create, audit_tables, write_tab
 from ldiv_db.publishing.pairings import Combined, plan_combinations
 from ldiv_db.publishing.series_draft import Matched, SeriesDraft, Start, match_rows
 from ldiv_db.publishing.series_tables import Expected, ReleaseTables
-from ldiv_db.running.run import Listener
+from ldiv_db.running.preparation import Listener
 
 #: Rows left over join groups at once, and are not kept back, in the algorithms that know no releases over time.
 AT_ONCE = -1

@@ -4,98 +4,31 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Progress, Report, Task
-from ldiv_db.algorithms.infeasible import explained
-from ldiv_db.auditing.audit import Audit, refuse_unknown, require_listed
+from ldiv_db.algorithms.base import Plan
+from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.catalog import refuse_settings
-from ldiv_db.database.engine import Engine, Step
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
-from ldiv_db.database.templates import Statement
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy.policy import GivenPolicy
-from ldiv_db.policy.required import Required, absent_values, smallest_class, unknown_harmless
-from ldiv_db.policy.resolve import Resolved
-from ldiv_db.publishing.destinations import Destination
+from ldiv_db.policy.required import smallest_class
 from ldiv_db.publishing.draft import RunDraft
 from ldiv_db.publishing.result import Result, Similarity, versions
-from ldiv_db.recoding.encode import encode
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.global_recoding import GlobalRecoding, recoding_of
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, plan_recoding, published_rows
-from ldiv_db.requirements import Requirement
-from ldiv_db.requirements.named import Named, listing
-from ldiv_db.requirements.reading import warn_of_values
-from ldiv_db.running.choices import Choices, resolve_run
-from ldiv_db.running.estimate import Estimate, estimate_run
-from ldiv_db.running.remedies import Case, remedied
+from ldiv_db.running.choices import resolve_run
+from ldiv_db.running.preparation import Listener, Preparation, Ready, prepare
+from ldiv_db.running.remedies import remedied
 from ldiv_db.running.similarity import measure_similarity
-
-
-@dataclass(frozen=True)
-class Listener:
-    """Who hears of a run's progress; every member may be left out.
-
-    `on_stage` is told in a few words what begins, `on_progress` how much of it is done, `on_search` how a search is.
-    """
-
-    on_step: Callable[[Step], None] | None = None
-    on_statement: Callable[[Statement], None] | None = None
-    on_progress: Progress = lambda done, total: None
-    on_search: Report = lambda text: None
-    on_stage: Report = lambda text: None
-
-
-@dataclass(frozen=True)
-class Ready:
-    """A policy, its algorithm and the encoded table: all that classes are made of."""
-
-    resolved: Resolved
-    algorithm: Algorithm
-    task: Task
-
-    @property
-    def encoded(self) -> Encoded:
-        return self.task.encoded
-
-    @property
-    def requirements(self) -> Mapping[str, Sequence[Requirement]]:
-        """What is required of each sensitive attribute."""
-        return self.task.wanted
-
-
-@dataclass(frozen=True)
-class Preparation(Ready):
-    """A policy that its source can meet: what runs next, with the table encoded."""
-
-    feasibility: Feasibility
-    destination: Destination
-    estimate: Estimate
-    #: What is tried of other policies if this one cannot be met after all.
-    case: Case
-    reason: str = ""
-    #: Values that have a threshold in the policy, but do not occur.
-    absent: Sequence[Named] = ()
-    #: What is to be said of harmless values that do not occur.
-    unknown: Sequence[str] = ()
-    #: What a reader takes for one value where requirements count several; the audit says it of the release.
-    warnings: Sequence[str] = ()
-    #: What was tried in a rehearsal, as the result of a run would have it.
-    tried: Sequence[Mapping[str, Any]] = ()
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why this algorithm runs, if the policy left that open, and what of the policy bears on nothing."""
-        absent = [f"no row has the value {listing([v])}, which has a threshold of its own" for v in self.absent]
-        return [*([self.reason] if self.reason else []), *self.resolved.warnings, *absent, *self.unknown]
-
 
 #: Opens another engine on the connection, of which nothing is left when it is closed.
 Beside = Callable[[], AbstractContextManager[Engine]]
@@ -123,7 +56,7 @@ def run(
     beside = partial(working_engine, connection, listener, catalog)
     with beside() as engine:
         choices = resolve_run(engine, policy, Path(folder))
-        ready = _prepare(engine, choices, hear, show_values)
+        ready = prepare(engine, choices, hear, show_values)
         ready.estimate.require_room()
         with remedied(ready.case, is_running=True):
             plan, recoding = work_out(ready, beside)
@@ -156,7 +89,7 @@ def plan(
     beside = partial(working_engine, connection, listener, catalog)
     with beside() as engine:
         choices = resolve_run(engine, policy, Path(folder))
-        ready = _prepare(engine, choices, listener or Listener(), show_values)
+        ready = prepare(engine, choices, listener or Listener(), show_values)
         if rehearse:
             made, recoding = work_out(ready, beside)
             ready = replace(ready, tried=made.search.get("tried", ()))
@@ -166,72 +99,6 @@ def plan(
                 release = engine.materialise("release", PUBLISHED, **holes)
             draft.audits(release)
         return ready
-
-
-def _prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool) -> Preparation:
-    """The source encoded, and what comes of it; raises before any work if what is required cannot be met."""
-    resolved, algorithm, destination = choices.resolved, choices.algorithm, choices.destination
-    hear.on_stage("reading the source")
-    encoded = encode(engine, resolved.source, show_values=show_values)
-    requirements, absent = resolve_requirements(engine, resolved.required, encoded)
-    task = make_task(engine, encoded, requirements, resolved.source.seed, hear, resolved.transparent)
-    refuse_unknown(resolved.suppressed, task.requirements)
-    algorithm, reason = algorithm.chosen(task)
-    algorithm.refuse_unfit(task)
-    case = Case(choices.policy, task, resolved, resolve_requirements, show_values)
-    with (
-        remedied(case),
-        explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values),
-    ):
-        feasible = algorithm.check(task)
-    estimate = estimate_run(engine, encoded, destination.folder)
-    told = {axis.column.name: (axis.dictionary, "value") for axis in encoded.told}
-    unknown = unknown_harmless(engine, resolved.required.attributes, told)
-    warnings = [
-        line
-        for axis in encoded.told
-        for line in warn_of_values(
-            engine,
-            axis.reference,
-            resolved.required.attributes[axis.column.name],
-            requirements[axis.column.name],
-        )
-    ]
-    hear.on_stage("forming classes")
-    return Preparation(
-        resolved, algorithm, task, feasible, destination, estimate, case, reason, absent, unknown, warnings
-    )
-
-
-def make_task(
-    engine: Engine,
-    encoded: Encoded,
-    wanted: Mapping[str, Sequence[Requirement]],
-    seed: int,
-    hear: Listener,
-    transparent: bool = False,
-) -> Task:
-    """What an algorithm is given."""
-    every = [requirement for own in wanted.values() for requirement in own]
-    return Task(engine, encoded, every, seed, hear.on_progress, hear.on_search, wanted, transparent)
-
-
-def resolve_requirements(
-    engine: Engine, required: Required, encoded: Encoded
-) -> tuple[dict[str, list[Requirement]], list[Named]]:
-    """What is required of each sensitive attribute, with what the source's values make of it.
-
-    Also the values with thresholds of their own that no row has.
-    """
-    hardest = min((key.asked_distribution for key in encoded.keys), key=lambda found: found.largest_l)
-    requirements = required.resolved(hardest)
-    absent = absent_values(engine, requirements, {s.column.name: (s.dictionary, "value") for s in encoded.sensitive})
-    for axis in encoded.sensitive:
-        name, categories = axis.column.name, required.attributes[axis.column.name].categories
-        requirements[name] = [found.spread(engine, axis.reference) for found in requirements[name]]
-        if categories is not None:
-            require_listed(engine, name, categories, axis.dictionary)
-    return requirements, absent
 
 
 def work_out(ready: Ready, beside: Beside) -> tuple[Plan, Recoding]:

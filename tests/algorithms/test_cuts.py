@@ -34,7 +34,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.publishing.result import print_result
 from ldiv_db.recoding.encode import encode
-from ldiv_db.running.run import Listener
+from ldiv_db.running.preparation import Listener
 
 COMBINATIONS = [("LM", scheme) for scheme in ("none", "vioSA", "allSA", "vioRec", "allRec")] + [
     (metric, scheme) for metric in ("DM", "CM") for scheme in ("none", "vioRec", "allRec")

@@ -12,9 +12,10 @@ from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_rows
 from ldiv_db.requirements import Requirement
+from ldiv_db.running.preparation import Listener, Ready, make_task, resolve_requirements
 from ldiv_db.running.release_classes import plan_encoded
 from ldiv_db.running.replaying.method import ROW_NO, Compared, Made, Method
-from ldiv_db.running.run import Beside, Listener, Ready, make_task, resolve_requirements, work_out
+from ldiv_db.running.run import Beside, work_out
 
 Wanted = Mapping[str, Sequence[Requirement]]
 _CLASS_ID = Identifier("class_id")

@@ -13,10 +13,10 @@ from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.series import GROUP_ID
 from ldiv_db.publishing.series_draft import Start
 from ldiv_db.publishing.series_tables import ReleaseTables
+from ldiv_db.running.preparation import Listener
 from ldiv_db.running.release_groups import plan_groups
 from ldiv_db.running.replaying.classes import reseeded
 from ldiv_db.running.replaying.method import ROW_NO, Compared, Made, Method
-from ldiv_db.running.run import Listener
 
 _GROUP_NO = Identifier("group_no")
 

@@ -17,10 +17,10 @@ from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.required import resolve_all
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.guarantees import Guarantee, together
+from ldiv_db.running.preparation import Listener
 from ldiv_db.running.replaying.method import Method
 from ldiv_db.running.replaying.methods import Asked, method_of, seed_of_release
 from ldiv_db.running.replaying.scenes import scenes_of
-from ldiv_db.running.run import Listener
 
 _MOVES = {"world_no": "BIGINT", "row_no": "BIGINT", "payload_no": "BIGINT"}
 #: Draws the seeds that an attacker tries who lacks the true one: figures are the same each time.

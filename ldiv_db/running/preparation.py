@@ -1,0 +1,145 @@
+"""What a run begins with: its source encoded, its requirements held against it, and whether they can be met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Progress, Report, Task
+from ldiv_db.algorithms.infeasible import explained
+from ldiv_db.auditing.audit import refuse_unknown, require_listed
+from ldiv_db.database.engine import Engine, Step
+from ldiv_db.database.templates import Statement
+from ldiv_db.policy.required import Required, absent_values, unknown_harmless
+from ldiv_db.policy.resolve import Resolved
+from ldiv_db.publishing.destinations import Destination
+from ldiv_db.recoding.encode import encode
+from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.requirements import Requirement
+from ldiv_db.requirements.named import Named, listing
+from ldiv_db.requirements.reading import warn_of_values
+from ldiv_db.running.choices import Choices
+from ldiv_db.running.estimate import Estimate, estimate_run
+from ldiv_db.running.remedies import Case, remedied
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who hears of a run's progress; every member may be left out.
+
+    `on_stage` is told in a few words what begins, `on_progress` how much of it is done, `on_search` how a search is.
+    """
+
+    on_step: Callable[[Step], None] | None = None
+    on_statement: Callable[[Statement], None] | None = None
+    on_progress: Progress = lambda done, total: None
+    on_search: Report = lambda text: None
+    on_stage: Report = lambda text: None
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A policy, its algorithm and the encoded table: all that classes are made of."""
+
+    resolved: Resolved
+    algorithm: Algorithm
+    task: Task
+
+    @property
+    def encoded(self) -> Encoded:
+        return self.task.encoded
+
+    @property
+    def requirements(self) -> Mapping[str, Sequence[Requirement]]:
+        """What is required of each sensitive attribute."""
+        return self.task.wanted
+
+
+@dataclass(frozen=True)
+class Preparation(Ready):
+    """A policy that its source can meet: what runs next, with the table encoded."""
+
+    feasibility: Feasibility
+    destination: Destination
+    estimate: Estimate
+    #: What is tried of other policies if this one cannot be met after all.
+    case: Case
+    #: Why this algorithm runs, if the policy left that open, and what of the policy bears on nothing.
+    reasons: Sequence[str] = ()
+    #: What a reader takes for one value where requirements count several; the audit says it of the release.
+    warnings: Sequence[str] = ()
+    #: What was tried in a rehearsal, as the result of a run would have it.
+    tried: Sequence[Mapping[str, Any]] = ()
+
+
+def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool) -> Preparation:
+    """The source encoded, and what comes of it; raises before any work if what is required cannot be met."""
+    resolved, algorithm, destination = choices.resolved, choices.algorithm, choices.destination
+    hear.on_stage("reading the source")
+    encoded = encode(engine, resolved.source, show_values=show_values)
+    requirements, absent = resolve_requirements(engine, resolved.required, encoded)
+    task = make_task(engine, encoded, requirements, resolved.source.seed, hear, resolved.transparent)
+    refuse_unknown(resolved.suppressed, task.requirements)
+    algorithm, reason = algorithm.chosen(task)
+    algorithm.refuse_unfit(task)
+    case = Case(choices.policy, task, resolved, resolve_requirements, show_values)
+    with (
+        remedied(case),
+        explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values),
+    ):
+        feasible = algorithm.check(task)
+    estimate = estimate_run(engine, encoded, destination.folder)
+    reasons = [*([reason] if reason else []), *resolved.warnings, *_without_rows(engine, resolved, encoded, absent)]
+    warnings = _warnings(engine, resolved, task)
+    hear.on_stage("forming classes")
+    return Preparation(resolved, algorithm, task, feasible, destination, estimate, case, reasons, warnings)
+
+
+def _without_rows(engine: Engine, resolved: Resolved, encoded: Encoded, absent: Sequence[Named]) -> list[str]:
+    """A line for every value that the policy names and no row has."""
+    told = {axis.column.name: (axis.dictionary, "value") for axis in encoded.told}
+    lines = [f"no row has the value {listing([value])}, which has a threshold of its own" for value in absent]
+    return lines + unknown_harmless(engine, resolved.required.attributes, told)
+
+
+def _warnings(engine: Engine, resolved: Resolved, task: Task) -> list[str]:
+    """What a reader takes for one value where requirements count several."""
+    attributes = resolved.required.attributes
+    return [
+        line
+        for axis in task.encoded.told
+        for name in [axis.column.name]
+        for line in warn_of_values(engine, axis.reference, attributes[name], task.wanted[name])
+    ]
+
+
+def make_task(
+    engine: Engine,
+    encoded: Encoded,
+    wanted: Mapping[str, Sequence[Requirement]],
+    seed: int,
+    hear: Listener,
+    transparent: bool = False,
+) -> Task:
+    """What an algorithm is given."""
+    every = [requirement for own in wanted.values() for requirement in own]
+    return Task(engine, encoded, every, seed, hear.on_progress, hear.on_search, wanted, transparent)
+
+
+def resolve_requirements(
+    engine: Engine, required: Required, encoded: Encoded
+) -> tuple[dict[str, list[Requirement]], list[Named]]:
+    """What is required of each sensitive attribute, with what the source's values make of it.
+
+    Also the values with thresholds of their own that no row has.
+    """
+    hardest = min((key.asked_distribution for key in encoded.keys), key=lambda found: found.largest_l)
+    requirements = required.resolved(hardest)
+    absent = absent_values(engine, requirements, {s.column.name: (s.dictionary, "value") for s in encoded.sensitive})
+    for axis in encoded.sensitive:
+        name, categories = axis.column.name, required.attributes[axis.column.name].categories
+        requirements[name] = [found.spread(engine, axis.reference) for found in requirements[name]]
+        if categories is not None:
+            require_listed(engine, name, categories, axis.dictionary)
+    return requirements, absent
