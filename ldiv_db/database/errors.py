@@ -85,6 +85,10 @@ class InfeasibleError(LdivError):
         self.l = l
 
 
+class UnprovedError(InfeasibleError):
+    """A search ended before it had the proof that the policy wants: another policy is not what is missing."""
+
+
 class AuditError(LdivError):
     """The table to be published fails its policy; nothing was written."""
 

@@ -18,7 +18,7 @@ from ldiv_db.algorithms.infeasible import MOST_VALUES, Failure, failures, freque
 from ldiv_db.algorithms.registry import algorithm_of
 from ldiv_db.auditing.audit import refuse_unknown
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, LdivError, PolicyError, Remedy, count_phrase
+from ldiv_db.database.errors import InfeasibleError, LdivError, PolicyError, Remedy, UnprovedError, count_phrase
 from ldiv_db.policy.changes import Place, changed, replaced
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.policy import problems_of
@@ -139,6 +139,8 @@ def remedied(case: Case, is_running: bool = False) -> Iterator[None]:
     """Adds to an error what of the policy to change; if a run fails that counts allowed, another algorithm alone."""
     try:
         yield
+    except UnprovedError:
+        raise
     except (InfeasibleError, PolicyError) as error:
         is_infeasible = isinstance(error, InfeasibleError) and not is_running
         ways = (_other_algorithm, _weaker, _own_thresholds, _suppression) if is_infeasible else (_other_algorithm,)

@@ -20,4 +20,4 @@ def test_one_algorithm_is_imported_at_a_time():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     families = {name.split(".")[2] for name in done.stdout.split() if name.count(".") > 2}
-    assert families == {"local"}
+    assert families - {"infeasible"} == {"local"}, "infeasible/ is what all families say of a policy"

@@ -19,7 +19,7 @@ from ldiv_db.algorithms.cuts.enumeration import Outcome, Search, Standing
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
 from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, make_problem, thresholds_of
 from ldiv_db.algorithms.infeasible import cannot_promise, no_cut
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, UnprovedError
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements.named import in_order, shown_value
 
@@ -71,7 +71,7 @@ class Cuts(Algorithm):
         return Plan(published.assigned, feasible.l, _notes(search), search, published.classes, published.blanked)
 
     def _search(self, evaluator: Evaluator, began: float) -> tuple[Best, Outcome]:
-        """The best cuts and how they were found; raises InfeasibleError without the proof that the policy wants."""
+        """The best cuts and how they were found; raises UnprovedError without the proof that the policy wants."""
         best, trees = Best(self.options.top), evaluator.problem.trees
         deadline = None if self.options.time_limit is None else began + self.options.time_limit
         report, scale = evaluator.problem.task.report, evaluator.problem.scale
@@ -92,7 +92,7 @@ class Cuts(Algorithm):
         if not best.costs:  # stopped before any cut was offered; this one is allowed, or the policy had been refused
             root()
         if not outcome.proved and self.options.unproved == "refuse":
-            raise InfeasibleError(_unproved(evaluator.problem, best, outcome, deadline is not None))
+            raise UnprovedError(_unproved(evaluator.problem, best, outcome, deadline is not None))
         return best, outcome
 
     def _report(self, evaluator: Evaluator, best: Best, outcome: Outcome, chosen: Cut) -> dict[str, Any]:
