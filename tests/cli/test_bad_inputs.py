@@ -113,7 +113,7 @@ BAD = {
     "keep: numbers": policy("keep.0: takes a text", keep=[1]),
     "keep: one text": policy("keep: takes a list", keep="ward"),
     "identifiers: one text": policy("identifiers: takes a list", identifiers="name"),
-    "quasi_identifiers: a list": policy("quasi_identifiers: takes a mapping", quasi_identifiers=["age"]),
+    "quasi_identifiers: a list of numbers": policy("quasi_identifiers: takes a mapping", quasi_identifiers=[3]),
     "quasi_identifiers: none": policy("quasi_identifiers: ", quasi_identifiers={}),
     "quasi_identifiers: a text": policy("quasi_identifiers.age: takes a mapping", quasi_identifiers={"age": "x"}),
     "sensitive: none": policy("sensitive: ", sensitive=[]),
@@ -135,7 +135,6 @@ BAD = {
         sql="ALTER TABLE patients ADD COLUMN class_id INTEGER",
     ),
     # -- quasi-identifiers
-    "qi: neither": policy("quasi_identifiers.age: takes either `taxonomy:` or `numeric: true`", **age()),
     "qi: both": policy("takes either `taxonomy:` or `numeric: true`", **age(numeric=True, taxonomy="x")),
     "qi: unknown key": policy("quasi_identifiers.age.numric: unknown key", **age(numric=True)),
     "qi: negative weight": policy("quasi_identifiers.age.weight: ", **age(numeric=True, weight=-1)),
