@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 
 @dataclass(frozen=True)
 class Remedy:
@@ -37,6 +35,8 @@ class Remedy:
 
 def _flow(part: Mapping[str, Any]) -> str:
     """A part of a policy in YAML, on one line."""
+    import yaml  # noqa: PLC0415 - every command imports this module, and few of them fail
+
     ((key, value),) = part.items()
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=math.inf, allow_unicode=True)
     return f"{key}: {text.removesuffix(chr(10)).removesuffix('...').strip()}"
