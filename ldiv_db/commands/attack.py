@@ -189,7 +189,7 @@ def attack_command(
     wanted = None if policy is None else read_policy(policy)
     names = list(wanted.sensitive) if wanted else sensitive or []
     said = (categories or [], weights or [], taxonomy or [], harmless or [], same or [])
-    described = sensitive_settings(names, *said) if names else {}
+    described = sensitive_settings(names, *said)
     limits = settings(threads, memory_limit, temp_dir)
     with (
         open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection,

@@ -140,7 +140,9 @@ def test_what_is_about_all_values_is_refused(name: str) -> None:
     arguments: dict[str, Any] = {"recursive_alpha": {"c": 1, "l": 2, "alpha": 1}}
     argument = arguments.get(name, {"l": 2, "alpha": 1} if name.endswith("_alpha") else 0.5)
     argument = 2 if name in ("unique_distinct", "entropy") else argument
-    attribute = Attribute("s", make_categories([["a"], ["b"]]), harmless=("a",))
+    distances = {"range": {"k": 2, "e": 1}, "proximity": {"epsilon": 1, "m": 2}}
+    argument = distances.get(name, argument)
+    attribute = Attribute("s", make_categories([["a"], ["b"]]), is_number=name in distances, harmless=("a",))
     (problem,) = RequirementSpec(name, argument).problems("require", attribute)
     assert "is about all values of a class, the harmless ones too; beside these take k, distinct" in problem.what
 
