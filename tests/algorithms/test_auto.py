@@ -17,6 +17,9 @@ from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.run import plan
 
+#: A run of it is several runs.
+pytestmark = pytest.mark.long
+
 ALL = {"name": "auto", "budget": 100}
 NEW = {"table": "out", "if_exists": "replace"}
 
@@ -79,7 +82,7 @@ def test_what_one_algorithm_alone_can_do_is_its(con, name):
 
 
 @pytest.mark.parametrize("recode", ["tree", "set"])
-@pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_no_candidate_alone_loses_less(seed, recode, con, tmp_path):
     """Nor may what is said of each differ from what it loses alone."""
     draw = random.Random(seed)
