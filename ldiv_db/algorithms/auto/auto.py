@@ -112,7 +112,8 @@ def _is_large(task: Task) -> bool:
 
 def _planned(tried: list[Checked], left: list[Checked], on_sample: bool) -> str:
     """What will be tried, in words."""
-    then = f"; if they fail {', '.join(_names(left))}" if left else ""
+    fails = "it fails" if len(tried) == 1 else "they fail"
+    then = f"; if {fails} {', '.join(_names(left))}" if left else ""
     where = f" on a sample of {SAMPLE:,} rows" if on_sample and len(tried) > 1 else ""
     first = tried[0].candidate
     return f"auto tries {', '.join(_names(tried))}{where}{then}, and takes what loses least. {first.name}: {first.why}"
