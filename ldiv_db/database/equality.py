@@ -107,13 +107,8 @@ def read_exactly(
     if not texts and not any(column.is_float for column in columns):
         yield source
         return
-    view = Relation(("temp", "main", f"ldiv_{uuid.uuid4().hex[:8]}_exact"))
-    engine.execute(f"CREATE TEMP VIEW {view.sql()} AS SELECT {_exactly(columns, texts)} FROM {_from(source)}")
-    try:
+    with _view(engine, "exact", _exactly(columns, texts), source) as view:
         yield view
-    finally:
-        with suppress(DatabaseError):  # after a failure the transaction may be gone, and the view with it
-            engine.execute(f"DROP VIEW IF EXISTS {view.sql()}")
 
 
 @contextmanager
@@ -131,8 +126,15 @@ def read_as_one(
         yield source
         return
     read = ", ".join(_as_one(Identifier(name).sql(), steps.get(name.lower(), ())) for name in names)
-    view = Relation(("temp", "main", f"ldiv_{uuid.uuid4().hex[:8]}_as_one"))
-    engine.execute(f"CREATE TEMP VIEW {view.sql()} AS SELECT {read} FROM {_from(source)}")
+    with _view(engine, "as_one", read, source) as view:
+        yield view
+
+
+@contextmanager
+def _view(engine: Engine, name: str, columns: str, source: Relation | FileRelation) -> Iterator[Relation]:
+    """A TEMP view of the columns, given as SQL, of the table or file; it is gone at the end."""
+    view = Relation(("temp", "main", f"ldiv_{uuid.uuid4().hex[:8]}_{name}"))
+    engine.execute(f"CREATE TEMP VIEW {view.sql()} AS SELECT {columns} FROM {_from(source)}")
     try:
         yield view
     finally:
