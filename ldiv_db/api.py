@@ -12,9 +12,10 @@ from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.replay import Replay
-from ldiv_db.auditing.audit import Audit, Suppressed
+from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.check import Question
 from ldiv_db.auditing.check import check as check_table
+from ldiv_db.auditing.subject import Suppressed
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table

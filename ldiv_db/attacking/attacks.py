@@ -20,7 +20,8 @@ from ldiv_db.attacking.linking import Exposure, linking, marketer, population_at
 from ldiv_db.attacking.question import Also, Attackers, Columns, Table, refuse
 from ldiv_db.attacking.trials import Released
 from ldiv_db.attacking.working_party import try_attacks
-from ldiv_db.auditing.audit import Counted, Subject, counted
+from ldiv_db.auditing.audit import Counted, counted
+from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from ldiv_db.attacking.bounds import Bounds, Prior
@@ -101,9 +102,9 @@ class AttackedAttribute:
     def histogram(self) -> Relation:
         return self.classes.histogram
 
-    @property
+    @cached_property
     def rows(self) -> int:
-        return self.classes.rows
+        return self.engine.total(self.classes.totals, "rows")
 
     def share(self, rows: int) -> Fraction | None:
         """The share of the table that so many rows are."""

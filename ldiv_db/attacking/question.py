@@ -10,8 +10,8 @@ from pathlib import Path
 from ldiv_db.attacking.covering import LabelAxis
 from ldiv_db.attacking.transport import require_networkx
 from ldiv_db.attacking.trials import Trial
-from ldiv_db.auditing.audit import Pair
 from ldiv_db.auditing.check import missing_columns, question_problems
+from ldiv_db.auditing.subject import Pair
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem

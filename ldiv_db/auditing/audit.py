@@ -1,65 +1,22 @@
-"""The audit: does a published table meet its requirements? It trusts nothing but the table.
-
-Classes are the combinations of quasi-identifiers as they stand in the table, NULL being a value like
-any other. No template is shared with the algorithms.
-"""
+"""The audit: does a published table meet its requirements? It trusts nothing but the table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
+from ldiv_db.auditing.subject import Subject, Suppressed, count_unmatched, count_values, number_classes
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import Step, read_as_one, read_exactly
+from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.errors import AuditError, PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.steps import Steps
+from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Attribute, Categories, Classes, Requirement, Verdict, judge
 from ldiv_db.requirements.reading import warn_of_classes
-
-#: What becomes of suppressed rows: they are judged like any others, or left out, or a NULL in the place of a sensitive
-#: value is no value but counts in the size of its class: a share is that of the rows of whom an attacker must think.
-Suppressed = Literal["judge", "ignore", "unknown"]
-
-
-@dataclass(frozen=True)
-class Pair:
-    """An anatomised table: the sensitive table, the group that joins both, and its column of counts if it has one."""
-
-    table: Relation | FileRelation
-    group: str
-    count: str | None = None
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A published table to be audited.
-
-    Its classes are the distinct combinations of `labels` (the quasi-identifiers), of `ids` (columns of
-    class ids) and of `known` (other sensitive attributes); those of a `pair` are its groups. A row is
-    suppressed if all labels are `*` or NULL, or if its sensitive value is NULL.
-    """
-
-    table: Relation | FileRelation
-    labels: Sequence[str]
-    ids: Sequence[str] = ()
-    known: Sequence[str] = ()
-    suppressed: Suppressed = "judge"
-    pair: Pair | None = None
-    #: The steps after which texts of a sensitive column are one, by its name.
-    same: Mapping[str, Sequence[Step]] = field(default_factory=dict)
-
-    @property
-    def class_columns(self) -> list[str]:
-        return [*self.open_columns, *self.known]
-
-    @property
-    def open_columns(self) -> list[str]:
-        """The class columns that may be shown."""
-        return [self.pair.group] if self.pair else [*self.labels, *self.ids]
 
 
 @dataclass(frozen=True)
@@ -201,44 +158,40 @@ def _bound(watch: Watch | None, sensitive: str, counts: Counted) -> Any:
     return lambda requirement, classes, measures: watch(sensitive, requirement, counts, measures)
 
 
-def refuse_unlisted(engine: Engine, sensitive: str, requirements: Sequence[Requirement], values: Relation) -> None:
+def refuse_unlisted(steps: Steps, sensitive: str, requirements: Sequence[Requirement], values: Relation) -> None:
     """Raise PolicyError if one of `values` (value, ...), NULL aside, belongs to no category that a requirement uses."""
     for categories in {r.listed for r in requirements if r.listed is not None}:
-        require_listed(engine, sensitive, categories, values)
+        require_listed(steps, sensitive, categories, values)
 
 
-def require_listed(engine: Engine, sensitive: str, categories: Categories, values: Relation) -> None:
+def require_listed(steps: Steps, sensitive: str, categories: Categories, values: Relation) -> None:
     """Raise PolicyError if one of `values` (value, ...), NULL aside, belongs to none of the categories."""
-    members = engine.load("members", {"value": "VARCHAR", "category": "INTEGER"}, categories.members())
-    unlisted = engine.scalar("requirements/count_unlisted", totals=values, members=members)
-    engine.drop(members)
-    if unlisted:
-        what = f"list {sum(categories.sizes):,} values, and not {unlisted:,} of those in the table"
-        raise PolicyError([Problem(f"sensitive.{sensitive}.categories", what)])
+    members = steps.load("members", {"value": "VARCHAR", "category": "INTEGER"}, categories.members())
+
+    def unlisted(found: str) -> Problem:
+        what = f"list {sum(categories.sizes):,} values, and not {found} of those in the table"
+        return Problem(f"sensitive.{sensitive}.categories", what)
+
+    steps.refuse_any(unlisted, "requirements/count_unlisted", totals=values, members=members)
+    steps.drop(members)
 
 
 @contextmanager
 def counted(engine: Engine, subject: Subject, sensitive: str) -> Iterator[Counted]:
     """The table's classes: one aggregation that all requirements share."""
-    columns = [Renamed(Identifier(name), Identifier(f"c{i}")) for i, name in enumerate(subject.class_columns, 1)]
     with _exact(engine, subject) as read:
-        counts = _counts(engine, read, sensitive, columns)
+        counts = count_values(engine, read, sensitive)
         sums = engine.record("auditing/sum_counts", counts=counts)
         if sums["least"] < 0:
             raise AuditError("the sensitive table has a negative count")
-        unmatched = _unmatched(engine, read, counts, columns)
-    holes: dict[str, Any] = {"counts": counts, "class_columns": columns, "ignore": subject.suppressed == "ignore"}
-    listed = engine.materialise("classes", "auditing/list_classes", **holes)
-    unknown = subject.suppressed == "unknown"
-    histogram = engine.materialise("histogram", "auditing/number_values", classes=listed, unknown=unknown, **holes)
-    whole = engine.materialise("whole", "auditing/total_values", counts=counts) if holes["ignore"] else None
+        unmatched = _unmatched(engine, read, counts)
+    numbered = number_classes(engine, subject, counts)
     engine.drop(counts)
-    classes = Classes(engine, histogram, whole)
-    beside = sums["suppressed_rows"] if holes["ignore"] else sums["unknown_rows"] if unknown else 0
-    _require_all_rows(engine.total(histogram, "rows"), sums["rows"] - beside)
-    yield Counted(subject, classes, listed, columns, sums["rows"], sums["suppressed_rows"], unmatched)
-    classes.drop()
-    engine.drop(histogram, listed, *([whole] if whole else []))
+    beside = {"judge": 0, "ignore": sums["suppressed_rows"], "unknown": sums["unknown_rows"]}[subject.suppressed]
+    _require_all_rows(engine.total(numbered.classes.histogram, "rows"), sums["rows"] - beside)
+    whole = (sums["rows"], sums["suppressed_rows"], unmatched)
+    yield Counted(subject, numbered.classes, numbered.listed, subject.renamed, *whole)
+    numbered.drop(engine)
 
 
 @contextmanager
@@ -260,26 +213,12 @@ def _exact(engine: Engine, subject: Subject) -> Iterator[Subject]:
         yield replace(subject, table=table, pair=replace(pair, table=other))
 
 
-def _counts(engine: Engine, subject: Subject, sensitive: str, columns: Sequence[Renamed]) -> Relation:
-    """The TEMP table (the class columns, value, rows, suppressed)."""
-    pair = subject.pair
-    if pair is None:
-        holes: dict[str, Any] = {"published": subject.table, "labels": columns[: len(subject.labels)]}
-        template = "auditing/count_published"
-    else:
-        holes = {"published": pair.table, "count": Identifier(pair.count) if pair.count else None}
-        template = "auditing/count_groups"
-    column = Identifier(sensitive) if sensitive else None
-    return engine.materialise("counts", template, class_columns=columns, sensitive=column, **holes)
-
-
-def _unmatched(engine: Engine, subject: Subject, counts: Relation, columns: Sequence[Renamed]) -> int:
+def _unmatched(engine: Engine, subject: Subject, counts: Relation) -> int:
     """How many groups of a pair have other numbers of rows in its two tables."""
     if subject.pair is None:
         return 0
-    holes = {"published": subject.table, "counts": counts, "class_columns": columns}
-    unmatched = engine.record("auditing/count_unmatched", group=Identifier(subject.pair.group), **holes)
-    return int(unmatched["groups"])
+    template, holes = count_unmatched(subject, counts)
+    return int(engine.record(template, **holes)["found"])
 
 
 def _require_all_rows(counted: int, rows: int) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ldiv_db.auditing.audit import Audit, Pair, Subject, Suppressed, Watch, audit_table
+from ldiv_db.auditing.audit import Audit, Watch, audit_table
+from ldiv_db.auditing.subject import Pair, Subject, Suppressed
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
@@ -64,22 +65,35 @@ def check(
 def _refuse(engine: Engine, table: Relation | FileRelation, question: Question) -> None:
     """Raise PolicyError with everything that is wrong with the question."""
     pair = question.pair
-    main = [("qi", name) for name in question.quasi_identifiers]
-    main += [("class", question.class_column)] if question.class_column else []
+    main = _told_apart_by(question)
     sensitive = [("sensitive", name) for name in question.sensitive]
-    given = dict.fromkeys(key for key, _ in main)
     problems = missing_columns(engine, table, main + ([("group", pair.group)] if pair else sensitive), "table")
     if pair is not None:
         counts = [("count", pair.count)] if pair.count else []
         problems += missing_columns(engine, pair.table, [("group", pair.group), *sensitive, *counts], "sensitive table")
-        problems += [Problem(key, "does not go with --group: the classes of a pair are its groups") for key in given]
-        problems += [] if sensitive else [Problem("sensitive", "is missing: a pair is joined to get at it")]
+    problems += problems_of(question)
+    if problems:
+        raise PolicyError(problems)
+
+
+def problems_of(question: Question) -> list[Problem]:
+    """What is wrong with the question, whatever the table."""
+    problems, pair = [], question.pair
+    main = _told_apart_by(question)
+    if pair is not None:
+        what = "does not go with --group: the classes of a pair are its groups"
+        problems += [Problem(key, what) for key in dict.fromkeys(key for key, _ in main)]
+        problems += [] if question.sensitive else [Problem("sensitive", "is missing: a pair is joined to get at it")]
     elif not main:
         problems.append(Problem("qi", "is missing: a class is the rows with equal quasi-identifiers"))
     problems += _twice(main + ([("group", pair.group)] if pair else []), question.sensitive)
-    problems += question_problems(question.require, question.sensitive)
-    if problems:
-        raise PolicyError(problems)
+    return problems + question_problems(question.require, question.sensitive)
+
+
+def _told_apart_by(question: Question) -> list[tuple[str, str]]:
+    """The columns that classes are told apart by, each with the option that names it."""
+    ids = [("class", question.class_column)] if question.class_column else []
+    return [*(("qi", name) for name in question.quasi_identifiers), *ids]
 
 
 def _twice(main: Sequence[tuple[str, str]], sensitive: Mapping[str, Sensitive]) -> list[Problem]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Classes, Requirement, judge
@@ -26,7 +27,7 @@ class Individuals(Requirement, in_policy=False):
     def template(self) -> str:
         return "requirements/unique_distinct"
 
-    def holes(self, engine: Engine) -> dict[str, Any]:
+    def holes(self, steps: Steps) -> dict[str, Any]:
         return {"l": Value(1)}
 
     def __str__(self) -> str:
@@ -53,7 +54,7 @@ def audit_individuals(engine: Engine, encoded: Encoded, assigned: Relation) -> l
     )
     classes = Classes(engine, histogram)
     verdict = judge(engine, Individuals(), classes)
-    rows = classes.rows
+    rows = engine.total(classes.totals, "rows")
     classes.drop()
     engine.drop(histogram)
     return [Audit(encoded.individual.column.name, verdict.classes, rows, (verdict,))]

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from ldiv_db.auditing.audit import Audit, Pair, Suppressed
+from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.check import Question, check
+from ldiv_db.auditing.subject import Pair, Suppressed
 from ldiv_db.auditing.violations import Violations
 from ldiv_db.commands import options
 from ldiv_db.commands.console import open_for_command, print_json, printer, split_names

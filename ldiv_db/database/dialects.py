@@ -24,11 +24,20 @@ def written(statement: Statement, dialect: str) -> str:
 
     A plain name in lower case is quoted in upper case where the database folds names without quotes so.
     """
+    tree = folded(bound(statement), dialect)
+    return tree.sql(dialect=dialect, pretty=True, unsupported_level=sqlglot.ErrorLevel.RAISE)
+
+
+def bound(statement: Statement) -> exp.Expr:
+    """The statement with its bound values as literals."""
     tree = sqlglot.parse_one(statement.sql, read=DIALECT)
-    filled = tree.transform(lambda node: _literal(node, statement.values))
-    if Dialect.get_or_raise(dialect).normalization_strategy is NormalizationStrategy.UPPERCASE:
-        filled = filled.transform(_folded)
-    return filled.sql(dialect=dialect, pretty=True, unsupported_level=sqlglot.ErrorLevel.RAISE)
+    return tree.transform(lambda node: _literal(node, statement.values))
+
+
+def folded(tree: exp.Expr, dialect: str) -> exp.Expr:
+    """The statement with plain quoted names as the database folds such names without quotes."""
+    upper = Dialect.get_or_raise(dialect).normalization_strategy is NormalizationStrategy.UPPERCASE
+    return tree.transform(_folded) if upper else tree
 
 
 def _literal(node: exp.Expr, values: dict[str, Any]) -> exp.Expr:

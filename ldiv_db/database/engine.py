@@ -21,10 +21,10 @@ from typing import Any
 import duckdb
 
 from ldiv_db.database import interrupts
-from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.failures import failure_of, first_sentence, refuse_half_characters
 from ldiv_db.database.plain_queries import PlainQueries
-from ldiv_db.database.templates import BUILT_IN, FileRelation, Identifier, Relation, Statement, literal, render
+from ldiv_db.database.templates import BUILT_IN, FileRelation, Identifier, Relation, Statement, Value, literal, render
 
 #: The file formats of `Engine.export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
 EXPORTS = {
@@ -125,6 +125,16 @@ class Engine(PlainQueries):
         """The single value that `template` selects."""
         ((value,),) = self.rows(template, **holes)
         return value
+
+    def sum_of(self, rows: Relation, column: str) -> Value:
+        """The sum of a column of whole numbers, 0 without rows, as a hole of a template takes it."""
+        return Value(self.total(rows, column))
+
+    def refuse_any(self, problem: Callable[[str], Problem], template: str, **holes: Any) -> None:
+        """Raise PolicyError if what `template` has `found` is not 0; `problem` says it of the number."""
+        found = self.scalar(template, **holes)
+        if found:
+            raise PolicyError([problem(f"{found:,}")])
 
     def create(self, target: Relation, template: str, replace: bool = False, **holes: Any) -> None:
         """Make `target`, a table that stays, of what `template` selects; its schema is made if need be."""

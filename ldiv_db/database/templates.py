@@ -129,6 +129,17 @@ class Value:
     value: Any
 
 
+@dataclass(frozen=True)
+class Figure:
+    """A number that another step works out: a column of a relation of one row."""
+
+    relation: Relation
+    column: str
+
+    def sql(self) -> str:
+        return f"(SELECT {Identifier(self.column).sql()} FROM {self.relation.sql()})"
+
+
 #: What a statement that no template wrote is called.
 BUILT_IN = "(built in)"
 
@@ -178,7 +189,7 @@ def _call(file: FileRelation) -> Markup:
 
 def _fill(hole: Any) -> Markup:
     """What Jinja puts out for one hole; raises TemplateError for anything but a name or a value."""
-    if isinstance(hole, Identifier | Relation | SqlType):
+    if isinstance(hole, Identifier | Relation | SqlType | Figure):
         return Markup(hole.sql())
     if isinstance(hole, FileRelation):
         return _call(hole)

@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ldiv_db.algorithms.decomposition.encode import Decomposed
-from ldiv_db.auditing.audit import Audit, Pair, Subject, audit_table, require_good
+from ldiv_db.auditing.audit import Audit, audit_table, require_good
+from ldiv_db.auditing.subject import Pair, Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, PolicyError, Problem

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from ldiv_db.auditing.audit import Audit, Subject, Suppressed, audit_table, require_good
+from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.individuals import audit_individuals
+from ldiv_db.auditing.subject import Subject, Suppressed
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError

@@ -264,7 +264,7 @@ class _Encoder:
             return None
         histogram = engine.materialise("whole", "requirements/take_whole", dictionary=dictionary)
         classes = Classes(engine, histogram)
-        found = classes.distribution(harmless)
+        found = classes.distribution(engine, harmless)
         classes.drop()
         engine.drop(histogram)
         return found

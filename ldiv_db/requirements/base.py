@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
+from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import FileRelation, Relation, Value
 from ldiv_db.requirements.categories import Categories
 from ldiv_db.requirements.distribution import Ceiling, Distribution
@@ -188,17 +189,17 @@ class Requirement(Written):
     def template(self) -> str:
         return f"requirements/{self.name}"
 
-    def holes(self, engine: Engine) -> dict[str, Any]:
+    def holes(self, steps: Steps) -> dict[str, Any]:
         """What the template takes besides the classes."""
         return {name: Value(getattr(self, name)) for name in self.fields}
 
-    def measure(self, engine: Engine, classes: Classes) -> Relation:
-        """The TEMP table (class_no, rows, reached, margin), a row a class; a negative margin violates."""
+    def measure(self, steps: Steps, classes: Classes) -> Relation:
+        """The relation (class_no, rows, reached, margin), a row a class; a negative margin violates."""
         judged = classes.sparing(self.harmless)
         shared = {name: getattr(judged, name) for name in self.relations}
-        holes = self.holes(engine)
-        measures = engine.materialise(self.name, self.template, **shared, **holes)
-        engine.drop(*(hole for hole in holes.values() if isinstance(hole, Relation)))
+        holes = self.holes(steps)
+        measures = steps.materialise(self.name, self.template, **shared, **holes)
+        steps.drop(*(hole for hole in holes.values() if isinstance(hole, Relation)))
         return measures
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
@@ -254,7 +255,7 @@ class Requirement(Written):
         self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution
     ) -> Mapping[str, Any]:
         """As `weaker_whole`, where `classes` are the table as one class."""
-        return self.weaker_whole(reached, classes.distribution(self.harmless) if self.harmless else distribution)
+        return self.weaker_whole(reached, self._judged(engine, classes, distribution))
 
     def weaker_at(self, size: int) -> Mapping[str, Any]:
         """The nearest parameters that classes of `size` different sensitive values meet; empty as of the table."""
@@ -273,7 +274,11 @@ class Requirement(Written):
 
     def nearest_in(self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution) -> str:
         """As `weaker_in`, in words."""
-        return self.nearest_whole(reached, classes.distribution(self.harmless) if self.harmless else distribution)
+        return self.nearest_whole(reached, self._judged(engine, classes, distribution))
+
+    def _judged(self, engine: Engine, classes: Classes, distribution: Distribution) -> Distribution:
+        """The distribution of the values that are not harmless."""
+        return classes.distribution(engine, self.harmless) if self.harmless else distribution
 
     def nearest_at(self, size: int) -> str:
         """As `weaker_at`, in words."""

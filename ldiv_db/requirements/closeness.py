@@ -20,14 +20,15 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import Problem
+from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.core import mend_if_few
 from ldiv_db.requirements.distribution import Distribution
 from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.parameters import UNIT, distance, units
+from ldiv_db.requirements.parameters import distance, in_lowest_units
 from ldiv_db.taxonomies.taxonomy import Node, Taxonomy
 
 AUTO, EQUAL, ORDERED, HIERARCHICAL = "auto", "equal", "ordered", "hierarchical"
@@ -78,49 +79,45 @@ class TCloseness(Requirement):
         taxonomy = attribute.taxonomy if distance == HIERARCHICAL else None
         return cls(values["t"], distance, taxonomy, attribute.is_number, others_known=others_known)
 
-    def measure(self, engine: Engine, classes: Classes) -> Relation:
-        limit = {"t_units": Value(units(self.t)), "unit": Value(UNIT), "total": Value(classes.rows)}
+    def measure(self, steps: Steps, classes: Classes) -> Relation:
+        limit = {**in_lowest_units("t", self.t), "total": classes.all_rows}
         if self.distance == ORDERED:
-            return self._ordered(engine, classes, limit)
+            return self._ordered(steps, classes, limit)
         if self.distance == HIERARCHICAL:
-            return self._hierarchical(engine, classes, limit)
+            return self._hierarchical(steps, classes, limit)
         shared = {"histogram": classes.histogram, "totals": classes.totals}
-        return engine.materialise(self.name, "requirements/t_closeness", **shared, **limit)
+        return steps.materialise(self.name, "requirements/t_closeness", **shared, **limit)
 
-    def _ordered(self, engine: Engine, classes: Classes, limit: dict[str, Any]) -> Relation:
-        places = engine.materialise(
+    def _ordered(self, steps: Steps, classes: Classes, limit: dict[str, Any]) -> Relation:
+        places = steps.materialise(
             "places", "requirements/order_values", totals=classes.totals, is_number=self.is_number
         )
-        gaps = engine.materialise("gaps", "requirements/list_gaps", histogram=classes.histogram, places=places)
-        turns = engine.materialise(
-            "turns", "requirements/find_turns", gaps=gaps, places=places, total=Value(classes.rows)
-        )
-        measures = engine.materialise(
+        gaps = steps.materialise("gaps", "requirements/list_gaps", histogram=classes.histogram, places=places)
+        turns = steps.materialise("turns", "requirements/find_turns", gaps=gaps, places=places, total=classes.all_rows)
+        measures = steps.materialise(
             self.name, "requirements/t_closeness_ordered", gaps=gaps, turns=turns, places=places, **limit
         )
-        engine.drop(places, gaps, turns)
+        steps.drop(places, gaps, turns)
         return measures
 
-    def _hierarchical(self, engine: Engine, classes: Classes, limit: dict[str, Any]) -> Relation:
-        nodes, height = self._load_nodes(engine)
-        ways = engine.materialise("ways", "requirements/list_ways", totals=classes.totals, nodes=nodes)
-        missing = engine.scalar("requirements/count_placeless", totals=classes.totals, ways=ways)
-        if missing:
-            raise PolicyError([Problem("taxonomy", f"has no leaf for {missing:,} of the sensitive values")])
-        excesses = engine.materialise(
-            "excesses", "requirements/sum_excesses", histogram=classes.histogram, ways=ways, total=Value(classes.rows)
+    def _hierarchical(self, steps: Steps, classes: Classes, limit: dict[str, Any]) -> Relation:
+        nodes, height = self._load_nodes(steps)
+        ways = steps.materialise("ways", "requirements/list_ways", totals=classes.totals, nodes=nodes)
+        steps.refuse_any(_placeless, "requirements/count_placeless", totals=classes.totals, ways=ways)
+        excesses = steps.materialise(
+            "excesses", "requirements/sum_excesses", histogram=classes.histogram, ways=ways, total=classes.all_rows
         )
-        measures = engine.materialise(
+        measures = steps.materialise(
             self.name,
             "requirements/t_closeness_hierarchical",
             excesses=excesses,
             height=Value(height),
             **limit,
         )
-        engine.drop(nodes, ways, excesses)
+        steps.drop(nodes, ways, excesses)
         return measures
 
-    def _load_nodes(self, engine: Engine) -> tuple[Relation, int]:
+    def _load_nodes(self, steps: Steps) -> tuple[Relation, int]:
         """The tree as (node, parent, label, low, high, parent_height, is_leaf), a leaf of NULL added, and its height.
 
         The leaf of NULL has no label. A root that is a leaf hangs below a node of its own.
@@ -136,7 +133,7 @@ class TCloseness(Requirement):
         ]
         last = nodes[0].high + 1
         rows.append((len(nodes), 0, None, last, last, height, True))
-        return engine.load("ground", _NODE_COLUMNS, rows), height
+        return steps.load("ground", _NODE_COLUMNS, rows), height
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return mend_if_few(engine, classes, measures, 0)
@@ -153,6 +150,10 @@ class TCloseness(Requirement):
 
     def nearest_at(self, size: int) -> str:
         return "t: 1"
+
+
+def _placeless(found: str) -> Problem:
+    return Problem("taxonomy", f"has no leaf for {found} of the sensitive values")
 
 
 def _heights(nodes: Sequence[Node]) -> dict[int, int]:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.counts import CountRequirement
 from ldiv_db.requirements.distribution import Ceiling, Distribution, eligible_ceiling
@@ -34,7 +35,7 @@ class EntropyL(CountRequirement):
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal  # noqa: E741
 
-    def holes(self, engine: Engine) -> dict[str, Any]:
+    def holes(self, steps: Steps) -> dict[str, Any]:
         return {"l": Value(float(self.l)), "tolerance": Value(TOLERANCE)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.steps import Steps
+from ldiv_db.database.templates import Figure, Relation, Value
 from ldiv_db.requirements.categories import Categories
 from ldiv_db.requirements.distribution import Distribution
 from ldiv_db.requirements.named import Named
@@ -17,8 +18,8 @@ class Classes:
     Classes that are not the table, such as candidates that overlap, say what its distribution (value, rows) is.
     """
 
-    def __init__(self, engine: Engine, histogram: Relation, whole: Relation | None = None):
-        self._engine = engine
+    def __init__(self, steps: Steps, histogram: Relation, whole: Relation | None = None):
+        self._steps = steps
         self.histogram = histogram
         self._whole = whole
         self._made: list[Relation] = []
@@ -43,14 +44,14 @@ class Classes:
         return self._make("totals", "requirements/total_values", histogram=self.histogram)
 
     @cached_property
-    def rows(self) -> int:
-        """The rows of all classes."""
-        return self._engine.total(self.totals, "rows")
+    def all_rows(self) -> Value | Figure:
+        """The number of rows of the table, as a hole of a template takes them."""
+        return self._steps.sum_of(self.totals, "rows")
 
     def by_category(self, categories: Categories) -> Classes:
         """The same classes with every sensitive value replaced by the number of its category."""
         if categories not in self._by_category:
-            members = self._engine.load("members", {"value": "VARCHAR", "category": "INTEGER"}, categories.members())
+            members = self._steps.load("members", {"value": "VARCHAR", "category": "INTEGER"}, categories.members())
             histogram = self._make(
                 "by_category",
                 "requirements/categorise",
@@ -58,8 +59,8 @@ class Classes:
                 members=members,
                 null_category=Value(categories.null_category),
             )
-            self._engine.drop(members)
-            self._by_category[categories] = Classes(self._engine, histogram)
+            self._steps.drop(members)
+            self._by_category[categories] = Classes(self._steps, histogram)
         return self._by_category[categories]
 
     def sparing(self, harmless: tuple[Named, ...]) -> Classes:
@@ -67,26 +68,26 @@ class Classes:
         if not harmless:
             return self
         if harmless not in self._sparing:
-            listed = self._engine.load(
+            listed = self._steps.load(
                 "harmless", {"value": "VARCHAR", "is_harmless": "BOOLEAN"}, [(value, True) for value in harmless]
             )
             histogram = self._make("sparing", "requirements/spare_values", histogram=self.histogram, harmless=listed)
-            self._engine.drop(listed)
-            self._sparing[harmless] = Classes(self._engine, histogram)
+            self._steps.drop(listed)
+            self._sparing[harmless] = Classes(self._steps, histogram)
         return self._sparing[harmless]
 
-    def distribution(self, harmless: tuple[Named, ...]) -> Distribution:
+    def distribution(self, engine: Engine, harmless: tuple[Named, ...]) -> Distribution:
         """The values of a table that is one class, harmless ones as rows beside."""
-        counts = sorted(filter(None, self._engine.column(self.sparing(harmless).histogram, "rows")), reverse=True)
-        return Distribution(counts, self.rows - sum(counts))
+        counts = sorted(filter(None, engine.column(self.sparing(harmless).histogram, "rows")), reverse=True)
+        return Distribution(counts, engine.total(self.totals, "rows") - sum(counts))
 
     def drop(self) -> None:
         """Drop all that was made, the histogram aside."""
         for other in [*self._by_category.values(), *self._sparing.values()]:
             other.drop()
-        self._engine.drop(*self._made)
+        self._steps.drop(*self._made)
 
     def _make(self, name: str, template: str, **holes: object) -> Relation:
-        relation = self._engine.materialise(name, template, **holes)
+        relation = self._steps.materialise(name, template, **holes)
         self._made.append(relation)
         return relation

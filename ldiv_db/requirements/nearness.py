@@ -13,7 +13,8 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, count_phrase
+from ldiv_db.database.errors import Problem
+from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.core import mend_if_few
@@ -52,20 +53,21 @@ class PlacedRequirement(Requirement, in_policy=False):
         asked: Distance = getattr(self, self.distance)
         return asked.of_times
 
-    def measure(self, engine: Engine, classes: Classes) -> Relation:
-        places = engine.materialise("places", "requirements/place_values", totals=classes.totals, is_time=self.is_time)
-        missing = engine.scalar("requirements/count_unplaced", places=places)
-        if missing:
-            values = count_phrase(missing, "sensitive value is", "sensitive values are")
-            raise PolicyError([Problem(f"require.{self.name}", f"{values} too large to be compared, infinite or NaN")])
+    def measure(self, steps: Steps, classes: Classes) -> Relation:
+        places = steps.materialise("places", "requirements/place_values", totals=classes.totals, is_time=self.is_time)
+        steps.refuse_any(self._unplaced, "requirements/count_unplaced", places=places)
         holes = {"histogram": classes.histogram, "places": places}
-        measures = engine.materialise(self.name, self.template, **holes, **self.holes(engine))
-        engine.drop(places)
+        measures = steps.materialise(self.name, self.template, **holes, **self.holes(steps))
+        steps.drop(places)
         return measures
 
-    def holes(self, engine: Engine) -> dict[str, Any]:
+    def _unplaced(self, found: str) -> Problem:
+        what = f"{found} of the sensitive values cannot be compared: too large, infinite or NaN"
+        return Problem(f"require.{self.name}", what)
+
+    def holes(self, steps: Steps) -> dict[str, Any]:
         asked: Distance = getattr(self, self.distance)
-        return super().holes(engine) | {self.distance: Value(asked.amount)}
+        return super().holes(steps) | {self.distance: Value(asked.amount)}
 
     def unique_class_size(self) -> None:
         """None: different values may be as near as they like."""

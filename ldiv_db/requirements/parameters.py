@@ -7,6 +7,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
+from ldiv_db.database.templates import Value
+
 DIGITS = 9
 #: A decimal times this is a whole number.
 UNIT = 10**DIGITS
@@ -68,6 +70,12 @@ def distance(argument: Any) -> Decimal:
 def units(value: Decimal | Fraction) -> int:
     """The decimal in units of its last digit; what is finer is cut off."""
     return int(value * UNIT)
+
+
+def in_lowest_units(name: str, value: Decimal | Fraction) -> dict[str, Value]:
+    """The parameter as holes of a template, a fraction of whole numbers: `name` units, of which `unit` are 1."""
+    over, under = Fraction(value).as_integer_ratio()
+    return {f"{name}_units": Value(over), "unit": Value(under)}
 
 
 def plain(value: Any) -> Any:

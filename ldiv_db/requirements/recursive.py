@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.core import mend_if_few
@@ -39,14 +40,14 @@ class RecursiveCL(Requirement):
     c: Decimal
     l: int  # noqa: E741
 
-    def holes(self, engine: Engine) -> dict[str, Any]:
+    def holes(self, steps: Steps) -> dict[str, Any]:
         return {"c_units": Value(units(self.c)), "unit": Value(UNIT), "l": Value(self.l)}
 
-    def measure(self, engine: Engine, classes: Classes) -> Relation:
+    def measure(self, steps: Steps, classes: Classes) -> Relation:
         if not self.harmless:
-            return super().measure(engine, classes)
+            return super().measure(steps, classes)
         holes = {"sizes": classes.sizes, "others": classes.sparing(self.harmless).summary}
-        return engine.materialise(self.name, "requirements/pd_recursive", **holes, **self.holes(engine))
+        return steps.materialise(self.name, "requirements/pd_recursive", **holes, **self.holes(steps))
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         if self.harmless:

@@ -10,14 +10,15 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.steps import Steps
+from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.core import mend_by_core
 from ldiv_db.requirements.counts import CountRequirement, KAnonymity
 from ldiv_db.requirements.distribution import Ceiling, Distribution, eligible_ceiling
 from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.named import Named
-from ldiv_db.requirements.parameters import DIGITS, UNIT, at_least_one, rounded, share, units, whole
+from ldiv_db.requirements.parameters import DIGITS, UNIT, at_least_one, in_lowest_units, rounded, share, units, whole
 from ldiv_db.requirements.threshold import thresholds
 
 
@@ -30,6 +31,9 @@ class FrequencyL(CountRequirement):
     of_shares = kept_by_select = spares = True
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal  # noqa: E741
+
+    def holes(self, steps: Steps) -> dict[str, Any]:
+        return {**in_lowest_units("l", self.l)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         own = [(value, units(self.l)) for value in self.harmless]
@@ -78,6 +82,9 @@ class AlphaK(CountRequirement):
     fields = {"alpha": share, "k": whole}  # noqa: RUF012
     alpha: Decimal
     k: int
+
+    def holes(self, steps: Steps) -> dict[str, Any]:
+        return {**in_lowest_units("alpha", self.alpha), "k": Value(self.k)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         own = [(value, UNIT) for value in self.harmless]

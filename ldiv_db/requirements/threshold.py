@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.core import mend_by_core
@@ -138,11 +139,11 @@ class Threshold(Requirement):
         """What the policy says of the values that it does not name."""
         return {BASE if self.from_base else DEFAULT: self.default}
 
-    def holes(self, engine: Engine) -> dict[str, Any]:
+    def holes(self, steps: Steps) -> dict[str, Any]:
         columns = {"value": "VARCHAR", "numerator": "HUGEINT", "denominator": "HUGEINT"}
         rows = [(value, *Fraction(theta).as_integer_ratio()) for value, theta in self.thetas]
         over, under = Fraction(self.default).as_integer_ratio()
-        return {"thetas": engine.load("thetas", columns, rows), "numerator": Value(over), "denominator": Value(under)}
+        return {"thetas": steps.load("thetas", columns, rows), "numerator": Value(over), "denominator": Value(under)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         numerators = [(value, units(theta)) for value, theta in self.thetas if value not in self.harmless]

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.categories import Categories
@@ -23,13 +24,12 @@ from ldiv_db.requirements.entropy import TOLERANCE, EntropyL
 from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import (
-    UNIT,
     at_least_one,
+    in_lowest_units,
     in_words,
     not_negative,
     positive,
     rounded,
-    units,
     whole,
 )
 from ldiv_db.requirements.recursive import RecursiveCL
@@ -58,22 +58,21 @@ class DistinctAlpha(Requirement):
     def parameters(self) -> dict[str, Any]:
         return super().parameters | {"weights": [float(weight) for weight in self.categories.weights]}
 
-    def measure(self, engine: Engine, classes: Classes) -> Relation:
+    def measure(self, steps: Steps, classes: Classes) -> Relation:
         categories = self.categories
         numerators = [(i, int(w * categories.denominator)) for i, w in enumerate(categories.weights, 1)]
-        weights = engine.load("weights", {"category": "INTEGER", "numerator": "BIGINT"}, numerators)
-        measures = engine.materialise(
+        weights = steps.load("weights", {"category": "INTEGER", "numerator": "BIGINT"}, numerators)
+        measures = steps.materialise(
             "distinct_alpha",
             "requirements/distinct_alpha",
             summary=classes.summary,
             categorised=classes.by_category(categories).histogram,
             weights=weights,
             l=Value(self.values_needed),
-            alpha_units=Value(units(self.alpha)),
-            unit=Value(UNIT),
+            **in_lowest_units("alpha", self.alpha),
             denominator=Value(categories.denominator),
         )
-        engine.drop(weights)
+        steps.drop(weights)
         return measures
 
     @property
@@ -125,11 +124,11 @@ class _OverCategories(DistinctAlpha):
         """What the categories must meet."""
         raise AssertionError("said by each")
 
-    def measure(self, engine: Engine, classes: Classes) -> Relation:
-        by_weight = super().measure(engine, classes)
-        by_category = self.of_categories.measure(engine, classes.by_category(self.categories))
-        measures = engine.materialise(self.name, "requirements/combine", by_weight=by_weight, by_category=by_category)
-        engine.drop(by_weight, by_category)
+    def measure(self, steps: Steps, classes: Classes) -> Relation:
+        by_weight = super().measure(steps, classes)
+        by_category = self.of_categories.measure(steps, classes.by_category(self.categories))
+        measures = steps.materialise(self.name, "requirements/combine", by_weight=by_weight, by_category=by_category)
+        steps.drop(by_weight, by_category)
         return measures
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:

@@ -13,7 +13,7 @@ from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.question import Also, Attackers, columns_asked, columns_by_policy
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import Trial
-from ldiv_db.auditing.audit import Pair
+from ldiv_db.auditing.subject import Pair
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source

@@ -130,8 +130,8 @@ def test_the_nearest_that_a_table_meets_is_of_the_other_values(engine: Any) -> N
         requirement = required(name, argument, (None,))
         measures = requirement.measure(engine, classes)
         ((reached,),) = engine.connection.execute(f"SELECT reached FROM {measures.sql()}").fetchall()
-        assert requirement.nearest_in(engine, classes, reached, classes.distribution(())) == nearest
-    ceiling = required("frequency", 5, (None,)).ceiling(classes.distribution(()))
+        assert requirement.nearest_in(engine, classes, reached, classes.distribution(engine, ())) == nearest
+    ceiling = required("frequency", 5, (None,)).ceiling(classes.distribution(engine, ()))
     assert (ceiling.rows, dict(ceiling.own)) == (1, {None: 9})
 
 

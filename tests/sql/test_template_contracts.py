@@ -27,8 +27,8 @@ from ldiv_db.algorithms.neighbours import repair
 from ldiv_db.algorithms.tp import matching
 from ldiv_db.attacking import attacks, question
 from ldiv_db.attacking.trials import Trial
-from ldiv_db.auditing.audit import Pair
 from ldiv_db.auditing.check import Question, check
+from ldiv_db.auditing.subject import Pair
 from ldiv_db.auditing.violations import Violations
 from ldiv_db.database import migrate
 from ldiv_db.database.engine import Engine

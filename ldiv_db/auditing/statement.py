@@ -1,0 +1,228 @@
+"""The audit as one SELECT for any database: a row for every class that violates a requirement, none if all is well.
+
+The steps are those of the audit, the same templates in the same order, written down in place of being run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from textwrap import wrap
+
+from ldiv_db.auditing.audit import refuse_unknown, refuse_unlisted
+from ldiv_db.auditing.check import Question, problems_of
+from ldiv_db.auditing.subject import Subject, count_unmatched, count_values, number_classes
+from ldiv_db.auditing.violations import label_columns
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.composer import WIDTH, Composer
+from ldiv_db.database.dialects import DIALECTS
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import Step
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import Figure, FileRelation, Identifier, Relation, Value
+from ldiv_db.policy.attributes import read_attributes
+from ldiv_db.policy.required import resolve_all
+from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement
+
+#: The databases that the audit is written for.
+CHECK_DIALECTS = tuple(sorted({*DIALECTS, "clickhouse"}))
+_TEMPLATE = "auditing/statement/select_violations"
+#: Types whose values every database writes alike.
+_WRITTEN_ALIKE = ("VARCHAR", "DATE", "TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+#: Databases whose windows do not reach as far as an exact decimal does.
+_NO_DECIMAL_FRAMES = ("clickhouse",)
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """One part of the result: the measures of a requirement, and the classes that they are of."""
+
+    requirement: Value
+    sensitive: Value
+    measures: Relation
+    classes: Relation
+
+
+@dataclass(frozen=True)
+class _Open:
+    """One part of the result: what leaves the verdicts on an attribute open, and how often it was found."""
+
+    problem: Value
+    sensitive: Value
+    count: Figure
+
+
+@dataclass(frozen=True)
+class _ReadColumn:
+    """A column as it is read: texts are one after its steps."""
+
+    name: Identifier
+    same: Sequence[Step]
+
+
+def check_statement(
+    engine: Engine,
+    question: Question,
+    table: Relation | FileRelation,
+    dialect: str,
+    types: Mapping[str, str] | None = None,
+    labels: bool = False,
+) -> str:
+    """The SELECT (requirement, sensitive, rows, reached, margin and on request the labels) in a dialect.
+
+    A row stands for a violating class, as `check` would find it, or for what it would refuse to judge, such as values
+    of no category: then `reached` and `margin` are NULL. `types` are SQL types of sensitive columns as our own database
+    calls them, by name; VARCHAR if nothing is said. The engine serves to read the question, not to look at the table.
+    Raises PolicyError for what is wrong with the question, and for what the dialect does not express.
+    """
+    problems = problems_of(question)
+    if problems:
+        raise PolicyError(problems)
+    columns = [Column(name, _type_of(types or {}, name)) for name in question.sensitive]
+    attributes = read_attributes(engine, question.sensitive, columns, question.folder)
+    attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
+    requirements = resolve_all(engine, question.require, attributes)
+    tables = [table, *([question.pair.table] if question.pair else [])]
+    _refuse_dialect(dialect, tables, attributes, requirements)
+    writer = _Writer(
+        Composer(dialect, [found.name for found in tables if isinstance(found, Relation)]), question, table, labels
+    )
+    for name, wanted in requirements.items():
+        writer.judge(attributes[name], wanted, [other for other in attributes if other != name])
+    return "\n".join([*_heading(table, requirements), writer.text()])
+
+
+class _Writer:
+    """Writes the steps that judge attributes, and then the SELECT of what they find."""
+
+    def __init__(self, steps: Composer, question: Question, table: Relation | FileRelation, labels: bool):
+        self._steps = steps
+        self._question = question
+        ids = [question.class_column] if question.class_column else []
+        self._subject = Subject(
+            table, question.quasi_identifiers, ids, suppressed=question.suppressed, pair=question.pair
+        )
+        self._labels = label_columns(self._subject.renamed) if labels else []
+        self._judged: list[_Judged] = []
+        self._open: list[_Open] = []
+
+    def judge(self, attribute: Attribute, requirements: Sequence[Requirement], others: Sequence[str]) -> None:
+        """Write the steps for one attribute; those with `others_known` have classes refined by the others."""
+        refuse_unknown(self._question.suppressed, requirements)
+        subject = self._read(attribute, others)
+        for refined in (False, True):
+            wanted = [requirement for requirement in requirements if requirement.others_known is refined]
+            if wanted:
+                self._judge(replace(subject, known=others) if refined else subject, attribute, wanted)
+
+    def text(self) -> str:
+        """The statement."""
+        return self._steps.text(_TEMPLATE, judged=self._judged, doubts=self._open, labels=self._labels)
+
+    def _judge(self, subject: Subject, attribute: Attribute, requirements: Sequence[Requirement]) -> None:
+        before = len(self._steps.doubts)
+        counts = count_values(self._steps, subject, attribute.name)
+        if subject.pair is not None:
+            self._refuse_pair(subject, counts)
+        numbered = number_classes(self._steps, subject, counts)
+        refuse_unlisted(self._steps, attribute.name, requirements, numbered.classes.totals)
+        sensitive = Value(attribute.name or None)
+        for requirement in requirements:
+            measures = requirement.measure(self._steps, numbered.classes)
+            self._judged.append(_Judged(Value(requirement.label), sensitive, measures, numbered.listed))
+        self._open += [_Open(Value(f"open: {d.problem}"), sensitive, d.count) for d in self._steps.doubts[before:]]
+
+    def _refuse_pair(self, subject: Subject, counts: Relation) -> None:
+        """Note what makes two tables no pair: groups of other numbers of rows, and counts below 0."""
+        template, holes = count_unmatched(subject, counts)
+        self._steps.refuse_any(lambda found: Problem("group", f"{found} groups differ in size"), template, **holes)
+        self._steps.refuse_any(
+            lambda found: Problem("count", f"{found} counts are negative"), "auditing/count_negative", counts=counts
+        )
+
+    def _read(self, attribute: Attribute, others: Sequence[str]) -> Subject:
+        """The subject with the texts of its sensitive columns as they are to be read."""
+        settings = self._question.sensitive
+        same = {name: tuple(settings[name].same or ()) for name in [attribute.name, *others] if name in settings}
+        if not any(same.values()):
+            return self._subject
+        subject, pair = self._subject, self._subject.pair
+        beside = [pair.group, *([pair.count] if pair.count else [])] if pair else subject.open_columns
+        columns = [_ReadColumn(Identifier(name), same.get(name, ())) for name in [*beside, *same]]
+        table = pair.table if pair else subject.table
+        holes = {"published": table, "columns": columns}
+        read = self._steps.materialise("read", "auditing/statement/read_as_one", **holes)
+        return replace(subject, pair=replace(pair, table=read)) if pair else replace(subject, table=read)
+
+
+def _type_of(types: Mapping[str, str], name: str) -> str:
+    found = {column.lower(): kind for column, kind in types.items()}
+    return found.get(name.lower(), "VARCHAR").strip().upper()
+
+
+def _heading(table: Relation | FileRelation, requirements: Mapping[str, Sequence[Requirement]]) -> list[str]:
+    """Comments: what a row of the result is, and what is required."""
+    lines = [f"A row for every class of {table} that violates a requirement; no row if there is none. Required:"]
+    for name, wanted in requirements.items():
+        for requirement in wanted:
+            about = f"{requirement.label}{f' on {name}' if name else ''}: {_definition(requirement)}"
+            lines += wrap(about, WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return [f"-- {' '.join(line.split()) if i == 0 else line}" for i, line in enumerate(lines)]
+
+
+def _definition(requirement: Requirement) -> str:
+    """What the requirement is, with its source: the first paragraph of what its class says."""
+    return " ".join((type(requirement).__doc__ or "").split("\n\n")[0].split())
+
+
+# -- what a dialect does not express -----------------------------------------------------------------
+
+
+def _refuse_dialect(
+    dialect: str,
+    tables: Sequence[Relation | FileRelation],
+    attributes: Mapping[str, Attribute],
+    requirements: Mapping[str, Sequence[Requirement]],
+) -> None:
+    """Raise PolicyError, naming what the dialect does not express."""
+    if dialect not in CHECK_DIALECTS:
+        raise PolicyError([Problem("dialect", f"is one of {', '.join(CHECK_DIALECTS)}, not {dialect!r}")])
+    if dialect == "duckdb":
+        return
+    files = [table for table in tables if isinstance(table, FileRelation)]
+    problems = [Problem("TABLE", f"{Path(file.path).name} is a file", "name the table") for file in files]
+    for name, attribute in attributes.items():
+        key = f"sensitive.{name}"
+        if attribute.same:
+            problems.append(Problem(f"{key}.same", f"{dialect} has other letters and blanks", "fold them in a view"))
+        if _names_values(attribute, requirements[name]) and attribute.type not in _WRITTEN_ALIKE:
+            what = f"values of type {attribute.type} are named, which {dialect} writes otherwise"
+            problems.append(Problem(key, what, "give texts, dates or whole numbers in a view"))
+        for requirement in requirements[name]:
+            problems += _distance_problems(dialect, attribute, requirement)
+    if problems:
+        raise PolicyError(problems)
+
+
+def _names_values(attribute: Attribute, requirements: Sequence[Requirement]) -> bool:
+    """Whether the statement compares values with texts."""
+    named = any(requirement.named or requirement.listed for requirement in requirements)
+    return bool(named or attribute.harmless or attribute.taxonomy)
+
+
+def _distance_problems(dialect: str, attribute: Attribute, requirement: Requirement) -> list[Problem]:
+    """What is wrong with distances of values in the dialect: they are compared exactly, or not at all."""
+    if requirement.of_distances and not requirement.monotone and dialect in _NO_DECIMAL_FRAMES:
+        what = f"{dialect} has no window from a decimal below a value to one above it"
+        return [Problem(f"require.{requirement.name}", what, "judge it with `ldiv check`")]
+    if not requirement.of_distances or attribute.type == "DATE" or attribute.type in _WHOLE:
+        return []
+    if attribute.is_time:
+        what = f"points in time are compared by {dialect} in its own way"
+    elif dialect == "sqlite":
+        what = "sqlite has no exact decimals"
+    else:
+        return []
+    return [Problem(f"require.{requirement.name}", what, "give days or whole numbers in a view")]

@@ -1,0 +1,109 @@
+"""What is audited, and how its classes are counted: by an engine that runs the steps, or a composer that writes them.
+
+Classes are the combinations of quasi-identifiers as they stand in the table, NULL being a value like
+any other. No template is shared with the algorithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ldiv_db.database.equality import Step
+from ldiv_db.database.steps import Steps
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.requirements import Classes
+
+#: What becomes of suppressed rows: they are judged like any others, or left out, or a NULL in the place of a sensitive
+#: value is no value but counts in the size of its class: a share is that of the rows of whom an attacker must think.
+Suppressed = Literal["judge", "ignore", "unknown"]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An anatomised table: the sensitive table, the group that joins both, and its column of counts if it has one."""
+
+    table: Relation | FileRelation
+    group: str
+    count: str | None = None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A published table to be audited.
+
+    Its classes are the distinct combinations of `labels` (the quasi-identifiers), of `ids` (columns of
+    class ids) and of `known` (other sensitive attributes); those of a `pair` are its groups. A row is
+    suppressed if all labels are `*` or NULL, or if its sensitive value is NULL.
+    """
+
+    table: Relation | FileRelation
+    labels: Sequence[str]
+    ids: Sequence[str] = ()
+    known: Sequence[str] = ()
+    suppressed: Suppressed = "judge"
+    pair: Pair | None = None
+    #: The steps after which texts of a sensitive column are one, by its name.
+    same: Mapping[str, Sequence[Step]] = field(default_factory=dict)
+
+    @property
+    def class_columns(self) -> list[str]:
+        return [*self.open_columns, *self.known]
+
+    @property
+    def open_columns(self) -> list[str]:
+        """The class columns that may be shown."""
+        return [self.pair.group] if self.pair else [*self.labels, *self.ids]
+
+    @property
+    def renamed(self) -> list[Renamed]:
+        """The class columns, each under a name of its own: `c1`, `c2`."""
+        return [Renamed(Identifier(name), Identifier(f"c{i}")) for i, name in enumerate(self.class_columns, 1)]
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """The classes of a subject, and those as rows (the class columns, class_no, class_rows)."""
+
+    classes: Classes
+    listed: Relation
+    whole: Relation | None
+
+    def drop(self, steps: Steps) -> None:
+        """Drop all that was made for them."""
+        self.classes.drop()
+        steps.drop(self.classes.histogram, self.listed, *([self.whole] if self.whole else []))
+
+
+def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
+    """The relation (the class columns, value, rows, suppressed); every row has one value if `sensitive` is empty."""
+    columns, pair = subject.renamed, subject.pair
+    if pair is None:
+        holes: dict[str, Any] = {"published": subject.table, "labels": columns[: len(subject.labels)]}
+        template = "auditing/count_published"
+    else:
+        holes = {"published": pair.table, "count": Identifier(pair.count) if pair.count else None}
+        template = "auditing/count_groups"
+    column = Identifier(sensitive) if sensitive else None
+    return steps.materialise("counts", template, class_columns=columns, sensitive=column, **holes)
+
+
+def number_classes(steps: Steps, subject: Subject, counts: Relation) -> Numbered:
+    """The classes of a table as `count_values` counted it, suppressed rows taken as the subject says."""
+    ignore = subject.suppressed == "ignore"
+    holes: dict[str, Any] = {"counts": counts, "class_columns": subject.renamed, "ignore": ignore}
+    listed = steps.materialise("classes", "auditing/list_classes", **holes)
+    unknown = subject.suppressed == "unknown"
+    histogram = steps.materialise("histogram", "auditing/number_values", classes=listed, unknown=unknown, **holes)
+    whole = steps.materialise("whole", "auditing/total_values", counts=counts) if ignore else None
+    return Numbered(Classes(steps, histogram, whole), listed, whole)
+
+
+def count_unmatched(subject: Subject, counts: Relation) -> tuple[str, dict[str, Any]]:
+    """The template that counts the groups of a pair of other numbers of rows in its two tables, and what fills it."""
+    if subject.pair is None:
+        raise AssertionError("groups are those of a pair")
+    holes = {"published": subject.table, "counts": counts, "class_columns": subject.renamed}
+    return "auditing/count_unmatched", {"group": Identifier(subject.pair.group), **holes}

@@ -1,0 +1,122 @@
+"""A step of a statement as any of the databases takes it that we write for: every name quoted, every type its own.
+
+What a dialect calls otherwise is written so; what sqlglot leaves as our own database has it is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from ldiv_db.database.dialects import bound, folded
+from ldiv_db.database.templates import DIALECT, Statement
+
+#: Whole numbers beyond 64 bits. SQLite has no wider ones; it refuses a sum that overflows.
+_HUGE = {
+    "bigquery": "BIGNUMERIC",
+    "clickhouse": "Int128",
+    "databricks": "DECIMAL(38, 0)",
+    "duckdb": "HUGEINT",
+    "postgres": "NUMERIC",
+    "redshift": "DECIMAL(38, 0)",
+    "snowflake": "DECIMAL(38, 0)",
+    "spark": "DECIMAL(38, 0)",
+    "sqlite": "NUMERIC",
+    "trino": "DECIMAL(38, 0)",
+}
+#: Those that join no two tables by IS NOT DISTINCT FROM, or only pair by pair, where texts hash.
+_HASHES_TEXT = ("postgres", "redshift")
+#: Those that list rows with one SELECT each.
+_NO_VALUES = ("clickhouse", "redshift")
+#: What stands behind the whole statement: without it an outer join fills what is missing with 0 and ''.
+_ENDINGS = {"clickhouse": "SETTINGS join_use_nulls = 1"}
+
+
+def written_step(statement: Statement, dialect: str) -> str:
+    """The statement in a dialect, on several lines; raises sqlglot's UnsupportedError for what it lacks."""
+    tree = bound(statement)
+    for change in (_seconds, _plain_text, _huge, _hashed):
+        tree = tree.transform(change, dialect)
+    return _text(folded(tree, dialect), dialect)
+
+
+def listed_rows(columns: Mapping[str, str], rows: Sequence[Sequence[Any]], dialect: str) -> str:
+    """A SELECT of rows that are written out; `columns` is name to the type in our own database."""
+    names = list(columns)
+    cells = [[exp.convert(value) for value in row] for row in rows] or [[exp.null() for _ in names]]
+    tree: exp.Select | exp.Union
+    if dialect in _NO_VALUES:
+        tree = _union([_row(columns, row) for row in cells])
+    else:
+        inner = [f"column{i}" for i in range(1, len(names) + 1)]
+        table = exp.values([tuple(row) for row in cells], alias="t", columns=[] if dialect == "sqlite" else inner)
+        tree = _row(columns, [exp.column(name, "t") for name in inner]).from_(table)
+    if not rows:
+        tree = exp.select("*").from_(tree.subquery("t")).where("1 = 0")
+    return _text(folded(tree.transform(_huge, dialect), dialect), dialect)
+
+
+def written_name(name: str, dialect: str) -> str:
+    """The name of a step, quoted."""
+    return folded(exp.to_identifier(name, quoted=True), dialect).sql(dialect=dialect)
+
+
+def ending(dialect: str) -> str:
+    """What stands behind a whole statement; empty if nothing need."""
+    return _ENDINGS.get(dialect, "")
+
+
+def _text(tree: exp.Expr, dialect: str) -> str:
+    return tree.sql(dialect=dialect, pretty=True, identify=True, unsupported_level=sqlglot.ErrorLevel.RAISE)
+
+
+def _row(columns: Mapping[str, str], cells: Sequence[exp.Expr]) -> exp.Select:
+    """A SELECT of one row, every cell cast to the type of its column."""
+    return exp.select(
+        *(
+            exp.alias_(exp.cast(cell, exp.DataType.build(kind, dialect=DIALECT)), name, quoted=True)
+            for cell, (name, kind) in zip(cells, columns.items(), strict=True)
+        )
+    )
+
+
+def _union(selects: Sequence[exp.Select]) -> exp.Select | exp.Union:
+    return selects[0] if len(selects) == 1 else exp.union(*selects, distinct=False)
+
+
+def _plain_text(node: exp.Expr, dialect: str) -> exp.Expr:
+    """Without the branch for points in time, whose texts are refused, and with the order of bytes where it differs."""
+    if isinstance(node, exp.Case) and node.find(exp.Typeof):
+        plain: exp.Expr = node.args["default"].transform(_plain_text, dialect)
+        return plain
+    if isinstance(node, exp.Encode) and dialect == "postgres":
+        return exp.func("convert_to", node.this, exp.Literal.string("UTF8"))
+    return node.this if isinstance(node, exp.Encode) else node
+
+
+def _seconds(node: exp.Expr, dialect: str) -> exp.Expr:
+    """The seconds since 1970 of a day: of other times only our own database is asked."""
+    if dialect == DIALECT or not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):
+        return node
+    value = next(node.find_all(exp.Case)).args["default"].this
+    day = f"DATE_DIFF('day', DATE '1970-01-01', CAST({value.sql(DIALECT)} AS DATE)) * 86400"
+    return sqlglot.parse_one(day, read=DIALECT)
+
+
+def _huge(node: exp.Expr, dialect: str) -> exp.Expr:
+    """The type of wide whole numbers as the dialect has it."""
+    if isinstance(node, exp.DataType) and node.this is exp.DataType.Type.INT128:
+        return exp.DataType.build(_HUGE[dialect], dialect=dialect)
+    return node
+
+
+def _hashed(node: exp.Expr, dialect: str) -> exp.Expr:
+    """IS NOT DISTINCT FROM as two equalities, of texts and of being NULL."""
+    if dialect not in _HASHES_TEXT or not isinstance(node, exp.NullSafeEQ):
+        return node
+    texts = [exp.func("coalesce", exp.cast(side, "text"), exp.Literal.string("")) for side in (node.left, node.right)]
+    nulls = [exp.paren(exp.Is(this=side.copy(), expression=exp.null())) for side in (node.left, node.right)]
+    return exp.and_(exp.EQ(this=texts[0], expression=texts[1]), exp.EQ(this=nulls[0], expression=nulls[1]))
