@@ -48,7 +48,10 @@ class Case:
         rows = draw.choice([0, 1, 2, 7, 40, 120])
         few = draw.choice([1, 2, 4])
         absent = draw.choice([0, 0.2])
-        null = lambda value: None if draw.random() < absent else value
+
+        def null(value):
+            return None if draw.random() < absent else value
+
         self.rows = [
             (
                 null(draw.choice(["*", "20-29", "ü", ""][:few])), null(draw.randint(1, few)), draw.choice(["x", "*"]),
@@ -68,12 +71,12 @@ class Case:
         self.ids = draw.choice([None, "select"])
 
     def requirements(self, draw, folder):
-        l, c = draw.choice([2, 3]), draw.choice(["0.5", "1", "2", "1.7"])
+        least, c = draw.choice([2, 3]), draw.choice(["0.5", "1", "2", "1.7"])
         known = draw.random() < 0.3
         found = [
-            {"k": l}, {"distinct": l}, {"unique_distinct": l}, {"entropy": draw.choice([2, 1.5])},
-            {"frequency": draw.choice(["1.9", "2", "1.333333333"])}, {"recursive": {"c": c, "l": l}},
-            {"alpha_k": {"alpha": draw.choice(["0.5", "0.333333333"]), "k": 2}}, {"p_sensitive": {"p": l, "k": 3}},
+            {"k": least}, {"distinct": least}, {"unique_distinct": least}, {"entropy": draw.choice([2, 1.5])},
+            {"frequency": draw.choice(["1.9", "2", "1.333333333"])}, {"recursive": {"c": c, "l": least}},
+            {"alpha_k": {"alpha": draw.choice(["0.5", "0.333333333"]), "k": 2}}, {"p_sensitive": {"p": least, "k": 3}},
             {"t_closeness": {"t": draw.choice(["0.1", "0.25", "0.333"]), "distance": "equal"}},
             {"t_closeness": {"t": draw.choice(["0.1", "0.25"]), "distance": "ordered"}},
         ]  # fmt: skip
@@ -93,7 +96,7 @@ class Case:
                 self.settings["s"]["categories"] = groups
                 self.settings["s"]["weights"] = draw.choice([[0, "1/3", 1], {"sensitivity": 2}])
                 mine = [
-                    {"distinct_alpha": {"l": l, "alpha": "1.5"}},
+                    {"distinct_alpha": {"l": least, "alpha": "1.5"}},
                     {"entropy_alpha": {"l": 1.5, "alpha": 1}},
                     {"recursive_alpha": {"c": c, "l": 2, "alpha": "0.7"}},
                 ]
@@ -102,11 +105,11 @@ class Case:
                 self.settings["s"]["taxonomy"] = {"file": str(folder / "tree.json")}
                 mine = [{"t_closeness": {"t": "0.2", "distance": "hierarchical"}}]
         if self.kind == "integer":
-            mine = [{"range": {"k": l, "e": 3}}, {"proximity": {"epsilon": 2, "m": 2}}]
+            mine = [{"range": {"k": least, "e": 3}}, {"proximity": {"epsilon": 2, "m": 2}}]
         if self.kind == "decimal":
-            mine = [{"range": {"k": l, "e": "0.2"}}, {"proximity": {"epsilon": "0.2", "m": 2}}]
+            mine = [{"range": {"k": least, "e": "0.2"}}, {"proximity": {"epsilon": "0.2", "m": 2}}]
         if self.kind == "date":
-            mine = [{"range": {"k": l, "e": "8 days"}}, {"proximity": {"epsilon": "1 days", "m": 2}}]
+            mine = [{"range": {"k": least, "e": "8 days"}}, {"proximity": {"epsilon": "1 days", "m": 2}}]
         if draw.random() < 0.25 and self.kind in ("text", "integer", "date") and "categories" not in self.settings["s"]:
             harmless = {"text": ["flu", None], "integer": [0], "date": ["2020-01-01"]}[self.kind]
             self.settings["s"]["harmless"] = harmless
