@@ -7,15 +7,19 @@ transaction if one is open, and leave nothing behind.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.auditing.check import Question
+from ldiv_db.auditing.check import Question, question_of
 from ldiv_db.auditing.check import check as check_table
+from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
+from ldiv_db.database.catalog import qualify
+from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
@@ -46,6 +50,7 @@ __all__ = [
     "Result",
     "attack",
     "check",
+    "check_sql",
     "measure",
     "parse_policy",
     "plan",
@@ -81,6 +86,42 @@ def check(
         relation = resolve_source(engine, table, Path(), "table")
         question = Question(names_of(qi), read_sensitive(sensitive), specs, class_column, suppressed)
         return check_table(engine, relation, question)
+
+
+def check_sql(
+    table: str,
+    qi: str | Sequence[str] = (),
+    sensitive: str | Sequence[str] | Mapping[str, Any] = (),
+    require: Iterable[str | Mapping[str, Any]] = (),
+    *,
+    policy: Policy | Mapping[str, Any] | None = None,
+    dialect: str = "duckdb",
+    class_column: str | None = None,
+    suppressed: Suppressed | None = None,
+    types: Mapping[str, str] | None = None,
+    labels: bool = False,
+) -> str:
+    """The audit of a table as one SELECT for the database of a dialect: a row for every violating class, else none.
+
+    Its columns are (requirement, sensitive, rows, reached, margin) and with `labels` the `qi`. Where `reached` and
+    `margin` are NULL the row says what leaves a verdict open. The arguments are those of `check`; a `policy`, whose
+    release the table is, says what is not given. `types` are those of sensitive columns that are no text, as DuckDB
+    names them. Raises PolicyError for what `check` would refuse without looking at rows, and for what the dialect does
+    not express.
+    """
+    asked = Question([], {}, []) if policy is None else question_of(parse_policy(policy))
+    wanted = list(require)
+    given = replace(
+        asked,
+        quasi_identifiers=names_of(qi) or asked.quasi_identifiers,
+        sensitive=read_sensitive(sensitive) or asked.sensitive,
+        require=read_requirements(wanted) if wanted or policy is None else asked.require,
+        class_column=class_column or asked.class_column,
+        suppressed=suppressed or asked.suppressed,
+    )
+    with open_database(":memory:") as con:
+        engine = Engine(con)
+        return check_statement(engine, given, qualify(engine, table, "table"), dialect, types, labels)
 
 
 def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: str | Sequence[str] = ()) -> Profile:

@@ -14,6 +14,7 @@ from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.attributes import read_attributes
+from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.required import absent_values, resolve_all
 from ldiv_db.requirements import ROWS_ALONE, RequirementSpec
@@ -34,6 +35,20 @@ class Question:
     suppressed: Suppressed = "judge"
     pair: Pair | None = None
     folder: Path = field(default_factory=Path)
+
+
+def question_of(policy: Policy) -> Question:
+    """What the policy asks of its release; raises PolicyError for one whose columns follow from its source."""
+    if policy.decomposes:
+        what = f"publishes a pair of tables ({policy.algorithm.name})"
+        raise PolicyError([Problem("policy", what, "name them and their group, and leave the policy out")])
+    open_columns = [name for name, qi in policy.quasi_identifiers.items() if qi.is_open]
+    if policy.output.bounds and open_columns:
+        what = f"publishes bounds, and only the source tells whether {open_columns[0]} has them"
+        raise PolicyError([Problem("policy", what, "`numeric: true` in the policy says so")])
+    ids = next(iter(policy.released.class_ids), None)
+    keys, folder = policy.released.identifying, policy.path.parent if policy.path else Path()
+    return Question(keys, policy.sensitive, policy.require, ids, policy.suppressed, folder=folder)
 
 
 def check(

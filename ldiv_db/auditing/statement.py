@@ -5,7 +5,7 @@ The steps are those of the audit, the same templates in the same order, written 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import wrap
@@ -19,8 +19,8 @@ from ldiv_db.database.composer import WIDTH, Composer
 from ldiv_db.database.dialects import DIALECTS
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
-from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Figure, FileRelation, Identifier, Relation, Value
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, TemplateError
+from ldiv_db.database.templates import Figure, FileRelation, Identifier, Relation, SqlType, Value
 from ldiv_db.policy.attributes import read_attributes
 from ldiv_db.policy.required import resolve_all
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement
@@ -80,7 +80,7 @@ def check_statement(
     problems = problems_of(question)
     if problems:
         raise PolicyError(problems)
-    columns = [Column(name, _type_of(types or {}, name)) for name in question.sensitive]
+    columns = _columns(engine, question.sensitive, types or {})
     attributes = read_attributes(engine, question.sensitive, columns, question.folder)
     attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
     requirements = resolve_all(engine, question.require, attributes)
@@ -157,9 +157,19 @@ class _Writer:
         return replace(subject, pair=replace(pair, table=read)) if pair else replace(subject, table=read)
 
 
-def _type_of(types: Mapping[str, str], name: str) -> str:
-    found = {column.lower(): kind for column, kind in types.items()}
-    return found.get(name.lower(), "VARCHAR").strip().upper()
+def _columns(engine: Engine, sensitive: Iterable[str], types: Mapping[str, str]) -> list[Column]:
+    """The sensitive columns with their types; raises PolicyError for what is no type, and for other columns."""
+    names = {name.lower(): name for name in sensitive}
+    problems = [Problem("type", f"{name!r} is not sensitive") for name in types if name.lower() not in names]
+    found = dict.fromkeys(names, "VARCHAR")
+    for name, kind in types.items():
+        try:
+            ((found[name.lower()],),) = engine.execute(f"SELECT typeof(CAST(NULL AS {SqlType(kind.upper()).sql()}))")
+        except (DatabaseError, TemplateError):
+            problems.append(Problem("type", f"{kind!r} of {name} is no type of DuckDB's"))
+    if problems:
+        raise PolicyError(problems)
+    return [Column(name, found[lower]) for lower, name in names.items()]
 
 
 def _heading(table: Relation | FileRelation, requirements: Mapping[str, Sequence[Requirement]]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -18,11 +18,18 @@ from ldiv_db.commands.console import open_for_command, print_json, printer, spli
 from ldiv_db.commands.options import (
     CategoriesOf,
     ClassColumn,
+    CountColumn,
     Database,
+    Group,
     HarmlessOf,
     Json,
     Memory,
+    OthersKnown,
+    QuasiIdentifiers,
     SameOf,
+    SensitiveColumns,
+    SensitiveTable,
+    SuppressedRows,
     TaxonomyOf,
     TempDir,
     Threads,
@@ -30,11 +37,8 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.policy.given import read_requirements
 from ldiv_db.publishing import result as report
-from ldiv_db.requirements import RequirementSpec
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -53,36 +57,19 @@ def check_command(
     require: Annotated[
         list[str], typer.Option(help="name:value, e.g. distinct:3; may be repeated.", show_default=False)
     ],
-    sensitive: Annotated[
-        list[str] | None,
-        typer.Option(help="A sensitive attribute; may be repeated, and left out for k alone.", show_default=False),
-    ] = None,
-    qi: Annotated[
-        list[str] | None,
-        typer.Option(help="Quasi-identifiers, comma-separated or repeated.", show_default=False),
-    ] = None,
+    sensitive: SensitiveColumns = None,
+    qi: QuasiIdentifiers = None,
     class_column: ClassColumn = None,
     categories: CategoriesOf = None,
     weights: WeightsOf = None,
     taxonomy: TaxonomyOf = None,
     harmless: HarmlessOf = None,
     same: SameOf = None,
-    others_known: Annotated[
-        bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")
-    ] = False,
-    suppressed: Annotated[
-        Literal["judge", "ignore", "unknown"],
-        typer.Option(help="Rows whose QIs are all * or NULL, or whose sensitive value is NULL."),
-    ] = "judge",
-    sensitive_table: Annotated[
-        str | None, typer.Option(help="The sensitive table of an anatomised pair.", show_default=False)
-    ] = None,
-    group: Annotated[
-        str | None, typer.Option(help="The column that joins the two tables of a pair.", show_default=False)
-    ] = None,
-    count: Annotated[
-        str | None, typer.Option(help="The sensitive table's column of counts, if it has one.", show_default=False)
-    ] = None,
+    others_known: OthersKnown = False,
+    suppressed: SuppressedRows = "judge",
+    sensitive_table: SensitiveTable = None,
+    group: Group = None,
+    count: CountColumn = None,
     violations: Annotated[bool, typer.Option("--violations", help="List the classes that fail.")] = False,
     into: Annotated[str | None, typer.Option(help="Write all of them to this new table.", show_default=False)] = None,
     labels: Annotated[bool, typer.Option("--labels", help="List their quasi-identifiers as well.")] = False,
@@ -117,7 +104,7 @@ def check_command(
       ldiv check w.duckdb t --qi age --require k:5 --violations --labels
       ldiv check w.duckdb qit --sensitive-table st --group group_id --sensitive disease --require frequency:3
     """
-    specs = [_known(spec, others_known) for spec in read_requirements(require)]
+    specs = options.requirements_of(require, others_known)
     with open_for_command(
         database, read_only=into is None, settings=options.settings(threads, memory_limit, temp_dir)
     ) as connection:
@@ -142,17 +129,10 @@ def check_command(
     raise typer.Exit(0 if holds else 1)
 
 
-def _known(spec: RequirementSpec, others_known: bool) -> RequirementSpec:
-    return RequirementSpec(spec.name, spec.argument, spec.sensitive, spec.others_known or others_known)
-
-
 def _pair(engine: Engine, table: str | None, group: str | None, count: str | None) -> Pair | None:
     """The anatomised pair, if one is named."""
-    if table is None and group is None and count is None:
-        return None
-    if table is None or group is None:
-        raise PolicyError([Problem("sensitive-table", "goes with --group: a pair is two tables joined by a column")])
-    return Pair(resolve_source(engine, table, Path(), "sensitive-table"), group, count)
+    names = options.pair_names(table, group, count)
+    return names and Pair(resolve_source(engine, names[0], Path(), "sensitive-table"), names[1], count)
 
 
 def _print(console: Console, audits: Sequence[Audit], found: Violations, listed: bool, suppressed: Suppressed) -> None:

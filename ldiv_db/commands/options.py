@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,8 +14,9 @@ from ldiv_db.database.engine import Settings
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.texts import POLICY_BYTES, read_text
 from ldiv_db.database.yaml_documents import parse_document
-from ldiv_db.policy.given import read_sensitive
+from ldiv_db.policy.given import read_requirements, read_sensitive
 from ldiv_db.policy.parts import Sensitive
+from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.named import read_named
 
 _SIZE = re.compile(r"\d+(\.\d+)?\s*(B|[KMGT]i?B)", re.IGNORECASE)
@@ -94,6 +95,27 @@ SameOf = Annotated[
     typer.Option(help="Texts are one value after these steps: trim, casefold, or both.", show_default=False),
 ]
 
+SensitiveColumns = Annotated[
+    list[str] | None,
+    typer.Option(help="A sensitive attribute; may be repeated, and left out for k alone.", show_default=False),
+]
+QuasiIdentifiers = Annotated[
+    list[str] | None,
+    typer.Option(help="Quasi-identifiers, comma-separated or repeated.", show_default=False),
+]
+OthersKnown = Annotated[bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")]
+SuppressedRows = Annotated[
+    Literal["judge", "ignore", "unknown"],
+    typer.Option(help="Rows whose QIs are all * or NULL, or whose sensitive value is NULL."),
+]
+SensitiveTable = Annotated[
+    str | None, typer.Option(help="The sensitive table of an anatomised pair.", show_default=False)
+]
+Group = Annotated[str | None, typer.Option(help="The column that joins the two tables of a pair.", show_default=False)]
+CountColumn = Annotated[
+    str | None, typer.Option(help="The sensitive table's column of counts, if it has one.", show_default=False)
+]
+
 
 def settings(threads: int | None, memory_limit: str | None, temp_dir: Path | None) -> Settings:
     """The settings of a database that these options ask for."""
@@ -131,6 +153,23 @@ def sensitive_settings(
         name, rest = _addressed(text, sensitive, "same")
         documents[name]["same"] = [step.strip() for step in rest.split(",")]
     return read_sensitive(documents)
+
+
+def requirements_of(require: Sequence[str], others_known: bool) -> list[RequirementSpec]:
+    """The requirements that the options ask for; with `others_known` all of them of refined classes."""
+    return [
+        RequirementSpec(spec.name, spec.argument, spec.sensitive, spec.others_known or others_known)
+        for spec in read_requirements(require)
+    ]
+
+
+def pair_names(table: str | None, group: str | None, count: str | None) -> tuple[str, str] | None:
+    """The sensitive table of a pair and the column that joins it; None if there is no pair."""
+    if table is None and group is None and count is None:
+        return None
+    if table is None or group is None:
+        raise PolicyError([Problem("sensitive-table", "goes with --group: a pair is two tables joined by a column")])
+    return table, group
 
 
 def _addressed(text: str, sensitive: Sequence[str], option: str) -> tuple[str, str]:

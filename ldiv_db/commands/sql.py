@@ -1,29 +1,66 @@
-"""`ldiv sql`: what a run did, as SQL for any database."""
+"""`ldiv sql`: what a run did, and the audit of a table, as SQL for any database."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from ldiv_db.commands.console import open_for_command, print_json
-from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
+from ldiv_db.auditing.check import Question, question_of
+from ldiv_db.auditing.statement import check_statement
+from ldiv_db.auditing.subject import Pair
+from ldiv_db.commands.console import open_for_command, print_json, split_names
+from ldiv_db.commands.options import (
+    Catalog,
+    CategoriesOf,
+    ClassColumn,
+    CountColumn,
+    Database,
+    Group,
+    HarmlessOf,
+    Json,
+    OthersKnown,
+    QuasiIdentifiers,
+    SameOf,
+    SensitiveColumns,
+    SensitiveTable,
+    SuppressedRows,
+    TaxonomyOf,
+    WeightsOf,
+    catalog_name,
+    pair_names,
+    requirements_of,
+    sensitive_settings,
+)
+from ldiv_db.database.catalog import qualify
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.policy import read_policy
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
 app = typer.Typer(
-    add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="What a run did, as SQL for any database."
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="What a run did, and the audit of a table, as SQL for any database.",
 )
 Dialect = Literal[
     "bigquery", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
 ]  # fmt: skip
 
 
+CheckDialect = Literal[
+    "bigquery", "clickhouse", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
+]  # fmt: skip
+
+
 @app.callback()
 def sql_group() -> None:
-    """What a run did, as SQL for any database."""
+    """What a run did, and the audit of a table, as SQL for any database."""
 
 
 @app.command("recode")
@@ -57,3 +94,90 @@ def recode_command(
         print_json({"run_id": found.run_id, "dialect": dialect, "sql": text})
     else:
         typer.echo(f"{text};")
+
+
+@app.command("check")
+def check_command(
+    table: Annotated[str, typer.Argument(help="The table there, e.g. analytics.patients.", show_default=False)],
+    dialect: Annotated[CheckDialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="A policy whose release the table is: it says the rest.", show_default=False),
+    ] = None,
+    require: Annotated[
+        list[str] | None, typer.Option(help="name:value, e.g. distinct:3; may be repeated.", show_default=False)
+    ] = None,
+    sensitive: SensitiveColumns = None,
+    qi: QuasiIdentifiers = None,
+    class_column: ClassColumn = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            help="The type of a sensitive column that is no text, as DuckDB names it: salary=INTEGER. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    categories: CategoriesOf = None,
+    weights: WeightsOf = None,
+    taxonomy: TaxonomyOf = None,
+    harmless: HarmlessOf = None,
+    same: SameOf = None,
+    others_known: OthersKnown = False,
+    suppressed: SuppressedRows = "judge",
+    sensitive_table: SensitiveTable = None,
+    group: Group = None,
+    count: CountColumn = None,
+    labels: Annotated[bool, typer.Option("--labels", help="Give the classes' quasi-identifiers as well.")] = False,
+    json: Json = False,
+) -> None:
+    """Print the audit of a table as one SELECT: no row comes back if the table meets all requirements.
+
+    A row stands for a class that violates one: requirement, sensitive, rows, reached, margin (negative). Where
+    reached and margin are NULL something leaves the verdict open, as `requirement` says: a value of no category, for
+    example. It is `ldiv check` written down, for dbt, Airflow, Soda or a person who reads it. Values that a requirement
+    names stand in the statement. What a dialect cannot express is refused by name.
+
+    \b
+    Examples:
+      ldiv sql check patients_public --qi age,zip --sensitive disease --require distinct:3 --dialect snowflake
+      ldiv sql check public.release --policy policy.yml --dialect postgres --labels
+      ldiv sql check t --qi age --sensitive salary --type salary=INTEGER --require t_closeness:0.2 --dialect spark
+    """
+    names = pair_names(sensitive_table, group, count)
+    asked = None if policy is None else question_of(read_policy(policy))
+    if asked is None and not require:
+        raise PolicyError([Problem("require", "is missing", "say what must hold, e.g. distinct:3, or name a --policy")])
+    said = (categories or [], weights or [], taxonomy or [], harmless or [], same or [])
+    question = asked or Question([], {}, [])
+    question = replace(
+        question,
+        quasi_identifiers=split_names(qi or [], set()) or question.quasi_identifiers,
+        sensitive=sensitive_settings(sensitive or [], *said) or question.sensitive,
+        require=requirements_of(require, others_known) if require else question.require,
+        class_column=class_column or question.class_column,
+        suppressed=question.suppressed if suppressed == "judge" else suppressed,
+    )
+    with open_for_command(":memory:") as connection:
+        engine = Engine(connection)
+        pair = names and Pair(_table(engine, names[0], "sensitive-table"), names[1], count)
+        asked_of = (replace(question, pair=pair), _table(engine, table, "TABLE"))
+        text = check_statement(engine, *asked_of, dialect, _types(types or []), labels)
+    if json:
+        print_json({"table": table, "dialect": dialect, "sql": text})
+    else:
+        typer.echo(f"{text};")
+
+
+def _table(engine: Engine, text: str, key: str) -> Relation | FileRelation:
+    """The table that is named, or a file that DuckDB reads."""
+    file = None if text.startswith('"') else FileRelation.of(text)
+    return file or qualify(engine, text, key)
+
+
+def _types(texts: Sequence[str]) -> dict[str, str]:
+    """The types of columns, by name, as they are written: `salary=INTEGER`."""
+    pairs = [text.rpartition("=") for text in texts]
+    if wrong := [text for text, (_, equals, _) in zip(texts, pairs, strict=True) if not equals]:
+        raise PolicyError([Problem("type", f"takes a column and its type, salary=INTEGER, not {wrong[0]!r}")])
+    return {name: kind for name, _, kind in pairs}
