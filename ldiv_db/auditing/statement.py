@@ -14,13 +14,13 @@ from ldiv_db.auditing.audit import refuse_unknown, refuse_unlisted
 from ldiv_db.auditing.check import Question, problems_of
 from ldiv_db.auditing.subject import Subject, count_unmatched, count_values, number_classes
 from ldiv_db.auditing.violations import label_columns
-from ldiv_db.database.catalog import Column
+from ldiv_db.database.catalog import Column, type_named
 from ldiv_db.database.composer import WIDTH, Composer
 from ldiv_db.database.dialects import DIALECTS
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, TemplateError
-from ldiv_db.database.templates import Figure, FileRelation, Identifier, Relation, SqlType, Value
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import Figure, FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.attributes import read_attributes
 from ldiv_db.policy.required import resolve_all
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement
@@ -28,6 +28,8 @@ from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement
 #: The databases that the audit is written for.
 CHECK_DIALECTS = tuple(sorted({*DIALECTS, "clickhouse"}))
 _TEMPLATE = "auditing/statement/select_violations"
+#: The columns of the result besides labels; a label of such a name gets an underscore.
+_COLUMNS = ("requirement", "sensitive", "rows", "reached", "margin")
 #: Types whose values every database writes alike.
 _WRITTEN_ALIKE = ("VARCHAR", "DATE", "TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 #: Databases whose windows do not reach as far as an exact decimal does.
@@ -104,7 +106,7 @@ class _Writer:
         self._subject = Subject(
             table, question.quasi_identifiers, ids, suppressed=question.suppressed, pair=question.pair
         )
-        self._labels = label_columns(self._subject.renamed) if labels else []
+        self._labels = label_columns(self._subject.renamed, _COLUMNS) if labels else []
         self._judged: list[_Judged] = []
         self._open: list[_Open] = []
 
@@ -163,10 +165,9 @@ def _columns(engine: Engine, sensitive: Iterable[str], types: Mapping[str, str])
     problems = [Problem("type", f"{name!r} is not sensitive") for name in types if name.lower() not in names]
     found = dict.fromkeys(names, "VARCHAR")
     for name, kind in types.items():
-        try:
-            ((found[name.lower()],),) = engine.execute(f"SELECT typeof(CAST(NULL AS {SqlType(kind.upper()).sql()}))")
-        except (DatabaseError, TemplateError):
-            problems.append(Problem("type", f"{kind!r} of {name} is no type of DuckDB's"))
+        known = type_named(engine, kind)
+        found[name.lower()] = known or ""
+        problems += [] if known else [Problem("type", f"{kind!r} of {name} is no type of DuckDB's")]
     if problems:
         raise PolicyError(problems)
     return [Column(name, found[lower]) for lower, name in names.items()]

@@ -55,7 +55,7 @@ class Violations:
             "mended": mended,
             "classes": found.listed,
             "histogram": found.classes.histogram,
-            "labels": label_columns(found.columns[: len(found.subject.open_columns)]) if self.labels else [],
+            "labels": label_columns(found.columns[: len(found.subject.open_columns)], _COLUMNS) if self.labels else [],
             "sensitive": Value(sensitive or None),
             "requirement": Value(str(requirement) if self.show_values else requirement.label),
             "show_values": self.show_values and bool(sensitive),
@@ -73,7 +73,7 @@ class Violations:
         self._written = True
 
 
-def label_columns(columns: Sequence[Renamed]) -> list[Renamed]:
-    """The class columns under the names that they have among the violations."""
-    names = [column.column.name + "_" * (column.column.name.lower() in _COLUMNS) for column in columns]
+def label_columns(columns: Sequence[Renamed], taken: Sequence[str]) -> list[Renamed]:
+    """The class columns under the names that they have beside columns of the names `taken`."""
+    names = [column.column.name + "_" * (column.column.name.lower() in taken) for column in columns]
     return [Renamed(Identifier(name), column.alias) for name, column in zip(names, columns, strict=True)]

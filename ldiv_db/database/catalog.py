@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, TemplateError
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType
 
 #: The schema that holds taxonomies, the ledger of runs and the ledger of migrations.
 SCHEMA = "ldiv"
@@ -97,6 +97,15 @@ def is_view(engine: Engine, relation: Relation) -> bool:
         {"name": name, "schema": schema, "catalog": catalog_of(engine, relation)},
     )
     return bool(rows[0][0])
+
+
+def type_named(engine: Engine, text: str) -> str | None:
+    """The type as the database itself names it, INTEGER for `int`; None if the text names none."""
+    try:
+        ((name,),) = engine.execute(f"SELECT typeof(CAST(NULL AS {SqlType(text.strip().upper()).sql()}))")
+    except (DatabaseError, TemplateError):
+        return None
+    return str(name)
 
 
 def current_database(engine: Engine) -> str:

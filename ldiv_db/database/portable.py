@@ -29,8 +29,6 @@ _HUGE = {
 }
 #: Those that join no two tables by IS NOT DISTINCT FROM, or only pair by pair, where texts hash.
 _HASHES_TEXT = ("postgres", "redshift")
-#: Those that list rows with one SELECT each.
-_NO_VALUES = ("clickhouse", "redshift")
 #: What stands behind the whole statement: without it an outer join fills what is missing with 0 and ''.
 _ENDINGS = {"clickhouse": "SETTINGS join_use_nulls = 1"}
 
@@ -45,18 +43,29 @@ def written_step(statement: Statement, dialect: str) -> str:
 
 def listed_rows(columns: Mapping[str, str], rows: Sequence[Sequence[Any]], dialect: str) -> str:
     """A SELECT of rows that are written out; `columns` is name to the type in our own database."""
-    names = list(columns)
-    cells = [[exp.convert(value) for value in row] for row in rows] or [[exp.null() for _ in names]]
+    cells = [[exp.convert(value) for value in row] for row in rows] or [[exp.null() for _ in columns]]
     tree: exp.Select | exp.Union
-    if dialect in _NO_VALUES:
+    if dialect == "redshift":  # has no VALUES but in INSERT
         tree = _union([_row(columns, row) for row in cells])
     else:
-        inner = [f"column{i}" for i in range(1, len(names) + 1)]
-        table = exp.values([tuple(row) for row in cells], alias="t", columns=[] if dialect == "sqlite" else inner)
-        tree = _row(columns, [exp.column(name, "t") for name in inner]).from_(table)
+        names = [f"column{i}" for i in range(1, len(columns) + 1)]
+        tree = _row(columns, [exp.column(name, "t") for name in names]).from_(_values(cells, names, dialect))
     if not rows:
         tree = exp.select("*").from_(tree.subquery("t")).where("1 = 0")
     return _text(folded(tree.transform(_huge, dialect), dialect), dialect)
+
+
+def _values(cells: Sequence[Sequence[exp.Expr]], names: Sequence[str], dialect: str) -> exp.Expr:
+    """The table `t` of rows that are written out, its columns by name; SQLite names them so by itself."""
+    if dialect != "clickhouse":
+        return exp.values([tuple(row) for row in cells], alias="t", columns=[] if dialect == "sqlite" else names)
+    types = exp.Literal.string(", ".join(f"{name} Nullable(String)" for name in names))
+    texts = [exp.Tuple(expressions=[_as_text(cell) for cell in row]) for row in cells]
+    return exp.alias_(exp.Table(this=exp.Anonymous(this="VALUES", expressions=[types, *texts])), "t", table=True)
+
+
+def _as_text(cell: exp.Expr) -> exp.Expr:
+    return cell if isinstance(cell, exp.Null) else exp.Literal.string(str(cell.to_py()))
 
 
 def written_name(name: str, dialect: str) -> str:

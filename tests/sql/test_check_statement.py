@@ -13,6 +13,7 @@ from times import seeds
 
 from ldiv_db.auditing.check import Question, check
 from ldiv_db.auditing.statement import check_statement
+from ldiv_db.auditing.subject import Pair
 from ldiv_db.auditing.violations import Violations
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
@@ -172,3 +173,84 @@ def test_a_statement_finds_what_the_audit_finds(seed, server, tmp_path):
         )
         return
     assert_same(found, found_by_check(case))
+
+
+def released(server, name, rows, kind="text"):
+    server.create(name, [("age", "text"), ("s", kind)], rows)
+
+
+def ask(server, table, require, settings=None, keys=("age",), **asked):
+    settings = read_sensitive(settings or {"s": {}})
+    pair = asked.pop("pair", None)
+    question = Question(list(keys), settings, read_requirements(require), pair=pair)
+    with duckdb.connect() as con:
+        return server.query(check_statement(Engine(con), question, Relation((table,)), server.dialect, **asked))
+
+
+def test_what_an_audit_refuses_to_judge_is_a_row(server):
+    """A value of no category, and one without a leaf: a statement that said nothing would say that all is well."""
+    released(server, "open_values", [("a", "flu"), ("a", "HIV"), ("a", "other"), ("a", None)])
+    settings = {"s": {"categories": [["HIV"], ["flu"]]}}
+    ((said, column, rows, reached, margin),) = ask(server, "open_values", ["distinct_alpha:l=1,alpha=0"], settings)
+    assert said == "open: sensitive.s.categories: list 3 values, and not some of those in the table"
+    assert (column, rows, reached, margin) == ("s", 1, None, None)
+
+
+def test_a_value_without_a_leaf_is_a_row(server, tmp_path):
+    released(server, "leafless", [("a", "flu"), ("a", "HIV"), ("b", "other"), ("b", "other")])
+    (tmp_path / "tree.json").write_text('{"*": {"flu": {}, "HIV": {}}}')
+    settings = {"s": {"taxonomy": {"file": str(tmp_path / "tree.json")}}}
+    found = ask(server, "leafless", ["t_closeness:t=1,distance=hierarchical"], settings)
+    assert [row[:3] for row in found] == [("open: taxonomy: has no leaf for some of the sensitive values", "s", 1)]
+
+
+def test_a_pair_is_judged_by_its_groups(server):
+    people = [("qit", [("g", "integer"), ("age", "text")], [(1, "a"), (1, "b"), (2, "c"), (2, "d"), (None, "e")])]
+    values = [("st", [("g", "integer"), ("s", "text"), ("n", "integer")], [(1, "x", 1), (1, "y", 1), (2, "x", 2),
+               (None, "z", 1), (2, "gone", 0)])]  # fmt: skip
+    for name, columns, rows in people + values:
+        server.create(name, columns, rows)
+    pair = Pair(Relation(("st",)), "g", "n")
+    found = ask(server, "qit", ["frequency:2"], keys=(), pair=pair, labels=True)
+    assert sorted((row[2], float(row[3]), float(row[4]), row[5]) for row in found if row[5]) == [(2, 1, -2, 2)]
+    assert [(row[2], row[5]) for row in found if row[5] is None] == [(1, None)]
+    server.create("qit", people[0][1], people[0][2][1:])
+    found = ask(server, "qit", ["k:1"], keys=(), pair=pair)
+    assert [row[:3] for row in found] == [("open: group: some groups differ in size", "s", 1)]
+
+
+def test_a_pair_of_negative_counts_is_open(server):
+    server.create("qit", [("g", "integer")], [(1,)])
+    server.create("st", [("g", "integer"), ("s", "text"), ("n", "integer")], [(1, "x", 2), (1, "y", -1)])
+    found = ask(server, "qit", ["k:1"], keys=(), pair=Pair(Relation(("st",)), "g", "n"))
+    assert [row[:3] for row in found] == [("open: count: some counts are negative", "s", 1)]
+
+
+def test_rows_alone_and_an_empty_table(server):
+    released(server, "alone", [("a", "x"), ("a", "x"), ("b", None)])
+    found = ask(server, "alone", ["k:2"], labels=True)
+    assert [(row[1], row[2], row[5]) for row in found] == [("s", 1, "b")]
+    with duckdb.connect() as con:
+        question = Question(["age"], {}, read_requirements(["k:2"]))
+        sql = check_statement(Engine(con), question, Relation(("alone",)), server.dialect)
+    assert [(row[1], row[2]) for row in server.query(sql)] == [(None, 1)]
+    released(server, "alone", [])
+    assert server.query(sql) == []
+
+
+def test_a_table_and_columns_may_be_called_like_the_steps(server):
+    for table in ("counts", "histogram", "classes"):
+        columns = [("rows", "text"), ("value", "text"), ("margin", "text")]
+        server.create(table, columns, [("a", "x", "p"), ("a", "y", "p"), ("b", "x", "p")])
+        found = ask(server, table, ["distinct:2"], {"value": {}}, keys=["rows", "margin"], labels=True)
+        assert [(row[0], row[2], *row[5:]) for row in found] == [("distinct l=2", 1, "b", "p")]
+        server.drop(table)
+
+
+def test_many_values_may_be_listed(server):
+    """More than SQLite allows SELECTs in a union."""
+    values = [f"v{i}" for i in range(1_200)]
+    released(server, "many", [("a", value) for value in values])
+    settings = {"s": {"categories": [values[:600], values[600:]]}}
+    found = ask(server, "many", ["distinct_alpha:l=1201,alpha=1"], settings)
+    assert [row[:3] for row in found] == [("distinct_alpha l=1201, alpha=1, weights=[0.0, 1.0]", "s", 1_200)]

@@ -202,7 +202,7 @@ def test_a_check_judges_them(con: Any, column: str, text: str, violating: int, w
         ("wage", "range:k=2", "takes k, e, not|lacks e"),
         ("wage", "range:k=2,e=soon", "takes a number, not 'soon'"),
         ("wage", "range:k=2,e=1e18 weeks", "takes up to"),
-        ("odd", "range:k=2,e=1", "1 sensitive value is too large to be compared, infinite or NaN"),
+        ("odd", "range:k=2,e=1", "1 of the sensitive values cannot be compared: too large, infinite or NaN"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(con: Any, column: str, text: str, problem: str) -> None:

@@ -28,9 +28,10 @@ from ldiv_db.algorithms.tp import matching
 from ldiv_db.attacking import attacks, question
 from ldiv_db.attacking.trials import Trial
 from ldiv_db.auditing.check import Question, check
+from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.auditing.violations import Violations
-from ldiv_db.database import migrate
+from ldiv_db.database import composer, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, TemplateError
 from ldiv_db.database.templates import (
@@ -192,7 +193,20 @@ def statements():
         for name, value in {"FORCED": 1, "MANY_ROWS": 0, "GRAINS": 4}.items():  # what only large tables reach
             patch.setattr(boundaries, name, value)
         refine(con, listener)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(composer, "render", lambda *said: listen(render(*said)) or render(*said))
+        write_down_the_audit()
     return list(recorded.values())
+
+
+def write_down_the_audit():
+    """The audit as a statement, of a table in which texts are one, and of a pair with counts."""
+    settings = {"s": Sensitive.model_validate({"same": ["trim", "casefold"]})}
+    require = [RequirementSpec("t_closeness", "0.2"), RequirementSpec("k", 2)]
+    pair = Pair(Relation.parse("st"), "g", "n")
+    with duckdb.connect() as con:
+        for asked in (Question(["zip"], settings, require), Question([], settings, require, pair=pair)):
+            check_statement(Engine(con), asked, Relation.parse("released"), "duckdb", labels=True)
 
 
 def leave_open(con, listener):
