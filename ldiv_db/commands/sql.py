@@ -1,4 +1,4 @@
-"""`ldiv sql`: what a run did, as SQL for any database."""
+"""`ldiv sql`: what a plan needs and what a run did, as SQL for any database."""
 
 from __future__ import annotations
 
@@ -8,22 +8,30 @@ from typing import Annotated, Literal
 import typer
 
 from ldiv_db.commands.console import open_for_command, print_json
-from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
+from ldiv_db.commands.options import Catalog, Database, Json, PolicyFile, catalog_name
 from ldiv_db.database.engine import Engine
 from ldiv_db.policy.policy import read_policy
+from ldiv_db.recoding.counts import counted_columns, counting_sql, weight_of
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
 app = typer.Typer(
-    add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="What a run did, as SQL for any database."
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="What a plan needs and what a run did, as SQL for any database.",
 )
 Dialect = Literal[
     "bigquery", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
 ]  # fmt: skip
 
+CountingDialect = Literal[
+    "bigquery", "clickhouse", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
+]  # fmt: skip
+
 
 @app.callback()
 def sql_group() -> None:
-    """What a run did, as SQL for any database."""
+    """What a plan needs and what a run did, as SQL for any database."""
 
 
 @app.command("recode")
@@ -55,5 +63,32 @@ def recode_command(
         text = recoding_sql(engine, found, dialect, source, wanted)
     if json:
         print_json({"run_id": found.run_id, "dialect": dialect, "sql": text})
+    else:
+        typer.echo(f"{text};")
+
+
+@app.command("counts")
+def counts_command(
+    policy: PolicyFile,
+    dialect: Annotated[CountingDialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
+    source: Annotated[
+        str | None, typer.Option(help="The table there, if it is not called as in the policy.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Print the counts of equal rows that a plan needs, as one SELECT: no row need leave its database.
+
+    The policy that plans from what it gives has that as its `source`, and `weight: n`.
+
+    \b
+    Examples:
+      ldiv sql counts policy.yml --dialect snowflake
+      ldiv sql counts policy.yml --dialect postgres --source public.patients
+    """
+    wanted = read_policy(policy)
+    text = counting_sql(wanted, dialect, source)
+    if json:
+        document = {"dialect": dialect, "columns": counted_columns(wanted), "weight": weight_of(wanted), "sql": text}
+        print_json(document)
     else:
         typer.echo(f"{text};")
