@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.dialects import DIALECTS, written
@@ -24,15 +25,21 @@ def counting_sql(policy: Policy, dialect: str = "duckdb", source: str | None = N
 
     Raises PolicyError for a policy that no counts serve, a source that is no table, and a dialect that is none.
     """
-    problems = list(_problems(policy, dialect, source))
+    unknown = [] if dialect in COUNTING_DIALECTS else [dialect]
+    problems = [Problem("dialect", f"no dialect {name!r}", nearest(name, COUNTING_DIALECTS)) for name in unknown]
+    problems += _problems(policy, source)
     if problems:
         raise PolicyError(problems)
-    holes = {
+    return written(render(TEMPLATE, counting_holes(policy, source)), dialect)
+
+
+def counting_holes(policy: Policy, source: str | None = None) -> dict[str, Any]:
+    """What fills the template of the counts."""
+    return {
         "source": _table(source or policy.source),
         "columns": [Identifier(name) for name in counted_columns(policy)],
         "weight": Identifier(weight_of(policy)),
     }
-    return written(render(TEMPLATE, holes), dialect)
 
 
 def weight_of(policy: Policy) -> str:
@@ -47,9 +54,7 @@ def counted_columns(policy: Policy) -> list[str]:
     return [*policy.quasi_identifiers, *policy.sensitive, *labels]
 
 
-def _problems(policy: Policy, dialect: str, source: str | None) -> Iterator[Problem]:
-    if dialect not in COUNTING_DIALECTS:
-        yield Problem("dialect", f"no dialect {dialect!r}", nearest(dialect, COUNTING_DIALECTS))
+def _problems(policy: Policy, source: str | None) -> Iterator[Problem]:
     if policy.weight is not None and source is None:
         what = f"{policy.source} holds the counts already"
         yield Problem("source", what, "name the table of the rows beside the policy: --source")
