@@ -110,7 +110,7 @@ def test_a_plan_from_counts_says_what_that_of_the_rows_says(con, way):
 def test_only_the_release_reads_the_rows_that_are_counted(con):
     """Searches read counts, of which there may be few where rows are many."""
     policy = of(make(con, 3), "counts")
-    for algorithm, required in WAYS[:11]:
+    for algorithm, required in (WAYS[number] for number in (2, 5, 6, 8, 10)):
         sent = []
         listener = ldiv_db.Listener(on_statement=sent.append)
         ldiv_db.run(con, policy | {"algorithm": algorithm, "require": [required]}, listener=listener)
@@ -128,6 +128,51 @@ def test_a_hundred_billion_rows_are_planned_from_their_counts(con):
               "quasi_identifiers": {"age": {"taxonomy": {"ranges": [5, 10]}}}}  # fmt: skip
     for name in ("cuts", "annealing", "incognito", "tds", "tp", "tp_plus"):
         assert ldiv_db.plan(con, policy | {"algorithm": name}).encoded.row_count == MOST_COUNTED
+
+
+#: What else a policy may say of columns of other kinds: numbers without a tree, NULL, spellings, signs and sets.
+KINDS = [
+    {"quasi_identifiers": ["age", "zip"], "sensitive": ["wage"], "algorithm": "tp_plus"},
+    {"quasi_identifiers": ["age", "zip"], "sensitive": ["wage"], "algorithm": "tp", "output": {"bounds": True}},
+    {"sensitive": {"what": {"same": ["trim", "casefold"]}}, "algorithm": "tp_plus"},
+    {"sensitive": ["what"], "algorithm": {"name": "tp_plus", "form": "ranges"}, "recode": "set"},
+    {"sensitive": ["what"], "algorithm": "tp_plus", "nulls_sensitive": "suppress"},
+    {"sensitive": ["what"], "algorithm": "tds", "suppressed": "ignore", "require": [{"distinct": 2}]},
+    {"sensitive": ["what"], "algorithm": "tp", "suppressed": "ignore", "require": [{"k": 2}]},
+    {"sensitive": {"what": {"harmless": ["flu"]}}, "algorithm": "tds", "require": [{"frequency": "1.5"}]},
+    {"sensitive": {"what": {"harmless": ["flu"]}}, "algorithm": "cuts", "require": [{"frequency": 2}]},
+    {"sensitive": {"what": {"categories": [["HIV", "é"], ["Flu", "flu", " flu"]]}}, "algorithm": "tds"},
+    {"sensitive": ["what"], "algorithm": "incognito", "require": [{"t_closeness": "0.6"}]},
+]
+
+
+@pytest.mark.parametrize("number", range(len(KINDS)))
+def test_columns_of_all_kinds_are_counted(con, number):
+    draw = random.Random(number)
+    data = [
+        (
+            draw.choice([None, 1.5, -0.0, 0.0, 7.25]),
+            draw.choice([None, "11", "12", "21"]),
+            draw.choices([None, "flu", "Flu", " flu", "HIV", "é"], [1, 4, 2, 2, 4, 3])[0],
+            draw.choice([-0.0, 0.0, 1.0, 2.5, 3.5]),
+        )
+        for _ in range(50)
+    ]
+    columns = {"age": "DOUBLE", "zip": "VARCHAR", "what": "VARCHAR", "wage": "DOUBLE"}
+    fill(con, "people", columns, data)
+    counted = Counter(map(repr, data))  # text tells signs apart
+    listed = [(row, counted.pop(repr(row))) for row in data if repr(row) in counted]
+    fill(con, "counts", columns | {"how many": "BIGINT"}, [(*row, count) for row, count in listed])
+    trees = {"age": {"taxonomy": {"ranges": [2, 4]}}, "zip": {"taxonomy": {"prefix": [2, 1]}}}
+    policy = {"target": {"table": "released", "if_exists": "replace"}, "quasi_identifiers": trees, "seed": number,
+              "require": [{"frequency": "1.5"}], "nulls_sensitive": "value"} | KINDS[number]  # fmt: skip
+    policy["keep"] = [name for name in ("wage", "what") if name not in policy["sensitive"]]
+    found = []
+    for source in ("people", "counts"):
+        result = ldiv_db.run(con, of(policy, source))
+        rows = con.execute("SELECT CAST(COLUMNS(*) AS VARCHAR) FROM released").fetchall()
+        found.append((rows, told(result), result.audits))
+    assert found[0] == found[1]
 
 
 # -- what is chosen where nothing is said ----------------------------------------------------------------
@@ -250,7 +295,7 @@ def counted_elsewhere(con, policy):
     return policy | {"source": "fetched", "weight": "n"}
 
 
-@pytest.mark.parametrize("seed", seeds(2))
+@pytest.mark.parametrize("seed", seeds(1))
 @pytest.mark.parametrize("way", range(11))
 def test_a_recoding_from_counts_is_run_on_the_rows(con, seed, way):
     algorithm, required = WAYS[way]
@@ -332,7 +377,7 @@ def test_the_select_counts_rows(con, seed):
 
 
 def test_counts_that_a_policy_cannot_have_are_refused_by_name(con):
-    policy = make(con, 1) | {"require": [SHARES], "source": "people"}
+    policy = make(con, 1) | {"require": [SHARES], "source": "people", "nulls": "value"}
     for more, says in [
         ({"source": "people.csv"}, "source: people.csv is a file"),
         ({"source": "a b.c d.e.f"}, "source: 'a b.c d.e.f' is not the name of a table"),
