@@ -18,16 +18,18 @@ from ldiv_db.auditing.check import Question, question_of
 from ldiv_db.auditing.check import check as check_table
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
-from ldiv_db.database.catalog import qualify
+from ldiv_db.database.catalog import columns_of, qualify
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
+from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
 from ldiv_db.policy.given import names_of, read_requirements, read_sensitive
 from ldiv_db.policy.policy import Policy, parse_policy, read_policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.profiling.profile import Profile, profile_table
 from ldiv_db.publishing.result import Released, Result
+from ldiv_db.recoding.counts import counting_sql
 from ldiv_db.running.attack import attack
 from ldiv_db.running.preparation import Listener
 from ldiv_db.running.release import publish_release
@@ -51,6 +53,7 @@ __all__ = [
     "attack",
     "check",
     "check_sql",
+    "counts_sql",
     "measure",
     "parse_policy",
     "plan",
@@ -171,8 +174,27 @@ def measure(
         relation = resolve_source(engine, published, Path(), "published")
         if problems := wanted.problems():
             raise PolicyError(problems)
-        described = describe(engine, asked, original, Path(folder))
+        described = describe(engine, _of_source(engine, asked, original, source), original, Path(folder))
         return measure_table(engine, relation, described, wanted, show_values)
+
+
+def _of_source(engine: Engine, policy: Policy, original: Relation | FileRelation, source: str | None) -> Policy:
+    """The policy as it is of another source: a table of rows, unless it has the column of counts as well."""
+    names = [column.name.lower() for column in columns_of(engine, original)]
+    if source is None or policy.weight is None or policy.weight.lower() in names:
+        return policy
+    return policy.model_copy(update={"weight": None})
+
+
+def counts_sql(policy: Policy | Mapping[str, Any], dialect: str = "duckdb", source: str | None = None) -> str:
+    """The SELECT of the counts of equal rows that a plan needs, for any database: where rows may not leave theirs.
+
+    It has the quasi-identifiers, the sensitive columns and the class column of the algorithm, if it has one, as the
+    policy names them, and in a column `weight` of the policy, `n` by default, how many rows have these values. `source`
+    is the table there, the policy's by default. Raises PolicyError for a policy that no counts serve, a source that is
+    a file, and a dialect that is none.
+    """
+    return counting_sql(parse_policy(policy), dialect, source)
 
 
 def _described(

@@ -83,6 +83,8 @@ class Algorithm(ABC):
     takes_rows_alone: ClassVar[bool] = False
     #: Whether classes may have rows of which nothing is promised: what they must meet is asked of requirements alone.
     takes_harmless: ClassVar[bool] = False
+    #: Whether it plans from counts of equal rows, without the rows.
+    takes_counts: ClassVar[bool] = False
     #: The options under which it leaves out rows where not all of them can be published; none if it cannot.
     suppressing: ClassVar[Mapping[str, Any]] = {}
     #: Whether its check tells how many rows it leaves out.

@@ -26,7 +26,7 @@ COMMANDS = {
     "migrate": "Bring the catalog, schema `ldiv` of the database or of a file of its own, up to date.",
     "taxonomy": "Import, build, show and check the taxonomies of the catalog.",
     "release": "Publish a table again as it changes.",
-    "sql": "What a run did, and the audit of a table, as SQL for any database.",
+    "sql": "A plan's counts, a run's recoding and the audit of a table, as SQL for any database.",
 }
 #: Where a context keeps whether the output is to be JSON, which failures ask before any command has read its options.
 _AS_JSON = "ldiv.json"

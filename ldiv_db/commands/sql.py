@@ -1,4 +1,4 @@
-"""`ldiv sql`: what a run did, and the audit of a table, as SQL for any database."""
+"""`ldiv sql`: a plan's counts, a run's recoding and the audit of a table, as SQL for any database."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ldiv_db.commands.options import (
     HarmlessOf,
     Json,
     OthersKnown,
+    PolicyFile,
     QuasiIdentifiers,
     SameOf,
     SensitiveColumns,
@@ -40,27 +41,28 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.policy import read_policy
+from ldiv_db.recoding.counts import counted_columns, counting_sql, weight_of
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="What a run did, and the audit of a table, as SQL for any database.",
+    help="A plan's counts, a run's recoding and the audit of a table, as SQL for any database.",
 )
 Dialect = Literal[
     "bigquery", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
 ]  # fmt: skip
 
-
-CheckDialect = Literal[
+#: Those that a statement may be for which recodes nothing.
+AnyDialect = Literal[
     "bigquery", "clickhouse", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
 ]  # fmt: skip
 
 
 @app.callback()
 def sql_group() -> None:
-    """What a run did, and the audit of a table, as SQL for any database."""
+    """A plan's counts, a run's recoding and the audit of a table, as SQL for any database."""
 
 
 @app.command("recode")
@@ -99,7 +101,7 @@ def recode_command(
 @app.command("check")
 def check_command(
     table: Annotated[str, typer.Argument(help="The table there, e.g. analytics.patients.", show_default=False)],
-    dialect: Annotated[CheckDialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
+    dialect: Annotated[AnyDialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
     policy: Annotated[
         Path | None,
         typer.Option(help="A policy whose release the table is: it says the rest.", show_default=False),
@@ -181,3 +183,30 @@ def _types(texts: Sequence[str]) -> dict[str, str]:
     if wrong := [text for text, (_, equals, _) in zip(texts, pairs, strict=True) if not equals]:
         raise PolicyError([Problem("type", f"takes a column and its type, salary=INTEGER, not {wrong[0]!r}")])
     return {name: kind for name, _, kind in pairs}
+
+
+@app.command("counts")
+def counts_command(
+    policy: PolicyFile,
+    dialect: Annotated[AnyDialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
+    source: Annotated[
+        str | None, typer.Option(help="The table there, if it is not called as in the policy.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Print the counts of equal rows that a plan needs, as one SELECT: no row need leave its database.
+
+    The policy that plans from what it gives has that as its `source`, and `weight: n`.
+
+    \b
+    Examples:
+      ldiv sql counts policy.yml --dialect snowflake
+      ldiv sql counts policy.yml --dialect postgres --source public.patients
+    """
+    wanted = read_policy(policy)
+    text = counting_sql(wanted, dialect, source)
+    if json:
+        document = {"dialect": dialect, "columns": counted_columns(wanted), "weight": weight_of(wanted), "sql": text}
+        print_json(document)
+    else:
+        typer.echo(f"{text};")

@@ -221,6 +221,7 @@ def _missing(
             by_range=taxonomy.by_range,
             levels=[],
             null_code=Value(-1),  # NULL is a value of its own wherever it occurs: never missing
+            weight=None,
         )
     missing = engine.rows("recoding/input/list_missing_values", dictionary=dictionary, show_values=False)
     values = engine.rows("taxonomies/list_unknown_values", dictionary=dictionary) if show_values else []

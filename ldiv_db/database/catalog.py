@@ -220,6 +220,11 @@ def catalog_table(engine: Engine, name: str) -> Relation:
 
 def qualify(engine: Engine, text: str, key: str) -> Relation:
     """The relation that `text` names, refused if it is no name."""
+    return named_table(text, key)
+
+
+def named_table(text: str, key: str) -> Relation:
+    """As `qualify`, without a database."""
     try:
         relation = Relation.parse(text)
     except Exception as error:

@@ -93,6 +93,7 @@ class Engine(PlainQueries):
         self._on_statement = on_statement
         self._render = partial(render, folders=tuple(templates))
         self._scratch: list[Relation] = []
+        self._views: set[Relation] = set()
         self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
         self._numbers = itertools.count(1)
 
@@ -105,6 +106,19 @@ class Engine(PlainQueries):
         statement.sql = f"CREATE TEMP TABLE {target.sql()} AS\n{statement.sql}"
         self._timed(name, statement)
         self._scratch.append(target)
+        return target
+
+    def view(self, name: str, template: str, **holes: Any) -> Relation:
+        """As `materialise`, a TEMP view: its rows are made again by each statement that reads them, and kept nowhere.
+
+        The template binds no values, and what it reads is there as long as the view is.
+        """
+        target = Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
+        statement = self._render(template, holes)
+        statement.sql = f"CREATE TEMP VIEW {target.sql()} AS\n{statement.sql}"
+        self._timed(name, statement)
+        self._scratch.append(target)
+        self._views.add(target)
         return target
 
     def rows(self, template: str, **holes: Any) -> list[tuple[Any, ...]]:
@@ -208,9 +222,9 @@ class Engine(PlainQueries):
         self.execute(f"INSERT INTO {target.sql()} ({names}) SELECT {lists}", values)
 
     def drop(self, *relations: Relation) -> None:
-        """Drop TEMP tables that `materialise` or `load` made."""
+        """Drop TEMP tables and views that `materialise`, `view` or `load` made."""
         for relation in relations:
-            self.execute(f"DROP TABLE IF EXISTS {relation.sql()}")
+            self.execute(self._dropping(relation))
             self._scratch.remove(relation)
 
     @contextmanager
@@ -227,8 +241,11 @@ class Engine(PlainQueries):
         """Drop every TEMP table of ours that is left."""
         with suppress(duckdb.Error):  # after a failure the connection itself may be gone, and TEMP goes with it
             for relation in reversed(self._scratch):
-                self.connection.execute(f"DROP TABLE IF EXISTS {relation.sql()}")
+                self.connection.execute(self._dropping(relation))
         self._scratch.clear()
+
+    def _dropping(self, relation: Relation) -> str:
+        return f"DROP {'VIEW' if relation in self._views else 'TABLE'} IF EXISTS {relation.sql()}"
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

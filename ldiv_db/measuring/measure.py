@@ -193,6 +193,7 @@ class _Measuring:
             rows=snapshot,
             column=code,
             seed=Value(self._wanted.seed),
+            weight=None,
         )
         leaves = self._engine.count(dictionary)
         return resolver.sensitive(name, number, dictionary, leaves)

@@ -9,6 +9,19 @@ from ldiv_db.database.equality import equal_problems
 from ldiv_db.database.errors import Problem, nearest
 from ldiv_db.policy.document import Policy, QuasiIdentifier
 
+#: Columns of these keys the counts of rows need not have.
+NOT_COUNTED = ("identifiers", "keep")
+
+
+def without_uncounted(policy: Policy, columns: Sequence[Column]) -> Policy:
+    """The policy without the columns that only the rows have of which its source holds the counts."""
+    if policy.weight is None:
+        return policy
+    known = {column.name.lower() for column in columns}
+    return policy.model_copy(
+        update={key: [name for name in getattr(policy, key) if name.lower() in known] for key in NOT_COUNTED}
+    )
+
 
 def column_problems(policy: Policy, columns: Sequence[Column], lists_all: bool = True) -> list[Problem]:
     """Columns that the source lacks, those that the policy leaves unclassified, and types that do not fit.
@@ -21,6 +34,9 @@ def column_problems(policy: Policy, columns: Sequence[Column], lists_all: bool =
     for key, name in policy.roles():
         if key in ("quasi_identifiers", "sensitive") and name.lower() in known:
             problems += equal_problems(f"{key}.{name}", known[name.lower()])
+        if key == "weight" and name.lower() in known and not known[name.lower()].is_number:
+            what = f"takes a column of whole numbers, {name} is {known[name.lower()].shown}"
+            problems.append(Problem("weight", what))
     if policy.decomposes:
         return problems
     for name, qi in policy.quasi_identifiers.items():
@@ -33,7 +49,7 @@ def _missing(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
     names = [column.name for column in columns]
     known = {name.lower() for name in names}
     for key, name in policy.roles():
-        if name.lower() not in known:
+        if name.lower() not in known and not (policy.weight and key in NOT_COUNTED):
             yield Problem(f"{key}.{name}", "the source has no such column", nearest(name, names))
 
 

@@ -154,6 +154,7 @@ class Policy(Document):
     keep: list[str] = Field(default_factory=list)
     individual: str | None = None
     key: str | None = None
+    weight: str | None = None
     algorithm: Annotated[AlgorithmSpec, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = (
         AlgorithmSpec()
     )
@@ -183,6 +184,11 @@ class Policy(Document):
     def is_series(self) -> bool:
         """Whether the source is published again and again as it changes."""
         return self.decomposes or self.key is not None
+
+    @property
+    def names_algorithm(self) -> bool:
+        """Whether it says which algorithm is to run, be that one that chooses among others."""
+        return "algorithm" in self.model_fields_set
 
     @property
     def publishes_class_id(self) -> bool:
@@ -221,4 +227,5 @@ class Policy(Document):
         for role, column in (("individual", self.individual), ("key", self.key)):
             if column and column.lower() not in map(str.lower, self.identifiers):
                 keys.append((role, column))
+        keys += [("weight", self.weight)] if self.weight else []
         return keys + [("keep", name) for name in self.keep]

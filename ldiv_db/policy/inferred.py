@@ -78,6 +78,7 @@ def covers(engine: Engine, taxonomy: Taxonomy, source: Relation | FileRelation, 
             by_range=taxonomy.by_range,
             levels=[],
             null_code=Value(-1),
+            weight=None,
         )
     missing = engine.rows("recoding/input/list_missing_values", dictionary=dictionary, show_values=False)
     engine.drop(dictionary, nodes)

@@ -22,13 +22,14 @@ from ldiv_db.policy.same_checks import same_problems
 from ldiv_db.policy.series import as_decomposition
 from ldiv_db.policy.series_checks import series_problems
 from ldiv_db.policy.transparent_checks import transparent_problems
+from ldiv_db.policy.weight_checks import weight_problems
 
 __all__ = ["Examined", "GivenPolicy", "Policy", "examine", "examine_file", "parse_policy", "problems_of", "read_policy"]
 
 #: Stands where a requirement could not be read, so that those after it keep their numbers.
 _NO_REQUIREMENT = {"k": 1}
 #: Where a policy lists columns, and where they are keys of a mapping.
-_LISTS, _MAPPINGS = ("identifiers", "keep", "individual"), ("quasi_identifiers", "sensitive")
+_LISTS, _MAPPINGS = ("identifiers", "keep", "individual", "weight"), ("quasi_identifiers", "sensitive")
 #: What decides how the rest of a policy is understood.
 _DECISIVE = ("algorithm", "key")
 
@@ -145,7 +146,7 @@ def _lists_columns(place: tuple[Any, ...]) -> bool:
 def problems_of(policy: Policy) -> list[Problem]:
     """What is wrong with a policy of which every part can be read."""
     problems = [*_lacking_sensitive(policy), *series_problems(policy), *transparent_problems(policy)]
-    problems += same_problems(policy)
+    problems += [*same_problems(policy), *weight_problems(policy)]
     if not policy.decomposes:
         problems += [
             p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")

@@ -19,7 +19,7 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.attributes import collect_attributes
-from ldiv_db.policy.columns import column_problems
+from ldiv_db.policy.columns import column_problems, without_uncounted
 from ldiv_db.policy.document import Policy, Target
 from ldiv_db.policy.hierarchies import Hierarchy, collect_hierarchies
 from ldiv_db.policy.inferred import Inferred, infer, inferred_problems
@@ -70,6 +70,9 @@ class Source:
     harmless: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
     #: The steps after which texts of a sensitive column are one, by its name.
     same: Mapping[str, Sequence[Step]] = field(default_factory=dict)
+    #: How many equal rows each row of the source stands for, if it holds counts; and what is kept of rows beside these.
+    weight: Column | None = None
+    uncounted: tuple[str, ...] = ()
 
     @property
     def key_name(self) -> str:
@@ -79,7 +82,7 @@ class Source:
     @property
     def types(self) -> dict[str, Column]:
         """All these columns by name."""
-        others = [column for column in (self.individual, self.key) if column]
+        others = [column for column in (self.individual, self.key, self.weight) if column]
         identifying = [qi.column for qi in self.quasi_identifiers]
         return {column.name: column for column in [*others, *identifying, *self.sensitive, *self.keep]}
 
@@ -128,13 +131,20 @@ class Resolved(Described):
 
     @property
     def warnings(self) -> list[str]:
-        """What the guarantee of a transparent release hangs on, where a policy has a seed that may become known."""
-        if not (self.transparent and self.seed_is_written):
-            return []
-        return [
-            "transparent releases are as secret as their seed: keep the policy, which has it, as secret as the source,"
-            " or leave `seed` out"
-        ]
+        """What the guarantee of a transparent release hangs on, where a policy has a seed that may become known.
+
+        And what a release from counts lacks.
+        """
+        found = []
+        if self.transparent and self.seed_is_written:
+            found.append(
+                "transparent releases are as secret as their seed: keep the policy, which has it, as secret as the"
+                " source, or leave `seed` out"
+            )
+        if self.source.uncounted:
+            names = ", ".join(self.source.uncounted)
+            found.append(f"the release lacks {names}, kept beside rows that the source only counts")
+        return found
 
     @property
     def types(self) -> dict[str, str]:
@@ -184,10 +194,11 @@ def resolve(engine: Engine, written: GivenPolicy, folder: Path, checks: Mapping[
     columns = [] if source is None else columns_of(engine, source)
     inferred: Sequence[Inferred] = ()
     if source is not None:
-        policy, inferred = infer(engine, policy, source, columns)
+        policy, inferred = infer(engine, without_uncounted(policy, columns), source, columns)
     misfits = [] if source is None else column_problems(policy, columns, reading.lists_all)
     problems.add([*misfits, *inferred_problems(policy, inferred)])
     described = _describe(engine, policy, source or Relation(()), columns, folder, problems, reading.problems)
+    uncounted = [name for name in reading.policy.keep if name not in policy.keep]
     findings = Findings(policy, folder, source, None if misfits or source is None else columns)
     for part, check in (checks or {}).items():
         if not is_said(part, reading.problems):
@@ -196,7 +207,7 @@ def resolve(engine: Engine, written: GivenPolicy, folder: Path, checks: Mapping[
     Problems([*reading.problems, *unsaid(problems.found, reading.problems)]).refuse()
     assert described is not None  # noqa: S101 - there would be problems
     return Resolved(
-        **vars(described),
+        **vars(replace(described, source=replace(described.source, uncounted=tuple(uncounted)))),
         columns=columns,
         roles=policy.roles(),
         target=policy.target,
@@ -219,7 +230,8 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
     Nothing else of the policy need fit it.
     """
     columns = columns_of(engine, source)
-    described = {name.lower() for name in [*policy.quasi_identifiers, *policy.sensitive]}
+    weight = [policy.weight] if policy.weight else []
+    described = {name.lower() for name in [*policy.quasi_identifiers, *policy.sensitive, *weight]}
     aside = [column.name for column in columns if column.name.lower() not in described]
     policy = policy.model_copy(update={"identifiers": aside, "keep": [], "individual": None})
     policy, inferred = infer(engine, policy, source, columns)
@@ -281,5 +293,6 @@ def _describe(
         seed=policy.seed,
         harmless={name: attribute.harmless for name, attribute in there.items()},
         same={name: setting.same for name, setting in policy.sensitive.items() if setting.same},
+        weight=column(policy.weight) if policy.weight else None,
     )
     return Described(found, required, policy.released)

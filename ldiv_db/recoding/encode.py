@@ -15,7 +15,7 @@ from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.problems import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
-from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
+from ldiv_db.recoding.encoded import NUMBER_SCALE, WEIGHT, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import Snapshot, loose, names_of, own_columns, renamed
 from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
 from ldiv_db.taxonomies import readers as taxonomy_sources
@@ -26,29 +26,33 @@ from ldiv_db.taxonomies.taxonomy import Taxonomy
 NAMED = "--show-values (in Python show_values=True) names up to ten"
 
 
-def encode(engine: Engine, source: Source, secret: str | None = None, show_values: bool = False) -> Encoded:
-    """The encoded source.
+def encode(
+    engine: Engine, source: Source, secret: str | None = None, show_values: bool = False, counted: bool = False
+) -> Encoded:
+    """The encoded source; if it counts equal rows, and they may stay `counted`, its counts encoded.
 
     With a `secret`, rows have key_hash and values_hash: of the key, and of it with their sensitive values. Raises
     InfeasibleError for an empty source and for NULLs that are to be rejected, PolicyError for values that a taxonomy
     lacks, which are counted, and with `show_values` up to ten of them named.
     """
-    coding = read_source(engine, source, secret, show_values)
+    coding = read_source(engine, source, secret, show_values, counted)
     encoded = coding.encode(coding.snapshot)
     engine.drop(coding.snapshot)
     return encoded
 
 
-def read_source(engine: Engine, source: Source, secret: str | None = None, show_values: bool = False) -> Coding:
+def read_source(
+    engine: Engine, source: Source, secret: str | None = None, show_values: bool = False, counted: bool = False
+) -> Coding:
     """The source copied, with codes for all its values; raises as `encode`, whose first half it is."""
-    return _Encoder(engine, source, show_values).read(secret)
+    return _Encoder(engine, source, show_values, counted).read(secret)
 
 
 @dataclass(frozen=True)
 class Coding:
     """A TEMP copy of a source under working names (`snapshot`), and the codes of its values.
 
-    `ordered` are the axes as they number rows; `own`, `kept` and `key` are columns of the copy.
+    `ordered` are the axes as they number rows; `own`, `kept`, `key` and `weight` are columns of the copy.
     """
 
     engine: Engine
@@ -64,6 +68,7 @@ class Coding:
     secret: str | None
     rows_in: int
     left_out: int
+    weight: Identifier | None = None
 
     def encode(self, snapshot: Relation, beside: Sequence[Renamed] = ()) -> Encoded:
         """The rows of the copy, or of one with the same values in other rows, encoded; `beside` go along uncoded."""
@@ -79,50 +84,74 @@ class Coding:
             key=self.key,
             hashed=self.sensitive,
             secret=Value(self.secret),
+            weight=self.weight,
         )
-        made, expected = engine.count(rows), self.rows_in - self.left_out
+        made = engine.total(rows, self.weight.name) if self.weight else engine.count(rows)
+        expected = self.rows_in - self.left_out
         if made != expected:
             raise AuditError(f"encoding made {made:,} rows of {expected:,}: a value has several codes or none")
-        kept = tuple(self.kept)
-        return Encoded(rows, self.axes, self.sensitive, kept, self.rows_in, self.left_out, self.individual)
+        found = Encoded(rows, self.axes, self.sensitive, tuple(self.kept), self.rows_in, self.left_out, self.individual)
+        return self._repeated(found) if self.weight else found
+
+    def _repeated(self, encoded: Encoded) -> Encoded:
+        """The same with its counts as cells, and a view of the rows that these stand for."""
+        codes = [*(axis.code for axis in self.axes), *(axis.code for axis in self.sensitive)]
+        columns = [*codes, *(column.alias for column in (*self.own, *self.kept))]
+        rows = self.engine.view(
+            "repeated", "recoding/input/repeat_rows", cells=encoded.rows, columns=columns, weight=self.weight
+        )
+        return replace(encoded, rows=rows, cells=encoded.rows)
 
     def reseeded(self, seed: int) -> Coding:
         """The same with the codes that sensitive values have by another seed; the copy must be there still."""
         source = replace(self.source, seed=seed)
-        sensitive = _Encoder(self.engine, source, False).sensitive(self.snapshot, self.own)
+        sensitive = _Encoder(self.engine, source, False, self.weight is not None).sensitive(self.snapshot, self.own)
         return replace(self, source=source, sensitive=sensitive)
 
 
 @dataclass(frozen=True)
 class Scan:
-    """A TEMP copy of a source under working names, its axes, the source's rows, and how many a NULL left out."""
+    """A TEMP copy of a source under working names, its axes, the source's rows, and how many a NULL left out.
+
+    `weight` is the copy's column of counts, if these were not repeated.
+    """
 
     snapshot: Relation
     axes: list[Axis]
     rows_in: int
     left_out: int
+    weight: Identifier | None = None
 
 
-def scan(engine: Engine, source: Source, show_values: bool = False, beside: Sequence[Renamed] = ()) -> Scan:
+def scan(
+    engine: Engine,
+    source: Source,
+    show_values: bool = False,
+    beside: Sequence[Renamed] = (),
+    counted: bool = False,
+) -> Scan:
     """The source copied and its quasi-identifiers encoded, with columns `beside` in the copy; raises as `encode`."""
-    snapshot, rows_in, left_out = Snapshot(engine, source, beside).take()
-    axes = _Encoder(engine, source, show_values).axes(snapshot)
-    return Scan(snapshot, axes, rows_in, left_out)
+    taking = Snapshot(engine, source, beside, counted=counted)
+    snapshot, rows_in, left_out = taking.take()
+    axes = _Encoder(engine, source, show_values, counted).axes(snapshot)
+    return Scan(snapshot, axes, rows_in, left_out, taking.weight)
 
 
 class _Encoder:
     """Encodes one source."""
 
-    def __init__(self, engine: Engine, source: Source, show_values: bool):
+    def __init__(self, engine: Engine, source: Source, show_values: bool, counted: bool):
         self._engine = engine
         self._source = source
         self._show_values = show_values
+        self._counted = counted
+        self._weight = WEIGHT if counted and source.weight else None
 
     def read(self, secret: str | None) -> Coding:
         engine, source = self._engine, self._source
         own = own_columns(engine, source)
         key = renamed("h", [source.key.name]) if source.key and secret else []
-        found = scan(engine, source, self._show_values, [*own, *key])
+        found = scan(engine, source, self._show_values, [*own, *key], self._counted)
         return Coding(
             engine,
             source,
@@ -137,6 +166,7 @@ class _Encoder:
             secret=secret,
             rows_in=found.rows_in,
             left_out=found.left_out,
+            weight=found.weight,
         )
 
     def _most_frequent(self, axis: Axis) -> int:
@@ -152,7 +182,7 @@ class _Encoder:
     def axes(self, snapshot: Relation) -> list[Axis]:
         """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""
         columns = renamed("q", [qi.name for qi in self._source.quasi_identifiers])
-        nulls = self._engine.record("recoding/input/count_nulls", rows=snapshot, columns=columns)
+        nulls = self._engine.record("recoding/input/count_nulls", rows=snapshot, columns=columns, weight=self._weight)
         axes: list[Axis] = []
         problems = Problems()
         for number, qi in enumerate(self._source.quasi_identifiers, 1):
@@ -178,6 +208,7 @@ class _Encoder:
             by_range=taxonomy.by_range,
             levels=qi.hierarchy.levels,
             null_code=Value(last if nullable else None),
+            weight=self._weight,
         )
         self._refuse_missing(qi.name, taxonomy, dictionary)
         null_code = last if nullable else None
@@ -231,6 +262,7 @@ class _Encoder:
             width=Value(width or 1.0),
             scale=Value(scale),
             null_code=Value(null_code),
+            weight=self._weight,
         )
         return Axis.numbered(number, qi.name, dictionary, scale, null_code, qi.weight)
 
@@ -250,6 +282,7 @@ class _Encoder:
             rows=snapshot,
             column=code,
             seed=Value(self._source.seed),
+            weight=self._weight,
         )
         distribution = self._distribution(dictionary)
         judged = None if self._source.judges_null else self._judged(dictionary, distribution)

@@ -15,6 +15,9 @@ NUMBER_SCALE = 2**30
 #: Losses per value are integers, in billionths, so that sums do not depend on their order.
 LOSS_UNIT = 10**9
 
+#: What the working tables call the column of counts.
+WEIGHT = Identifier("weight")
+
 
 @dataclass(frozen=True)
 class Renamed:
@@ -131,7 +134,8 @@ class Encoded:
 
     Without a sensitive attribute there is one of a single value that is not published. `rows_in` counts the source's
     rows, `left_out` those that a NULL took out before anything else; `individual` is whose row it is, if the policy
-    says so: it is never published.
+    says so: it is never published. Where the source counts equal rows, `cells` is (row_id of the first, codes, kept
+    columns, `weight`, how many they are), and `rows` a view of all of them: what can be had of counts is had of these.
     """
 
     rows: Relation
@@ -141,6 +145,17 @@ class Encoded:
     rows_in: int
     left_out: int
     individual: SensitiveAxis | None = None
+    cells: Relation | None = None
+
+    @property
+    def counted(self) -> Relation:
+        """What to count rows in: the counts of the source, or its rows."""
+        return self.cells or self.rows
+
+    @property
+    def weight(self) -> Identifier | None:
+        """The column of `counted` that says how many rows each stands for; None if it is one."""
+        return WEIGHT if self.cells else None
 
     @property
     def told(self) -> tuple[SensitiveAxis, ...]:

@@ -14,6 +14,8 @@ from ldiv_db.recoding.recode import Recoding
 from ldiv_db.recoding.rules import Rule, rules_of
 
 QUASI_IDENTIFIER, SENSITIVE, KEEP = "quasi-identifier", "sensitive", "keep"
+#: The role of a column of counts, of a run whose source held these in place of rows: no column of the release.
+WEIGHT = "weight"
 #: The ledger's tables of a recoding.
 TABLES = ("run_recoding", "run_column", "run_rule")
 _RECODING = {"run_id": "VARCHAR", "scheme": "VARCHAR"}
@@ -34,6 +36,8 @@ _RULE = {
     "high": "VARCHAR",
     "label": "VARCHAR",
 }
+#: The type of a column that the source of a run lacks.
+_UNKNOWN = "UNKNOWN"
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ def recoding_of(engine: Engine, source: Source, recoding: Recoding, search: dict
     nulls = source.nulls_sensitive == "value"
     found += [RecodedColumn(column.name, SENSITIVE, column.shown, nulls) for column in source.sensitive]
     found += [RecodedColumn(column.name, KEEP, column.shown, True) for column in source.keep]
+    found += [RecodedColumn(name, KEEP, _UNKNOWN, True) for name in source.uncounted]
+    found += [RecodedColumn(source.weight.name, WEIGHT, source.weight.shown, False)] if source.weight else []
     return GlobalRecoding(scheme, tuple(found))
 
 

@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested, looseness, refuse_respelt, text_with_collation
-from ldiv_db.database.errors import InfeasibleError, count_phrase
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase
+from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.resolve import Nulls, Source
-from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.recoding.encoded import WEIGHT, Renamed
+
+#: More rows than this no source may count: more than could be published, and sums stay far from overflowing.
+MOST_COUNTED = 10**11
 
 
 def renamed(letter: str, names: Iterable[str]) -> list[Renamed]:
@@ -47,13 +50,15 @@ def own_columns(engine: Engine, source: Source) -> list[Renamed]:
 class Snapshot:
     """What is copied of a source: the columns with a role, and `beside` what is taken as well.
 
-    Columns whose working names begin with a letter of `shown` are published as they are, not by a code of theirs.
+    Columns whose working names begin with a letter of `shown` are published as they are, not by a code of theirs. Of a
+    source that counts equal rows all of these are copied, or, if they may stay `counted`, each with its count.
     """
 
     engine: Engine
     source: Source
     beside: Sequence[Renamed] = ()
     shown: str = "kw"
+    counted: bool = False
 
     def take(self) -> tuple[Relation, int, int]:
         """A TEMP copy of its columns, the source's row count, and how many rows a NULL left out.
@@ -62,9 +67,9 @@ class Snapshot:
         are equal and written differently, so that one would stand for another.
         """
         engine, source = self.engine, self.source.relation
-        rows_in = engine.count(source)
+        rows_in = engine.count(source) if self.source.weight is None else count_weights(engine, self.source)
         snapshot = self.copy()
-        kept = engine.count(snapshot)
+        kept = engine.total(snapshot, WEIGHT.name) if self.weight else engine.count(snapshot)
         if rows_in == 0:
             raise InfeasibleError(f"{source} is empty: there is nothing to publish")
         if kept == 0:
@@ -89,12 +94,25 @@ class Snapshot:
             floats=[c for c in columns if self._type(c).is_float and not self._is_shown(c)],
             required=self._where_nulls("suppress"),
             alike=None if source.sensitive else Identifier("s1"),
+            counted=self._counts if self.weight else None,
+            repeated=None if self.weight else self._counts,
         )
 
     def check(self, snapshot: Relation) -> None:
         """Raise for NULLs that the policy rejects, and for values that are equal and written differently."""
         self._reject_nulls(snapshot)
         self._refuse_respelt(snapshot)
+
+    @property
+    def weight(self) -> Identifier | None:
+        """The copy's column of counts, None if it has rows alone."""
+        return WEIGHT if self.counted and self._counts else None
+
+    @property
+    def _counts(self) -> Renamed | None:
+        """The column of counts, if the source has one."""
+        weight = self.source.weight
+        return Renamed(Identifier(weight.name), WEIGHT) if weight else None
 
     @property
     def _identifying(self) -> list[Renamed]:
@@ -120,7 +138,7 @@ class Snapshot:
         rejected = self._where_nulls("reject")
         if not rejected:
             return
-        counts = self.engine.record("recoding/input/count_nulls", rows=snapshot, columns=rejected)
+        counts = self.engine.record("recoding/input/count_nulls", rows=snapshot, columns=rejected, weight=self.weight)
         nulls = [f"{c.column.name} in {counts[c.alias.name]:,} rows" for c in rejected if counts[c.alias.name]]
         if nulls:
             raise InfeasibleError(
@@ -137,6 +155,24 @@ class Snapshot:
             if is_nested(self._type(column)) and not self._is_shown(column)
         ]
         refuse_respelt(self.engine, snapshot, nested)
+
+
+def count_weights(engine: Engine, source: Source) -> int:
+    """The rows that the counts of the source add up to; raises PolicyError unless all are positive whole numbers."""
+    assert source.weight is not None  # noqa: S101 - the caller has looked
+    weight = Identifier(source.weight.name)
+    found = engine.record(
+        "recoding/input/count_weights", source=source.relation, weight=weight, most=Value(MOST_COUNTED)
+    )
+    most = f"more than {MOST_COUNTED:,}"
+    wrong = {"missing": "NULL", "low": "zero or less", "fractions": "no whole number", "high": most}
+    listed = [f"{what} in {count_phrase(found[name], 'row', 'rows')}" for name, what in wrong.items() if found[name]]
+    if found["rows"] > MOST_COUNTED:
+        listed.append(f"{most} in total")
+    if listed:
+        what = f"{source.weight.name} is {', '.join(listed)}"
+        raise PolicyError([Problem("weight", what, "takes positive whole numbers: how many equal rows there are")])
+    return int(found["rows"])
 
 
 def require_keys(engine: Engine, source: Source, rows: Relation, key: Identifier) -> None:

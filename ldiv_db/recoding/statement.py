@@ -30,6 +30,7 @@ from ldiv_db.recoding.global_recoding import (
     KEEP,
     QUASI_IDENTIFIER,
     SENSITIVE,
+    WEIGHT,
     GlobalRecoding,
     RecodedColumn,
     fetch_recoding,
@@ -138,7 +139,7 @@ def recoding_holes(engine: Engine, run: Run, source: str | None = None, policy: 
     weights, common = _weights(thresholds) if thresholds else (None, 1)
     rows, values = (_least(engine, run, bound) for bound in ("rows", "values"))
     return {
-        "source": _source(engine, source or run.source),
+        "source": _source(engine, run, recoding, source),
         "columns": _shown(recoding, QUASI_IDENTIFIER, "q"),
         "sensitive": _shown(recoding, SENSITIVE, "s"),
         "kept": _shown(recoding, KEEP, "k"),
@@ -166,7 +167,12 @@ def _fetch(engine: Engine, run: Run) -> GlobalRecoding:
     return recoding
 
 
-def _source(engine: Engine, name: str) -> Relation:
+def _source(engine: Engine, run: Run, recoding: GlobalRecoding, given: str | None) -> Relation:
+    """The table of the rows; raises PolicyError for a file, and if none is given where the run had counts alone."""
+    if given is None and any(column.role == WEIGHT for column in recoding.columns):
+        what = f"the run was planned from counts, {run.source}"
+        raise PolicyError([Problem("--source", what, "name the table of the rows that were counted")])
+    name = given or run.source
     if FileRelation.of(name) is not None and not name.startswith('"'):
         raise PolicyError([Problem("--source", f"{Path(name).name} is a file", "say what the table is called")])
     return qualify(engine, name, "--source")

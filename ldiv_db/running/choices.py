@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ldiv_db.algorithms.auto.from_counts import FromCounts
 from ldiv_db.algorithms.base import Algorithm
 from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
 from ldiv_db.database.engine import Engine
@@ -63,7 +64,14 @@ def make_algorithm(policy: Policy) -> Algorithm:
         raise PolicyError([Problem("algorithm.name", what, "use `ldiv release publish`, or ldiv_db.publish_release")])
     if name not in ALGORITHMS:
         raise PolicyError([Problem("algorithm.name", f"no algorithm {name!r}", nearest(name, ALGORITHMS))])
+    if policy.weight is not None and not policy.names_algorithm:
+        as_written = not any(setting.same for setting in policy.sensitive.values())
+        return FromCounts("set" in policy.released.forms.values(), as_written)
     algorithm = algorithm_of(name)(policy.algorithm.options)
+    if policy.weight is not None and not algorithm.takes_counts:
+        takes = ", ".join(other for other in ALGORITHMS if algorithm_of(other).takes_counts)
+        what = f"{name} makes classes of rows, and with weight the source only counts them"
+        raise PolicyError([Problem("algorithm.name", what, f"{takes} plan from counts; or leave it out")])
     if algorithm.excludes_sets and "set" in policy.released.forms.values():
         what = f"{algorithm.name} publishes {algorithm.excludes_sets}, not sets"
         raise PolicyError([Problem("recode", what, "set recode: tree")])

@@ -103,8 +103,8 @@ def _widths(engine: Engine, encoded: Encoded) -> list[int]:
     """The mean number of characters of every kept column."""
     if not encoded.kept:
         return []
-    step = max(encoded.row_count // _SAMPLE, 1)
-    found = engine.record("recoding/input/measure_widths", rows=encoded.rows, columns=encoded.kept, step=Value(step))
+    step = 1 if encoded.cells else max(encoded.row_count // _SAMPLE, 1)
+    found = engine.record("recoding/input/measure_widths", rows=encoded.counted, columns=encoded.kept, step=Value(step))
     return [round(float(found[column.alias.name] or 0)) for column in encoded.kept]
 
 

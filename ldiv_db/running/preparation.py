@@ -77,7 +77,7 @@ def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool)
     """The source encoded, and what comes of it; raises before any work if what is required cannot be met."""
     resolved, algorithm, destination = choices.resolved, choices.algorithm, choices.destination
     hear.on_stage("reading the source")
-    encoded = encode(engine, resolved.source, show_values=show_values)
+    encoded = encode(engine, resolved.source, show_values=show_values, counted=True)
     requirements, absent = resolve_requirements(engine, resolved.required, encoded)
     task = make_task(engine, encoded, requirements, resolved.source.seed, hear, resolved.transparent)
     refuse_unknown(resolved.suppressed, task.requirements)

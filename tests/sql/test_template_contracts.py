@@ -54,6 +54,7 @@ from ldiv_db.profiling.profile import profile_table
 from ldiv_db.profiling.starter_policy import make_starter_policy
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
+from ldiv_db.recoding import counts
 from ldiv_db.recoding import statement as recode_sql
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.taxonomies import readers as taxonomy_sources
@@ -183,7 +184,7 @@ def statements():
     with duckdb.connect(config={"threads": 1}) as con:
         measure_everything(Engine(con, on_statement=listen))
     steps = [decompose, leave_out_everything, replay, count_rows_alone, profile_orders, spare_harmless_values]
-    for more in [*steps, leave_open]:
+    for more in [*steps, leave_open, plan_from_counts]:
         with duckdb.connect(config={"threads": 1}) as con:
             more(con, listener)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect(config={"threads": 1}) as con:
@@ -216,6 +217,24 @@ def leave_open(con, listener):
     policy = {"source": "source", "target": "released", "quasi_identifiers": ["age", "zip", "smokes"],
               "sensitive": "secret", "require": [{"distinct": 2}], "algorithm": "topdown"}  # fmt: skip
     ldiv_db.run(con, policy, listener=listener)
+
+
+def plan_from_counts(con, listener):
+    """Runs on counts of rows, with a class column, sets of texts that are the same, and measured by their rows."""
+    rows = [(i % 8, f"{i % 4:02d}", "abc"[i % 3], "yn"[i % 2], i % 3 + 1) for i in range(24)]
+    columns = {"age": "INTEGER", "zip": "VARCHAR", "s": "VARCHAR", "label": "VARCHAR", "n": "BIGINT"}
+    fill(con, "source", columns, rows)
+    policy = {"source": "source", "weight": "n", "target": {"table": "out", "if_exists": "replace"},
+              "quasi_identifiers": {"age": {"taxonomy": {"ranges": [2, 4]}}, "zip": {"taxonomy": {"prefix": [2, 1]}}},
+              "sensitive": ["s"], "keep": ["label"], "require": [{"frequency": 2}]}  # fmt: skip
+    ways = [{"name": "cuts"}, {"name": "cuts", "metric": "CM", "class": "label"}, {"name": "tds", "class": "label"}]
+    for algorithm in [*ways, {"name": "tp"}]:
+        ldiv_db.run(con, policy | {"algorithm": algorithm}, listener=listener, kl=True)
+    alone = {"sensitive": [], "identifiers": ["s"], "keep": [], "require": [{"k": 3}], "algorithm": "tds"}
+    con.execute("ALTER TABLE source DROP label")
+    ldiv_db.run(con, policy | alone, listener=listener, kl=True)
+    engine = Engine(con, on_statement=listener.on_statement)
+    engine.rows(counts.TEMPLATE, **counts.counting_holes(parse_policy(policy), "source"))
 
 
 def recode_locally(con, listener):

@@ -126,6 +126,21 @@ def scratch_of(con):
     return {name for (name,) in con.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()}
 
 
+def test_a_view_is_read_anew_and_dropped_as_tables_are(engine, con):
+    cells = engine.load("cells", {"row_id": "BIGINT", "code": "INTEGER", "n": "BIGINT"}, [(1, 7, 2), (3, 9, 1)])
+    holes = {"cells": cells, "columns": [Identifier("code")], "weight": Identifier("n")}
+    with engine.scope() as scope:
+        engine.view("gone", "recoding/input/repeat_rows", **holes)
+        kept = scope.keep(engine.view("kept", "recoding/input/repeat_rows", **holes))
+    assert sorted(engine.columns(kept, "row_id", "code")) == [(1, 7), (2, 7), (3, 9)]
+    engine.append(cells, {"row_id": "BIGINT", "code": "INTEGER", "n": "BIGINT"}, [(4, 5, 3)])
+    assert engine.count(kept) == 6
+    views = "SELECT count(*) FROM duckdb_views() WHERE NOT internal"
+    assert con.execute(views).fetchall() == [(1,)]
+    engine.close_scratch()
+    assert con.execute(views).fetchall() == [(0,)] == con.execute("SELECT count(*) FROM duckdb_tables()").fetchall()
+
+
 def test_a_scope_drops_what_it_is_not_told_to_keep(engine, con):
     before, gone = (engine.load("x", {"a": "INTEGER"}, []) for _ in range(2))
     with engine.scope() as outer:

@@ -9,5 +9,6 @@ candidates can meet with all rows is met with all rows.
 3. Measure what each would lose as it would be published, and keep what comes near the least (`trials`).
 4. Exchange and move rows between neighbouring classes of that (`neighbours.moves`), whoever made them; take the least.
 
+`from_counts` is the first that suits, by rule, where the source only counts its rows.
 `fast` is the quickest candidate that can meet the policy, without trials.
 """

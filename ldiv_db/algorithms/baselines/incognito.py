@@ -54,7 +54,7 @@ class Incognito(Algorithm):
     name = "incognito"
     options_type = IncognitoOptions
     options: IncognitoOptions
-    recodes_globally = takes_rows_alone = takes_harmless = True
+    recodes_globally = takes_rows_alone = takes_harmless = takes_counts = True
     says_why = True
 
     def check(self, task: Task) -> Feasibility:

@@ -147,11 +147,12 @@ def make_codings(task: Task, label: Renamed | None = None) -> Codings:
     codes = None
     with engine.scope() as scope:
         if label is not None:
-            codes = engine.materialise("label_codes", "cuts/list_labels", rows=encoded.rows, column=label.alias)
+            codes = engine.materialise("label_codes", "cuts/list_labels", rows=encoded.counted, column=label.alias)
         cells = engine.materialise(
             "cells",
             "baselines/incognito/count_cells",
-            rows=encoded.rows,
+            rows=encoded.counted,
+            weight=encoded.weight,
             labels=codes,
             axes=encoded.axes,
             sensitive=encoded.sensitive[0].code,

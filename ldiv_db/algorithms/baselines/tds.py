@@ -41,7 +41,7 @@ class Tds(Algorithm):
     name = "tds"
     options_type = TdsOptions
     options: TdsOptions
-    recodes_globally = takes_rows_alone = takes_harmless = True
+    recodes_globally = takes_rows_alone = takes_harmless = takes_counts = True
     says_why = True
 
     def check(self, task: Task) -> Feasibility:

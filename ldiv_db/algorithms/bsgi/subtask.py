@@ -69,7 +69,7 @@ def subtask_of(task: Task, rows: Relation, l: int) -> Subtask:  # noqa: E741
     encoded = task.encoded
     sensitive = tuple(_counted(task, rows, key) for key in encoded.sensitive)
     individual = _counted(task, rows, encoded.individual) if encoded.individual else None
-    some = replace(task, encoded=replace(encoded, rows=rows, sensitive=sensitive, individual=individual))
+    some = replace(task, encoded=replace(encoded, rows=rows, cells=None, sensitive=sensitive, individual=individual))
     return Subtask(_hardest_first(some), _most(some, l))
 
 

@@ -43,7 +43,7 @@ class Cuts(Algorithm):
     name = "cuts"
     options_type: ClassVar[type[CutOptions]] = CutOptions
     options: CutOptions
-    recodes_globally = takes_harmless = True
+    recodes_globally = takes_harmless = takes_counts = True
     says_why = True
     tells_rows = False
     suppressing = {"scheme": "vioRec"}  # noqa: RUF012 - typed in the base class

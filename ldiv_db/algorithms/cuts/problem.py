@@ -209,7 +209,8 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
     cells = engine.materialise(
         "cells",
         "cuts/count_cells",
-        rows=encoded.rows,
+        rows=encoded.counted,
+        weight=encoded.weight,
         labels=label_codes,
         axes=encoded.axes,
         sensitive=encoded.sensitive[0].code,
@@ -238,7 +239,9 @@ def _labels(task: Task, cost: Cost) -> tuple[Relation | None, tuple[Label, ...]]
     """The table of the class column's labels, and their columns."""
     if cost.label is None:
         return None, ()
-    codes = task.engine.materialise("label_codes", "cuts/list_labels", rows=task.encoded.rows, column=cost.label.alias)
+    codes = task.engine.materialise(
+        "label_codes", "cuts/list_labels", rows=task.encoded.counted, column=cost.label.alias
+    )
     count = task.engine.count(codes)
     values = range(1, task.encoded.sensitive[0].distribution.distinct + 1) if cost.both else ()
     return codes, tuple(Label(code, tuple(_both(value, code) for value in values)) for code in range(1, count + 1))

@@ -87,7 +87,7 @@ def coarsen(task: Task, levels: Mapping[str, int]) -> tuple[Task, list[Coarse]]:
     rows = engine.materialise(
         "coarse", "tp/coarsen_rows", rows=encoded.rows, axes=coarse, sensitive=encoded.sensitive[0]
     )
-    return replace(task, encoded=replace(encoded, rows=rows, kept=())), coarse
+    return replace(task, encoded=replace(encoded, rows=rows, kept=(), cells=None)), coarse
 
 
 def _cut(engine: Engine, axis: Axis, level: int) -> Relation | None:

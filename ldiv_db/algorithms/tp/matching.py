@@ -41,6 +41,7 @@ class Matching(Tp):
     """The fewest stars, for two sensitive values and l = 2."""
 
     name = "matching"
+    takes_counts = False
 
     def check(self, task: Task) -> Feasibility:
         """Raises PolicyError without networkx, and unless there are two sensitive values and l is 2."""
@@ -56,7 +57,7 @@ class Matching(Tp):
         engine, encoded = task.engine, task.encoded
         keys = {"rows": encoded.rows, "axes": encoded.axes, "sensitive": encoded.sensitive[0]}
         with engine.scope() as scope:
-            cells = engine.materialise("cells", "tp/count_cells", **keys)
+            cells = engine.materialise("cells", "tp/count_cells", weight=None, **keys)
             state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))
             listed = engine.rows("tp/list_surplus", cells=cells, state=state, axes=encoded.axes)
             surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in listed]

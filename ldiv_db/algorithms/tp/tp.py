@@ -38,6 +38,7 @@ class Tp(Algorithm):
     name = "tp"
     options_type = TpOptions
     options: TpOptions
+    takes_counts = True
 
     @property
     def excludes_sets(self) -> str:
@@ -107,6 +108,7 @@ class Hilbert(Tp):
     """The paper's baseline: the whole table cut into classes along a Hilbert curve."""
 
     name = "hilbert"
+    takes_counts = False
 
     def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:  # noqa: E741
         return cut(task, task.encoded.rows, l)[0], {}
@@ -115,9 +117,15 @@ class Hilbert(Tp):
 def _assign(task: Task, l: int) -> tuple[Relation, Phases]:  # noqa: E741 - the field's name for it
     """(row_id, class_id), class 0 being the removed rows, and what the phases did."""
     engine, encoded = task.engine, task.encoded
-    keys = {"rows": encoded.rows, "axes": encoded.axes, "sensitive": encoded.sensitive[0]}
     with engine.scope() as scope:
-        cells = engine.materialise("cells", "tp/count_cells", **keys)
+        cells = engine.materialise(
+            "cells",
+            "tp/count_cells",
+            rows=encoded.counted,
+            weight=encoded.weight,
+            axes=encoded.axes,
+            sensitive=encoded.sensitive[0],
+        )
         histogram = Histogram.of_cores(engine, cells, l)
         first = max(1, histogram.gap)
         phases = run_phases(histogram, lambda gap: task.progress(max(0, first - gap), first))
