@@ -1,4 +1,4 @@
-"""dbt as a project's user runs it, in this process, on a copy of the project in `fixtures/dbt`."""
+"""dbt as a project's user runs it, in this process, on copies of the project in `fixtures/dbt`."""
 
 from __future__ import annotations
 
@@ -10,22 +10,38 @@ import pytest
 from dbt_projects import Project
 
 
-@pytest.fixture
-def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """dbt changes into a project's folder, and back at the end of a test."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
-
-
-@pytest.fixture
-def project(tmp_path: Path, fixtures: Path, quiet: None) -> Project:
-    """The project of `fixtures/dbt`, in a folder of its own, with the package installed."""
-    folder = tmp_path / "project"
+@pytest.fixture(scope="session")
+def seeded_once(tmp_path_factory: pytest.TempPathFactory, fixtures: Path) -> Path:
+    """The project with the package installed and its seed loaded."""
+    folder = tmp_path_factory.mktemp("seeded") / "project"
     names = shutil.ignore_patterns("target", "logs", "dbt_packages", "*.duckdb*", ".user.yml", "package-lock.yml")
     shutil.copytree(fixtures / "dbt", folder, ignore=names)
-    found = Project(folder)
-    found.install()
-    return found
+    project = Project(folder)
+    project.install()
+    assert project.run("seed").success
+    return folder
+
+
+@pytest.fixture(scope="session")
+def built_once(tmp_path_factory: pytest.TempPathFactory, seeded_once: Path) -> Path:
+    """The same, all of it built."""
+    folder = tmp_path_factory.mktemp("built") / "project"
+    shutil.copytree(seeded_once, folder, symlinks=True)
+    done = Project(folder).run("build")
+    assert done.success, done.said
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path, seeded_once: Path) -> Project:
+    """A copy of the project of which nothing but the seed is there."""
+    return Project(Path(shutil.copytree(seeded_once, tmp_path / "project", symlinks=True)))
+
+
+@pytest.fixture
+def built(tmp_path: Path, built_once: Path) -> Project:
+    """A copy of the project as its first build leaves it."""
+    return Project(Path(shutil.copytree(built_once, tmp_path / "project", symlinks=True)))
 
 
 @pytest.fixture

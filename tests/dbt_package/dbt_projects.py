@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import chdir, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import duckdb
+
 from ldiv_db.database.templates import resource_folder
 
 PACKAGE = resource_folder("sql") / "dbt"
@@ -42,12 +45,14 @@ class Project:
 
     def run(self, *words: str) -> Done:
         """dbt called with these words."""
-        from dbt.cli.main import dbtRunner  # noqa: PLC0415 - not there where these tests are skipped
+        # Not there where these tests are skipped.
+        from dbt.adapters.duckdb.connections import DuckDBConnectionManager  # noqa: PLC0415
+        from dbt.cli.main import dbtRunner  # noqa: PLC0415
 
         said: list[str] = []
-        where = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
-        runner = dbtRunner(callbacks=[lambda event: said.append(event.info.msg)])
-        done = runner.invoke([words[0], *where, *words[1:]])
+        with chdir(self.folder), patch.dict(os.environ, DBT_SEND_ANONYMOUS_USAGE_STATS="false"):
+            done = dbtRunner(callbacks=[lambda event: said.append(event.info.msg)]).invoke([*words])
+        DuckDBConnectionManager.close_all_connections()  # it keeps a file open until its process ends
         results = list(getattr(done.result, "results", []) or [])
         if done.exception is not None:
             said.append(str(done.exception))

@@ -27,19 +27,19 @@ def random_rows(draw: random.Random) -> list[tuple[Any, ...]]:
 
 def random_requirement(draw: random.Random) -> dict[str, Any]:
     """Any requirement that the tests know, on all sensitive columns or on one."""
-    l, k = draw.randint(1, 4), draw.randint(1, 4)
+    k, values = draw.randint(1, 4), draw.randint(1, 4)
     decimal = draw.choice([1, 1.5, 2, 3, 1.333333333, "2.50"])
     share = draw.choice([1, 0.5, 0.75, 0.3, 0.666666667])
     found = draw.choice(
         [
             {"k": k},
-            {"distinct": l},
-            {"unique_distinct": {"l": l}},
+            {"distinct": values},
+            {"unique_distinct": {"l": values}},
             {"entropy": decimal},
             {"frequency": decimal},
-            {"recursive": {"c": draw.choice([0.5, 1, 2, 1.25]), "l": l}},
+            {"recursive": {"c": draw.choice([0.5, 1, 2, 1.25]), "l": values}},
             {"alpha_k": {"alpha": share, "k": k}},
-            {"p_sensitive": {"p": l, "k": k}},
+            {"p_sensitive": {"p": values, "k": k}},
             {"threshold": share},
             {"t_closeness": draw.choice([0, 0.2, 0.333333333, 0.5])},
             {"t_closeness": {"t": draw.choice([0.1, 0.25]), "distance": draw.choice(["equal", "auto"])}},

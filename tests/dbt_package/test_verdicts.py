@@ -71,13 +71,13 @@ def random_and_checked(seed: int) -> tuple[list[dict[str, Any]], list[list[list[
     return cases, expected
 
 
-def test_tests_find_what_check_finds(tmp_path: Path, quiet: None) -> None:
+def test_tests_find_what_check_finds(tmp_path: Path) -> None:
     cases, expected = random_and_checked(1703)
     project = judging(tmp_path / "project", {"type": "duckdb", "path": ":memory:", "schema": "main"})
     assert judged(project, cases) == expected
 
 
-def test_tests_find_the_same_in_postgres(tmp_path: Path, quiet: None, postgres: Path) -> None:
+def test_tests_find_the_same_in_postgres(tmp_path: Path, postgres: Path) -> None:
     cases, expected = random_and_checked(3017)
     profile = {"type": "postgres", "host": str(postgres), "port": 5432, "user": "tester", "password": "none"}
     project = judging(tmp_path / "project", {**profile, "dbname": "postgres", "schema": "public"})

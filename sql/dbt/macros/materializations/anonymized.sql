@@ -57,6 +57,9 @@
 
 {# The Python that dbt-duckdb runs on its connection: `call`, a function of ours, on what it is told of the model. #}
 {% macro call_python(call, settings) -%}
+SETTINGS = {{ tojson(settings) }}  # not in the call, as a traceback shows its line
+
+
 class dbtObj:
     def __init__(self, load):
         pass
@@ -67,7 +70,7 @@ def model(dbt, session):
         from ldiv_db.running.dbt_model import {{ call }}
     except ModuleNotFoundError as error:
         raise RuntimeError(f"anonymized: ldiv_db is not installed where dbt runs ({error})") from None
-    {{ call }}(session, {{ tojson(settings) }})
+    {{ call }}(session, SETTINGS)
 
 
 def materialize(df, con):
@@ -77,14 +80,14 @@ def materialize(df, con):
 
 {# What Python is told of the model, as JSON. #}
 {% macro settings_of(model, source, target, policy) %}
-    {% set project = flags.PROJECT_DIR or "." %}
+    {% set project = invocation_args_dict.get("project_dir") or "." %}
     {% set beside = model.original_file_path.replace("\\", "/").split("/")[:-1] | join("/") %}
     {% do return(tojson({
         "name": model.unique_id,
         "source": [source.database, source.schema, source.identifier],
         "target": [target.database, target.schema, target.identifier],
         "policy": policy,
-        "folders": [project ~ "/" ~ beside, project ~ ""],
+        "folders": [project ~ "/" ~ beside, project],
         "full_refresh": should_full_refresh()
     })) %}
 {% endmacro %}

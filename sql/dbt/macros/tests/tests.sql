@@ -12,12 +12,12 @@
         "distinct": "distinct", "entropy": "entropy", "recursive": "recursive", "frequency": "frequency",
         "unique": "unique_distinct"
     } %}
-    {% if kind not in names %}
+    {% if execute and kind not in names %}
         {% do ldiv.refuse("l_diverse", "there is no kind " ~ kind ~ "; known: " ~ names.keys() | join(", ")) %}
     {% endif %}
     {% set parameters = {"l": l} if c is none else {"l": l, "c": c} %}
     {{ ldiv.test_requirements(
-        "l_diverse", model, [{names[kind]: parameters}], quasi_identifiers, sensitive, class_column, none
+        "l_diverse", model, [{names.get(kind): parameters}], quasi_identifiers, sensitive, class_column, none
     ) }}
 {% endtest %}
 
