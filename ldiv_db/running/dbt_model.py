@@ -26,7 +26,7 @@ from ldiv_db.running.release import publish_release
 from ldiv_db.running.run import run
 
 #: The first version of dbt-duckdb whose connections can roll back; before, a model that failed said so and went on.
-LEAST_ADAPTER = (1, 11, 0)
+LEAST_ADAPTER = (1, 11)
 #: The variable of the connection in which dbt finds what was done.
 OUTCOME = "ldiv_outcome"
 
