@@ -27,6 +27,7 @@ COMMANDS = {
     "taxonomy": "Import, build, show and check the taxonomies of the catalog.",
     "release": "Publish a table again as it changes.",
     "sql": "A plan's counts, a run's recoding and the audit of a table, as SQL for any database.",
+    "dbt": "Find the dbt package: tests, and releases as models.",
 }
 #: Where a context keeps whether the output is to be JSON, which failures ask before any command has read its options.
 _AS_JSON = "ldiv.json"

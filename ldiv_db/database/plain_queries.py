@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal
 
 
 class PlainQueries(ABC):
@@ -35,6 +35,10 @@ class PlainQueries(ABC):
         self, sql: str, values: Mapping[str, Any] | None = None, reads: Sequence[Relation | FileRelation] = ()
     ) -> list[tuple[Any, ...]]:
         """Run a statement written in floor 0 and return its rows."""
+
+    def keep_text(self, variable: str, text: str) -> None:
+        """Leave a text in a variable of the connection, where a caller that has the connection alone can read it."""
+        self.execute(f"SET VARIABLE {Identifier(variable).sql()} = {literal(text)}")
 
     def count(self, rows: Relation | FileRelation) -> int:
         """The number of rows."""

@@ -1,0 +1,167 @@
+"""A model of dbt's: its SQL is the source, `{{ this }}` the target, and dbt's transaction the one that is joined.
+
+The materialization `anonymized` in `sql/dbt` calls this, on dbt-duckdb's connection. It is dbt that commits, or rolls
+back after an error, so that release, audit and ledger row are there with all else of the model, or nothing is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.database import migrate
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
+from ldiv_db.database.templates import Relation
+from ldiv_db.database.yaml_documents import read_document
+from ldiv_db.policy.parts import VALUES
+from ldiv_db.policy.policy import Examined, examine
+from ldiv_db.publishing.series_tables import tables_of
+from ldiv_db.running.release import publish_release
+from ldiv_db.running.run import run
+
+#: The first version of dbt-duckdb whose connections can roll back; before, a model that failed said so and went on.
+LEAST_ADAPTER = (1, 11)
+#: The variable of the connection in which dbt finds what was done.
+OUTCOME = "ldiv_outcome"
+
+
+@dataclass(frozen=True)
+class Model:
+    """What dbt says of a model.
+
+    `source` and `target` are the parts of names, database first. `policy` is the policy, without source and target, or
+    the name of a file with one, which is looked for in `folders`, the model's own first.
+    """
+
+    name: str
+    source: Sequence[str]
+    target: Sequence[str]
+    policy: Mapping[str, Any] | str
+    folders: Sequence[str]
+    full_refresh: bool = False
+
+
+class NotPublishedError(LdivError):
+    """Why nothing of a model was published, in the words of the first error."""
+
+
+def prepare(session: Any, settings: str) -> None:
+    """Read a model's policy, and bring the ledger up to date; models at once wait here for one another.
+
+    `settings` is a `Model` as JSON, the connection without a transaction. Whether the policy has releases over time is
+    left to dbt in a variable. Raises NotPublishedError for a version of dbt-duckdb that cannot roll back, for a policy
+    that cannot be read, and where the ledger cannot be written.
+    """
+    try:
+        _refuse_old_adapter()
+        document, _ = _read(Model(**json.loads(settings)))
+        engine = Engine(session)
+        with engine.transaction():  # before it is asked what is to be applied: two threads would both apply it
+            migrate.migrate(engine)
+        engine.keep_text(OUTCOME, json.dumps({"is_series": _is_series(document)}))
+    except LdivError as error:
+        raise NotPublishedError(str(error)) from None
+
+
+def publish(session: Any, settings: str) -> None:
+    """Anonymize, audit and publish a model within dbt's open transaction; `settings` is a `Model` as JSON.
+
+    What was done is left to dbt in a variable of the connection. Raises NotPublishedError if nothing was published.
+    """
+    try:
+        outcome = _published(session, Model(**json.loads(settings)))
+    except LdivError as error:
+        raise NotPublishedError(str(error)) from None  # the steps in between say nothing to who reads dbt's log
+    Engine(session).keep_text(OUTCOME, json.dumps(outcome))
+
+
+def _published(session: Any, model: Model) -> dict[str, Any]:
+    """What was published: its rows, and for a series the release's number and its table."""
+    if not Engine(session).in_transaction():
+        what = "dbt has no transaction open, so that a failed audit could not be taken back"
+        raise DatabaseError(f"{what}: remove disable_transactions from the profile")
+    document, folder = _read(model)
+    target = _text_of(model.target)
+    if _is_series(document):
+        return _next_release(session, model, _examined(model, document, {"prefix": target}), folder)
+    reading = _examined(model, document, {"table": target, "if_exists": "replace"})
+    if reading.is_series:
+        what = f"{reading.required().algorithm.name} publishes several tables, and a model is one"
+        raise PolicyError([Problem("algorithm.name", what, "`ldiv release publish` has it, outside of dbt")])
+    loss = run(session, reading, folder).loss
+    return {"rows": loss.rows_published, "suppressed": loss.rows_suppressed, "classes": loss.classes}
+
+
+def _next_release(session: Any, model: Model, reading: Examined, folder: Path) -> dict[str, Any]:
+    """What the next release of a series published."""
+    policy = reading.required()
+    if policy.decomposes:
+        what = f"{policy.algorithm.name} publishes several tables, and a model is one"
+        raise PolicyError([Problem("algorithm.name", what, "`ldiv release publish` has it, outside of dbt")])
+    if model.full_refresh:
+        what = "a series cannot be begun anew: everybody would be published once more, in other classes"
+        raise PolicyError([Problem("full_refresh", what, "say full_refresh: false in the model's config")])
+    figures = publish_release(session, reading, folder).figures
+    number = int(figures["release"])
+    table = tables_of(Relation(tuple(model.target)), policy.algorithm.name, number).values
+    return {
+        "rows": figures["rows_published"],
+        "first": figures["rows_first_published"],
+        "release": number,
+        "table": list(table.parts),
+    }
+
+
+def _is_series(document: Mapping[str, Any]) -> bool:
+    """Whether rows are told again over time: every build publishes the next release."""
+    return document.get("key") is not None
+
+
+def _examined(model: Model, document: Mapping[str, Any], target: Mapping[str, Any]) -> Examined:
+    """The policy with dbt's source and target."""
+    return examine({**document, "source": _text_of(model.source), "target": target})
+
+
+def _read(model: Model) -> tuple[Mapping[str, Any], Path]:
+    """The policy as it is written, and where its relative files lie; raises PolicyError if it says what dbt says."""
+    document, folder = _document(model)
+    if not isinstance(document, Mapping):
+        raise PolicyError([Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
+    said = [key for key in ("source", "target") if key in document]
+    if said:
+        hint = "leave it out: the source is the model's SQL, the target {{ this }}"
+        raise PolicyError([Problem(key, "is not the policy's to say in dbt", hint) for key in said])
+    return document, folder
+
+
+def _document(model: Model) -> tuple[Any, Path]:
+    if not isinstance(model.policy, str):
+        return model.policy, Path(model.folders[0])
+    for folder in model.folders:
+        path = Path(folder) / model.policy
+        if path.is_file():
+            return read_document(path, "policy", VALUES), path.parent
+    listed = " or ".join(model.folders)
+    raise PolicyError([Problem("policy", f"no file {model.policy} in {listed}")])
+
+
+def _text_of(parts: Sequence[str]) -> str:
+    """The name as a policy writes it."""
+    return ".".join(part if re.fullmatch(r"[a-z_][a-z0-9_]*", part) else Relation((part,)).sql() for part in parts)
+
+
+def _refuse_old_adapter() -> None:
+    try:
+        found = version("dbt-duckdb")
+    except PackageNotFoundError:
+        raise DatabaseError("the materialization `anonymized` runs within dbt-duckdb, which is not installed") from None
+    numbers = tuple(int(number) for number in re.findall(r"\d+", found)[:3])
+    if numbers < LEAST_ADAPTER:
+        needed = ".".join(map(str, LEAST_ADAPTER))
+        raise DatabaseError(f"dbt-duckdb {found} cannot roll back a model that fails: install {needed} or later")

@@ -1,0 +1,129 @@
+{# The model's SQL is the source, and is never written; {{ this }} is its audited release. All of it is one transaction
+   of dbt's: an error anywhere rolls it back, with the row in the ledger, and the table that was there stays. #}
+{% materialization anonymized, adapter="duckdb", supported_languages=["sql"] %}
+    {%- set existing = load_cached_relation(this) -%}
+    {%- set policy = ldiv.policy_of(model) -%}
+    {%- if policy is none -%}
+        {% do exceptions.raise_compiler_error("anonymized: the model has no policy; write it under config: meta: policy") %}
+    {%- endif -%}
+    {%- set source = api.Relation.create(database="temp", schema="main", identifier=model.unique_id) -%}
+    {%- set settings = ldiv.settings_of(model, source, this, policy) -%}
+
+    {{ run_hooks(pre_hooks, inside_transaction=False) }}
+    {#- The ledger's tables are made before, in transactions of their own, one model after another. -#}
+    {% call statement("ldiv_prepare", auto_begin=False, language="python") -%}
+        {{ ldiv.call_python("prepare", settings) }}
+    {%- endcall %}
+    {% set target = ldiv.make_room(this, existing, ldiv.take_outcome().is_series) %}
+
+    {#- BEGIN happens here. -#}
+    {{ run_hooks(pre_hooks, inside_transaction=True) }}
+    {% call statement("ldiv_source") -%}
+        create or replace temp view {{ source }} as (
+            {{ compiled_code }}
+        )
+    {%- endcall %}
+    {% if existing is not none and existing.type != target.type %}
+        {% do adapter.drop_relation(existing) %}
+    {% endif %}
+    {% call statement("main", language="python") -%}
+        {{ ldiv.call_python("publish", settings) }}
+    {%- endcall %}
+    {% set outcome = ldiv.take_outcome() %}
+    {% if outcome.table %}
+        {% do ldiv.show_release(target, outcome.table) %}
+    {% endif %}
+    {% do run_query("drop view " ~ source) %}
+    {% if config.get("contract").enforced %}
+        {% do get_assert_columns_equivalent("select * from " ~ target) %}
+    {% endif %}
+    {{ run_hooks(post_hooks, inside_transaction=True) }}
+    {% do apply_grants(target, config.get("grants"), should_revoke=should_revoke(existing, full_refresh_mode=True)) %}
+    {% do persist_docs(target, model) %}
+
+    {{ adapter.commit() }}
+    {{ run_hooks(post_hooks, inside_transaction=False) }}
+    {% do store_raw_result(
+        name="main", message=ldiv.outcome_in_words(outcome), code="ANONYMIZED", rows_affected=outcome.rows, agate_table=none
+    ) %}
+    {{ return({"relations": [target]}) }}
+{% endmaterialization %}
+
+
+{% materialization anonymized, default %}
+    {% do exceptions.raise_compiler_error("anonymized: only dbt-duckdb can carry it out; the tests of this package run anywhere") %}
+{% endmaterialization %}
+
+
+{# The Python that dbt-duckdb runs on its connection: `call`, a function of ours, on what it is told of the model. #}
+{% macro call_python(call, settings) -%}
+SETTINGS = {{ tojson(settings) }}  # not in the call, as a traceback shows its line
+
+
+class dbtObj:
+    def __init__(self, load):
+        pass
+
+
+def model(dbt, session):
+    try:
+        from ldiv_db.running.dbt_model import {{ call }}
+    except ModuleNotFoundError as error:
+        raise RuntimeError(f"anonymized: ldiv_db is not installed where dbt runs ({error})") from None
+    {{ call }}(session, SETTINGS)
+
+
+def materialize(df, con):
+    pass
+{%- endmacro %}
+
+
+{# What Python is told of the model, as JSON. #}
+{% macro settings_of(model, source, target, policy) %}
+    {% set project = invocation_args_dict.get("project_dir") or "." %}
+    {% set beside = model.original_file_path.replace("\\", "/").split("/")[:-1] | join("/") %}
+    {% do return(tojson({
+        "name": model.unique_id,
+        "source": [source.database, source.schema, source.identifier],
+        "target": [target.database, target.schema, target.identifier],
+        "policy": policy,
+        "folders": [project ~ "/" ~ beside, project],
+        "full_refresh": should_full_refresh()
+    })) %}
+{% endmacro %}
+
+
+{# {{ this }} as what will be there; a table where a series would begin is an error: its people would be published twice. #}
+{% macro make_room(this, existing, is_series) %}
+    {% if is_series and existing is not none and existing.type == "table" %}
+        {% do exceptions.raise_compiler_error(
+            "anonymized: " ~ this ~ " is a table, and releases over time begin under a name of their own"
+        ) %}
+    {% endif %}
+    {% do return(this.incorporate(type="view" if is_series else "table")) %}
+{% endmacro %}
+
+
+{# What Python left of what it did. #}
+{% macro take_outcome() %}
+    {% set found = run_query("select getvariable('ldiv_outcome') as outcome") %}
+    {% do run_query("reset variable ldiv_outcome") %}
+    {% do return(fromjson(found.rows[0][0])) %}
+{% endmacro %}
+
+
+{# Have {{ this }} show the newest release of a series. #}
+{% macro show_release(target, parts) %}
+    {% set release = api.Relation.create(database=parts[0], schema=parts[1], identifier=parts[2]) %}
+    {% call statement("ldiv_view") -%}
+        create or replace view {{ target }} as select * from {{ release }}
+    {%- endcall %}
+{% endmacro %}
+
+
+{% macro outcome_in_words(outcome) %}
+    {% if outcome.table %}
+        {% do return("release " ~ outcome.release ~ ": " ~ outcome.rows ~ " rows, " ~ outcome.first ~ " for the first time") %}
+    {% endif %}
+    {% do return(outcome.rows ~ " rows in " ~ outcome.classes ~ " classes, " ~ outcome.suppressed ~ " suppressed") %}
+{% endmacro %}

@@ -1,0 +1,71 @@
+{# The requirement's name, and its parameters by name; what is none, or cannot be judged here, is an error. #}
+{% macro named_requirement(test, requirement) %}
+    {% set known = {
+        "k": ["k"], "distinct": ["l"], "unique_distinct": ["l"], "entropy": ["l"], "frequency": ["l"],
+        "recursive": ["c", "l"], "alpha_k": ["alpha", "k"], "p_sensitive": ["p", "k"], "t_closeness": ["t"],
+        "threshold": ["default"]
+    } %}
+    {% set names = [] %}
+    {% if requirement is mapping %}
+        {% set names = requirement.keys() | reject("in", ["sensitive", "others_known"]) | list %}
+    {% endif %}
+    {% if names | length != 1 %}
+        {% do ldiv.refuse(test, "a requirement is written `name: value`, as `distinct: 3`") %}
+    {% endif %}
+    {% set name = names[0] %}
+    {% if name not in known %}
+        {% do ldiv.refuse(
+            test, "cannot judge the requirement " ~ name ~ "; these are known: " ~ known.keys() | join(", ")
+        ) %}
+    {% endif %}
+    {% set needed, given = known[name], requirement[name] %}
+    {% set parameters = given if given is mapping else {needed[0]: given} %}
+    {% set optional = ["distance"] if name == "t_closeness" else [] %}
+    {% for key in parameters if key not in needed + optional %}
+        {% do ldiv.refuse(test, "cannot judge " ~ name ~ " with " ~ key ~ "; `ldiv check` can what policies may say") %}
+    {% endfor %}
+    {% for key in needed if parameters.get(key) is none %}
+        {% do ldiv.refuse(test, name ~ " lacks " ~ key) %}
+    {% endfor %}
+    {% do return({"name": name, "parameters": parameters}) %}
+{% endmacro %}
+
+
+{# A whole number from 1. #}
+{% macro whole_parameter(test, name, value) %}
+    {% set text = value | string %}
+    {% if value is boolean or not modules.re.fullmatch("0*[1-9][0-9]{0,8}", text) %}
+        {% do ldiv.refuse(test, name ~ " takes a whole number from 1, not " ~ text) %}
+    {% endif %}
+    {% do return(text | int) %}
+{% endmacro %}
+
+
+{# A number that is written with up to 9 digits after the point, as two whole numbers without a common divisor. #}
+{% macro fraction(test, name, value) %}
+    {% set text = value | string %}
+    {% if value is boolean or not modules.re.fullmatch("[0-9]{1,9}([.][0-9]{1,9})?", text) %}
+        {% do ldiv.refuse(test, name ~ " takes a number with up to 9 digits after the point, not " ~ text) %}
+    {% endif %}
+    {% set digits = (text.split(".") + [""])[1] %}
+    {% set number = {"over": text.replace(".", "") | int, "under": 10 ** (digits | length)} %}
+    {% set rest = namespace(one=number.over, other=number.under) %}
+    {% for _ in range(60) if rest.other != 0 %}
+        {% set one = rest.one %}
+        {% set rest.one = rest.other %}
+        {% set rest.other = one % rest.other %}
+    {% endfor %}
+    {% do return({"over": number.over // rest.one, "under": number.under // rest.one, "text": text}) %}
+{% endmacro %}
+
+
+{# As `fraction`, and within bounds. #}
+{% macro fraction_between(test, name, value, least, most, without_least=false) %}
+    {% set found = ldiv.fraction(test, name, value) %}
+    {% set below = found.over < least * found.under or (without_least and found.over == least * found.under) %}
+    {% if below or (most is not none and found.over > most * found.under) %}
+        {% set upto = "" if most is none else " up to " ~ most %}
+        {% do ldiv.refuse(test, name ~ " takes a number " ~ ("above " if without_least else "from ") ~ least ~ upto) %}
+    {% endif %}
+    {% do return(found) %}
+{% endmacro %}

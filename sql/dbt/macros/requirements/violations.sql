@@ -1,0 +1,70 @@
+{# The classes that violate a requirement on a sensitive column, or on rows alone, as one SELECT. #}
+{% macro violations(test, asked, requirement, sensitive, class_columns) %}
+    {% set measure = ldiv.measure(test, asked, requirement, sensitive) %}
+    {% set names = [] %}
+    {% for name in class_columns %}
+        {% do names.append(ldiv.column(test, asked.columns, name)) %}
+    {% endfor %}
+    {% set value = ldiv.column(test, asked.columns, sensitive) if sensitive is not none else none %}
+    {% set about = "" if sensitive is none else " on " ~ sensitive %}
+    {% set others = ", others_known=true" if requirement.get("others_known") else "" %}
+    {{ return(adapter.dispatch("violations", "ldiv")(asked.table, names, value, measure.label ~ others ~ about, measure)) }}
+{% endmacro %}
+
+
+{# Values without a sensitive column are one. What is not surely good violates: a number that is too large for the
+   database, which some make NULL, is no pass. #}
+{% macro default__violations(table, class_columns, value, label, measure) %}
+    {% set classes = [] %}
+    {% for _ in class_columns %}
+        {% do classes.append("c" ~ loop.index) %}
+    {% endfor %}
+    {% set classes = classes | join(", ") %}
+select
+    {{ dbt.string_literal(dbt.escape_single_quotes(label)) }} as requirement,
+    class_rows,
+    {{ ldiv.real(measure.reached) }} as reached,
+    {{ ldiv.real(measure.margin) }} as margin
+from (
+    with counts as (
+        select
+{% for column in class_columns %}
+            {{ column }} as c{{ loop.index }},
+{% endfor %}
+            {{ value or "1" }} as v,
+            count(*) as n
+        from {{ table }}
+        group by {{ class_columns | join(", ") }}{{ ", " ~ value if value }}
+    ),
+
+    histogram as (
+        select
+            n,
+            dense_rank() over (order by {{ classes }}) as class_no,
+            dense_rank() over (order by case when v is null then 1 else 0 end, v) as place,
+            row_number() over (partition by {{ classes }} order by n desc) as falling,
+            sum(n) over (partition by {{ classes }}) as class_rows,
+            sum(n) over (partition by v) as value_rows,
+            sum(n) over () as total_rows
+        from counts
+    ),
+
+    summary as (
+        select
+            class_no,
+            max(class_rows) as class_rows,
+            count(*) as values_n,
+{% for name, expression in measure.beside.items() %}
+            {{ expression }} as {{ name }},
+{% endfor %}
+            max(n) as largest
+        from histogram
+        group by class_no
+    ){{ "," if measure.is_ordered }}
+
+    {{ ldiv.ordered_summary("summary") if measure.is_ordered }}
+    select *
+    from {{ "measured" if measure.is_ordered else "summary" }}
+) as judged
+where case when {{ measure.good }} then 0 else 1 end = 1
+{% endmacro %}

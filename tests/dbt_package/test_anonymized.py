@@ -1,0 +1,236 @@
+"""The materialization `anonymized`: all of a model is there, audited and in the ledger, or nothing of it."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from dbt_projects import Project
+
+import ldiv_db
+from ldiv_db.algorithms.base import Plan
+from ldiv_db.algorithms.bsgi.bsgi import Bsgi
+from ldiv_db.algorithms.local.topdown import TopDown
+from ldiv_db.running import dbt_model
+
+pytest.importorskip("dbt.adapters.duckdb", reason="dbt-duckdb is not installed: pip install '.[dbt]'")
+pytestmark = pytest.mark.dbt
+
+MODELS = "models/models.yml"
+RUNS = "SELECT count(*) FROM ldiv.run WHERE target = 'hospital.dev.patients'"
+OLD_CLASS = "SELECT class_id, age, sex, list(disease ORDER BY disease) FROM dev.patients_over_time{} GROUP BY ALL"
+
+
+def one_row_a_class(self: Any, task: Any) -> Plan:
+    """Classes that no policy allows, as a defect of an algorithm would make them."""
+    assigned = task.engine.load("bad", {"row_id": "BIGINT", "class_id": "BIGINT"}, [(i, i) for i in range(1, 61)])
+    return Plan(assigned, 2)
+
+
+def digest(project: Project) -> str:
+    return hashlib.sha256((project.folder / "hospital.duckdb").read_bytes()).hexdigest()
+
+
+def tables(project: Project, schema: str) -> list[str]:
+    sql = f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{schema}' ORDER BY ALL"
+    return [name for (name,) in project.query(sql)]
+
+
+def test_the_first_build_and_a_rebuild(project: Project) -> None:
+    first = project.run("build")
+    assert first.success, first.said
+    assert first.message("patients").startswith("60 rows in ")
+    assert first.message("patients_over_time") == "release 1: 60 rows, 60 for the first time"
+    expected = ["admissions", "diseases_by_age", "patients", "patients_over_time", "patients_over_time_1"]
+    assert tables(project, "dev") == expected
+    policy = {"qi": ["age", "sex", "zip"], "sensitive": "disease", "require": [{"distinct": 3}, {"frequency": 2}]}
+    with project.database() as connection:
+        assert all(audit.holds for audit in ldiv_db.check(connection, "dev.patients", **policy))
+        assert connection.execute("SELECT count(*) FROM dev.patients").fetchone() == (60,)
+        assert connection.execute(RUNS).fetchone() == (1,)
+    again = project.run("build")
+    assert again.success and project.query(RUNS) == [(2,)]
+    assert tables(project, "dev") == sorted([*expected, "patients_over_time_2"])
+    assert set(again.statuses.values()) == {"success", "pass"}
+
+
+def test_every_target_has_a_release_of_its_own(project: Project) -> None:
+    assert project.run("build").success
+    assert project.run("build", "--target", "prod").success
+    assert tables(project, "prod") == tables(project, "dev")
+    found = project.query("SELECT target FROM ldiv.run ORDER BY ALL")
+    assert found == [("hospital.dev.patients",), ("hospital.prod.patients",)]
+
+
+def test_a_failed_audit_leaves_the_file_as_it_was_byte_for_byte(
+    built: Project, bytes_of: Callable[[Project, str], bytes], snapshot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with built.database() as connection:
+        before = snapshot(connection)
+    released, whole = bytes_of(built, "dev.patients"), digest(built)
+    monkeypatch.setattr(TopDown, "run", one_row_a_class)
+    failed = built.run("build", "--exclude-resource-type", "seed", "--select", "patients+")
+    assert not failed.success
+    assert "NotPublishedError: the audit failed, nothing was published" in failed.message("patients")
+    assert failed.statuses["diseases_by_age"] == "skipped"
+    assert digest(built) == whole
+    assert bytes_of(built, "dev.patients") == released
+    with built.database() as connection:
+        assert snapshot(connection) == before
+
+
+def test_a_first_build_that_fails_leaves_no_table_and_no_row(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TopDown, "run", one_row_a_class)
+    monkeypatch.setattr(Bsgi, "run", one_row_a_class)
+    failed = project.run("build", "--threads", "4")
+    assert failed.statuses["patients"] == failed.statuses["patients_over_time"] == "error"
+    assert tables(project, "dev") == ["admissions"]
+    assert project.query("SELECT (SELECT count(*) FROM ldiv.run) + (SELECT count(*) FROM ldiv.release)") == [(0,)]
+
+
+def test_a_policy_that_cannot_be_met_says_why_and_names_no_value(built: Project) -> None:
+    whole = digest(built)
+    built.edit(MODELS, "{distinct: 3}, {frequency: 2}", "{distinct: 7}")
+    failed = built.run("run", "--select", "patients+")
+    said = failed.message("patients")
+    assert "NotPublishedError" in said and "distinct" in said and failed.statuses["diseases_by_age"] == "skipped"
+    assert not any(value in said for value in ("asthma", "bronchitis", "gastritis", "migraine", "diabetes"))
+    assert digest(built) == whole
+
+
+def test_what_fails_after_the_release_takes_it_back(built: Project, bytes_of: Any) -> None:
+    released = bytes_of(built, "dev.patients")
+    built.edit(MODELS, "materialized: anonymized\n      meta:\n        policy:\n          identifiers",
+                 "materialized: anonymized\n      post_hook: select error('no')\n      meta:\n        policy:\n"
+                 "          identifiers")  # fmt: skip
+    assert built.run("run", "--select", "patients").statuses == {"patients": "error"}
+    assert bytes_of(built, "dev.patients") == released and built.query(RUNS) == [(1,)]
+
+
+def test_a_source_that_fails_takes_nothing_with_it(built: Project) -> None:
+    whole = digest(built)
+    built.edit("models/patients.sql", "zip, disease", "zip, CAST(disease AS INTEGER) AS disease")
+    failed = built.run("run", "--select", "patients")
+    assert failed.statuses == {"patients": "error"} and "asthma" not in failed.message("patients")
+    assert digest(built) == whole
+
+
+def test_many_models_at_once(project: Project) -> None:
+    """None has a ledger yet, and all of them write it."""
+    text = (project.folder / MODELS).read_text().partition("  - name: patients_over_time\n")[2]
+    model = text.partition("    data_tests")[0].replace("key: id", "identifiers: [id]")
+    names = [f"patients_{number}" for number in range(6)]
+    project.write("models/copies.yml", "models:\n" + "".join(f"  - name: {name}\n{model}" for name in names))
+    for name in names:
+        shutil.copy(project.folder / "models/patients_over_time.sql", project.folder / f"models/{name}.sql")
+    done = project.run("run", "--threads", "4", "--select", *names)
+    assert done.success, done.said
+    assert project.query("SELECT count(*), count(DISTINCT target) FROM ldiv.run") == [(6, 6)]
+
+
+def test_releases_over_time_publish_nobody_anew(built: Project) -> None:
+    first = dict(enumerate(sorted(built.query(OLD_CLASS.format("_1")))))
+    seed = built.folder / "seeds/admissions.csv"
+    rows = [f"{number},New {number},{20 + number % 9},F,10115,{disease}"
+            for number, disease in enumerate(["asthma", "flu", "diabetes"] * 3, 61)]  # fmt: skip
+    seed.write_text(seed.read_text() + "\n".join(rows) + "\n")
+    again = built.run("build", "--full-refresh")  # the model says full_refresh: false
+    assert again.message("patients_over_time") == "release 2: 69 rows, 9 for the first time"
+    second = built.query(OLD_CLASS.format(""))
+    assert sorted(row for row in second if row[0] <= len(first)) == list(first.values())
+    assert built.query("SELECT count(*) FROM dev.patients_over_time") == [(69,)]
+    assert built.query("SELECT count(DISTINCT key_hash), count(*) FROM ldiv.release_member") == [(69, 69)]
+
+
+def test_a_series_is_not_begun_anew(built: Project) -> None:
+    built.edit(MODELS, "      full_refresh: false\n", "")
+    failed = built.run("run", "--full-refresh", "--select", "patients_over_time")
+    assert "a series cannot be begun anew" in failed.message("patients_over_time")
+    assert tables(built, "dev").count("patients_over_time_2") == 0
+
+
+def test_a_series_fails_as_a_whole(built: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = digest(built)
+    seed = built.folder / "seeds/admissions.csv"
+    monkeypatch.setattr(dbt_model, "publish_release", _fails_late(dbt_model.publish_release))
+    assert built.run("run", "--select", "patients_over_time").statuses == {"patients_over_time": "error"}
+    assert digest(built) == whole and seed.exists()
+    monkeypatch.undo()
+
+
+def _fails_late(publish: Any) -> Any:
+    """The same, which fails once all is written."""
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        publish(*arguments, **named)
+        raise ldiv_db.AuditError("late")
+
+    return call
+
+
+def test_a_view_makes_room_only_for_a_release(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.edit(MODELS, "      materialized: anonymized\n      meta:\n        policy:\n          identifiers",
+                 "      materialized: view\n      meta:\n        policy:\n          identifiers")  # fmt: skip
+    assert project.run("build", "--exclude", "test_type:generic").success
+    project.edit(MODELS, "materialized: view", "materialized: anonymized")
+    with monkeypatch.context() as defect:
+        defect.setattr(TopDown, "run", one_row_a_class)
+        assert not project.run("run", "--select", "patients").success
+    assert project.query("SELECT count(name) FROM dev.patients") == [(60,)]  # the view is there
+    assert project.run("run", "--select", "patients").success
+    assert project.query("SELECT table_type FROM information_schema.tables WHERE table_name = 'patients'") == [
+        ("BASE TABLE",)
+    ]
+
+
+def test_a_table_is_no_beginning_of_a_series(built: Project) -> None:
+    built.edit(MODELS, "identifiers: [id, name]", "key: id\n          identifiers: [name]")
+    failed = built.run("run", "--select", "patients")
+    assert "releases over time begin under a name of their own" in failed.message("patients")
+    assert built.query("SELECT count(*) FROM dev.patients") == [(60,)]
+
+
+def test_a_policy_in_a_file_beside_the_model(project: Project) -> None:
+    document = "identifiers: [id, name]\nquasi_identifiers: [age, sex, zip]\nsensitive: [disease]\nrequire: [{k: 5}]\n"
+    project.write("models/patients.policy", document)
+    text = (project.folder / MODELS).read_text()
+    start, end = text.index("          identifiers"), text.index("    data_tests")
+    project.write(MODELS, text[:start].rstrip().removesuffix("policy:") + "policy: patients.policy\n" + text[end:])
+    done = project.run("build", "--select", "admissions", "patients")
+    assert done.statuses["patients"] == "success", done.said
+    assert "is in a file, which no test can read" in done.message("ldiv_meets_policy_patients_")
+    project.write("models/patients.policy", document + "source: admissions\n")
+    assert "source: is not the policy's to say in dbt" in project.run("run", "--select", "patients").message("patients")
+    (project.folder / "models/patients.policy").unlink()
+    assert "policy: no file patients.policy in" in project.run("run", "--select", "patients").message("patients")
+
+
+def test_a_model_without_a_policy(project: Project) -> None:
+    project.edit(MODELS, "      meta:\n        policy:\n          identifiers", "      tags:\n        a:\n          b")
+    assert "the model has no policy" in project.run("run", "--select", "patients").message("patients")
+
+
+def test_a_transaction_is_required(project: Project) -> None:
+    project.edit("profiles.yml", "schema: dev, threads: 2", "schema: dev, threads: 2, disable_transactions: true")
+    failed = project.run("run", "--select", "patients")
+    assert "remove disable_transactions from the profile" in failed.message("patients")
+    assert tables(project, "dev") == ["admissions"]
+
+
+def test_an_adapter_that_swallows_rollbacks_is_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dbt_model, "version", lambda name: "1.10.1")
+    failed = project.run("run", "--select", "patients")
+    said = "dbt-duckdb 1.10.1 cannot roll back a model that fails: install 1.11 or later"
+    assert said in failed.message("patients") and tables(project, "dev") == ["admissions"]
+
+
+def test_a_contract_holds_or_nothing_is_published(project: Project) -> None:
+    project.edit("models/models.yml", "    config:\n      materialized: anonymized\n      meta:\n        policy:\n"
+                 "          identifiers", "    columns: [{name: age, data_type: varchar}]\n    config:\n"
+                 "      contract: {enforced: true}\n      materialized: anonymized\n      meta:\n        policy:\n"
+                 "          identifiers")  # fmt: skip
+    failed = project.run("run", "--select", "patients")
+    assert "contract" in failed.message("patients") and tables(project, "dev") == ["admissions"]

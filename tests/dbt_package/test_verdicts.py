@@ -1,0 +1,84 @@
+"""The generic tests, on random tables: they find what `ldiv check` finds, in any database that dbt reaches."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import random_cases
+import times
+from dbt_projects import Project
+
+pytest.importorskip("dbt.adapters.duckdb", reason="dbt-duckdb is not installed: pip install '.[dbt]'")
+pytestmark = pytest.mark.dbt
+#: How far the folder of PostgreSQL's programs is from being on the path, on Debian.
+SERVERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+def judged(project: Project, cases: list[dict[str, Any]]) -> list[list[list[Any]]]:
+    """The violating classes of every case by the tests, without what they are said to violate."""
+    done = project.run("run-operation", "judge", "--args", json.dumps(random_cases.arguments(cases)))
+    assert done.success, done.said[-5:]
+    found = [json.loads(line.partition("JUDGED ")[2]) for line in done.said if "JUDGED " in line]
+    return [random_cases.in_order([row[1:] for row in rows]) for rows in found]
+
+
+def judging(folder: Path, profile: dict[str, Any]) -> Project:
+    """The project that has nothing but the macro `judge`."""
+    shutil.copytree(Path(__file__).parent / "judging", folder)
+    project = Project(folder)
+    project.write("profiles.yml", json.dumps({"judging": {"target": "dev", "outputs": {"dev": profile}}}))
+    project.install()
+    return project
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The socket's folder of a server of our own, which listens nowhere else."""
+    pytest.importorskip("dbt.adapters.postgres", reason="dbt-postgres is not installed: pip install dbt-postgres")
+    if not SERVERS:
+        pytest.skip("PostgreSQL is not installed")
+    home = Path(subprocess.check_output(["mktemp", "-d", "-p", "/tmp"], text=True).strip())
+    is_root = subprocess.check_output(["id", "-u"], text=True).strip() == "0"
+    as_user = ["runuser", "-u", "postgres", "--"] if is_root else []
+    if is_root:
+        shutil.chown(home, "postgres")
+    programs, data = SERVERS[-1], home / "data"
+    call = [str(programs / "initdb"), "-D", str(data), "-U", "tester", "--auth=trust", "--encoding=UTF8", "--no-sync"]
+    subprocess.run([*as_user, *call], check=True, capture_output=True, cwd=home)
+    control = [*as_user, str(programs / "pg_ctl"), "-D", str(data), "-w"]
+    options = f"-c listen_addresses= -c unix_socket_directories={home} -c fsync=off"
+    subprocess.run([*control, "-o", options, "-l", str(home / "log"), "start"], check=True, cwd=home)
+    yield home
+    subprocess.run([*control, "-m", "immediate", "stop"], check=True, capture_output=True, cwd=home)
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def random_and_checked(seed: int) -> tuple[list[dict[str, Any]], list[list[list[Any]]]]:
+    """Cases, and what `ldiv check` finds of them; most, but not all, have violating classes."""
+    draw = random.Random(seed)
+    cases = [random_cases.random_case(draw, number) for number in times.seeds(60)]
+    with duckdb.connect(":memory:") as con:
+        expected = [random_cases.checked(con, case) for case in cases]
+    assert 0 < sum(not rows for rows in expected) < len(cases)
+    return cases, expected
+
+
+def test_tests_find_what_check_finds(tmp_path: Path) -> None:
+    cases, expected = random_and_checked(1703)
+    project = judging(tmp_path / "project", {"type": "duckdb", "path": ":memory:", "schema": "main"})
+    assert judged(project, cases) == expected
+
+
+def test_tests_find_the_same_in_postgres(tmp_path: Path, postgres: Path) -> None:
+    cases, expected = random_and_checked(3017)
+    profile = {"type": "postgres", "host": str(postgres), "port": 5432, "user": "tester", "password": "none"}
+    project = judging(tmp_path / "project", {**profile, "dbname": "postgres", "schema": "public"})
+    assert judged(project, cases) == expected

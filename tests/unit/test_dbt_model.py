@@ -1,0 +1,177 @@
+"""What the dbt package calls: a release within a transaction that dbt opened, and ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from ldiv_db.running import dbt_model
+from ldiv_db.running.dbt_model import NotPublishedError, prepare, publish
+
+POLICY = {
+    "identifiers": ["id"],
+    "quasi_identifiers": {"age": {"numeric": True}},
+    "sensitive": ["disease"],
+    "require": [{"unique_distinct": 3}],
+    "algorithm": "bsgi",
+}
+SERIES = {"key": "id", **{name: value for name, value in POLICY.items() if name != "identifiers"}}
+SOURCE = ("temp", "main", "model.shop.people")
+DISEASES = "CASE i % 3 WHEN 0 THEN 'flu' WHEN 1 THEN 'HIV' ELSE 'asthma' END"
+
+
+class Session:
+    """A cursor in the adapter's wrapping: `execute` of its own, the rest passed on."""
+
+    def __init__(self, cursor: Any):
+        self._cursor = cursor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cursor, name)
+
+    def execute(self, sql: str, bindings: Any = None) -> Any:
+        return self._cursor.execute(sql) if bindings is None else self._cursor.execute(sql, bindings)
+
+
+@pytest.fixture(autouse=True)
+def adapter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The version of dbt-duckdb that is installed, for tests beside which there is none."""
+    monkeypatch.setattr(dbt_model, "version", lambda name: "1.11.1")
+
+
+@pytest.fixture
+def con(tmp_path: Path) -> Any:
+    with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
+        connection.execute(
+            f"CREATE TABLE people AS SELECT i AS id, 20 + i AS age, {DISEASES} AS disease FROM range(12) t(i)"
+        )
+        connection.execute("CREATE SCHEMA dev")
+        yield connection
+
+
+def settings(policy: Any = POLICY, folder: Path = Path(), **changes: Any) -> str:
+    model = {"name": SOURCE[-1], "source": SOURCE, "target": ["shop", "dev", "people"], "policy": policy}
+    return json.dumps({**model, "folders": [str(folder)], "full_refresh": False, **changes})
+
+
+def build(con: Any, given: str, sql: str = "FROM people") -> Any:
+    """A model as the materialization builds it, up to the commit; what was left of it for dbt."""
+    prepare(Session(con), given)
+    con.begin()
+    con.execute(f'CREATE OR REPLACE TEMP VIEW "{SOURCE[-1]}" AS ({sql})')
+    publish(Session(con), given)
+    con.execute(f'DROP VIEW temp.main."{SOURCE[-1]}"')
+    return json.loads(con.execute("SELECT getvariable('ldiv_outcome')").fetchone()[0])
+
+
+def test_a_release_is_there_when_dbt_commits(con: Any, snapshot: Any) -> None:
+    assert build(con, settings()) == {"rows": 12, "suppressed": 0, "classes": 4}
+    con.commit()
+    assert con.execute("SELECT count(*) FROM dev.people").fetchone() == (12,)
+    assert con.execute("SELECT source, target, status FROM ldiv.run").fetchall() == [
+        ('temp.main."model.shop.people"', "shop.dev.people", "published")
+    ]
+    assert con.execute("SELECT count(*) FROM duckdb_tables() WHERE database_name = 'temp'").fetchone() == (0,)
+    before = snapshot(con)
+    build(con, settings())
+    con.rollback()
+    assert snapshot(con) == before
+
+
+def test_a_release_that_fails_leaves_what_was_there(con: Any, snapshot: Any) -> None:
+    build(con, settings())
+    con.commit()
+    before = snapshot(con)
+    with pytest.raises(NotPublishedError) as failed:
+        build(con, settings(), "SELECT id, age, 'HIV' AS disease FROM people")
+    con.rollback()
+    assert "HIV" not in str(failed.value) and failed.value.__suppress_context__
+    assert snapshot(con) == before
+
+
+def test_the_ledger_is_made_once(con: Any) -> None:
+    prepare(Session(con), settings())
+    numbers = con.execute("SELECT number, CAST(applied_at AS VARCHAR) FROM ldiv.migration ORDER BY ALL").fetchall()
+    prepare(Session(con.cursor()), settings(SERIES))
+    assert (
+        con.execute("SELECT number, CAST(applied_at AS VARCHAR) FROM ldiv.migration ORDER BY ALL").fetchall() == numbers
+    )
+
+
+def test_dbt_is_told_whether_there_are_releases_over_time(con: Any) -> None:
+    for policy, expected in ((POLICY, False), (SERIES, True)):
+        prepare(Session(con), settings(policy))
+        assert json.loads(con.execute("SELECT getvariable('ldiv_outcome')").fetchone()[0]) == {"is_series": expected}
+
+
+def test_releases_over_time(con: Any) -> None:
+    table = ["shop", "dev", "people_1"]
+    assert build(con, settings(SERIES)) == {"rows": 12, "first": 12, "release": 1, "table": table}
+    con.commit()
+    con.execute(f"INSERT INTO people SELECT i, 20 + i, {DISEASES} FROM range(12, 18) t(i)")
+    found = build(con, settings(SERIES))
+    assert (found["rows"], found["first"], found["release"]) == (18, 6, 2)
+    con.commit()
+    with pytest.raises(NotPublishedError, match="full_refresh: a series cannot be begun anew"):
+        build(con, settings(SERIES, full_refresh=True))
+    con.rollback()
+
+
+def test_what_is_no_table_is_refused(con: Any) -> None:
+    anatomy = {"quasi_identifiers": ["age"], "sensitive": {"disease": {"l": 2}}, "algorithm": "anatomy"}
+    for policy in (anatomy | {"identifiers": ["id"]}, anatomy | {"key": "id"}):
+        with pytest.raises(NotPublishedError, match="anatomy"):
+            build(con, settings(policy))
+        con.rollback()
+
+
+def test_a_connection_without_a_transaction_is_refused(con: Any) -> None:
+    prepare(Session(con), settings())
+    con.execute(f'CREATE TEMP VIEW "{SOURCE[-1]}" AS FROM people')
+    with pytest.raises(NotPublishedError, match="remove disable_transactions from the profile"):
+        publish(Session(con), settings())
+    assert con.execute("SELECT count(*) FROM ldiv.run").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("found", ["1.10.1", "1.9.6", "1.11"])
+def test_an_old_adapter_is_refused(con: Any, monkeypatch: pytest.MonkeyPatch, found: str) -> None:
+    monkeypatch.setattr(dbt_model, "version", lambda name: found)
+    if found == "1.11":
+        prepare(Session(con), settings())
+        return
+    with pytest.raises(NotPublishedError, match=f"dbt-duckdb {found} cannot roll back .* install 1.11 or later"):
+        prepare(Session(con), settings())
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ("", "policy: is empty"),
+        ("[1]", "policy: is not a mapping"),
+        ("source: people", "source: is not the policy's to say in dbt"),
+        ("target: {table: x}", "target: is not the policy's to say in dbt"),
+        (None, "policy: no file people.policy in"),
+    ],
+)
+def test_a_policy_in_a_file(con: Any, tmp_path: Path, document: str | None, said: str) -> None:
+    if document is not None:
+        (tmp_path / "people.policy").write_text(document)
+    with pytest.raises(NotPublishedError, match=said):
+        prepare(Session(con), settings("people.policy", tmp_path))
+    assert con.execute("SELECT count(*) FROM duckdb_schemas() WHERE schema_name = 'ldiv'").fetchone() == (0,)
+
+
+def test_a_policy_is_read_where_its_model_is_first(con: Any, tmp_path: Path) -> None:
+    for name, k in (("models", 3), ("project", 100)):
+        (tmp_path / name).mkdir()
+        text = json.dumps({**POLICY, "require": [{"unique_distinct": 3}, {"k": k}]})
+        (tmp_path / name / "people.policy").write_text(text)
+    folders = [str(tmp_path / "models"), str(tmp_path / "project")]
+    assert build(con, settings("people.policy", folders=folders))["rows"] == 12
+    con.commit()
+    with pytest.raises(NotPublishedError):
+        build(con, settings("people.policy", folders=folders[1:]))
