@@ -402,7 +402,7 @@ def test_the_two_zeros_are_told_apart_in_whatever_order_rows_stand(role):
 
 
 @settings(
-    max_examples=10 * times.TIMES,
+    max_examples=times.often(10),
     deadline=None,
     derandomize=True,
     database=None,

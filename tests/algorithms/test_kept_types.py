@@ -117,7 +117,7 @@ ALGORITHMS = {
 }
 
 
-@pytest.mark.parametrize("seed", range(15 * times.TIMES))
+@pytest.mark.parametrize("seed", times.seeds(15))
 def test_a_type_is_kept_exactly_where_all_labels_are_the_values(con, seed):
     """By brute force: the same run with labels as text, each held against the text of its row's value."""
     draw = random.Random(seed)

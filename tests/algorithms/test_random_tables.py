@@ -9,7 +9,7 @@ import pytest
 import tables
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from times import TIMES, seeds
+from times import often, seeds
 
 import ldiv_db
 
@@ -18,7 +18,7 @@ WAYS = ("bisect", "refine", "greedy")
 
 @pytest.mark.parametrize("select", WAYS)
 @settings(
-    max_examples=6 * TIMES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=often(6), deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )
 @given(draw=st.randoms(use_true_random=False))
 def test_release_is_what_the_oracle_says(select, draw):

@@ -21,7 +21,7 @@ import duckdb
 import pytest
 from leaving import deal_out, file_content, same_but, table_content
 from tables import fill
-from times import seeds
+from times import FEW, seeds
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
@@ -201,8 +201,16 @@ def aim(place: str) -> Any:
     return {"file": place, "table": "patients"} if place.endswith(".duckdb") else place
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("shape", SHAPES)
+#: Every shape at every place; of a second pass every shape at one place, and the first at all.
+AT = [
+    (shape, place)
+    for i, shape in enumerate(SHAPES)
+    for j, place in enumerate(PLACES)
+    if not FEW or i == 0 or i % len(PLACES) == j
+]
+
+
+@pytest.mark.parametrize(("shape", "place"), AT)
 def test_values_dealt_out_anew_within_classes_are_published_alike(tmp_path, shape, place):
     """Of a database file with one thread: its figures of different values are the threads'."""
     case = Case(random.Random(f"{shape} {place}"))
