@@ -95,7 +95,7 @@ def check_sql(
     table: str,
     qi: str | Sequence[str] = (),
     sensitive: str | Sequence[str] | Mapping[str, Any] = (),
-    require: Iterable[str | Mapping[str, Any]] = (),
+    require: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]] = (),
     *,
     policy: Policy | Mapping[str, Any] | None = None,
     dialect: str = "duckdb",
@@ -113,12 +113,11 @@ def check_sql(
     not express.
     """
     asked = Question([], {}, []) if policy is None else question_of(parse_policy(policy))
-    wanted = list(require)
     given = replace(
         asked,
         quasi_identifiers=names_of(qi) or asked.quasi_identifiers,
         sensitive=read_sensitive(sensitive) or asked.sensitive,
-        require=read_requirements(wanted) if wanted or policy is None else asked.require,
+        require=read_requirements(require) if require or policy is None else asked.require,
         class_column=class_column or asked.class_column,
         suppressed=suppressed or asked.suppressed,
     )
