@@ -62,7 +62,9 @@ def test_a_policy_of_bounds_and_of_pairs_is_refused(patients: Any) -> None:
     called = patients.call("sql", "check", "released", "--policy", open_bounds)
     assert (called.code, "only the source tells whether age has them" in called.err) == (2, True)
     pair = patients.write(
-        "pair.yml", policy.replace("target: released", "target: {prefix: p}") + "algorithm: anatomy\n"
+        "pair.yml",
+        "source: p\ntarget: {prefix: p}\nkey: id\nquasi_identifiers: [age]\nsensitive: {disease: {l: 2}}\n"
+        "require: []\nalgorithm: anatomy\n",
     )
     called = patients.call("sql", "check", "released", "--policy", pair)
     assert called.code == 2 and "pair of tables" in called.err
