@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dbt_projects import Project
+from dbt_projects import Done, Project
 
 
 @pytest.fixture(scope="session")
@@ -23,13 +23,13 @@ def seeded_once(tmp_path_factory: pytest.TempPathFactory, fixtures: Path) -> Pat
 
 
 @pytest.fixture(scope="session")
-def built_once(tmp_path_factory: pytest.TempPathFactory, seeded_once: Path) -> Path:
-    """The same, all of it built."""
+def built_once(tmp_path_factory: pytest.TempPathFactory, seeded_once: Path) -> tuple[Path, Done]:
+    """The same, all of it built, and what its first build came to."""
     folder = tmp_path_factory.mktemp("built") / "project"
     shutil.copytree(seeded_once, folder, symlinks=True)
     done = Project(folder).run("build")
     assert done.success, done.said
-    return folder
+    return folder, done
 
 
 @pytest.fixture
@@ -39,9 +39,15 @@ def project(tmp_path: Path, seeded_once: Path) -> Project:
 
 
 @pytest.fixture
-def built(tmp_path: Path, built_once: Path) -> Project:
+def built(tmp_path: Path, built_once: tuple[Path, Done]) -> Project:
     """A copy of the project as its first build leaves it."""
-    return Project(Path(shutil.copytree(built_once, tmp_path / "project", symlinks=True)))
+    return Project(Path(shutil.copytree(built_once[0], tmp_path / "project", symlinks=True)))
+
+
+@pytest.fixture
+def first_build(built_once: tuple[Path, Done]) -> Done:
+    """What the first build came to."""
+    return built_once[1]
 
 
 @pytest.fixture

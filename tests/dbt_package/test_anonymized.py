@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from dbt_projects import Project
+from dbt_projects import Done, Project
 
 import ldiv_db
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
-from ldiv_db.algorithms.local.topdown import TopDown
+from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.running import dbt_model
 
 pytest.importorskip("dbt.adapters.duckdb", reason="dbt-duckdb is not installed: pip install '.[dbt]'")
@@ -39,29 +39,26 @@ def tables(project: Project, schema: str) -> list[str]:
     return [name for (name,) in project.query(sql)]
 
 
-def test_the_first_build_and_a_rebuild(project: Project) -> None:
-    first = project.run("build")
-    assert first.success, first.said
-    assert first.message("patients").startswith("60 rows in ")
-    assert first.message("patients_over_time") == "release 1: 60 rows, 60 for the first time"
+def test_the_first_build_and_a_rebuild(built: Project, first_build: Done) -> None:
+    assert first_build.message("patients").startswith("60 rows in ")
+    assert first_build.message("patients_over_time") == "release 1: 60 rows, 60 for the first time"
     expected = ["admissions", "diseases_by_age", "patients", "patients_over_time", "patients_over_time_1"]
-    assert tables(project, "dev") == expected
+    assert tables(built, "dev") == expected
     policy = {"qi": ["age", "sex", "zip"], "sensitive": "disease", "require": [{"distinct": 3}, {"frequency": 2}]}
-    with project.database() as connection:
+    with built.database() as connection:
         assert all(audit.holds for audit in ldiv_db.check(connection, "dev.patients", **policy))
         assert connection.execute("SELECT count(*) FROM dev.patients").fetchone() == (60,)
         assert connection.execute(RUNS).fetchone() == (1,)
-    again = project.run("build")
-    assert again.success and project.query(RUNS) == [(2,)]
-    assert tables(project, "dev") == sorted([*expected, "patients_over_time_2"])
+    again = built.run("build")
+    assert again.success and built.query(RUNS) == [(2,)]
+    assert tables(built, "dev") == sorted([*expected, "patients_over_time_2"])
     assert set(again.statuses.values()) == {"success", "pass"}
 
 
-def test_every_target_has_a_release_of_its_own(project: Project) -> None:
-    assert project.run("build").success
-    assert project.run("build", "--target", "prod").success
-    assert tables(project, "prod") == tables(project, "dev")
-    found = project.query("SELECT target FROM ldiv.run ORDER BY ALL")
+def test_every_target_has_a_release_of_its_own(built: Project) -> None:
+    assert built.run("build", "--target", "prod").success
+    assert tables(built, "prod") == tables(built, "dev")
+    found = built.query("SELECT target FROM ldiv.run ORDER BY ALL")
     assert found == [("hospital.dev.patients",), ("hospital.prod.patients",)]
 
 
@@ -71,7 +68,7 @@ def test_a_failed_audit_leaves_the_file_as_it_was_byte_for_byte(
     with built.database() as connection:
         before = snapshot(connection)
     released, whole = bytes_of(built, "dev.patients"), digest(built)
-    monkeypatch.setattr(TopDown, "run", one_row_a_class)
+    monkeypatch.setattr(Mondrian, "run", one_row_a_class)
     failed = built.run("build", "--exclude-resource-type", "seed", "--select", "patients+")
     assert not failed.success
     assert "NotPublishedError: the audit failed, nothing was published" in failed.message("patients")
@@ -83,7 +80,7 @@ def test_a_failed_audit_leaves_the_file_as_it_was_byte_for_byte(
 
 
 def test_a_first_build_that_fails_leaves_no_table_and_no_row(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TopDown, "run", one_row_a_class)
+    monkeypatch.setattr(Mondrian, "run", one_row_a_class)
     monkeypatch.setattr(Bsgi, "run", one_row_a_class)
     failed = project.run("build", "--threads", "4")
     assert failed.statuses["patients"] == failed.statuses["patients_over_time"] == "error"
@@ -177,7 +174,7 @@ def test_a_view_makes_room_only_for_a_release(project: Project, monkeypatch: pyt
     assert project.run("build", "--exclude", "test_type:generic").success
     project.edit(MODELS, "materialized: view", "materialized: anonymized")
     with monkeypatch.context() as defect:
-        defect.setattr(TopDown, "run", one_row_a_class)
+        defect.setattr(Mondrian, "run", one_row_a_class)
         assert not project.run("run", "--select", "patients").success
     assert project.query("SELECT count(name) FROM dev.patients") == [(60,)]  # the view is there
     assert project.run("run", "--select", "patients").success

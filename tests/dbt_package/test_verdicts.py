@@ -64,7 +64,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def random_and_checked(seed: int) -> tuple[list[dict[str, Any]], list[list[list[Any]]]]:
     """Cases, and what `ldiv check` finds of them; most, but not all, have violating classes."""
     draw = random.Random(seed)
-    cases = [random_cases.random_case(draw, number) for number in times.seeds(60)]
+    cases = [random_cases.random_case(draw, number) for number in times.seeds(40)]
     with duckdb.connect(":memory:") as con:
         expected = [random_cases.checked(con, case) for case in cases]
     assert 0 < sum(not rows for rows in expected) < len(cases)

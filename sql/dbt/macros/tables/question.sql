@@ -30,7 +30,8 @@
 
 {# The node that a test is of, none for one that dbt does not know by its table. #}
 {% macro node_of(model) %}
-    {% set words = (model | string).split() %}
+    {% set table = model | string | trim %}
+    {% set words = table.split() + [table] %}
     {% for node in graph.nodes.values() if node.relation_name and node.relation_name in words %}
         {% do return(node) %}
     {% endfor %}
