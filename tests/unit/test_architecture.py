@@ -9,6 +9,8 @@ import pytest
 
 import ldiv_db
 
+#: The program's text is the same with every version of the database.
+pytestmark = pytest.mark.long
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
     0: {"database"},
