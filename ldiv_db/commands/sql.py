@@ -17,7 +17,7 @@ app = typer.Typer(
     add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="What a run did, as SQL for any database."
 )
 Dialect = Literal[
-    "bigquery", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
+    "bigquery", "clickhouse", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
 ]  # fmt: skip
 
 
