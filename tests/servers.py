@@ -102,7 +102,8 @@ def comparable(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
 
 def _comparable(value: Any) -> Any:
     if isinstance(value, datetime.datetime):
-        return value.replace(tzinfo=None).isoformat(" ")
+        text = value.replace(tzinfo=None).isoformat(" ")
+        return text.rstrip("0") if value.microsecond else text  # as DuckDB writes it
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 
@@ -159,6 +160,7 @@ class Postgres(Server):
 
         folder = _cluster()
         self.connection = psycopg.connect(host=str(folder), user="postgres", dbname="postgres", autocommit=True)
+        self.connection.prepare_threshold = None  # a table of one name comes in many shapes
         atexit.register(_stop_cluster, folder)
 
     def version(self) -> str:

@@ -51,7 +51,7 @@ app = typer.Typer(
     help="A plan's counts, a run's recoding and the audit of a table, as SQL for any database.",
 )
 Dialect = Literal[
-    "bigquery", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
+    "bigquery", "clickhouse", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
 ]  # fmt: skip
 
 #: Those that a statement may be for which recodes nothing.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import sqlglot
@@ -13,8 +15,10 @@ from ldiv_db.database.templates import DIALECT, Statement
 
 #: Databases that compare text as it is, so that `a` is not `A`.
 DIALECTS = (
-    "bigquery", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
+    "bigquery", "clickhouse", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
 )  # fmt: skip
+#: Digits that a floating number keeps.
+_EXACT_DIGITS = 15
 #: Names that are the same with and without quotes, up to how a database folds them.
 _PLAIN = re.compile("[a-z_][a-z0-9_]*")
 
@@ -24,14 +28,15 @@ def written(statement: Statement, dialect: str) -> str:
 
     A plain name in lower case is quoted in upper case where the database folds names without quotes so.
     """
-    tree = folded(bound(statement), dialect)
+    tree = folded(bound(statement, dialect), dialect)
     return tree.sql(dialect=dialect, pretty=True, unsupported_level=sqlglot.ErrorLevel.RAISE)
 
 
-def bound(statement: Statement) -> exp.Expr:
-    """The statement with its bound values as literals."""
+def bound(statement: Statement, dialect: str) -> exp.Expr:
+    """The statement with its bound values as literals of a dialect."""
     tree = sqlglot.parse_one(statement.sql, read=DIALECT)
-    return tree.transform(lambda node: _literal(node, statement.values))
+    filled = tree.transform(lambda node: _literal(node, statement.values, dialect))
+    return filled.transform(_in_characters) if dialect == "clickhouse" else filled
 
 
 def folded(tree: exp.Expr, dialect: str) -> exp.Expr:
@@ -40,9 +45,33 @@ def folded(tree: exp.Expr, dialect: str) -> exp.Expr:
     return tree.transform(_folded) if upper else tree
 
 
-def _literal(node: exp.Expr, values: dict[str, Any]) -> exp.Expr:
+def _literal(node: exp.Expr, values: dict[str, Any], dialect: str) -> exp.Expr:
     """The value of a parameter; any other node as it is."""
-    return exp.convert(values[node.name]) if isinstance(node, exp.Placeholder | exp.Parameter) else node
+    if not isinstance(node, exp.Placeholder | exp.Parameter):
+        return node
+    value = values[node.name]
+    if isinstance(value, Decimal) and (dialect == "clickhouse" or len(value.as_tuple().digits) > _EXACT_DIGITS):
+        return _exact(value, dialect)
+    made = exp.convert(value)
+    if isinstance(value, datetime) and value.tzinfo is None and value.microsecond:
+        made.this.set("this", made.name.rstrip("0"))  # as databases write a time, for those that keep its text
+    return made
+
+
+def _exact(value: Decimal, dialect: str) -> exp.Expr:
+    """A decimal that as a bare literal some databases would read as a floating number."""
+    scale = max(0, -int(value.as_tuple().exponent))
+    kind = "BIGNUMERIC" if dialect == "bigquery" else f"DECIMAL(38, {scale})"
+    return exp.cast(exp.Literal.string(f"{value:f}"), kind, dialect=dialect)
+
+
+def _in_characters(node: exp.Expr) -> exp.Expr:
+    """ClickHouse's functions of characters, not bytes, and its days since 1900, not 1970."""
+    if isinstance(node, exp.Substring):
+        return exp.Anonymous(this="substringUTF8", expressions=[*node.iter_expressions()])
+    if isinstance(node, exp.DateStrToDate):
+        return exp.cast(node.this, "Date32", dialect="clickhouse")
+    return node
 
 
 def _folded(node: exp.Expr) -> exp.Expr:

@@ -27,6 +27,8 @@ _HUGE = {
     "sqlite": "NUMERIC",
     "trino": "DECIMAL(38, 0)",
 }
+#: Days, where DATE begins as late as 1970.
+_DAYS = {"clickhouse": "Nullable(Date32)"}
 #: Those that join no two tables by IS NOT DISTINCT FROM, or only pair by pair, where texts hash.
 _HASHES_TEXT = ("postgres", "redshift")
 #: What stands behind the whole statement: without it an outer join fills what is missing with 0 and ''.
@@ -35,7 +37,7 @@ _ENDINGS = {"clickhouse": "SETTINGS join_use_nulls = 1"}
 
 def written_step(statement: Statement, dialect: str) -> str:
     """The statement in a dialect, on several lines; raises sqlglot's UnsupportedError for what it lacks."""
-    tree = bound(statement)
+    tree = bound(statement, dialect)
     for change in (_seconds, _plain_text, _huge, _hashed):
         tree = tree.transform(change, dialect)
     return _text(folded(tree, dialect), dialect)
@@ -111,8 +113,9 @@ def _seconds(node: exp.Expr, dialect: str) -> exp.Expr:
     if dialect == DIALECT or not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):
         return node
     value = next(node.find_all(exp.Case)).args["default"].this
-    day = f"DATE_DIFF('day', DATE '1970-01-01', CAST({value.sql(DIALECT)} AS DATE)) * 86400"
-    return sqlglot.parse_one(day, read=DIALECT)
+    first = exp.cast(exp.Literal.string("1970-01-01"), _DAYS.get(dialect, "DATE"), dialect=dialect)
+    day = exp.cast(value.copy(), _DAYS.get(dialect, "DATE"), dialect=dialect)
+    return exp.DateDiff(this=day, expression=first, unit=exp.var("DAY")) * 86_400
 
 
 def _huge(node: exp.Expr, dialect: str) -> exp.Expr:

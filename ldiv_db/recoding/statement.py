@@ -8,24 +8,22 @@ have too few rows or values; other requirements it names. A value without a labe
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from fractions import Fraction
-from itertools import groupby
 from math import lcm
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog, migrate
-from ldiv_db.database.catalog import INSTANT, catalog_table, qualify
+from ldiv_db.database.catalog import catalog_table, qualify
 from ldiv_db.database.dialects import written
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, render
+from ldiv_db.database.templates import DIALECT, FileRelation, Relation, Value, render
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.required import resolve_all
+from ldiv_db.recoding.branches import own_value, written_columns
 from ldiv_db.recoding.global_recoding import (
     KEEP,
     QUASI_IDENTIFIER,
@@ -35,7 +33,6 @@ from ldiv_db.recoding.global_recoding import (
     RecodedColumn,
     fetch_recoding,
 )
-from ldiv_db.recoding.rules import Rule
 from ldiv_db.requirements import HARMLESS, REQUIREMENTS, Attribute, Requirement
 from ldiv_db.requirements.named import Named, in_order
 
@@ -45,38 +42,6 @@ TEMPLATE = "recoding/statement/select_recoded"
 _FINEST = 10**9
 #: What the SELECT says of a requirement that it does not keep.
 _NOT_KEPT = "-- {} is not kept on a table that has changed since the run: audit the result, e.g. with `ldiv check`."
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Neighbouring rules that one branch of a CASE expresses."""
-
-    kind: str
-    lows: tuple[Value, ...]
-    low: Value
-    high: Value
-    label: Value
-
-    @property
-    def length(self) -> Value:
-        return Value(len(str(self.low.value)))
-
-
-@dataclass(frozen=True)
-class WrittenColumn:
-    """A column of the SELECT: its name, its alias within, and for a quasi-identifier its rules."""
-
-    name: Identifier
-    alias: Identifier
-    is_text: bool
-    nulls: bool
-    keeps_null: bool
-    rules: tuple[Rules, ...]
-
-    @property
-    def missing(self) -> Identifier:
-        """Whether the value is NULL, which is published as NULL."""
-        return Identifier(f"{self.alias.name}_null")
 
 
 @dataclass(frozen=True)
@@ -125,24 +90,26 @@ def recoding_sql(
     PolicyError for a run whose recoding no such SELECT expresses. Comments before it name the requirements that hold
     on the table of the run alone.
     """
-    text = written(render(TEMPLATE, recoding_holes(engine, run, source, policy)), dialect)
+    text = written(render(TEMPLATE, recoding_holes(engine, run, source, policy, dialect)), dialect)
     lost = {name for name, _ in _met(engine, run) if not _kind(name).kept_by_select}
     comments = [_NOT_KEPT.format(name) for name in sorted(lost)]
     return "\n".join([*comments, text])
 
 
-def recoding_holes(engine: Engine, run: Run, source: str | None = None, policy: Policy | None = None) -> dict[str, Any]:
+def recoding_holes(
+    engine: Engine, run: Run, source: str | None = None, policy: Policy | None = None, dialect: str = DIALECT
+) -> dict[str, Any]:
     """What fills the template of the recoding; arguments and errors as of `recoding_sql`."""
     recoding = _fetch(engine, run)
     _refuse_harmless(engine, run)
     thresholds = _thresholds(engine, run, policy, recoding)
-    weights, common = _weights(thresholds) if thresholds else (None, 1)
+    weights, common = _weights(thresholds, _sensitive(recoding), dialect) if thresholds else (None, 1)
     rows, values = (_least(engine, run, bound) for bound in ("rows", "values"))
     return {
         "source": _source(engine, run, recoding, source),
-        "columns": _shown(recoding, QUASI_IDENTIFIER, "q"),
-        "sensitive": _shown(recoding, SENSITIVE, "s"),
-        "kept": _shown(recoding, KEEP, "k"),
+        "columns": written_columns(recoding, QUASI_IDENTIFIER, "q", dialect),
+        "sensitive": written_columns(recoding, SENSITIVE, "s", dialect),
+        "kept": written_columns(recoding, KEEP, "k", dialect),
         "thresholds": weights,
         "common": Value(common),
         "least_rows": rows,
@@ -176,57 +143,6 @@ def _source(engine: Engine, run: Run, recoding: GlobalRecoding, given: str | Non
     if FileRelation.of(name) is not None and not name.startswith('"'):
         raise PolicyError([Problem("--source", f"{Path(name).name} is a file", "say what the table is called")])
     return qualify(engine, name, "--source")
-
-
-# -- columns -----------------------------------------------------------------------------------------
-
-
-def _shown(recoding: GlobalRecoding, role: str, letter: str) -> list[WrittenColumn]:
-    """The columns of a role, in order."""
-    mine = [column for column in recoding.columns if column.role == role]
-    return [
-        WrittenColumn(
-            Identifier(column.name),
-            Identifier(f"{letter}{number}"),
-            column.type == "VARCHAR",
-            column.nulls,
-            any(rule.kind == "null" and rule.label is None for rule in column.rules),
-            tuple(_branches(column)),
-        )
-        for number, column in enumerate(mine, 1)
-    ]
-
-
-def _branches(column: RecodedColumn) -> Iterator[Rules]:
-    """The branches of the CASE of a column: values that stay as they are, then one a label or range."""
-    instants = column.type == INSTANT
-    same = [rule for rule in column.rules if rule.kind == "value" and rule.low == rule.label]
-    if same:
-        yield _branch([replace(rule, kind="same") for rule in same], instants)
-    others = [rule for rule in column.rules if rule not in same]
-    for (kind, _), rules in groupby(others, key=lambda rule: (rule.kind, rule.label)):
-        if kind == "value":
-            yield _branch(list(rules), instants)
-        else:
-            yield from (_branch([rule], instants) for rule in rules)
-
-
-def _branch(rules: Sequence[Rule], instants: bool) -> Rules:
-    first = rules[0]
-    kind = "range" if first.kind == "dates" else first.kind
-    lows = tuple(Value(rule.low) for rule in rules)
-    low, high = (Value(_bound(first.kind, text, instants)) for text in (first.low, first.high))
-    return Rules(kind, lows, low, high, Value(first.label))
-
-
-def _bound(kind: str, text: str | None, instants: bool) -> Any:
-    """A bound as it is compared: a day (of `instants` its beginning in UTC), a number, or text."""
-    if text is None or kind not in ("dates", "range"):
-        return text
-    if kind == "dates":
-        return datetime.fromisoformat(text).replace(tzinfo=UTC) if instants else date.fromisoformat(text)
-    number = Decimal(text)
-    return int(number) if number == number.to_integral_value() else number
 
 
 # -- thresholds --------------------------------------------------------------------------------------
@@ -295,7 +211,7 @@ def _own(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecodi
     if policy is None:
         what = "values have thresholds of their own, which the ledger does not tell"
         raise PolicyError([Problem("--policy", what, "name the file of the run's policy")])
-    (column,) = [column for column in recoding.columns if column.role == SENSITIVE]
+    column = _sensitive(recoding)
     wanted_specs = [spec for spec in policy.require if spec.name in dict(wanted)]
     specs = resolve_all(engine, wanted_specs, {column.name: Attribute(column.name, type=column.type)})[column.name]
     found = [requirement for requirement in specs if requirement.named]
@@ -304,6 +220,12 @@ def _own(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecodi
     if sorted(_sorted(one.shown) for one in found) != sorted(_sorted(parameters) for _, parameters in wanted):
         raise PolicyError([Problem("--policy", "has other thresholds than the run")])
     return found
+
+
+def _sensitive(recoding: GlobalRecoding) -> RecodedColumn:
+    """The sensitive column that thresholds are of."""
+    (column,) = [column for column in recoding.columns if column.role == SENSITIVE]
+    return column
 
 
 def _from_base(key: str) -> PolicyError:
@@ -315,7 +237,7 @@ def _sorted(parameters: Mapping[str, Any]) -> str:
     return json.dumps({name: float(value) for name, value in parameters.items()}, sort_keys=True)
 
 
-def _weights(thresholds: Shares) -> tuple[Weight, int]:
+def _weights(thresholds: Shares, column: RecodedColumn, dialect: str) -> tuple[Weight, int]:
     """The thresholds over their common denominator, and that; raises PolicyError if products would overflow."""
     every = [thresholds.rest, *thresholds.own.values()]
     common = lcm(*(theta.denominator for theta in every))
@@ -323,9 +245,11 @@ def _weights(thresholds: Shares) -> tuple[Weight, int]:
     if max(common, multiple) > _FINEST:
         raise PolicyError([Problem("RUN", "has thresholds of so many digits that their products would overflow")])
 
-    def weight(theta: Fraction, value: Named = None) -> Weight:
+    def weight(theta: Fraction, value: Value = Value(None)) -> Weight:  # noqa: B008 - frozen
         number = int(theta * common)
-        return Weight(Value(number), Value(multiple // number), Value(value))
+        return Weight(Value(number), Value(multiple // number), value)
 
-    own = tuple(weight(thresholds.own[value], value) for value in sorted(thresholds.own, key=in_order))
-    return replace(weight(thresholds.rest), own=own), common
+    named = [(name, thresholds.own[name]) for name in sorted(thresholds.own, key=in_order)]
+    values = [Value(None) if name is None else own_value(column, name, dialect) for name, _ in named]
+    own = [weight(theta, value) for (_, theta), value in zip(named, values, strict=True) if value is not None]
+    return replace(weight(thresholds.rest), own=tuple(own)), common
