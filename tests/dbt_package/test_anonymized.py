@@ -206,7 +206,7 @@ def test_a_policy_in_a_file_beside_the_model(project: Project) -> None:
 
 
 def test_a_model_without_a_policy(project: Project) -> None:
-    project.edit(MODELS, "      meta:\n        policy:\n          identifiers", "      tags:\n        a:\n          b")
+    project.edit(MODELS, "        policy:\n          identifiers", "        other:\n          identifiers")
     assert "the model has no policy" in project.run("run", "--select", "patients").message("patients")
 
 
