@@ -203,6 +203,11 @@ def test_too_many_cuts_to_go_through_are_walked(con, monkeypatch):
     assert ldiv_db.plan(con, of(make(con, 1), "counts") | {"require": [SHARES]}).algorithm.name == "annealing"
 
 
+def test_more_values_than_cuts_can_count_are_left_to_another(con, monkeypatch):
+    monkeypatch.setattr("ldiv_db.algorithms.auto.from_counts.MOST_COLUMNS", 3)
+    assert ldiv_db.plan(con, of(make(con, 1), "counts") | {"require": [SHARES]}).algorithm.name == "tds"
+
+
 @pytest.mark.parametrize("name", [name for name in ALGORITHMS if not algorithm_of(name).takes_counts])
 def test_what_needs_rows_is_refused_with_what_does_not(con, name):
     policy = of(make(con, 1), "counts") | {"require": [SHARES], "algorithm": name}

@@ -15,6 +15,7 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.baselines.annealing import Annealing
 from ldiv_db.algorithms.baselines.tds import Tds
 from ldiv_db.algorithms.cuts.cuts import Cuts
+from ldiv_db.algorithms.cuts.problem import MOST_COLUMNS
 from ldiv_db.algorithms.tp.tp import TpPlus
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 
@@ -52,10 +53,11 @@ class FromCounts(Algorithm):
         trees = [axis.taxonomy for axis in task.encoded.axes if axis.taxonomy is not None]
         if len(trees) == len(task.encoded.axes) and not self._sets and self._as_written:
             cuts = prod(tree.cuts for tree in trees)
-            if cuts <= MOST_CUTS:
-                yield Cuts({}), f"it proves the best of {cuts:,} cuts, and plans from counts"
-            else:
-                yield Annealing({}), "there are too many cuts to prove the best, and it plans from counts"
+            if all(axis.distribution.distinct <= MOST_COLUMNS for axis in task.encoded.sensitive):
+                if cuts <= MOST_CUTS:
+                    yield Cuts({}), f"it proves the best of {cuts:,} cuts, and plans from counts"
+                else:
+                    yield Annealing({}), "there are too many cuts to prove the best, and it plans from counts"
             yield Tds({}), "it takes the requirements that larger classes keep, and plans from counts"
         form = "ranges" if self._sets else "stars"
         yield TpPlus({"form": form}), "it needs no taxonomies, and plans from counts"
