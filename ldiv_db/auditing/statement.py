@@ -25,8 +25,6 @@ from ldiv_db.policy.attributes import read_attributes
 from ldiv_db.policy.required import resolve_all
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement
 
-#: The databases that the audit is written for.
-CHECK_DIALECTS = tuple(sorted({*DIALECTS, "clickhouse"}))
 _TEMPLATE = "auditing/statement/select_violations"
 #: The columns of the result besides labels; a label of such a name gets an underscore.
 _COLUMNS = ("requirement", "sensitive", "rows", "reached", "margin")
@@ -198,8 +196,8 @@ def _refuse_dialect(
     requirements: Mapping[str, Sequence[Requirement]],
 ) -> None:
     """Raise PolicyError, naming what the dialect does not express."""
-    if dialect not in CHECK_DIALECTS:
-        raise PolicyError([Problem("dialect", f"is one of {', '.join(CHECK_DIALECTS)}, not {dialect!r}")])
+    if dialect not in DIALECTS:
+        raise PolicyError([Problem("dialect", f"is one of {', '.join(DIALECTS)}, not {dialect!r}")])
     if dialect == "duckdb":
         return
     files = [table for table in tables if isinstance(table, FileRelation)]

@@ -54,11 +54,6 @@ Dialect = Literal[
     "bigquery", "clickhouse", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
 ]  # fmt: skip
 
-#: Those that a statement may be for which recodes nothing.
-AnyDialect = Literal[
-    "bigquery", "clickhouse", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
-]  # fmt: skip
-
 
 @app.callback()
 def sql_group() -> None:
@@ -101,7 +96,7 @@ def recode_command(
 @app.command("check")
 def check_command(
     table: Annotated[str, typer.Argument(help="The table there, e.g. analytics.patients.", show_default=False)],
-    dialect: Annotated[AnyDialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
+    dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
     policy: Annotated[
         Path | None,
         typer.Option(help="A policy whose release the table is: it says the rest.", show_default=False),
@@ -188,7 +183,7 @@ def _types(texts: Sequence[str]) -> dict[str, str]:
 @app.command("counts")
 def counts_command(
     policy: PolicyFile,
-    dialect: Annotated[AnyDialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
+    dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
     source: Annotated[
         str | None, typer.Option(help="The table there, if it is not called as in the policy.", show_default=False)
     ] = None,

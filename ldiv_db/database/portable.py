@@ -27,8 +27,6 @@ _HUGE = {
     "sqlite": "NUMERIC",
     "trino": "DECIMAL(38, 0)",
 }
-#: Days, where DATE begins as late as 1970.
-_DAYS = {"clickhouse": "Nullable(Date32)"}
 #: Those that join no two tables by IS NOT DISTINCT FROM, or only pair by pair, where texts hash.
 _HASHES_TEXT = ("postgres", "redshift")
 #: What stands behind the whole statement: without it an outer join fills what is missing with 0 and ''.
@@ -113,9 +111,15 @@ def _seconds(node: exp.Expr, dialect: str) -> exp.Expr:
     if dialect == DIALECT or not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):
         return node
     value = next(node.find_all(exp.Case)).args["default"].this
-    first = exp.cast(exp.Literal.string("1970-01-01"), _DAYS.get(dialect, "DATE"), dialect=dialect)
-    day = exp.cast(value.copy(), _DAYS.get(dialect, "DATE"), dialect=dialect)
-    return exp.DateDiff(this=day, expression=first, unit=exp.var("DAY")) * 86_400
+    day = f"DATE_DIFF('day', DATE '1970-01-01', CAST({value.sql(DIALECT)} AS DATE)) * 86400"
+    return sqlglot.parse_one(day, read=DIALECT).transform(_days, dialect)
+
+
+def _days(node: exp.Expr, dialect: str) -> exp.Expr:
+    """The type of days, where DATE begins as late as 1970."""
+    if dialect == "clickhouse" and isinstance(node, exp.DataType) and node.is_type("date"):
+        return exp.DataType.build("Nullable(Date32)", dialect=dialect)
+    return node
 
 
 def _huge(node: exp.Expr, dialect: str) -> exp.Expr:

@@ -16,8 +16,6 @@ from ldiv_db.policy.weight_checks import weight_problems
 TEMPLATE = "recoding/statement/count_source"
 #: What a policy that names no column of counts is given one for.
 DEFAULT_WEIGHT = "n"
-#: The databases that count for a plan.
-COUNTING_DIALECTS = tuple(sorted({*DIALECTS, "clickhouse"}))
 
 
 def counting_sql(policy: Policy, dialect: str = "duckdb", source: str | None = None) -> str:
@@ -25,8 +23,8 @@ def counting_sql(policy: Policy, dialect: str = "duckdb", source: str | None = N
 
     Raises PolicyError for a policy that no counts serve, a source that is no table, and a dialect that is none.
     """
-    unknown = [] if dialect in COUNTING_DIALECTS else [dialect]
-    problems = [Problem("dialect", f"no dialect {name!r}", nearest(name, COUNTING_DIALECTS)) for name in unknown]
+    unknown = [] if dialect in DIALECTS else [dialect]
+    problems = [Problem("dialect", f"no dialect {name!r}", nearest(name, DIALECTS)) for name in unknown]
     problems += _problems(policy, source)
     if problems:
         raise PolicyError(problems)

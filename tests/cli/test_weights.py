@@ -9,8 +9,8 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from ldiv_db.commands.sql import CountingDialect
-from ldiv_db.recoding.counts import COUNTING_DIALECTS
+from ldiv_db.commands.sql import Dialect
+from ldiv_db.database.dialects import DIALECTS
 
 TREES = {"age": {"taxonomy": {"ranges": [5, 10]}}, "country": {"taxonomy": {"file": "country.csv"}}}
 
@@ -30,10 +30,10 @@ def of_counts(bed: Any, **changes: Any) -> None:
 
 
 def test_the_options_are_the_dialects() -> None:
-    assert get_args(CountingDialect) == COUNTING_DIALECTS
+    assert get_args(Dialect) == DIALECTS
 
 
-@pytest.mark.parametrize("dialect", COUNTING_DIALECTS)
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_dialect_has_one_select_of_the_columns(counted: Any, dialect: str) -> None:
     called = counted.call("sql", "counts", counted.policy, "--dialect", dialect, "--source", 'clinic."the people"')
     assert called.code == 0 and called.err == ""

@@ -24,7 +24,7 @@ TEXTS = ["flu", "HIV", "é'\\", "e\u0301", "FLU", "", "*", "null"]
 KINDS = {
     "text": ("VARCHAR", lambda draw: draw.choice(TEXTS)),
     "integer": ("INTEGER", lambda draw: draw.choice([-5, 0, 1, 2, 3, 10, 100])),
-    "date": ("DATE", lambda draw: datetime.date(2020, 1, draw.choice([1, 2, 3, 9, 30]))),
+    "date": ("DATE", lambda draw: datetime.date(draw.choice([1920, 2020]), 1, draw.choice([1, 2, 3, 9, 30]))),
     "decimal": ("DECIMAL(12,2)", lambda draw: Decimal(draw.choice(["0.10", "0.30", "0.50", "7.25", "-1.00"]))),
 }
 TREE = {
