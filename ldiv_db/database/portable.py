@@ -111,7 +111,7 @@ def _seconds(node: exp.Expr, dialect: str) -> exp.Expr:
     if dialect == DIALECT or not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):
         return node
     value = next(node.find_all(exp.Case)).args["default"].this
-    day = f"DATE_DIFF('day', DATE '1970-01-01', CAST({value.sql(DIALECT)} AS DATE)) * 86400"
+    day = f"CAST(DATE_DIFF('day', DATE '1970-01-01', CAST({value.sql(DIALECT)} AS DATE)) AS BIGINT) * 86400"
     return sqlglot.parse_one(day, read=DIALECT).transform(_days, dialect)
 
 
