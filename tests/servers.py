@@ -358,9 +358,12 @@ class BigQuery(Server):
         request = urllib.request.Request(f"{self.address}/{path}", json.dumps(body).encode(), headers)
         try:
             with urllib.request.urlopen(request, timeout=120) as answer:
-                return json.load(answer)
+                found = json.load(answer)
         except urllib.error.HTTPError as error:
             raise RuntimeError(error.read().decode()) from error
+        if found.get("errors"):  # of a query that fails, in an answer that does not
+            raise RuntimeError(str(found["errors"]))
+        return found
 
     def version(self) -> str:
         return "BigQuery's dialect in bqemulator"
