@@ -14,10 +14,14 @@ import json
 import os
 import re
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.error
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
@@ -51,6 +55,8 @@ class Server:
     mark = "?"
     #: Whether a plain name without quotes is held in upper case.
     upper = False
+    #: Whether columns take letters, digits and `_` alone for names.
+    plain_names = False
 
     def version(self) -> str:
         """The server's name and version."""
@@ -318,6 +324,103 @@ class Snowflake(Server):
         self.connection.cursor().executemany(sql, list(rows))
 
 
+class BigQuery(Server):
+    """bqemulator, which is BigQuery's dialect and its REST on DuckDB, in an environment of its own: it pins sqlglot.
+
+    It wants DuckDB's extension `spatial`, which the package duckdb-extension-spatial of that environment holds.
+    """
+
+    dialect = "bigquery"
+    quote = "`"
+    plain_names = True
+    types = _named("STRING", "INT64", "FLOAT64", "NUMERIC(12, 2)", "DATE", "DATETIME", "BOOL")
+
+    def __init__(self) -> None:
+        home, port = Path(tempfile.mkdtemp(prefix="bq")), _free_port()
+        program = Path(str(_program("bqemulator"))).resolve()
+        for extension in program.parent.parent.glob("lib/*/site-packages/duckdb_extension_spatial/extensions/*/*"):
+            there = home / ".duckdb/extensions" / extension.parent.name / "linux_amd64"
+            there.mkdir(parents=True)
+            shutil.copy(extension, there)
+        command = [str(program), "start", "--rest-port", str(port), "--grpc-port", "0", "--project", "p"]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
+        process = subprocess.Popen(command, env=os.environ | {"HOME": str(home)}, **quiet)
+        atexit.register(shutil.rmtree, home, ignore_errors=True)
+        atexit.register(process.terminate)
+        self.address = f"http://127.0.0.1:{port}/bigquery/v2/projects/p"
+        self.dataset = {"datasetId": "d", "projectId": "p"}
+        _until_it_listens(process, port)
+        self._ask("datasets", {"datasetReference": self.dataset})
+
+    def _ask(self, path: str, body: dict[str, Any]) -> Any:
+        """The answer of the server; raises RuntimeError with what it says is wrong."""
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.address}/{path}", json.dumps(body).encode(), headers)
+        try:
+            with urllib.request.urlopen(request, timeout=120) as answer:
+                found = json.load(answer)
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(error.read().decode()) from error
+        if found.get("errors"):  # of a query that fails, in an answer that does not
+            raise RuntimeError(str(found["errors"]))
+        return found
+
+    def version(self) -> str:
+        return "BigQuery's dialect in bqemulator"
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        asked = {"query": sql, "useLegacySql": False, "defaultDataset": self.dataset, "maxResults": 100_000}
+        found = self._ask("queries", asked)
+        kinds = [field["type"] for field in found["schema"]["fields"]]
+        cells = [[cell["v"] for cell in row["f"]] for row in found.get("rows", [])]
+        return [tuple(_read(kind, cell) for kind, cell in zip(kinds, row, strict=True)) for row in cells]
+
+    def execute(self, sql: str) -> None:
+        self.query(sql)
+
+    def insert(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
+        kinds = [self.types[kind] for _, kind in columns]
+        listed = ", ".join(f"({', '.join(map(_as_bigquery, row, kinds))})" for row in rows)
+        self.execute(f"INSERT INTO {self.quoted(table)} VALUES {listed}")
+
+    def escaped_quote(self) -> str:
+        return "\\`"
+
+
+def _as_bigquery(value: Any, kind: str) -> str:
+    """A value as BigQuery writes it."""
+    if value is None or isinstance(value, bool | int | float):
+        return "NULL" if value is None else str(value)
+    text = json.dumps(str(value), ensure_ascii=False)
+    return text if kind == "STRING" else f"CAST({text} AS {kind})"
+
+
+def _read(kind: str, cell: str | None) -> Any:
+    """A value that BigQuery's REST has as a text."""
+    reads: dict[str, Callable[[str], Any]] = {
+        "INTEGER": int, "FLOAT": float, "NUMERIC": Decimal, "BIGNUMERIC": Decimal, "BOOLEAN": "true".__eq__,
+        "DATE": datetime.date.fromisoformat, "DATETIME": datetime.datetime.fromisoformat,
+    }  # fmt: skip
+    return cell if cell is None else reads.get(kind, str)(cell)
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def _until_it_listens(process: subprocess.Popen[bytes], port: int, seconds: int = 120) -> None:
+    """Wait for a server to listen; raises RuntimeError if it ends before, or does not in time."""
+    for _ in range(seconds * 5):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        if process.poll() is not None:
+            break
+        time.sleep(0.2)
+    raise RuntimeError(f"the server {process.args!r} does not listen")
+
+
 #: The servers by dialect, with the Python module and the program that each needs.
 SERVERS: dict[str, tuple[Callable[[], Server], str, str]] = {
     "duckdb": (DuckDB, "duckdb", ""),
@@ -326,6 +429,7 @@ SERVERS: dict[str, tuple[Callable[[], Server], str, str]] = {
     "clickhouse": (ClickHouse, "chdb", ""),
     "spark": (Spark, "pyspark", "java"),
     "snowflake": (Snowflake, "fakesnow", ""),
+    "bigquery": (BigQuery, "json", "bqemulator"),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
@@ -75,6 +76,13 @@ class Case:
         for name, tree in self.files.items():
             (folder / name).write_text(json.dumps(tree))
 
+    def rename(self) -> None:
+        """Give the columns names of letters, digits and `_` alone."""
+        self.columns = {_plain(name): kind for name, kind in self.columns.items()}
+        keys = self.policy["quasi_identifiers"].items()
+        self.policy |= {"keep": [_plain(name) for name in self.policy["keep"]]}
+        self.policy |= {"quasi_identifiers": {_plain(name): entry for name, entry in keys}}
+
     @property
     def keys(self) -> list[str]:
         return list(self.policy["quasi_identifiers"])
@@ -128,6 +136,10 @@ def _run(draw: random.Random, secret: str) -> dict[str, Any]:
     return {"algorithm": algorithm, "require": draw.choice([thresholds, [*thresholds, {"frequency": "1.9"}]])}
 
 
+def _plain(name: str) -> str:
+    return re.sub(r"\W", "_", name)
+
+
 def _named(value: Any) -> Any:
     """A value as a policy names it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -158,9 +170,11 @@ class Recoded:
 
 
 @cache
-def recoded(seed: int) -> Recoded | None:
+def recoded(seed: int, plain_names: bool = False) -> Recoded | None:
     """The random case of a seed, run in DuckDB; None if that cannot meet its requirements."""
     case, server = random_case(seed), DuckDB()
+    if plain_names:
+        case.rename()
     with tempfile.TemporaryDirectory() as folder:
         case.place(server, Path(folder))
         try:
