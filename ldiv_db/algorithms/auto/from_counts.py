@@ -2,7 +2,7 @@
 
 A global recoding where every quasi-identifier has a taxonomy, since it can then be had as SQL that runs where the rows
 are: `cuts` as long as its cuts can all be gone through, else `annealing`, and `tds` for requirements that these do not
-promise. Otherwise `tp_plus`.
+promise. Otherwise `tp_plus`: numbers without a taxonomy, sets, and texts that are the same after some steps.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class FromCounts(Algorithm):
                     yield Annealing({}), "there are too many cuts to prove the best, and it plans from counts"
             yield Tds({}), "it takes the requirements that larger classes keep, and plans from counts"
         form = "ranges" if self._sets else "stars"
-        yield TpPlus({"form": form}), "it needs no taxonomies, and plans from counts"
+        yield TpPlus({"form": form}), "it takes what no global recoding can, and plans from counts"
 
     def check(self, task: Task) -> Feasibility:
         """As the algorithm that is chosen."""
