@@ -8,12 +8,7 @@ from ldiv_db.commands.console import print_json
 from ldiv_db.commands.options import Json
 from ldiv_db.database.templates import resource_folder
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    help="Find the dbt package: tests, and releases as models.",
-)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 
 @app.callback()

@@ -82,3 +82,11 @@ def test_tests_find_the_same_in_postgres(tmp_path: Path, postgres: Path) -> None
     profile = {"type": "postgres", "host": str(postgres), "port": 5432, "user": "tester", "password": "none"}
     project = judging(tmp_path / "project", {**profile, "dbname": "postgres", "schema": "public"})
     assert judged(project, cases) == expected
+
+
+def test_tests_find_the_same_in_sqlite(tmp_path: Path) -> None:
+    pytest.importorskip("dbt.adapters.sqlite", reason="dbt-sqlite is not installed: pip install dbt-sqlite")
+    cases, expected = random_and_checked(1730)
+    profile = {"type": "sqlite", "database": "database", "schema": "main", "schema_directory": str(tmp_path)}
+    project = judging(tmp_path / "project", {**profile, "schemas_and_paths": {"main": str(tmp_path / "main.db")}})
+    assert judged(project, cases) == expected
