@@ -36,7 +36,7 @@ _ENDINGS = {"clickhouse": "SETTINGS join_use_nulls = 1"}
 def written_step(statement: Statement, dialect: str) -> str:
     """The statement in a dialect, on several lines; raises sqlglot's UnsupportedError for what it lacks."""
     tree = bound(statement, dialect)
-    for change in (_seconds, _plain_text, _huge, _hashed):
+    for change in (_seconds, _plain_text, _huge, _hashed, _nulls_as_they_come):
         tree = tree.transform(change, dialect)
     return _text(folded(tree, dialect), dialect)
 
@@ -123,10 +123,25 @@ def _days(node: exp.Expr, dialect: str) -> exp.Expr:
 
 
 def _huge(node: exp.Expr, dialect: str) -> exp.Expr:
-    """The type of wide whole numbers as the dialect has it."""
-    if isinstance(node, exp.DataType) and node.this is exp.DataType.Type.INT128:
+    """The type of wide whole numbers, and of exact decimals, as the dialect has it."""
+    if not isinstance(node, exp.DataType):
+        return node
+    if node.is_type("int128") or (dialect == "bigquery" and node.is_type("decimal")):  # has 9 digits after the point
         return exp.DataType.build(_HUGE[dialect], dialect=dialect)
     return node
+
+
+def _nulls_as_they_come(node: exp.Expr, dialect: str) -> exp.Expr:
+    """Running sums in an order without NULL, or in which NULL is near nothing: BigQuery orders NULL in them its way."""
+    if dialect == "bigquery" and isinstance(node, exp.Ordered) and isinstance(_summed(node), exp.Sum):
+        return exp.Ordered(this=node.this, desc=node.args.get("desc"), nulls_first=not node.args.get("desc"))
+    return node
+
+
+def _summed(node: exp.Expr) -> exp.Expr | None:
+    """The function of the window that the node orders."""
+    window = node.find_ancestor(exp.Window)
+    return None if window is None else window.this
 
 
 def _hashed(node: exp.Expr, dialect: str) -> exp.Expr:

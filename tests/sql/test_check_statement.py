@@ -4,6 +4,7 @@ import datetime
 import json
 import math
 import random
+import re
 from decimal import Decimal
 
 import duckdb
@@ -40,12 +41,13 @@ TREE = {
 class Case:
     """A random published table and a question about it."""
 
-    def __init__(self, seed, folder):
+    def __init__(self, seed, folder, plain_names=False):
         draw = random.Random(seed)
+        self.zip, self.id = ("zip_code", "kind") if plain_names else ("zip code", "select")
         self.kind = draw.choice(list(KINDS))
-        self.table = f"released {self.kind}s"
+        self.table = f"released_{self.kind}s" if plain_names else f"released {self.kind}s"
         self.type, one = KINDS[self.kind]
-        self.columns = [("age", "text"), ("zip code", "integer"), ("select", "text"), ("s", self.kind), ("o", "text")]
+        self.columns = [("age", "text"), (self.zip, "integer"), (self.id, "text"), ("s", self.kind), ("o", "text")]
         rows = draw.choice([0, 1, 2, 7, 40, 120])
         few = draw.choice([1, 2, 4])
         absent = draw.choice([0, 0.2])
@@ -68,8 +70,8 @@ class Case:
         self.suppressed = draw.choice(["judge", "judge", "ignore", "unknown"])
         if self.suppressed == "unknown":
             self.require = read_requirements(["frequency:2"])
-        self.keys = draw.sample(["age", "zip code"], draw.choice([1, 2]))
-        self.ids = draw.choice([None, "select"])
+        self.keys = draw.sample(["age", self.zip], draw.choice([1, 2]))
+        self.ids = draw.choice([None, self.id])
 
     def requirements(self, draw, folder):
         least, c = draw.choice([2, 3]), draw.choice(["0.5", "1", "2", "1.7"])
@@ -149,22 +151,27 @@ def assert_same(found, expected):
             assert a is None or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
 
 
+def written(requirement, server):
+    """The requirement; BigQuery's emulator takes 0.5 within a text for a number, and writes 0.5e0."""
+    return re.sub(r"(?<=\d)e0\b", "", requirement) if server.dialect == "bigquery" else requirement
+
+
 def run_on(server, case, engine):
     server.create(case.table, case.columns, case.rows)
     types = {"s": case.type}
     table = Relation((case.table,))
     sql = check_statement(engine, case.question(), table, server.dialect, types, labels=True)
     return sorted_rows(
-        (r, s, int(n), None if reached is None else float(reached), float(margin), *labels)
+        (written(r, server), s, int(n), None if reached is None else float(reached), float(margin), *labels)
         for r, s, n, reached, margin, *labels in server.query(sql)
     )
 
 
 @pytest.mark.parametrize("seed", seeds(40))
 def test_a_statement_finds_what_the_audit_finds(seed, server, tmp_path):
-    if server.dialect == "spark" and seed % 5 and TIMES == 1:
-        pytest.skip("of Spark, which takes seconds for a statement, every fifth")
-    case = Case(seed, tmp_path)
+    if server.dialect in ("spark", "bigquery") and seed % 5 and TIMES == 1:
+        pytest.skip("of databases that take seconds for a statement, every fifth")
+    case = Case(seed, tmp_path, server.plain_names)
     with_engine = Engine(duckdb.connect())
     try:
         found = run_on(server, case, with_engine)
@@ -251,6 +258,8 @@ def test_a_table_and_columns_may_be_called_like_the_steps(server):
 
 def test_many_values_may_be_listed(server):
     """More than SQLite allows SELECTs in a union."""
+    if server.dialect == "bigquery":
+        pytest.skip("its emulator takes minutes for a list of a thousand")
     values = [f"v{i}" for i in range(1_200)]
     released(server, "many", [("a", value) for value in values])
     settings = {"s": {"categories": [values[:600], values[600:]]}}
