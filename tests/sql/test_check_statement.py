@@ -140,7 +140,7 @@ def found_by_check(case):
 
 
 def sorted_rows(rows):
-    return sorted(rows, key=lambda row: (str(row[0]), str(row[1]), row[2], *map(str, row[5:])))
+    return sorted(rows, key=lambda row: (str(row[0]), str(row[1]), row[2], *map(str, row[5:]), round(row[4], 6)))
 
 
 def assert_same(found, expected):
