@@ -15,6 +15,7 @@ from ldiv_db.attacking.replay import Replay
 from ldiv_db.auditing.audit import Audit, Suppressed
 from ldiv_db.auditing.check import Question
 from ldiv_db.auditing.check import check as check_table
+from ldiv_db.database.attach import takes_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
@@ -55,6 +56,7 @@ __all__ = [
 ]
 
 
+@takes_database(read_only=True)
 def check(
     con: Any,
     table: str,
@@ -82,6 +84,7 @@ def check(
         return check_table(engine, relation, question)
 
 
+@takes_database(read_only=True)
 def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: str | Sequence[str] = ()) -> Profile:
     """How identifying the columns of a table, view or data file are, in counts of rows.
 
@@ -95,6 +98,7 @@ def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: st
         return profile_table(engine, relation, None if qi is None else names_of(qi), names_of(sensitive))
 
 
+@takes_database(read_only=True)
 def measure(
     con: Any,
     published: str,

@@ -128,13 +128,31 @@ class Engine(PlainQueries):
 
     def create(self, target: Relation, template: str, replace: bool = False, **holes: Any) -> None:
         """Make `target`, a table that stays, of what `template` selects; its schema is made if need be."""
-        if len(target.parts) > 1:
-            schema = f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}"
-            self._execute(Statement(BUILT_IN, schema, writes=target))
+        self.make_schema(target)
         statement = self._render(template, holes)
         verb, statement.writes = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE", target
         statement.sql = f"{verb} {target.sql()} AS\n{statement.sql}"
         self._timed("publish", statement)
+
+    def make_schema(self, target: Relation) -> None:
+        """Make the schema of a table that is to be made, if it names one that is not there."""
+        if len(target.parts) > 1 and not self._has_schema(target.parts[:-1]):
+            schema = f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}"
+            self._execute(Statement(BUILT_IN, schema, writes=target))
+
+    def _has_schema(self, parts: Sequence[str]) -> bool:
+        """Whether a schema is there already in a database of others, of which leave to make one is not asked then.
+
+        `parts` are its name, with that of its database before it; a name alone may be that of a database.
+        """
+        rows = self.execute(
+            "SELECT 1 FROM duckdb_schemas() AS s JOIN duckdb_databases() AS d USING (database_name)"
+            " WHERE d.type <> 'duckdb' AND (lower(schema_name) = lower($schema)"
+            " AND lower(database_name) = lower(coalesce($database, current_database()))"
+            " OR $database IS NULL AND lower(database_name) = lower($schema))",
+            {"schema": parts[-1], "database": parts[0] if len(parts) > 1 else None},
+        )
+        return bool(rows)
 
     def insert(self, target: Relation, template: str, **holes: Any) -> None:
         """Append what `template` selects to the table `target`, by column name."""
@@ -234,7 +252,15 @@ class Engine(PlainQueries):
             except BaseException:
                 with suppress(duckdb.Error):  # it may have ended already; the first error is the one to report
                     self.connection.execute("ROLLBACK")
+                with suppress(DatabaseError):
+                    self.look_again()
                 raise
+
+    def look_again(self) -> None:
+        """Have the names of a server's tables looked up anew: others may have changed them, or we taken back ours."""
+        ((servers,),) = self.execute("SELECT count(*) FROM duckdb_databases() WHERE type = 'postgres'")
+        if servers:
+            self.execute("CALL pg_clear_cache()")
 
     @contextmanager
     def _writing_alone(self) -> Iterator[None]:
@@ -247,7 +273,10 @@ class Engine(PlainQueries):
 
     def in_transaction(self) -> bool:
         """Whether one is open: outside, every statement is a transaction of its own, with its own number."""
-        first, second = (self.execute("SELECT txid_current()") for _ in range(2))
+        ((kind,),) = self.execute("SELECT type FROM duckdb_databases() WHERE database_name = current_database()")
+        # Databases that are attached number no transactions, but one has a single time.
+        asked = "SELECT txid_current()" if kind == "duckdb" else "SELECT epoch_us(now())"
+        first, second = (self.execute(asked) for _ in range(2))
         return first == second
 
     def _timed(self, name: str, statement: Statement) -> None:
@@ -299,6 +328,17 @@ def open_database(
         raise DatabaseError(f"cannot open {path}: {first_sentence(str(error))}") from error
     with closing(connection), interrupts.stopping(connection.interrupt):
         yield connection
+
+
+def attempt(connection: Any, sql: str) -> str | None:
+    """Run a statement that may hold a secret; what the database says if it fails, which may quote it as well."""
+    try:
+        connection.execute(sql).fetchall()
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except duckdb.Error as error:
+        return str(error) or type(error).__name__
+    return None
 
 
 def database_version() -> str:

@@ -24,10 +24,10 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
         _refuse_unreadable(engine, file, source, key)
         return file
     relation = qualify(engine, source, key)
-    frame = Relation(("temp", "main", relation.name))  # what a caller registered, or a temporary table
+    frame = Relation(("temp", "main", relation.name))  # what a caller registered, or a temporary table: looked up first
+    if len(relation.parts) == 1 and catalog.table_exists(engine, frame):
+        return frame
     if not catalog.table_exists(engine, relation):
-        if len(relation.parts) == 1 and catalog.table_exists(engine, frame):
-            return frame
         tables = catalog.list_tables(engine)
         hint = nearest(source, tables + [table.partition(".")[2] for table in tables if table.startswith("main.")])
         raise PolicyError([Problem(key, f"no table or view {source}", hint)])

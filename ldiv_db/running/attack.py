@@ -14,6 +14,7 @@ from ldiv_db.attacking.question import Also, Attackers, columns_asked, columns_b
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import Trial
 from ldiv_db.auditing.audit import Pair
+from ldiv_db.database.attach import takes_database
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
@@ -28,6 +29,7 @@ from ldiv_db.running.run import working_engine
 TRIES = 2_000
 
 
+@takes_database(read_only=True)
 def attack(
     con: Any,
     table: str,

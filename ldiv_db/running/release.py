@@ -12,6 +12,7 @@ from typing import Any
 
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.database import migrate
+from ldiv_db.database.attach import takes_database
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.policy.policy import GivenPolicy
@@ -31,6 +32,7 @@ from ldiv_db.running.release_groups import plan_decomposition, read_options
 from ldiv_db.running.run import working_engine
 
 
+@takes_database(read_only=False)
 def publish_release(
     connection: Any,
     policy: GivenPolicy,

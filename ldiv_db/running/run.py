@@ -13,6 +13,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.auditing.audit import Audit
+from ldiv_db.database.attach import takes_database
 from ldiv_db.database.catalog import refuse_settings
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
@@ -34,6 +35,7 @@ from ldiv_db.running.similarity import measure_similarity
 Beside = Callable[[], AbstractContextManager[Engine]]
 
 
+@takes_database(read_only=False)
 def run(
     connection: Any,
     policy: GivenPolicy,
@@ -43,7 +45,8 @@ def run(
     kl: bool = False,
     show_values: bool = False,
 ) -> Result:
-    """Anonymize, audit and publish under `policy` on an open DuckDB connection; returns what was done.
+    """Anonymize, audit and publish under `policy` on an open DuckDB connection, or in the database of
+    an address, as `postgres:service=clinic`; returns what was done.
 
     `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
     taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well, with
@@ -72,6 +75,7 @@ def run(
         return ready.destination.publish(_draft(ready, recoding, run_id, describe))
 
 
+@takes_database(read_only=True)
 def plan(
     connection: Any,
     policy: GivenPolicy,
@@ -194,6 +198,7 @@ def working_engine(connection: Any, listener: Listener | None = None, catalog: s
     listener = listener or Listener()
     engine = Engine(connection, listener.on_step, listener.on_statement, catalog)
     refuse_settings(engine)
+    engine.look_again()
     try:
         with compared_by_bytes(engine):
             yield engine
