@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pytest
+import servers
 
 from ldiv_db.database.engine import Engine
 
@@ -42,6 +43,22 @@ def table(con: Any) -> Callable[[str, dict[str, str], list[tuple[Any, ...]]], No
     from tables import fill  # noqa: PLC0415
 
     return lambda name, columns, rows: fill(con, name, columns, rows)
+
+
+def pytest_generate_tests(metafunc: Any) -> None:
+    """A test of `server` runs on each of them; in one process all of one, as each is started once in a process."""
+    if "server" in metafunc.fixturenames:
+        marks = {name: [pytest.mark.engines, pytest.mark.xdist_group(name)] for name in servers.SERVERS}
+        metafunc.parametrize("server", [pytest.param(name, marks=marks[name]) for name in marks], indirect=True)
+
+
+@pytest.fixture
+def server(request: Any) -> servers.Server:
+    """A database of another kind, or DuckDB; the test is skipped, saying so, where it is not installed."""
+    lacks = servers.missing(request.param)
+    if lacks and not servers.required(request.param):
+        pytest.skip(lacks)
+    return servers.started(request.param)
 
 
 @pytest.fixture

@@ -1,0 +1,347 @@
+"""Databases that tests start and ask, one a process: what each is called, how it is started, how a table gets there.
+
+A server that is not installed is missing by name (`missing`), and its tests are skipped; with its dialect in
+LDIV_TEST_ENGINES (several with commas, or `all`) they fail instead, so that no build leaves them out unnoticed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import datetime
+import importlib.util
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+Rows = Sequence[tuple[Any, ...]]
+#: The types of a column that every server has under some name; a decimal has two digits after the point.
+TYPES = ("text", "integer", "double", "decimal", "date", "timestamp", "boolean")
+_PLAIN = re.compile("[a-z_][a-z0-9_]*")
+
+
+def _named(*names: str, pattern: str = "{}") -> dict[str, str]:
+    """What a server calls the TYPES, in their order."""
+    return {kind: pattern.format(name) for kind, name in zip(TYPES, names, strict=True)}
+
+
+class Server:
+    """A database with tables of the types TYPES; names are quoted, so any text is one.
+
+    A subclass says what its `dialect` is, its `types` by ours, its quote, and how it runs a statement.
+    """
+
+    dialect: str
+    quote = '"'
+    types: dict[str, str]
+    #: What holds of `rows` put in by parameters of the driver's: its mark of a parameter.
+    mark = "?"
+    #: Whether a plain name without quotes is held in upper case.
+    upper = False
+
+    def version(self) -> str:
+        """The server's name and version."""
+        raise NotImplementedError
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a SELECT, in the driver's values; raises the driver's error."""
+        raise NotImplementedError
+
+    def execute(self, sql: str) -> None:
+        """Run a statement without rows."""
+        raise NotImplementedError
+
+    def insert(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
+        """Append rows to a table."""
+        raise NotImplementedError
+
+    def create(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
+        """A table of `columns` (name, one of TYPES) anew, with rows of Python values, None being NULL."""
+        self.drop(table)
+        listed = ", ".join(f"{self.quoted(name)} {self.types[kind]}" for name, kind in columns)
+        self.execute(f"CREATE TABLE {self.quoted(table)} ({listed})" + self.storage())
+        if rows:
+            self.insert(table, columns, rows)
+
+    def drop(self, table: str) -> None:
+        self.execute(f"DROP TABLE IF EXISTS {self.quoted(table)}")
+
+    def storage(self) -> str:
+        """What follows the columns of a new table."""
+        return ""
+
+    def quoted(self, name: str) -> str:
+        """A name in quotes, as the server holds it if it was made without them."""
+        held = name.upper() if self.upper and _PLAIN.fullmatch(name) else name
+        return self.quote + held.replace(self.quote, self.escaped_quote()) + self.quote
+
+    def escaped_quote(self) -> str:
+        return self.quote * 2
+
+    def marks(self, columns: Sequence[tuple[str, str]]) -> str:
+        return ", ".join([self.mark] * len(columns))
+
+
+def comparable(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    """Rows with their counts, to compare among servers: times as their text, which some servers hold them as."""
+    return Counter(tuple(_comparable(value) for value in row) for row in rows)
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, datetime.datetime):
+        return value.replace(tzinfo=None).isoformat(" ")
+    return value.isoformat() if isinstance(value, datetime.date) else value
+
+
+class DuckDB(Server):
+    dialect = "duckdb"
+    types = _named("VARCHAR", "INTEGER", "DOUBLE", "DECIMAL(12, 2)", "DATE", "TIMESTAMP", "BOOLEAN")
+
+    def __init__(self) -> None:
+        self.connection = duckdb.connect(":memory:", config={"threads": 1})
+
+    def version(self) -> str:
+        return f"DuckDB {duckdb.__version__}"
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        return list(self.connection.execute(sql).fetchall())
+
+    def execute(self, sql: str) -> None:
+        self.connection.execute(sql)
+
+    def insert(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
+        self.connection.executemany(f"INSERT INTO {self.quoted(table)} VALUES ({self.marks(columns)})", list(rows))
+
+
+class SQLite(Server):
+    """Dates and times are text there, booleans 0 and 1, decimals floating."""
+
+    dialect = "sqlite"
+    types = _named("TEXT", "INTEGER", "REAL", "NUMERIC", "TEXT", "TEXT", "INTEGER")
+
+    def __init__(self) -> None:
+        self.connection = sqlite3.connect(":memory:")
+
+    def version(self) -> str:
+        return f"SQLite {sqlite3.sqlite_version}"
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.connection.execute(sql).fetchall()
+
+    def execute(self, sql: str) -> None:
+        self.connection.execute(sql)
+
+    def insert(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
+        plain = [[_comparable(float(v) if isinstance(v, Decimal) else v) for v in row] for row in rows]
+        self.connection.executemany(f"INSERT INTO {self.quoted(table)} VALUES ({self.marks(columns)})", plain)
+
+
+class Postgres(Server):
+    dialect = "postgres"
+    mark = "%s"
+    types = _named("TEXT", "INTEGER", "DOUBLE PRECISION", "NUMERIC(12, 2)", "DATE", "TIMESTAMP", "BOOLEAN")
+
+    def __init__(self) -> None:
+        import psycopg  # noqa: PLC0415
+
+        folder = _cluster()
+        self.connection = psycopg.connect(host=str(folder), user="postgres", dbname="postgres", autocommit=True)
+        atexit.register(_stop_cluster, folder)
+
+    def version(self) -> str:
+        return f"PostgreSQL {self.query('SHOW server_version')[0][0].split()[0]}"
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        return list(self.connection.execute(sql).fetchall())
+
+    def execute(self, sql: str) -> None:
+        self.connection.execute(sql)
+
+    def insert(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO {self.quoted(table)} VALUES ({self.marks(columns)})", list(rows))
+
+
+def _program(name: str) -> str | None:
+    """A program of PostgreSQL's, which Debian keeps out of the path; None if it is not there."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
+    return shutil.which(name) or next((found for path in folders if (found := shutil.which(name, path=path))), None)
+
+
+def _unprivileged(command: Sequence[str]) -> None:
+    """Run a program of PostgreSQL's, which refuses root, as `nobody` where we are root."""
+    as_nobody = ["runuser", "-u", "nobody", "--"] if os.geteuid() == 0 else []
+    subprocess.run([*as_nobody, *command], check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+
+
+def _cluster() -> Path:
+    """A new server of PostgreSQL, which listens on a socket in the folder alone."""
+    folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))  # a socket's path may have 107 bytes
+    if os.geteuid() == 0:
+        shutil.chown(folder, "nobody")
+    data = str(folder / "data")
+    _unprivileged(
+        [str(_program("initdb")), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]
+    )
+    settings = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off -c shared_buffers=16MB"
+    _unprivileged([str(_program("pg_ctl")), "-D", data, "-w", "-l", f"{folder}/log", "-o", settings, "start"])
+    return folder
+
+
+def _stop_cluster(folder: Path) -> None:
+    _unprivileged([str(_program("pg_ctl")), "-D", str(folder / "data"), "-m", "immediate", "stop"])
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+class ClickHouse(Server):
+    """chDB, which is ClickHouse in the process. Every column is nullable."""
+
+    dialect = "clickhouse"
+    types = _named(
+        "String", "Int32", "Float64", "Decimal(12, 2)", "Date32", "DateTime64(6, 'UTC')", "Bool", pattern="Nullable({})"
+    )
+
+    def __init__(self) -> None:
+        from chdb import session  # noqa: PLC0415
+
+        self.session = session.Session()
+
+    def version(self) -> str:
+        return f"ClickHouse {self.query('SELECT version()')[0][0]} (chDB)"
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        import pyarrow  # noqa: PLC0415
+
+        found = self.session.query(sql, "Arrow").bytes()
+        table = pyarrow.ipc.open_file(found).read_all() if found else None
+        return (
+            [] if table is None else [tuple(row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
+        )
+
+    def execute(self, sql: str) -> None:
+        self.session.query(sql)
+
+    def insert(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
+        lines = [
+            json.dumps([str(v) if isinstance(v, Decimal | datetime.date) else v for v in row], ensure_ascii=False)
+            for row in rows
+        ]
+        self.session.query(f"INSERT INTO {self.quoted(table)} FORMAT JSONCompactEachRow\n" + "\n".join(lines))
+
+    def storage(self) -> str:
+        return " ENGINE = Memory"
+
+    def quoted(self, name: str) -> str:
+        return '"' + name.replace("\\", "\\\\").replace('"', '""') + '"'
+
+
+class Spark(Server):
+    """PySpark on one core; a table is a view of the session's."""
+
+    dialect = "spark"
+    quote = "`"
+    types = _named("STRING", "INT", "DOUBLE", "DECIMAL(12, 2)", "DATE", "TIMESTAMP_NTZ", "BOOLEAN")
+
+    def __init__(self) -> None:
+        from pyspark.sql import SparkSession  # noqa: PLC0415
+
+        os.environ["PYSPARK_PYTHON"] = sys.executable  # workers, too, run in this environment
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.log.level": "ERROR",
+                    "spark.ui.showConsoleProgress": "false", "spark.sql.session.timeZone": "UTC"}  # fmt: skip
+        builder = SparkSession.builder.master("local[1]")
+        self.session = builder.config(map=settings).getOrCreate()
+        atexit.register(self.session.stop)
+
+    def version(self) -> str:
+        return f"Spark {self.session.version}"
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self.session.sql(sql).collect()]
+
+    def execute(self, sql: str) -> None:
+        self.session.sql(sql)
+
+    def create(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
+        schema = ", ".join(f"{self.quoted(name)} {self.types[kind]}" for name, kind in columns)
+        self.session.createDataFrame(list(rows), schema).createOrReplaceTempView(self.quoted(table))
+
+    def drop(self, table: str) -> None:
+        self.execute(f"DROP VIEW IF EXISTS {self.quoted(table)}")
+
+
+class Snowflake(Server):
+    """fakesnow, which is Snowflake's dialect and connector on DuckDB."""
+
+    dialect = "snowflake"
+    mark = "%s"
+    upper = True
+    types = _named("VARCHAR", "INTEGER", "DOUBLE", "NUMBER(12, 2)", "DATE", "TIMESTAMP_NTZ", "BOOLEAN")
+
+    def __init__(self) -> None:
+        import fakesnow  # noqa: PLC0415
+        import snowflake.connector  # noqa: PLC0415
+
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(fakesnow.patch())
+            self.connection = snowflake.connector.connect(database="CLINIC", schema="PUBLIC")
+            atexit.register(stack.pop_all().close)  # its database lasts as long as the patch
+
+    def version(self) -> str:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        return f"Snowflake's dialect in fakesnow {version('fakesnow')}"
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self.connection.cursor().execute(sql).fetchall()]
+
+    def execute(self, sql: str) -> None:
+        self.connection.cursor().execute(sql)
+
+    def insert(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
+        sql = f"INSERT INTO {self.quoted(table)} VALUES ({self.marks(columns)})"
+        self.connection.cursor().executemany(sql, list(rows))
+
+
+#: The servers by dialect, with the Python module and the program that each needs.
+SERVERS: dict[str, tuple[Callable[[], Server], str, str]] = {
+    "duckdb": (DuckDB, "duckdb", ""),
+    "sqlite": (SQLite, "sqlite3", ""),
+    "postgres": (Postgres, "psycopg", "initdb"),
+    "clickhouse": (ClickHouse, "chdb", ""),
+    "spark": (Spark, "pyspark", "java"),
+    "snowflake": (Snowflake, "fakesnow", ""),
+}
+
+
+def missing(dialect: str) -> str:
+    """What a server lacks here, with its name; nothing if it can be started."""
+    made, module, program = SERVERS[dialect]
+    lacks = [module] if importlib.util.find_spec(module) is None else []
+    lacks += [program] if program and _program(program) is None else []
+    return f"{getattr(made, '__name__', dialect)} is not tested: {', '.join(lacks)} is not installed" if lacks else ""
+
+
+def required(dialect: str) -> bool:
+    """Whether tests of a server that is missing must fail."""
+    listed = os.environ.get("LDIV_TEST_ENGINES", "").split(",")
+    return dialect in listed or "all" in listed
+
+
+@cache
+def started(dialect: str) -> Server:
+    """The server of a dialect, started once in a process; it is stopped when that ends."""
+    return SERVERS[dialect][0]()
