@@ -29,7 +29,8 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
         return frame
     if not catalog.table_exists(engine, relation):
         tables = catalog.list_tables(engine)
-        hint = nearest(source, tables + [table.partition(".")[2] for table in tables if table.startswith("main.")])
+        in_main = [table.partition(".")[2] for table in tables if table.startswith(("main.", "public."))]
+        hint = nearest(source, tables + in_main)
         raise PolicyError([Problem(key, f"no table or view {source}", hint)])
     return relation
 
