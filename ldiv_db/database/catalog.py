@@ -98,6 +98,11 @@ def is_view(engine: Engine, relation: Relation) -> bool:
     return bool(rows[0][0])
 
 
+def is_foreign(engine: Engine, relation: Relation | FileRelation) -> bool:
+    """Whether a relation lies, or would lie, in a database that is not DuckDB's own; files lie in none."""
+    return isinstance(relation, Relation) and foreign.kind_of(engine, located(engine, relation)[0]) != "duckdb"
+
+
 def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
     """The database, schema and name of a relation, which need not be there, as the database itself looks it up.
 

@@ -187,13 +187,18 @@ class Engine(PlainQueries):
     # -- statements of floor 0 ---------------------------------------------------------------------
 
     def execute(
-        self, sql: str, values: Mapping[str, Any] | None = None, reads: Sequence[Relation | FileRelation] = ()
+        self,
+        sql: str,
+        values: Mapping[str, Any] | None = None,
+        reads: Sequence[Relation | FileRelation] = (),
+        writes: Relation | None = None,
     ) -> list[tuple[Any, ...]]:
         """Run a statement written in floor 0 (DDL, catalog look-ups) and return its rows.
 
-        `reads` are tables, views and files of others: where they cannot be read they are to blame.
+        `reads` are tables, views and files of others: where they cannot be read they are to blame; `writes` is a table
+        that stays.
         """
-        return self._execute(Statement(BUILT_IN, sql, dict(values or {}), reads))[1]
+        return self._execute(Statement(BUILT_IN, sql, dict(values or {}), reads, writes))[1]
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
         """A TEMP table of metadata made in Python (a taxonomy's nodes): `columns` is name to SQL type."""
@@ -261,6 +266,16 @@ class Engine(PlainQueries):
         ((servers,),) = self.execute("SELECT count(*) FROM duckdb_databases() WHERE type = 'postgres'")
         if servers:
             self.execute("CALL pg_clear_cache()")
+
+    @contextmanager
+    def one_state(self, source: Relation | FileRelation) -> Iterator[None]:
+        """Within, all that is read of the source is of one moment, also where others write to its database."""
+        kinds = self.execute("SELECT count(*) FROM duckdb_databases() WHERE type <> 'duckdb' AND NOT internal")
+        if isinstance(source, Relation) and source.parts[:1] != ("temp",) and kinds[0][0]:
+            with self.transaction():
+                yield
+        else:
+            yield
 
     @contextmanager
     def _writing_alone(self) -> Iterator[None]:

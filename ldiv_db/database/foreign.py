@@ -33,6 +33,14 @@ def keeps_constraints(engine: Engine, database: str) -> bool:
     return kind_of(engine, database) != "ducklake"
 
 
+def last_snapshot(engine: Engine, database: str) -> int | None:
+    """The number of the snapshot that this connection committed last, None where the database has none."""
+    if kind_of(engine, database) != "ducklake":
+        return None
+    ((number,),) = engine.execute(f"FROM ducklake_last_committed_snapshot({literal(database)})")
+    return None if number is None else int(number)
+
+
 def fitting(engine: Engine, database: str, sql: str) -> str:
     """The statements of a migration as the database takes them: without keys, or schemas, where it has none."""
     kind = kind_of(engine, database)

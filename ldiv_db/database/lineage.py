@@ -17,7 +17,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from ldiv_db.database import catalog
+from ldiv_db.database import catalog, postgres
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import DIALECT, Relation, literal
@@ -34,6 +34,12 @@ _QUERY, _QUERY_TABLE = "query", "query_table"
 
 def reads_table(engine: Engine, source: Relation, table: Relation) -> bool:
     """Whether reading `source` reads `table`, whatever they are called."""
+    if postgres.is_in_postgres(engine, table):
+        wanted_name = catalog.full_name(engine, table)
+        if postgres.is_in_postgres(engine, source):
+            return wanted_name in postgres.relations_read(engine, source)
+        # Of a table of the server that a view of ours reads, the plan has the bare name.
+        return any(read.name.lower() == wanted_name[2] for read in tables_read(engine, source))
     wanted = _identity(engine, table)
     return any(_identity(engine, read) == wanted for read in tables_read(engine, source))
 

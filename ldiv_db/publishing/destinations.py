@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from ldiv_db.database import catalog, migrate
+from ldiv_db.database import catalog, foreign, migrate
 from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem
@@ -82,7 +82,9 @@ class InDatabase(Destination):
             draft.write(self.table)
             outcome = draft.audit(self.table)
             draft.enter(outcome, PUBLISHED)
-        return outcome
+        if self.engine.in_transaction():
+            return outcome
+        return draft.committed(outcome, foreign.last_snapshot(self.engine, catalog.catalog_of(self.engine, self.table)))
 
 
 class InFile(Destination):
@@ -225,6 +227,7 @@ def destination_of(engine: Engine, target: Target, folder: Path, columns: list[s
 
     Raises PolicyError for what is no name of a table, DatabaseError if the ledger could not be written.
     """
+    refuse_half_taken_back(engine)
     migrate.pending(engine)
     table = new_table(engine, target.table, "target.table", target.file is not None) if target.table else Relation(())
     if target.file is None:
@@ -233,6 +236,13 @@ def destination_of(engine: Engine, target: Target, folder: Path, columns: list[s
     if target.format == "duckdb":
         return DatabaseFile(engine, path, target.file, table)
     return DataFile(engine, path, target.file, target.format or "", columns)
+
+
+def refuse_half_taken_back(engine: Engine) -> None:
+    """Raise PolicyError where the ledger would be in a database that cannot take back a table that was made."""
+    if foreign.kind_of(engine, engine.catalog or catalog.current_database(engine)) == "mysql":
+        what = "MySQL commits every table by itself, so that release and ledger would not be all or nothing"
+        raise PolicyError([Problem("database", what, "give --catalog FILE, and a target with `file:`")])
 
 
 def within(database: str, table: Relation) -> Relation:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ldiv_db.database import catalog, lineage
+from ldiv_db.database import catalog, lineage, postgres
 from ldiv_db.database.catalog import columns_of, without_members
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.publishing.destinations import DatabaseFile, DataFile, Destination, InDatabase, InFile
@@ -35,6 +35,7 @@ def check_target(
     Nor may it read what it replaces or appends to, by whatever way. `folder` is where relative files lie, `types` are
     those of the release's columns, None if they are not known.
     """
+    refuse_lost_digits(destination.engine, policy, source)
     if isinstance(destination, InDatabase):
         _check_table(destination, policy.target.if_exists, source, types)
     if isinstance(destination, InFile):
@@ -66,6 +67,8 @@ def _check_table(
     if home not in ("temp", catalog.current_database(engine).lower()):
         what = f"{table} is in another database, one transaction writes one"
         raise refused("target.table", what, "give `file:` as well")
+    if types is not None and postgres.is_in_postgres(engine, table):
+        refuse_untyped(types)
     if not catalog.table_exists(engine, table):
         return
     if if_exists == "fail":
@@ -74,6 +77,37 @@ def _check_table(
         raise refused("target", f"{table} is a view", "name another table")
     if if_exists == "append" and types is not None:
         compare_columns(engine, types, table, "what is appended to has labels as text: make it by if_exists: append")
+
+
+def refuse_untyped(types: Mapping[str, str]) -> None:
+    """Raise PolicyError for the columns of a release, by their types, that PostgreSQL has no type for."""
+    problems = [
+        Problem("target", f"{name} is {without_members(kind)}, which is not written there", "make it text in a view")
+        for name, kind in types.items()
+        if postgres.type_of(kind) is None
+    ]
+    if problems:
+        raise PolicyError(problems)
+
+
+def refuse_lost_digits(engine: Engine, policy: Policy, source: Relation | FileRelation) -> None:
+    """Raise PolicyError for published columns of PostgreSQL's whose numbers have more digits than would be read."""
+    if not postgres.is_in_postgres(engine, source) or not isinstance(source, Relation):
+        return
+    known = postgres.own_types(engine, source)
+    shown = [name for name in (*policy.sensitive, *policy.keep) if name.lower() in known]
+    problems = [
+        Problem(
+            name,
+            f"is numeric without a precision, and {count_phrase(count, 'value has', 'values have')} more digits than"
+            " the floating-point numbers that are read",
+            "give it a precision of up to 38 digits in a view: numeric(38, 10)",
+        )
+        for name, count in postgres.values_beyond_floats(engine, source, shown).items()
+        if count
+    ]
+    if problems:
+        raise PolicyError(problems)
 
 
 def refuse_catalog_schema(table: Relation, key: str) -> None:

@@ -62,8 +62,9 @@ class Snapshot:
         are equal and written differently, so that one would stand for another.
         """
         engine, source = self.engine, self.source.relation
-        rows_in = engine.count(source)
-        snapshot = self.copy()
+        with engine.one_state(source):
+            rows_in = engine.count(source)
+            snapshot = self.copy()
         kept = engine.count(snapshot)
         if rows_in == 0:
             raise InfeasibleError(f"{source} is empty: there is nothing to publish")

@@ -170,3 +170,8 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Home]:
 @pytest.fixture
 def postgres(tmp_path: Path) -> Home:
     return home_of("postgres", tmp_path)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Home:
+    return home_of("ducklake", tmp_path)
