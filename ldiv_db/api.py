@@ -15,13 +15,14 @@ from ldiv_db.attacking.replay import Replay
 from ldiv_db.auditing.audit import Audit, Suppressed
 from ldiv_db.auditing.check import Question
 from ldiv_db.auditing.check import check as check_table
-from ldiv_db.database.attach import takes_database
+from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
 from ldiv_db.policy.given import names_of, read_requirements, read_sensitive
 from ldiv_db.policy.policy import Policy, parse_policy, read_policy
 from ldiv_db.policy.resolve import describe
+from ldiv_db.policy.sources import open_source
 from ldiv_db.profiling.profile import Profile, profile_table
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.running.attack import attack
@@ -128,8 +129,11 @@ def measure(
     """
     asked = parse_policy(policy) if policy is not None else _described(source, qi, sensitive)
     wanted = Wanted(l, class_column, class_label, queries, seed, kl)
-    with working_engine(con, catalog=catalog) as engine:
-        original = resolve_source(engine, source or asked.source, Path("." if source else folder))
+    with (
+        working_engine(con, catalog=catalog) as engine,
+        named_databases(engine, asked.databases, Path(folder)),
+    ):
+        original = open_source(engine, source or asked.source, Path("." if source else folder))
         relation = resolve_source(engine, published, Path(), "published")
         if problems := wanted.problems():
             raise PolicyError(problems)

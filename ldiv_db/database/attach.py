@@ -6,8 +6,8 @@ looked up in it as it looks them up itself. No text of an address is in an error
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
 from inspect import signature
 from pathlib import Path
@@ -24,6 +24,7 @@ from ldiv_db.database.templates import Identifier, Relation, literal
 CATALOG, _SOURCE = "ldiv_catalog", "ldiv_source"
 #: The names that DuckDB, or we, keep for other databases and schemas.
 _TAKEN = ("memory", "temp", "system", "main", "information_schema", "pg_catalog", "ldiv", CATALOG)
+_ATTACHED = "SELECT database_name FROM duckdb_databases()"
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -137,6 +138,22 @@ def attach_address(connection: Any, address: Address, name: str, read_only: bool
         raise DatabaseError(f"cannot open {address}: {why}")
 
 
+@contextmanager
+def named_databases(engine: Engine, databases: Mapping[str, str], folder: Path) -> Iterator[None]:
+    """Within, the databases are attached for reading, by the names and addresses that a policy gives them.
+
+    Relative files lie in `folder`. Raises PolicyError for a name that is taken, DatabaseError for what is not there.
+    """
+    with ExitStack() as stack:
+        for name, text in databases.items():
+            key = f"databases.{name}"
+            if name.lower() in (*_TAKEN, *(row[0].lower() for row in engine.execute(_ATTACHED))):
+                raise PolicyError([Problem(key, "is the name of another database", "choose another")])
+            attach_address(engine.connection, address_of(text, key).beside(folder), name, read_only=True)
+            stack.callback(attempt, engine.connection, f"DETACH {Identifier(name).sql()}")
+        yield
+
+
 def _plain(failure: str, address: Address) -> str:
     """What the database says, if that cannot hold a secret: of a file."""
     if address.path is None:
@@ -149,7 +166,7 @@ def _attach_current(connection: Any, address: Address, read_only: bool) -> None:
     engine = Engine(connection)
     attach_address(connection, address, _SOURCE, read_only)
     name, schemas = _own_names(engine, address)
-    taken = [row[0].lower() for row in engine.execute("SELECT database_name FROM duckdb_databases()")]
+    taken = [row[0].lower() for row in engine.execute(_ATTACHED)]
     if name is not None and name.lower() not in (*taken, *_TAKEN):
         engine.execute(f"DETACH {_SOURCE}")
         attach_address(connection, address, name, read_only)

@@ -93,6 +93,7 @@ class Engine(PlainQueries):
         self._on_statement = on_statement
         self._render = partial(render, folders=tuple(templates))
         self._scratch: list[Relation] = []
+        self._views: list[Relation] = []
         self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
         self._numbers = itertools.count(1)
 
@@ -100,7 +101,7 @@ class Engine(PlainQueries):
 
     def materialise(self, name: str, template: str, **holes: Any) -> Relation:
         """The TEMP table holding what `template` selects; it lives until dropped or `close_scratch`."""
-        target = Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
+        target = self._temp_name(name)
         statement = self._render(template, holes)
         statement.sql = f"CREATE TEMP TABLE {target.sql()} AS\n{statement.sql}"
         self._timed(name, statement)
@@ -202,12 +203,37 @@ class Engine(PlainQueries):
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
         """A TEMP table of metadata made in Python (a taxonomy's nodes): `columns` is name to SQL type."""
-        target = Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
+        target = self._temp_name(name)
         types = ", ".join(f"{Identifier(column).sql()} {kind}" for column, kind in columns.items())
         self.execute(f"CREATE TEMP TABLE {target.sql()} ({types})")
         self._scratch.append(target)
         self.append(target, columns, rows)
         return target
+
+    def view(self, name: str, query: str) -> Relation:
+        """A TEMP view of a query that is not ours; it lives until `close_scratch`."""
+        view = self._temp_name(name)
+        self.execute(f"CREATE TEMP VIEW {view.sql()} AS\n{query}", writes=view)
+        self._views.append(view)
+        return view
+
+    def frame(self, name: str, frame: Any) -> Relation:
+        """A TEMP view of a frame of pandas', Polars' or Arrow's, or of a relation of the database's client.
+
+        It lives until `close_scratch`; raises DatabaseError for what is none of these.
+        """
+        if isinstance(frame, duckdb.DuckDBPyRelation):
+            return self.view(name, frame.sql_query())
+        view = self._temp_name(name)
+        try:
+            self.connection.register(view.name, frame)
+        except (duckdb.Error, TypeError) as error:
+            raise DatabaseError(f"{type(frame).__name__} is no frame that the database reads") from error
+        self._views.append(view)
+        return view
+
+    def _temp_name(self, name: str) -> Relation:
+        return Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
 
     def append(self, target: Relation, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows of metadata into `target`: one statement, one parameter a column."""
@@ -241,7 +267,10 @@ class Engine(PlainQueries):
         with suppress(duckdb.Error):  # after a failure the connection itself may be gone, and TEMP goes with it
             for relation in reversed(self._scratch):
                 self.connection.execute(f"DROP TABLE IF EXISTS {relation.sql()}")
+            for view in self._views:
+                self.connection.execute(f"DROP VIEW IF EXISTS {view.sql()}")
         self._scratch.clear()
+        self._views.clear()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -271,7 +300,7 @@ class Engine(PlainQueries):
     def one_state(self, source: Relation | FileRelation) -> Iterator[None]:
         """Within, all that is read of the source is of one moment, also where others write to its database."""
         kinds = self.execute("SELECT count(*) FROM duckdb_databases() WHERE type <> 'duckdb' AND NOT internal")
-        if isinstance(source, Relation) and source.parts[:1] != ("temp",) and kinds[0][0]:
+        if isinstance(source, Relation) and kinds[0][0]:
             with self.transaction():
                 yield
         else:

@@ -55,6 +55,14 @@ def reads_file(engine: Engine, source: Relation, path: Path) -> bool | None:
     return False if definitions.certain else None
 
 
+def lies_among(pattern: str, path: Path) -> bool:
+    """Whether a file at `path`, which need not be there, would be one of a pattern's, or in the folder of a table."""
+    base = Path(pattern)
+    fixed = next((folder for folder in (base, *base.parents) if not set("*?[") & set(str(folder))), base)
+    within = path.resolve().is_relative_to(fixed.resolve()) and fixed.is_dir()
+    return within and (fixed == base or base.suffix.lower() == path.suffix.lower() or not base.suffix)
+
+
 def tables_read(engine: Engine, source: Relation) -> list[Relation]:
     """The tables beneath `source`, each with its database and schema."""
     texts = dict.fromkeys(info["Table"] for _, info in _plan(engine, source) if info.get("Table"))

@@ -13,6 +13,7 @@ from ldiv_db.database.errors import Problem
 from ldiv_db.policy.parts import Document, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
 from ldiv_db.policy.series import DECOMPOSITIONS, DEFAULT_ALGORITHM, REPEATED
+from ldiv_db.policy.sources import PolicySource, read_source
 from ldiv_db.requirements import RequirementSpec
 
 
@@ -145,7 +146,8 @@ class Policy(Document):
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
-    source: str
+    source: Annotated[PolicySource, BeforeValidator(read_source)]
+    databases: dict[str, str] = Field(default_factory=dict)
     target: Annotated[Target, BeforeValidator(_target)]
     quasi_identifiers: Annotated[dict[str, QuasiIdentifier], BeforeValidator(_columns)] = Field(min_length=1)
     sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(default_factory=dict)

@@ -13,12 +13,12 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.database.attach import takes_database
+from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import refuse_settings
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.measuring.measure import Wanted, measure_table
-from ldiv_db.policy.policy import GivenPolicy
+from ldiv_db.policy.policy import GivenPolicy, examine
 from ldiv_db.policy.required import smallest_class
 from ldiv_db.publishing.draft import RunDraft
 from ldiv_db.publishing.result import Result, Similarity, versions
@@ -57,8 +57,9 @@ def run(
     """
     start, hear = time.perf_counter(), listener or Listener()
     beside = partial(working_engine, connection, listener, catalog)
-    with beside() as engine:
-        choices = resolve_run(engine, policy, Path(folder))
+    reading = examine(policy)
+    with beside() as engine, named_databases(engine, reading.databases, Path(folder)):
+        choices = resolve_run(engine, reading, Path(folder))
         ready = prepare(engine, choices, hear, show_values)
         ready.estimate.require_room()
         with remedied(ready.case, is_running=True):
@@ -91,8 +92,9 @@ def plan(
     release and nothing in the ledger: `listener` then hears of every statement, and it takes as long.
     """
     beside = partial(working_engine, connection, listener, catalog)
-    with beside() as engine:
-        choices = resolve_run(engine, policy, Path(folder))
+    reading = examine(policy)
+    with beside() as engine, named_databases(engine, reading.databases, Path(folder)):
+        choices = resolve_run(engine, reading, Path(folder))
         ready = prepare(engine, choices, listener or Listener(), show_values)
         if rehearse:
             made, recoding = work_out(ready, beside)

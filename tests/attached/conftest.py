@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import os
-import sqlite3
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,33 +14,12 @@ from typing import Any
 import duckdb
 import pytest
 import yaml
+from homes import COLUMNS, EXTENSIONS, PATIENTS, SQL, TREE, Sql, policy_document
 from typer.testing import CliRunner
 
 from ldiv_db.commands.cli import app
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.extensions import load_extension
-
-EXTENSIONS = {"sqlite": "sqlite_scanner", "ducklake": "ducklake", "postgres": "postgres_scanner"}
-COUNTRIES = ("Norway", "Italy", "Japan", "Korea")
-DISEASES = ("Flu", "Cancer", "Hepatitis", "Asthma")
-PATIENTS = [(f"P{i}", 20 + i * 7 % 40, COUNTRIES[i % 4], DISEASES[i // 2 % 4], f"W{i % 2}") for i in range(24)]
-COLUMNS = "name varchar, age integer, country varchar, disease varchar, ward varchar"
-
-
-def policy_document(**changes: Any) -> dict[str, Any]:
-    """A policy that `patients` meets, with other values for some keys (None takes a key out)."""
-    document: dict[str, Any] = {
-        "source": "patients",
-        "target": {"table": "released"},
-        "identifiers": ["name"],
-        "quasi_identifiers": {"age": {"numeric": True}, "country": {"taxonomy": {"file": "country.csv"}}},
-        "sensitive": ["disease"],
-        "keep": ["ward"],
-        "require": [{"unique_distinct": 3}],
-        "algorithm": {"name": "bsgi", "select": "bisect"},
-        "seed": 0,
-    }
-    return {key: value for key, value in {**document, **changes}.items() if value is not None}
 
 
 @functools.cache
@@ -77,7 +55,7 @@ class Home:
     folder: Path
     address: str
     #: What runs a statement as the database itself does.
-    sql: Callable[[str], list[tuple[Any, ...]]] = field(repr=False)
+    sql: Sql = field(repr=False)
 
     @property
     def policy(self) -> Path:
@@ -113,53 +91,23 @@ class Home:
 def home_of(kind: str, folder: Path) -> Home:
     """A database of a kind in a folder."""
     skip_without(kind)
-    (folder / "country.csv").write_text("Norway;Europe;*\nItaly;Europe;*\nJapan;Asia;*\nKorea;Asia;*\n")
-    home = {"sqlite": _sqlite, "ducklake": _ducklake, "postgres": _postgres}[kind](folder)
+    (folder / "country.csv").write_text(TREE)
+    address = _postgres() if kind == "postgres" else f"{kind}:{folder}/crm.{kind}"
+    home = Home(kind, folder, address, SQL[kind](address))
+    for table, rows in (("patients", PATIENTS), ("others", PATIENTS[:12])):
+        home.sql(f"CREATE TABLE {table} ({COLUMNS})")
+        home.sql(f"INSERT INTO {table} VALUES {', '.join(map(str, rows))}")
     home.write_policy()
     return home
 
 
-def _sqlite(folder: Path) -> Home:
-    def sql(text: str) -> list[tuple[Any, ...]]:
-        with sqlite3.connect(folder / "crm.db") as connection:
-            rows = connection.execute(text).fetchall()
-        connection.close()
-        return rows
-
-    sql(f"CREATE TABLE patients ({COLUMNS})")
-    for row in PATIENTS:
-        sql(f"INSERT INTO patients VALUES {row}")
-    return Home("sqlite", folder, f"sqlite:{folder}/crm.db", sql)
-
-
-def _ducklake(folder: Path) -> Home:
-    def sql(text: str) -> list[tuple[Any, ...]]:
-        with duckdb.connect() as connection:
-            load_extension(connection, "ducklake", "the test")
-            connection.execute(f"ATTACH 'ducklake:{folder}/lake.ducklake' AS lake; USE lake")
-            return connection.execute(text).fetchall()
-
-    listed = ", ".join(map(str, PATIENTS))
-    sql(f"CREATE TABLE patients ({COLUMNS}); INSERT INTO patients VALUES {listed}")
-    return Home("ducklake", folder, f"ducklake:{folder}/lake.ducklake", sql)
-
-
-def _postgres(folder: Path) -> Home:
-    import psycopg  # noqa: PLC0415
+def _postgres() -> str:
+    """The address of a new database of the server that is shared by the tests of a process."""
     import servers  # noqa: PLC0415
 
     host, name = servers.started("postgres").connection.info.host, f"clinic_{uuid.uuid4().hex[:8]}"
     servers.started("postgres").execute(f"CREATE DATABASE {name}")
-    words = f"host={host} user=postgres dbname={name}"
-
-    def sql(text: str) -> list[tuple[Any, ...]]:
-        with psycopg.connect(words, autocommit=True) as connection:
-            found = connection.execute(text)
-            return list(found.fetchall()) if found.description else []
-
-    sql(f"CREATE TABLE patients ({COLUMNS})")
-    sql(f"INSERT INTO patients VALUES {', '.join(map(str, PATIENTS))}")
-    return Home("postgres", folder, f"postgres:{words}", sql)
+    return f"postgres:host={host} user=postgres dbname={name}"
 
 
 @pytest.fixture(params=list(EXTENSIONS))
