@@ -1,4 +1,4 @@
-"""Processes, backends and servers that die in the middle, locks, refusals, readers: the old release is there or the new."""
+"""Processes, backends and servers that die in the middle, locks, refusals: the old release is there or the new."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import psycopg
 import pytest
 import servers
 from homes import SQL, policy_document
-from times import times
+from times import TIMES
 
 import ldiv_db
 from ldiv_db.database.errors import DatabaseError, LdivError
@@ -50,7 +50,7 @@ def state(home: Any) -> tuple[list[Any], list[Any]]:
 
 def test_a_process_that_is_killed_leaves_the_old_release_or_the_new(home: Any) -> None:
     script = Path(__file__).with_name("killed.py")
-    words = [sys.executable, script, home.kind, home.address, home.folder, times(8)]
+    words = [sys.executable, script, home.kind, home.address, home.folder, 8 * TIMES]
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     print(home.kind, done.stdout)
@@ -59,6 +59,7 @@ def test_a_process_that_is_killed_leaves_the_old_release_or_the_new(home: Any) -
 
 @pytest.mark.parametrize("word", ["snapshot", "BEGIN", "DELETE FROM", "INSERT INTO", "run_requirement", "COMMIT"])
 def test_a_backend_that_is_ended_is_an_error_and_nothing_else(word: str, postgres: Any) -> None:
+    postgres.run()
     sent = statements_of(postgres)
     before = state(postgres)
 
@@ -217,10 +218,10 @@ def test_two_runs_at_once_to_one_target(home: Any) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 30 MB; the test is skipped where nobody may mount one."""
+    """A disk of 20 MB; the test is skipped where nobody may mount one."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", disk], check=False).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", disk], check=False).returncode:
         pytest.skip("no leave to mount a small disk")
     yield disk
     subprocess.run(["umount", "-l", disk], check=True)
@@ -237,10 +238,13 @@ def test_a_full_disk_of_the_server_s(small_disk: Path, tmp_path: Path, postgres:
     postgres.address = f"{postgres.address.rpartition('=')[0]}={name}"
     postgres.sql = SQL["postgres"](postgres.address)
     postgres.sql(
-        "CREATE TABLE patients AS SELECT 'P' || i AS name, i % 90 AS age, (ARRAY['Norway', 'Italy'])[i % 2 + 1] AS country,"
-        " 'D' || i % 10 AS disease, repeat('w', 200) || i AS ward FROM generate_series(1, 30000) i"
+        "CREATE TABLE patients AS SELECT 'P' || i AS name, i % 90 AS age,"
+        " (ARRAY['Norway', 'Italy'])[i % 2 + 1] AS country,"
+        " 'D' || i % 10 AS disease,"
+        " (SELECT string_agg(md5((1000 * i + j)::text), '') FROM generate_series(1, 100) j) AS ward"
+        " FROM generate_series(1, 2500) i"
     )
-    postgres.write_policy(require=[{"k": 3}], algorithm="mondrian")
+    postgres.write_policy(require=[{"k": 3}], algorithm={"name": "mondrian"})
     called = postgres.call("run", postgres.address, postgres.policy)
     assert called.exit_code == 3 and "there is no room on the disk of the server" in called.output, called.output
     assert postgres.sql("SELECT to_regclass('released'), to_regclass('ldiv.run')") == [(None, None)]
