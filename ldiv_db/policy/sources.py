@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import PydanticCustomError
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.queries import name_of_query, view_of_query
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.parts import Part
 
 
-class SourceQuery(Part):
-    """A query, `source: {query: "SELECT \u2026"}`."""
+@dataclass(frozen=True)
+class SourceQuery:
+    """A query, `source: {query: "SELECT …"}`."""
 
     query: str
 
@@ -39,12 +43,17 @@ class Frame:
 PolicySource = str | SourceQuery | Frame
 
 
-def read_source(value: Any) -> Any:
-    """What is written, with anything that is neither a text nor a mapping taken for a frame."""
-    is_written = value is None or isinstance(
-        value, str | Mapping | SourceQuery | Frame | bool | int | float | list | tuple
-    )
-    return value if is_written else Frame(value)
+def read_source(value: Any) -> PolicySource:
+    """What is written, with anything that no document can hold taken for a frame; raises PydanticCustomError."""
+    if isinstance(value, str | SourceQuery | Frame):
+        return value
+    if isinstance(value, Mapping) and list(value) == ["query"] and isinstance(value["query"], str):
+        return SourceQuery(value["query"])
+    if isinstance(value, Mapping):
+        raise PydanticCustomError("source_query", 'takes {query: "SELECT …"}, or a text')
+    if value is None or isinstance(value, bool | int | float | list | tuple | date):
+        raise PydanticCustomError("string_type", "takes a text")
+    return Frame(value)
 
 
 def open_source(engine: Engine, source: PolicySource, folder: Path, key: str = "source") -> Relation | FileRelation:

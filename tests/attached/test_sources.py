@@ -92,7 +92,7 @@ def test_a_query_is_a_source(folder: Path, expected: list[tuple[Any, ...]]) -> N
         ("DROP TABLE t", "takes one SELECT"),
         ("SELECT 1; DROP TABLE t", "takes one SELECT"),
         ("SELECT 1; SELECT 2", "takes one SELECT"),
-        ("WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d", "takes one SELECT"),
+        ("WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d", "takes one SELECT|are not allowed"),
         ("COPY t TO 'x.csv'", "takes one SELECT"),
         ("", "takes one SELECT"),
         ("SELECT nextval('s') AS a", "calls nextval"),
@@ -126,6 +126,12 @@ def test_a_frame_is_a_source(library: str, folder: Path, expected: list[tuple[An
     with duckdb.connect() as con:
         ldiv_db.run(con, document(frame), folder=folder)
         assert released(con) == expected
+
+
+@pytest.mark.parametrize("source", [{}, {"query": 1}, {"sql": "SELECT 1"}, {"query": "SELECT 1", "table": "t"}])
+def test_a_mapping_that_is_no_query_is_refused(source: Any, con: Any) -> None:
+    with pytest.raises(PolicyError, match=r"source: takes \{query: "):
+        ldiv_db.run(con, document(source))
 
 
 def test_what_is_no_frame_is_refused(folder: Path, con: Any) -> None:
