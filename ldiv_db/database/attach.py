@@ -139,17 +139,21 @@ def attach_address(connection: Any, address: Address, name: str, read_only: bool
 
 
 @contextmanager
-def named_databases(engine: Engine, databases: Mapping[str, str], folder: Path) -> Iterator[None]:
+def named_databases(
+    engine: Engine, databases: Mapping[str, str], folder: Path, written: str | None = None
+) -> Iterator[None]:
     """Within, the databases are attached for reading, by the names and addresses that a policy gives them.
 
-    Relative files lie in `folder`. Raises PolicyError for a name that is taken, DatabaseError for what is not there.
+    The one that is `written` may be written to. Relative files lie in `folder`. Raises PolicyError for a name that is
+    taken, DatabaseError for what is not there.
     """
     with ExitStack() as stack:
         for name, text in databases.items():
             key = f"databases.{name}"
             if name.lower() in (*_TAKEN, *(row[0].lower() for row in engine.execute(_ATTACHED))):
                 raise PolicyError([Problem(key, "is the name of another database", "choose another")])
-            attach_address(engine.connection, address_of(text, key).beside(folder), name, read_only=True)
+            address = address_of(text, key).beside(folder)
+            attach_address(engine.connection, address, name, read_only=name != written or not address.kind.takes_back)
             stack.callback(attempt, engine.connection, f"DETACH {Identifier(name).sql()}")
         yield
 

@@ -125,6 +125,11 @@ def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
     return current, (found or schemas)[0], name
 
 
+def located_in(engine: Engine, database: str, table: Relation) -> tuple[str, str]:
+    """The schema and name of a table that is to be in an attached database."""
+    return (table.parts[0] if len(table.parts) > 1 else foreign.main_schema(engine, database)), table.name
+
+
 def _is_there(engine: Engine, database: str, schema: str, name: str) -> bool:
     rows = engine.execute(
         "SELECT count(*) FROM information_schema.tables WHERE lower(table_name) = lower($name)"

@@ -135,6 +135,16 @@ class Engine(PlainQueries):
         statement.sql = f"{verb} {target.sql()} AS\n{statement.sql}"
         self._timed("publish", statement)
 
+    def drop_table(self, table: Relation) -> None:
+        """Drop a table that stays, if it is there."""
+        self.execute(f"DROP TABLE IF EXISTS {table.sql()}", writes=table)
+
+    def rename(self, table: Relation, target: Relation, replace: bool) -> None:
+        """Have the table under another name of its schema, in place of one that is there only if it is to `replace`."""
+        if replace:
+            self.drop_table(target)
+        self.execute(f"ALTER TABLE {table.sql()} RENAME TO {Identifier(target.name).sql()}", writes=target)
+
     def make_schema(self, target: Relation) -> None:
         """Make the schema of a table that is to be made, if it names one that is not there."""
         if len(target.parts) > 1 and not self._has_schema(target.parts[:-1]):

@@ -105,7 +105,8 @@ def make_table(engine: Engine, target: Relation, rows: Relation, own: Mapping[st
         _tell(engine, database, f"DELETE FROM {_name(engine, target)}", target)
     else:
         if there:
-            note = _lost(engine, target)
+            lost = lost_with(engine, target)
+            note = f"{lost} of {target} are not kept, as its columns are others now" if lost else None
             _tell(engine, database, f"DROP TABLE {_name(engine, target)}", target)
         engine.make_schema(target)
         listed = ", ".join(f"{Identifier(name).sql()} {kind}" for name, kind in wanted)
@@ -116,12 +117,14 @@ def make_table(engine: Engine, target: Relation, rows: Relation, own: Mapping[st
     return note
 
 
-def _lost(engine: Engine, target: Relation) -> str | None:
+def lost_with(engine: Engine, table: Relation) -> str | None:
+    """What a table has that goes with it: grants, comments, both; None if it has neither, or is not there."""
+    if _find(engine, table) is None:
+        return None
     ((granted, commented),) = ask_postgres(
-        engine, located(engine, target)[0], _EXTRAS.format(table=_literal_name(engine, target))
+        engine, located(engine, table)[0], _EXTRAS.format(table=_literal_name(engine, table))
     )
-    lost = " and ".join([*(["the grants"] if granted else []), *(["the comments"] if commented else [])])
-    return f"{lost} of {target} are not kept, as its columns are others now" if lost else None
+    return " and ".join([*(["the grants"] if granted else []), *(["the comments"] if commented else [])]) or None
 
 
 def _required(column: Column) -> str:

@@ -55,15 +55,16 @@ TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parque
 
 
 class Target(Part):
-    """Where the release goes: a table of the source's database, or a file of its own."""
+    """Where the release goes: a table of the source's database, or of another that the policy names, or a file."""
 
     table: str | None = None
+    database: str | None = None
     file: str | None = None
     prefix: str | None = None
     if_exists: Literal["fail", "replace", "append"] = "fail"
 
     def __str__(self) -> str:
-        return ":".join(part for part in (self.file, self.table or self.prefix) if part)
+        return ":".join(part for part in (self.database, self.file, self.table or self.prefix) if part)
 
     @property
     def format(self) -> str | None:
@@ -73,6 +74,8 @@ class Target(Part):
     def problems(self) -> list[Problem]:
         if "\0" in (self.file or ""):
             return [Problem("target.file", "holds a character that no file's name has")]
+        if self.database is not None and (self.table is None or self.file is not None or self.if_exists == "append"):
+            return [Problem("target.database", "goes with `table:`, and if_exists: fail or replace")]
         if self.prefix is not None:
             return []
         if self.file is None:

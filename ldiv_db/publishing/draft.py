@@ -65,6 +65,9 @@ class Draft(ABC, Generic[Outcome]):
     def enter(self, outcome: Outcome, status: str) -> None:
         """Write it into the ledger; inside a transaction."""
 
+    def note(self, text: str) -> None:
+        """Have it said with the outcome; called before the audit."""
+
     def committed(self, outcome: Outcome, snapshot: int | None) -> Outcome:
         """What its publication returns, once it is committed; as `snapshot` where the database numbers them."""
         return outcome
@@ -187,6 +190,9 @@ class RunDraft(Draft[Result]):
             raise TypeError("a draft that nobody describes is for rehearsals")
         found = self.describe(self.audits(where))
         return replace(found, notes=(*found.notes, *self.notes))
+
+    def note(self, text: str) -> None:
+        self.notes = (*self.notes, text)
 
     def committed(self, outcome: Result, snapshot: int | None) -> Result:
         return replace(outcome, snapshot=snapshot)

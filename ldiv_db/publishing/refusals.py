@@ -9,10 +9,10 @@ from pathlib import Path
 from ldiv_db.database import catalog, lineage, postgres
 from ldiv_db.database.catalog import columns_of, without_members
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, count_phrase
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Policy
-from ldiv_db.publishing.destinations import DatabaseFile, DataFile, Destination, InDatabase, InFile
+from ldiv_db.publishing.destinations import DatabaseFile, DataFile, Destination, InDatabase, InFile, InOtherDatabase
 
 #: Integers that Parquet has no type for; they would silently become floating-point numbers.
 _TOO_WIDE = ("HUGEINT", "UHUGEINT")
@@ -38,6 +38,8 @@ def check_target(
     refuse_lost_digits(destination.engine, policy, source)
     if isinstance(destination, InDatabase):
         _check_table(destination, policy.target.if_exists, source, types)
+    if isinstance(destination, InOtherDatabase):
+        _check_other(destination, policy, source, types)
     if isinstance(destination, InFile):
         sources = [source.path] if isinstance(source, FileRelation) else []
         check_file(destination, sources)
@@ -77,6 +79,28 @@ def _check_table(
         raise refused("target", f"{table} is a view", "name another table")
     if if_exists == "append" and types is not None:
         compare_columns(engine, types, table, "what is appended to has labels as text: make it by if_exists: append")
+
+
+def _check_other(
+    destination: InOtherDatabase, policy: Policy, source: Relation | FileRelation, types: Mapping[str, str] | None
+) -> None:
+    engine, table, name = destination.engine, destination.table, policy.target.database or ""
+    if name not in policy.databases:
+        raise refused("target.database", f"no database {name!r}", nearest(name, policy.databases))
+    if len(catalog.qualify(engine, policy.target.table or "", "target.table").parts) > 2:
+        raise refused("target.table", f"{policy.target.table} names a database, `database:` does", "leave it out")
+    if engine.in_transaction():
+        raise refused("target.database", "another database joins no open transaction", "commit first")
+    refuse_catalog_schema(table, "target")
+    if types is not None and postgres.is_in_postgres(engine, table):
+        refuse_untyped(types)
+    if not catalog.table_exists(engine, table):
+        return
+    if policy.target.if_exists == "fail":
+        raise refused("target", f"{table} exists", "set if_exists: replace, or name another table")
+    if catalog.is_view(engine, table):
+        raise refused("target", f"{table} is a view", "name another table")
+    refuse_read_tables(engine, source, [table])
 
 
 def refuse_untyped(types: Mapping[str, str]) -> None:
@@ -211,7 +235,7 @@ def refuse_read_target(engine: Engine, policy: Policy, folder: Path, source: Rel
     target = policy.target
     if target.file is not None:
         _refuse_read_file(engine, policy, folder, source)
-    elif target.table is not None:
+    elif target.table is not None and target.database is None:
         refuse_read_tables(engine, source, [catalog.qualify(engine, target.table, "target.table")])
 
 

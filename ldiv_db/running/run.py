@@ -58,7 +58,7 @@ def run(
     start, hear = time.perf_counter(), listener or Listener()
     beside = partial(working_engine, connection, listener, catalog)
     reading = examine(policy)
-    with beside() as engine, named_databases(engine, reading.databases, Path(folder)):
+    with beside() as engine, named_databases(engine, reading.databases, Path(folder), reading.written):
         choices = resolve_run(engine, reading, Path(folder))
         ready = prepare(engine, choices, hear, show_values)
         ready.estimate.require_room()
