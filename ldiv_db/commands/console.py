@@ -110,7 +110,8 @@ def open_for_command(
 
 def refuse_memory(database: str, wanted: Examined) -> None:
     """Raise PolicyError for a release to a table of a database in memory, which is gone when the command ends."""
-    if database == ":memory:" and wanted.policy is not None and wanted.policy.target.file is None:
+    target = None if wanted.policy is None else wanted.policy.target
+    if database == ":memory:" and target is not None and target.file is None and target.database is None:
         what = "a table of a database in memory is gone when the command ends"
         raise PolicyError([Problem("target", what, "name a file: `target: {file: release.parquet}`")])
 

@@ -268,6 +268,13 @@ def catalog_table(engine: Engine, name: str) -> Relation:
     return Relation((*home, SCHEMA, name))
 
 
+def is_ours(engine: Engine, table: Relation) -> bool:
+    """Whether a table would lie in the catalog's schema or, where there are no schemas, be called as its tables are."""
+    if [part.lower() for part in table.parts[-2:-1]] == [SCHEMA]:
+        return True
+    return table.name.lower().startswith(f"{SCHEMA}_") and foreign.has_one_schema(engine, catalog_of(engine, table))
+
+
 def qualify(engine: Engine, text: str, key: str) -> Relation:
     """The relation that `text` names, refused if it is no name."""
     try:

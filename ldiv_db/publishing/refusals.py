@@ -61,7 +61,7 @@ def _check_table(
     engine, table = destination.engine, destination.table
     if isinstance(source, Relation) and catalog.same_table(engine, table, source):
         raise refused("target", "is the source itself", "name another table")
-    refuse_catalog_schema(table, "target")
+    refuse_catalog_schema(engine, table, "target")
     home = catalog.catalog_of(engine, table).lower()
     if home not in ("temp", (engine.catalog or home).lower()):
         what = "a table cannot be published in one transaction with a catalog in another database"
@@ -91,7 +91,7 @@ def _check_other(
         raise refused("target.table", f"{policy.target.table} names a database, `database:` does", "leave it out")
     if engine.in_transaction():
         raise refused("target.database", "another database joins no open transaction", "commit first")
-    refuse_catalog_schema(table, "target")
+    refuse_catalog_schema(engine, table, "target")
     if types is not None and postgres.is_in_postgres(engine, table):
         refuse_untyped(types)
     if not catalog.table_exists(engine, table):
@@ -134,10 +134,10 @@ def refuse_lost_digits(engine: Engine, policy: Policy, source: Relation | FileRe
         raise PolicyError(problems)
 
 
-def refuse_catalog_schema(table: Relation, key: str) -> None:
-    """Raise PolicyError for a table, or prefix, in the schema of the catalog."""
-    if [part.lower() for part in table.parts[-2:-1]] == [catalog.SCHEMA]:
-        raise refused(key, f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")
+def refuse_catalog_schema(engine: Engine, table: Relation, key: str) -> None:
+    """Raise PolicyError for a table, or prefix, in the schema of the catalog, or under a name that is the catalog's."""
+    if catalog.is_ours(engine, table):
+        raise refused(key, f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema, or table")
 
 
 def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation, texts_hint: str = "") -> None:

@@ -140,3 +140,19 @@ def test_a_database_that_is_not_there(tmp_path: Path, home: Any) -> None:
     called = home.call("run", wrong, home.policy)
     assert called.exit_code == 3 and said in called.output
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("name", ["run", "series", "taxonomy"])
+def test_the_catalog_s_own_tables_are_no_target(name: str, home: Any) -> None:
+    home.json("migrate")
+    home.write_policy(target={"table": home.table(name), "if_exists": "replace"})
+    called = home.call("run", home.address, home.policy)
+    assert called.exit_code == 2 and "is the catalog's own" in called.output
+    assert home.sql(f"SELECT count(*) FROM {home.table(name)}") == [(0,)]
+
+
+def test_violations_are_written_there(home: Any) -> None:
+    asked = ["--qi", "age", "--sensitive", "disease", "--require", "k:3", "--into", "bad"]
+    called = home.call("check", home.address, "patients", *asked)
+    assert called.exit_code == 1, called.output
+    assert home.sql("SELECT count(*) > 0 FROM bad") in ([(True,)], [(1,)])

@@ -34,7 +34,7 @@ POLICY = {
     "sensitive": ["disease"],
     "keep": ["visited", "cost"],
     "require": [{"frequency": 3}],
-    "algorithm": "mondrian",
+    "algorithm": {"name": "bsgi"},
     "seed": 0,
 }
 PEOPLE = """
