@@ -18,6 +18,7 @@ from ldiv_db.auditing.check import Question, question_of
 from ldiv_db.auditing.check import check as check_table
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
+from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import columns_of, qualify
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
@@ -27,6 +28,7 @@ from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
 from ldiv_db.policy.given import names_of, read_requirements, read_sensitive
 from ldiv_db.policy.policy import Policy, parse_policy, read_policy
 from ldiv_db.policy.resolve import describe
+from ldiv_db.policy.sources import open_source
 from ldiv_db.profiling.profile import Profile, profile_table
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.counts import counting_sql
@@ -64,6 +66,7 @@ __all__ = [
 ]
 
 
+@takes_database(read_only=True)
 def check(
     con: Any,
     table: str,
@@ -126,6 +129,7 @@ def check_sql(
         return check_statement(engine, given, qualify(engine, table, "table"), dialect, types, labels)
 
 
+@takes_database(read_only=True)
 def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: str | Sequence[str] = ()) -> Profile:
     """How identifying the columns of a table, view or data file are, in counts of rows.
 
@@ -139,6 +143,7 @@ def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: st
         return profile_table(engine, relation, None if qi is None else names_of(qi), names_of(sensitive))
 
 
+@takes_database(read_only=True)
 def measure(
     con: Any,
     published: str,
@@ -168,8 +173,11 @@ def measure(
     """
     asked = parse_policy(policy) if policy is not None else _described(source, qi, sensitive)
     wanted = Wanted(l, class_column, class_label, queries, seed, kl)
-    with working_engine(con, catalog=catalog) as engine:
-        original = resolve_source(engine, source or asked.source, Path("." if source else folder))
+    with (
+        working_engine(con, catalog=catalog) as engine,
+        named_databases(engine, asked.databases, Path(folder)),
+    ):
+        original = open_source(engine, source or asked.source, Path("." if source else folder))
         relation = resolve_source(engine, published, Path(), "published")
         if problems := wanted.problems():
             raise PolicyError(problems)

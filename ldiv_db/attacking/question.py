@@ -15,13 +15,13 @@ from ldiv_db.auditing.subject import Pair
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import AlgorithmSpec, Policy
 from ldiv_db.policy.hierarchies import read_hierarchies
 from ldiv_db.policy.inferred import infer
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.release_columns import published_columns
+from ldiv_db.policy.sources import open_source
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
 
@@ -156,7 +156,7 @@ def _settled(engine: Engine, policy: Policy, folder: Path) -> Policy:
     if policy.decomposes or not names:
         return policy
     try:
-        source = resolve_source(engine, policy.source, folder)
+        source = open_source(engine, policy.source, folder)
     except PolicyError as error:
         what = f"how {', '.join(names)} generalise is inferred from the source"
         raise PolicyError(

@@ -40,7 +40,7 @@ class Violations:
 
     def refuse_target(self) -> None:
         """Raise PolicyError if the table to be written is there already, or would lie in the catalog's own schema."""
-        if self.into is not None and [part.lower() for part in self.into.parts[-2:-1]] == [catalog.SCHEMA]:
+        if self.into is not None and catalog.is_ours(self.engine, self.into):
             raise PolicyError(
                 [Problem("into", f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")]
             )

@@ -32,8 +32,9 @@ from rich.progress import (
 from rich.table import Table
 
 from ldiv_db.commands.tables import fitted
-from ldiv_db.database.attach import open_with_catalog
-from ldiv_db.database.engine import Settings, Step, open_database
+from ldiv_db.database.addresses import Address, address_of
+from ldiv_db.database.attach import open_address
+from ldiv_db.database.engine import Settings, Step
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import spill_folder
 from ldiv_db.policy.policy import Examined
@@ -89,30 +90,28 @@ def split_names(texts: Sequence[str], names: set[str]) -> list[str]:
 def open_for_command(
     database: str, read_only: bool = False, settings: Settings | None = None, catalog: Path | None = None
 ) -> Iterator[Any]:
-    """A connection to the database file; with `catalog` it is read-only, and that file is attached as `CATALOG`.
+    """A connection to the database; with `catalog` it is read-only, and that file is attached as `CATALOG`.
 
     What does not fit into memory goes to a folder of our own in the temp directory of the settings, which is gone at
     the end. Raises DatabaseError if a file is not there or no database, and names the process that holds a locked one.
     """
-    if database != ":memory:" and not Path(database).is_file():
-        raise DatabaseError(f"no database file {database}")
+    address = address_of(database)
+    if address.path is not None and not address.path.is_file():
+        raise DatabaseError(f"no database file {address.path}")
     with ExitStack() as stack:
-        folder = stack.enter_context(_spill(database, settings.temp_directory if settings else None))
+        folder = stack.enter_context(_spill(address, settings.temp_directory if settings else None))
         settings = replace(settings or Settings(), temp_directory=str(folder))
         try:
-            if catalog is None:
-                opening = open_database(database, read_only, settings=settings)
-            else:
-                opening = open_with_catalog(Path(database), catalog, read_only, settings)
-            connection = stack.enter_context(opening)
+            connection = stack.enter_context(open_address(address, read_only, settings, catalog))
         except DatabaseError as error:
-            raise DatabaseError(_plainly(str(error))) from error
+            raise DatabaseError(_plainly(str(error))) from None
         yield connection
 
 
 def refuse_memory(database: str, wanted: Examined) -> None:
     """Raise PolicyError for a release to a table of a database in memory, which is gone when the command ends."""
-    if database == ":memory:" and wanted.policy is not None and wanted.policy.target.file is None:
+    target = None if wanted.policy is None else wanted.policy.target
+    if database == ":memory:" and target is not None and target.file is None and target.database is None:
         what = "a table of a database in memory is gone when the command ends"
         raise PolicyError([Problem("target", what, "name a file: `target: {file: release.parquet}`")])
 
@@ -127,13 +126,13 @@ def _plainly(message: str) -> str:
 
 
 @contextmanager
-def _spill(database: str, asked: str | None) -> Iterator[Path]:
+def _spill(address: Address, asked: str | None) -> Iterator[Path]:
     """A folder of our own for what does not fit into memory, where the user wants it or beside the database.
 
     Where none can be made beside the database it is in the system's folder for temporary files.
     """
     system = Path(tempfile.gettempdir())
-    beside = system if database == ":memory:" else Path(database).resolve().parent
+    beside = address.path.resolve().parent if address.path else system
     with ExitStack() as stack:
         yield _first(stack, [Path(asked)] if asked else [beside, system])
 

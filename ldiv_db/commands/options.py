@@ -29,7 +29,14 @@ def _size(text: str | None) -> str | None:
     raise typer.BadParameter(f"{text!r} is no size, write e.g. 500MB or 4GB")
 
 
-Database = Annotated[str, typer.Argument(help="The DuckDB file.", show_default=False)]
+Database = Annotated[
+    str,
+    typer.Argument(
+        help="A DuckDB file, or what DuckDB attaches: postgres:…, sqlite:…, ducklake:…, mysql:…, md:…; ${NAME} in it is"
+        " the environment's, so that no password need stand there. :memory: is for files alone.",
+        show_default=False,
+    ),
+]
 PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr, errors alone.")]

@@ -6,6 +6,7 @@ import typer
 
 from ldiv_db.commands.console import open_for_command, print_json, printer
 from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
+from ldiv_db.database.addresses import address_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.result import TOLD_APART, print_rows
@@ -46,4 +47,4 @@ def runs_command(database: Database, json: Json = False, catalog: Catalog = None
             )
             for run in found
         ]
-        print_rows(printer(), f"{database}: {len(found):,} runs", headings, rows)
+        print_rows(printer(), f"{address_of(database)}: {len(found):,} runs", headings, rows)

@@ -1,46 +1,107 @@
-"""A database that may not be written, and its catalog in a file of its own.
+"""Databases that are opened by their address: a file, or what DuckDB attaches; and a catalog in a file of its own.
 
-The source is attached read-only and names are looked up in it; the catalog is attached as `CATALOG`.
+What is attached is the current database of a connection in memory, under the name that it has itself, and names are
+looked up in it as it looks them up itself. No text of an address is in an error: it may hold a password.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.addresses import MEMORY, POSTGRES, Address, address_of, is_attached
+from ldiv_db.database.engine import Engine, Settings, attempt, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
-from ldiv_db.database.templates import Identifier, literal
+from ldiv_db.database.extensions import load_extension
+from ldiv_db.database.servers import refuses_options, sentence_of
+from ldiv_db.database.templates import Identifier, Relation, literal
 
 #: The name under which the catalog's file is attached, and the source's if its own name is taken.
 CATALOG, _SOURCE = "ldiv_catalog", "ldiv_source"
+#: The names that DuckDB, or we, keep for other databases and schemas.
+_TAKEN = ("memory", "temp", "system", "main", "information_schema", "pg_catalog", "ldiv", CATALOG)
+_ATTACHED = "SELECT database_name FROM duckdb_databases()"
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def takes_database(read_only: bool) -> Callable[[Function], Function]:
+    """Has a function whose first argument is a connection take an address in its place, opened for the call."""
+
+    def decorate(function: Function) -> Function:
+        first = next(iter(signature(function).parameters))
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = args[0] if args else kwargs.get(first)
+            if not isinstance(given, str | Path):
+                return function(*args, **kwargs)
+            with open_address(address_of(str(given)), read_only) as opened:
+                return function(opened, *args[1:], **kwargs) if args else function(**{**kwargs, first: opened})
+
+        return cast(Function, call)
+
+    return decorate
+
+
+@contextmanager
+def open_address(
+    address: Address, read_only: bool = False, settings: Settings | None = None, catalog: Path | None = None
+) -> Iterator[Any]:
+    """A connection on which the database is the current one; with `catalog` it is read-only, and that file `CATALOG`.
+
+    Raises DatabaseError if it is not there, or cannot be opened.
+    """
+    if catalog is not None:
+        opening = open_with_catalog(address, catalog, read_only, settings)
+    elif is_plain(address):
+        opening = open_database(address.text, read_only, settings=settings)
+    else:
+        opening = _open_attached(address, read_only, settings)
+    with opening as connection:
+        yield connection
+
+
+def is_plain(address: Address) -> bool:
+    """Whether DuckDB opens the database itself, and attaches nothing."""
+    return address.kind.type == "duckdb"
+
+
+@contextmanager
+def _open_attached(address: Address, read_only: bool, settings: Settings | None) -> Iterator[Any]:
+    with open_database(MEMORY, settings=settings) as connection:
+        _attach_current(connection, address, read_only or not address.kind.takes_back)
+        yield connection
 
 
 @contextmanager
 def open_with_catalog(
-    path: Path, catalog: Path, read_only: bool = False, settings: Settings | None = None
+    source: Address, catalog: Path, read_only: bool = False, settings: Settings | None = None
 ) -> Iterator[Any]:
-    """A connection on which `path` (or memory) is the current database, read-only, and `catalog` is `CATALOG`.
+    """A connection on which the source (or memory) is the current database, read-only, and `catalog` is `CATALOG`.
 
     The catalog's file is made if it is not there, unless `read_only`; it is removed again if nothing came to be
     in it. Raises DatabaseError if a file is missing, locked or no database, PolicyError if both are the same.
     """
-    in_memory = str(path) == ":memory:"
-    if not in_memory and not path.is_file():
+    path = source.path
+    if path is not None and not path.is_file():
         raise DatabaseError(f"no database file {path}")
     if read_only and not catalog.is_file():
         raise DatabaseError(f"no catalog file {catalog}; `ldiv migrate --catalog` makes one")
-    if not in_memory and catalog.exists() and catalog.samefile(path):
+    if path is not None and catalog.exists() and catalog.samefile(path):
         raise PolicyError([Problem("--catalog", f"{catalog} is the database itself", "leave it out")])
-    with open_database(":memory:", settings=settings) as connection:
+    with open_database(MEMORY, settings=settings) as connection:
         engine = Engine(connection)
         is_new = not catalog.exists()
-        _attach(engine, catalog, CATALOG, read_only)
+        _attach_file(engine, catalog, CATALOG, read_only)
         try:
-            if not in_memory:
+            if is_plain(source) and path is not None:
                 _attach_source(engine, path)
+            elif not is_plain(source):
+                _attach_current(connection, source, read_only=True)
             yield connection
         finally:
             if is_new and _is_empty(engine):
@@ -48,14 +109,109 @@ def open_with_catalog(
                 catalog.unlink(missing_ok=True)
 
 
+def attach_address(connection: Any, address: Address, name: str, read_only: bool = False) -> None:
+    """Attach the database under the name; raises DatabaseError, without a word of its address.
+
+    A file that is not there is refused: to attach it would make one.
+    """
+    path, kind = address.path, address.kind
+    if path is not None and not path.is_file():
+        raise DatabaseError(f"no database file {path}")
+    if kind.extension is not None:
+        load_extension(connection, kind.extension, kind.name)
+    if kind.type == "ducklake" and is_attached(address.text):
+        beneath = address_of(address.text).kind
+        if beneath.extension is not None:
+            load_extension(connection, beneath.extension, f"DuckLake in {beneath.name}")
+    said = [] if kind.prefix else [f"TYPE {kind.type}"]
+    options = ", ".join([*said, *(["READ_ONLY"] if read_only else [])])
+
+    def attach(wanted: Address) -> str | None:
+        how = f" ({options})" if options else ""
+        return attempt(connection, f"ATTACH {literal(wanted.attached)} AS {Identifier(name).sql()}{how}")
+
+    failure = attach(address.waiting())
+    if failure is not None and refuses_options(failure):
+        failure = attach(address)
+    if failure is not None:
+        why = sentence_of(failure) or _plain(failure, address)
+        raise DatabaseError(f"cannot open {address}: {why}")
+
+
+@contextmanager
+def named_databases(
+    engine: Engine, databases: Mapping[str, str], folder: Path, written: str | None = None
+) -> Iterator[None]:
+    """Within, the databases are attached for reading, by the names and addresses that a policy gives them.
+
+    The one that is `written` may be written to. Relative files lie in `folder`. Raises PolicyError for a name that is
+    taken, DatabaseError for what is not there.
+    """
+    with ExitStack() as stack:
+        for name, text in databases.items():
+            key = f"databases.{name}"
+            if name.lower() in (*_TAKEN, *(row[0].lower() for row in engine.execute(_ATTACHED))):
+                raise PolicyError([Problem(key, "is the name of another database", "choose another")])
+            address = address_of(text, key).beside(folder)
+            attach_address(engine.connection, address, name, read_only=name != written or not address.kind.takes_back)
+            stack.callback(attempt, engine.connection, f"DETACH {Identifier(name).sql()}")
+        yield
+
+
+def _plain(failure: str, address: Address) -> str:
+    """What the database says, if that cannot hold a secret: of a file."""
+    if address.path is None:
+        return "for a reason that may quote its address, and is withheld"
+    return failure.strip().splitlines()[0]
+
+
+def _attach_current(connection: Any, address: Address, read_only: bool) -> None:
+    """Attach the database under the name that it has itself, and look names up in it as it does."""
+    engine = Engine(connection)
+    attach_address(connection, address, _SOURCE, read_only)
+    name, schemas = _own_names(engine, address)
+    taken = [row[0].lower() for row in engine.execute(_ATTACHED)]
+    if name is not None and name.lower() not in (*taken, *_TAKEN):
+        engine.execute(f"DETACH {_SOURCE}")
+        attach_address(connection, address, name, read_only)
+    else:
+        name = _SOURCE
+    if len(schemas) < 2:
+        engine.execute(f"USE {Relation((name, *schemas)).sql()}")
+        return
+    path = ",".join(Relation((name, schema)).sql() for schema in schemas)
+    engine.execute(f"SET search_path = {literal(path)}")
+
+
+def _own_names(engine: Engine, address: Address) -> tuple[str | None, list[str]]:
+    """The name that the database has itself, and the schemas in which it looks up names; None and none if it has none.
+
+    A name that is one of its schemas' as well is none to use: `clinic.people` is what lies in the schema.
+    """
+    if address.kind is not POSTGRES:
+        path = address.path
+        return (path.stem if path else None), []
+    ((name, schemas, is_schema),) = engine.execute(
+        f"FROM postgres_query({literal(_SOURCE)}, {literal(_POSTGRES_NAMES)})"
+    )
+    return (None if is_schema else name), list(schemas)
+
+
+#: A server may look names up in schemas that are not there, or that the user may not see: these are left out by it.
+_POSTGRES_NAMES = (
+    "SELECT current_database()::text AS name, current_schemas(false)::text[] AS schemas,"
+    " EXISTS (SELECT FROM pg_namespace WHERE nspname = current_database()) AS is_schema"
+)
+
+
 def _attach_source(engine: Engine, path: Path) -> None:
-    """Attach the source under the name that it has when it is opened alone, and look names up in it."""
+    """Attach the file under the name that it has when it is opened alone, and look names up in it."""
     try:
-        _attach(engine, path, None, read_only=True)
+        _attach_file(engine, path, None, read_only=True)
     except DatabaseError as error:
         if "already exists" not in str(error):
             raise
-        _attach(engine, path, _SOURCE, read_only=True)
+        _attach_file(engine, path, _SOURCE, read_only=True)
     ((name,),) = engine.execute(
         "SELECT database_name FROM duckdb_databases()"
         " WHERE NOT internal AND path IS NOT NULL AND database_name <> $catalog",
@@ -64,7 +220,7 @@ def _attach_source(engine: Engine, path: Path) -> None:
     engine.execute(f"USE {Identifier(name).sql()}")
 
 
-def _attach(engine: Engine, path: Path, name: str | None, read_only: bool) -> None:
+def _attach_file(engine: Engine, path: Path, name: str | None, read_only: bool) -> None:
     alias = f" AS {Identifier(name).sql()}" if name else ""
     options = " (READ_ONLY)" if read_only else ""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ldiv_db.database import foreign
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, TemplateError
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType
@@ -15,6 +16,8 @@ SCHEMA = "ldiv"
 #: The schemas and databases that are the database's own.
 _SYSTEM = ("information_schema", "pg_catalog", "system", "temp")
 
+#: The types of databases that are a file, by names of parameters; the path of others may hold a password.
+_FILE_TYPES = {"t1": "duckdb", "t2": "sqlite", "t3": "ducklake"}
 #: Types that arithmetic orders; the rest generalises by taxonomy only.
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _REAL = ("FLOAT", "DOUBLE", "DECIMAL", "UHUGEINT")
@@ -71,7 +74,9 @@ def without_members(kind: str) -> str:
 def columns_of(engine: Engine, source: Relation | FileRelation) -> list[Column]:
     """The columns of a table, view or file, in their order; raises DatabaseError if there is no such source."""
     if isinstance(source, FileRelation):
-        rows = engine.execute(f"DESCRIBE SELECT * FROM {source.reader}($p)", {"p": source.path}, [source])
+        rows = engine.execute(
+            f"DESCRIBE SELECT * FROM {source.reader}($p{source.options})", {"p": source.path}, [source]
+        )
     else:
         rows = engine.execute(f"DESCRIBE SELECT * FROM {source.sql()}", None, [source])
     return [Column(row[0], row[1]) for row in rows]
@@ -79,22 +84,18 @@ def columns_of(engine: Engine, source: Relation | FileRelation) -> list[Column]:
 
 def table_exists(engine: Engine, relation: Relation) -> bool:
     """Whether a table or view of that name exists, compared as the database compares names."""
-    schema, name = _schema_and_name(engine, relation)
-    rows = engine.execute(
-        "SELECT count(*) FROM information_schema.tables WHERE lower(table_name) = lower($name)"
-        " AND lower(table_schema) = lower($schema) AND lower(table_catalog) = lower($catalog)",
-        {"name": name, "schema": schema, "catalog": catalog_of(engine, relation)},
-    )
-    return bool(rows[0][0])
+    return _is_there(engine, *located(engine, relation))
 
 
 def is_view(engine: Engine, relation: Relation) -> bool:
     """Whether the name stands for a view."""
-    schema, name = _schema_and_name(engine, relation)
+    database, schema, name = located(engine, relation)
+    if foreign.kind_of(engine, database) == "postgres":
+        return foreign.is_postgres_view(engine, database, schema, name)
     rows = engine.execute(
         "SELECT count(*) FROM duckdb_views() WHERE lower(view_name) = lower($name)"
         " AND lower(schema_name) = lower($schema) AND lower(database_name) = lower($catalog)",
-        {"name": name, "schema": schema, "catalog": catalog_of(engine, relation)},
+        {"name": name, "schema": schema, "catalog": database},
     )
     return bool(rows[0][0])
 
@@ -108,6 +109,51 @@ def type_named(engine: Engine, text: str) -> str | None:
     return str(name)
 
 
+def is_foreign(engine: Engine, relation: Relation | FileRelation) -> bool:
+    """Whether a relation lies, or would lie, in a database that is not DuckDB's own; files lie in none."""
+    return isinstance(relation, Relation) and foreign.kind_of(engine, located(engine, relation)[0]) != "duckdb"
+
+
+def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
+    """The database, schema and name of a relation, which need not be there, as the database itself looks it up.
+
+    A name of two parts is one in a schema of the current database, or else in the main schema of an attached one;
+    a name alone is in the first schema of the search path that has it, or in the first of all.
+    """
+    if len(relation.parts) == 3:
+        database, schema, name = relation.parts
+        return database, schema, name
+    current, name = current_database(engine), relation.name
+    if len(relation.parts) == 2:
+        first = relation.parts[0]
+        if first.lower() in attached(engine) and not _schema_exists(engine, first):
+            return first, foreign.main_schema(engine, first), name
+        return current, first, name
+    schemas = _search_path(engine)
+    found = [schema for schema in schemas if _is_there(engine, current, schema, name)] if len(schemas) > 1 else []
+    return current, (found or schemas)[0], name
+
+
+def located_in(engine: Engine, database: str, table: Relation) -> tuple[str, str]:
+    """The schema and name of a table that is to be in an attached database."""
+    return (table.parts[0] if len(table.parts) > 1 else foreign.main_schema(engine, database)), table.name
+
+
+def _is_there(engine: Engine, database: str, schema: str, name: str) -> bool:
+    rows = engine.execute(
+        "SELECT count(*) FROM information_schema.tables WHERE lower(table_name) = lower($name)"
+        " AND lower(table_schema) = lower($schema) AND lower(table_catalog) = lower($catalog)",
+        {"name": name, "schema": schema, "catalog": database},
+    )
+    return bool(rows[0][0])
+
+
+def _search_path(engine: Engine) -> list[str]:
+    """The schemas in which names without one are looked up."""
+    ((schemas,),) = engine.execute("SELECT current_schemas(false)")
+    return list(schemas) or [current_schema(engine)]
+
+
 def current_database(engine: Engine) -> str:
     """The database in which names without one are looked up."""
     return str(engine.execute("SELECT current_database()")[0][0])
@@ -119,8 +165,11 @@ def current_schema(engine: Engine) -> str:
 
 
 def file_of(engine: Engine, database: str) -> str | None:
-    """The file of an attached database, None if it is in memory."""
-    rows = engine.execute("SELECT path FROM duckdb_databases() WHERE lower(database_name) = lower($d)", {"d": database})
+    """The file of an attached database, None if it is in memory or on a server."""
+    rows = engine.execute(
+        "SELECT path FROM duckdb_databases() WHERE lower(database_name) = lower($d) AND type IN ($t1, $t2, $t3)",
+        {"d": database, **_FILE_TYPES},
+    )
     return rows[0][0] if rows else None
 
 
@@ -135,7 +184,10 @@ def free_bytes(engine: Engine, database: str) -> int:
 
 def open_files(engine: Engine) -> list[str]:
     """The files of all databases that are attached."""
-    rows = engine.execute("SELECT path FROM duckdb_databases() WHERE path IS NOT NULL AND NOT internal")
+    rows = engine.execute(
+        "SELECT path FROM duckdb_databases() WHERE path IS NOT NULL AND NOT internal AND type IN ($t1, $t2, $t3)",
+        _FILE_TYPES,
+    )
     return [row[0] for row in rows]
 
 
@@ -199,8 +251,8 @@ def same_table(engine: Engine, one: Relation, other: Relation) -> bool:
 
 def full_name(engine: Engine, relation: Relation) -> tuple[str, str, str]:
     """The database, schema and name of a relation, in lower case."""
-    schema, name = _schema_and_name(engine, relation)
-    return catalog_of(engine, relation).lower(), schema.lower(), name.lower()
+    database, schema, name = located(engine, relation)
+    return database.lower(), schema.lower(), name.lower()
 
 
 def list_tables(engine: Engine) -> list[str]:
@@ -208,14 +260,28 @@ def list_tables(engine: Engine) -> list[str]:
     rows = engine.execute(
         "SELECT table_schema, table_name FROM information_schema.tables"
         " WHERE table_catalog = current_database()"
+        " AND table_schema NOT IN ('information_schema', 'pg_catalog', 'pg_toast')"
         " ORDER BY table_schema ASC NULLS LAST, table_name ASC NULLS LAST"
     )
     return [".".join(part if re.fullmatch(r"\w+", part) else Identifier(part).sql() for part in row) for row in rows]
 
 
 def catalog_table(engine: Engine, name: str) -> Relation:
-    """A table of the catalog schema, which lies in the engine's catalog or, without one, in the current database."""
-    return Relation((SCHEMA, name) if engine.catalog is None else (engine.catalog, SCHEMA, name))
+    """A table of the catalog schema, which lies in the engine's catalog or, without one, in the current database.
+
+    Where a database has one schema alone, the table's name begins with that of ours.
+    """
+    home = () if engine.catalog is None else (engine.catalog,)
+    if foreign.has_one_schema(engine, engine.catalog or current_database(engine)):
+        return Relation((*home, "main", f"{SCHEMA}_{name}"))
+    return Relation((*home, SCHEMA, name))
+
+
+def is_ours(engine: Engine, table: Relation) -> bool:
+    """Whether a table would lie in the catalog's schema or, where there are no schemas, be called as its tables are."""
+    if [part.lower() for part in table.parts[-2:-1]] == [SCHEMA]:
+        return True
+    return table.name.lower().startswith(f"{SCHEMA}_") and foreign.has_one_schema(engine, catalog_of(engine, table))
 
 
 def qualify(engine: Engine, text: str, key: str) -> Relation:
@@ -264,21 +330,13 @@ def attached(engine: Engine) -> list[str]:
 
 def _schema_exists(engine: Engine, schema: str) -> bool:
     rows = engine.execute(
-        "SELECT count(*) FROM duckdb_schemas() WHERE lower(schema_name) = $schema"
+        "SELECT count(*) FROM duckdb_schemas() WHERE lower(schema_name) = lower($schema)"
         " AND database_name = current_database()",
         {"schema": schema},
     )
     return bool(rows[0][0])
 
 
-def _schema_and_name(engine: Engine, relation: Relation) -> tuple[str, str]:
-    if len(relation.parts) == 1:
-        return current_schema(engine), relation.name
-    return relation.parts[-2], relation.name
-
-
 def catalog_of(engine: Engine, relation: Relation) -> str:
     """The database that holds the relation."""
-    if len(relation.parts) == 3:
-        return relation.parts[0]
-    return current_database(engine)
+    return located(engine, relation)[0]

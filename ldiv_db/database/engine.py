@@ -94,6 +94,7 @@ class Engine(PlainQueries):
         self._render = partial(render, folders=tuple(templates))
         self._scratch: list[Relation] = []
         self._views: set[Relation] = set()
+        self._given: list[Relation] = []
         self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
         self._numbers = itertools.count(1)
 
@@ -101,7 +102,7 @@ class Engine(PlainQueries):
 
     def materialise(self, name: str, template: str, **holes: Any) -> Relation:
         """The TEMP table holding what `template` selects; it lives until dropped or `close_scratch`."""
-        target = Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
+        target = self._temp_name(name)
         statement = self._render(template, holes)
         statement.sql = f"CREATE TEMP TABLE {target.sql()} AS\n{statement.sql}"
         self._timed(name, statement)
@@ -113,7 +114,7 @@ class Engine(PlainQueries):
 
         The template binds no values, and what it reads is there as long as the view is.
         """
-        target = Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
+        target = self._temp_name(name)
         statement = self._render(template, holes)
         statement.sql = f"CREATE TEMP VIEW {target.sql()} AS\n{statement.sql}"
         self._timed(name, statement)
@@ -152,13 +153,41 @@ class Engine(PlainQueries):
 
     def create(self, target: Relation, template: str, replace: bool = False, **holes: Any) -> None:
         """Make `target`, a table that stays, of what `template` selects; its schema is made if need be."""
-        if len(target.parts) > 1:
-            schema = f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}"
-            self._execute(Statement(BUILT_IN, schema, writes=target))
+        self.make_schema(target)
         statement = self._render(template, holes)
         verb, statement.writes = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE", target
         statement.sql = f"{verb} {target.sql()} AS\n{statement.sql}"
         self._timed("publish", statement)
+
+    def drop_table(self, table: Relation) -> None:
+        """Drop a table that stays, if it is there."""
+        self.execute(f"DROP TABLE IF EXISTS {table.sql()}", writes=table)
+
+    def rename(self, table: Relation, target: Relation, replace: bool) -> None:
+        """Have the table under another name of its schema, in place of one that is there only if it is to `replace`."""
+        if replace:
+            self.drop_table(target)
+        self.execute(f"ALTER TABLE {table.sql()} RENAME TO {Identifier(target.name).sql()}", writes=target)
+
+    def make_schema(self, target: Relation) -> None:
+        """Make the schema of a table that is to be made, if it names one that is not there."""
+        if len(target.parts) > 1 and not self._has_schema(target.parts[:-1]):
+            schema = f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}"
+            self._execute(Statement(BUILT_IN, schema, writes=target))
+
+    def _has_schema(self, parts: Sequence[str]) -> bool:
+        """Whether a schema is there already in a database of others, of which leave to make one is not asked then.
+
+        `parts` are its name, with that of its database before it; a name alone may be that of a database.
+        """
+        rows = self.execute(
+            "SELECT 1 FROM duckdb_schemas() AS s JOIN duckdb_databases() AS d USING (database_name)"
+            " WHERE d.type <> 'duckdb' AND (lower(schema_name) = lower($schema)"
+            " AND lower(database_name) = lower(coalesce($database, current_database()))"
+            " OR $database IS NULL AND lower(database_name) = lower($schema))",
+            {"schema": parts[-1], "database": parts[0] if len(parts) > 1 else None},
+        )
+        return bool(rows)
 
     def insert(self, target: Relation, template: str, **holes: Any) -> None:
         """Append what `template` selects to the table `target`, by column name."""
@@ -193,22 +222,52 @@ class Engine(PlainQueries):
     # -- statements of floor 0 ---------------------------------------------------------------------
 
     def execute(
-        self, sql: str, values: Mapping[str, Any] | None = None, reads: Sequence[Relation | FileRelation] = ()
+        self,
+        sql: str,
+        values: Mapping[str, Any] | None = None,
+        reads: Sequence[Relation | FileRelation] = (),
+        writes: Relation | None = None,
     ) -> list[tuple[Any, ...]]:
         """Run a statement written in floor 0 (DDL, catalog look-ups) and return its rows.
 
-        `reads` are tables, views and files of others: where they cannot be read they are to blame.
+        `reads` are tables, views and files of others: where they cannot be read they are to blame; `writes` is a table
+        that stays.
         """
-        return self._execute(Statement(BUILT_IN, sql, dict(values or {}), reads))[1]
+        return self._execute(Statement(BUILT_IN, sql, dict(values or {}), reads, writes))[1]
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
         """A TEMP table of metadata made in Python (a taxonomy's nodes): `columns` is name to SQL type."""
-        target = Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
+        target = self._temp_name(name)
         types = ", ".join(f"{Identifier(column).sql()} {kind}" for column, kind in columns.items())
         self.execute(f"CREATE TEMP TABLE {target.sql()} ({types})")
         self._scratch.append(target)
         self.append(target, columns, rows)
         return target
+
+    def view_of(self, name: str, query: str) -> Relation:
+        """A TEMP view of a query that is not ours; it lives until `close_scratch`."""
+        view = self._temp_name(name)
+        self.execute(f"CREATE TEMP VIEW {view.sql()} AS\n{query}", writes=view)
+        self._given.append(view)
+        return view
+
+    def frame(self, name: str, frame: Any) -> Relation:
+        """A TEMP view of a frame of pandas', Polars' or Arrow's, or of a relation of the database's client.
+
+        It lives until `close_scratch`; raises DatabaseError for what is none of these.
+        """
+        if isinstance(frame, duckdb.DuckDBPyRelation):
+            return self.view_of(name, frame.sql_query())
+        view = self._temp_name(name)
+        try:
+            self.connection.register(view.name, frame)
+        except (duckdb.Error, TypeError) as error:
+            raise DatabaseError(f"{type(frame).__name__} is no frame that the database reads") from error
+        self._given.append(view)
+        return view
+
+    def _temp_name(self, name: str) -> Relation:
+        return Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
 
     def append(self, target: Relation, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows of metadata into `target`: one statement, one parameter a column."""
@@ -242,7 +301,10 @@ class Engine(PlainQueries):
         with suppress(duckdb.Error):  # after a failure the connection itself may be gone, and TEMP goes with it
             for relation in reversed(self._scratch):
                 self.connection.execute(self._dropping(relation))
+            for view in self._given:
+                self.connection.execute(f"DROP VIEW IF EXISTS {view.sql()}")
         self._scratch.clear()
+        self._given.clear()
 
     def _dropping(self, relation: Relation) -> str:
         return f"DROP {'VIEW' if relation in self._views else 'TABLE'} IF EXISTS {relation.sql()}"
@@ -261,7 +323,25 @@ class Engine(PlainQueries):
             except BaseException:
                 with suppress(duckdb.Error):  # it may have ended already; the first error is the one to report
                     self.connection.execute("ROLLBACK")
+                with suppress(DatabaseError):
+                    self.look_again()
                 raise
+
+    def look_again(self) -> None:
+        """Have the names of a server's tables looked up anew: others may have changed them, or we taken back ours."""
+        ((servers,),) = self.execute("SELECT count(*) FROM duckdb_databases() WHERE type = 'postgres'")
+        if servers:
+            self.execute("CALL pg_clear_cache()")
+
+    @contextmanager
+    def one_state(self, source: Relation | FileRelation) -> Iterator[None]:
+        """Within, all that is read of the source is of one moment, also where others write to its database."""
+        kinds = self.execute("SELECT count(*) FROM duckdb_databases() WHERE type <> 'duckdb' AND NOT internal")
+        if isinstance(source, Relation) and kinds[0][0]:
+            with self.transaction():
+                yield
+        else:
+            yield
 
     @contextmanager
     def _writing_alone(self) -> Iterator[None]:
@@ -274,7 +354,10 @@ class Engine(PlainQueries):
 
     def in_transaction(self) -> bool:
         """Whether one is open: outside, every statement is a transaction of its own, with its own number."""
-        first, second = (self.execute("SELECT txid_current()") for _ in range(2))
+        ((kind,),) = self.execute("SELECT type FROM duckdb_databases() WHERE database_name = current_database()")
+        # Databases that are attached number no transactions, but one has a single time.
+        asked = "SELECT txid_current()" if kind == "duckdb" else "SELECT epoch_us(now())"
+        first, second = (self.execute(asked) for _ in range(2))
         return first == second
 
     def _timed(self, name: str, statement: Statement) -> None:
@@ -326,6 +409,17 @@ def open_database(
         raise DatabaseError(f"cannot open {path}: {first_sentence(str(error))}") from error
     with closing(connection), interrupts.stopping(connection.interrupt):
         yield connection
+
+
+def attempt(connection: Any, sql: str) -> str | None:
+    """Run a statement that may hold a secret; what the database says if it fails, which may quote it as well."""
+    try:
+        connection.execute(sql).fetchall()
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except duckdb.Error as error:
+        return str(error) or type(error).__name__
+    return None
 
 
 def database_version() -> str:

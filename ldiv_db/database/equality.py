@@ -172,7 +172,7 @@ def _from(source: Relation | FileRelation) -> str:
     if isinstance(source, Relation):
         return source.sql()
     types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in source.columns)
-    return f"{source.reader}({literal(source.path)}{f'{AS_WRITTEN}{{{types}}}' if types else ''})"
+    return f"{source.reader}({literal(source.path)}{f'{AS_WRITTEN}{{{types}}}' if types else source.options})"
 
 
 @contextmanager

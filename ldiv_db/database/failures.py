@@ -5,7 +5,10 @@ Exceptions of the database's client are told by the names of their types, so tha
 
 from __future__ import annotations
 
+import re
+
 from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem, place_in_file
+from ldiv_db.database.servers import CONFLICT, sentence_of
 from ldiv_db.database.templates import BUILT_IN, Statement
 
 #: Errors whose text is about names and resources. The text of any other may quote a row's value, so it is withheld.
@@ -38,6 +41,12 @@ _OF_ROWS = frozenset(
         "TypeMismatchException",
     }
 )
+#: How errors of databases that are attached begin.
+_OF_SERVERS = re.compile(
+    r"(?:[\w ]*Error: )?(?:Failed to (?:execute|prepare|query|begin|commit|fetch|copy|open|create|connect)"
+    r"|Unable to connect|Error (?:while|executing|in)|unable to|SQLite|DuckLake|MySQL|Postgres)",
+    re.IGNORECASE,
+)
 
 
 def failure_of(error: Exception, statement: Statement) -> DatabaseError:
@@ -48,12 +57,22 @@ def failure_of(error: Exception, statement: Statement) -> DatabaseError:
     refuse_half_characters(statement)
     text, kind = str(error), type(error).__name__
     if kind == "TransactionException" and "conflict" in text.lower():
-        what = "another transaction writes the same at the same time"
-        where = f" as {statement.writes}" if statement.writes else ""
-        way_out = "commit one before the other begins, and make schemas before both (`ldiv migrate` makes the ledger's)"
-        return ConflictError(f"{what}{where}: {way_out}")
+        return _conflict(statement)
+    if is_of_server(text, kind):
+        return _of_server(text, statement)
     if "read-only" in text:
         return DatabaseError("the database is open read-only, this step writes")
+    return _of_duckdb(text, kind, statement)
+
+
+def _conflict(statement: Statement) -> DatabaseError:
+    what = "another transaction writes the same at the same time"
+    where = f" as {statement.writes}" if statement.writes else ""
+    way_out = "commit one before the other begins, and make schemas before both (`ldiv migrate` makes the ledger's)"
+    return ConflictError(f"{what}{where}: {way_out}")
+
+
+def _of_duckdb(text: str, kind: str, statement: Statement) -> DatabaseError:
     hint = first_sentence(text) if kind in _PLAIN else f"{kind} (its text may quote data and is withheld)"
     if kind in _RESOURCES:
         return DatabaseError(f"{hint}, while running {statement.template}")
@@ -65,6 +84,24 @@ def failure_of(error: Exception, statement: Statement) -> DatabaseError:
         return DatabaseError(f"{names} cannot be read: {hint}{where}")
     hint = text if kind in _PLAIN else f"{hint}{place_in_file(text)}"
     return DatabaseError(f"{hint}\nin template {statement.template}:\n{statement.numbered()}")
+
+
+def is_of_server(text: str, kind: str) -> bool:
+    """Whether an error is one of another database that is attached, whose words are not to be handed on."""
+    return kind == "Error" or _OF_SERVERS.match(text) is not None
+
+
+def _of_server(text: str, statement: Statement) -> DatabaseError:
+    sentence = sentence_of(text) or "the database refuses (its words may quote data and are withheld)"
+    if sentence == CONFLICT:
+        return ConflictError(f"{CONFLICT}: try again")
+    if statement.writes is not None:
+        return DatabaseError(f"cannot write {statement.writes}: {sentence}")
+    if statement.reads:
+        return DatabaseError(f"{' and '.join(dict.fromkeys(map(str, statement.reads)))} cannot be read: {sentence}")
+    return DatabaseError(
+        sentence if statement.template == BUILT_IN else f"{sentence}, while running {statement.template}"
+    )
 
 
 def first_sentence(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from ldiv_db.database import catalog
+from ldiv_db.database import catalog, postgres
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import DIALECT, Relation, literal
@@ -34,6 +34,12 @@ _QUERY, _QUERY_TABLE = "query", "query_table"
 
 def reads_table(engine: Engine, source: Relation, table: Relation) -> bool:
     """Whether reading `source` reads `table`, whatever they are called."""
+    if postgres.is_in_postgres(engine, table):
+        wanted_name = catalog.full_name(engine, table)
+        if postgres.is_in_postgres(engine, source):
+            return wanted_name in postgres.relations_read(engine, source)
+        # Of a table of the server that a view of ours reads, the plan has the bare name.
+        return any(read.name.lower() == wanted_name[2] for read in tables_read(engine, source))
     wanted = _identity(engine, table)
     return any(_identity(engine, read) == wanted for read in tables_read(engine, source))
 
@@ -47,6 +53,14 @@ def reads_file(engine: Engine, source: Relation, path: Path) -> bool | None:
     if any(_names(engine, pattern, path) for pattern in definitions.patterns):
         return True
     return False if definitions.certain else None
+
+
+def lies_among(pattern: str, path: Path) -> bool:
+    """Whether a file at `path`, which need not be there, would be one of a pattern's, or in the folder of a table."""
+    base = Path(pattern)
+    fixed = next((folder for folder in (base, *base.parents) if not set("*?[") & set(str(folder))), base)
+    within = path.resolve().is_relative_to(fixed.resolve()) and fixed.is_dir()
+    return within and (fixed == base or base.suffix.lower() == path.suffix.lower() or not base.suffix)
 
 
 def tables_read(engine: Engine, source: Relation) -> list[Relation]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ldiv_db.database import catalog
+from ldiv_db.database import catalog, foreign
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import Identifier, Relation, resource_folder
@@ -67,7 +67,7 @@ def refuse_foreign(engine: Engine, folder: Path | None = None) -> None:
     tables = _tables(engine)
     if not tables:
         return
-    if LEDGER in tables and tables[LEDGER][: len(_LEDGER_COLUMNS)] != _LEDGER_COLUMNS:
+    if LEDGER in tables and not _alike(engine, tables[LEDGER][: len(_LEDGER_COLUMNS)], _LEDGER_COLUMNS):
         raise _foreign(LEDGER)
     known, ledger = available(folder), applied(engine)
     done = known[: len(ledger)]
@@ -75,11 +75,23 @@ def refuse_foreign(engine: Engine, folder: Path | None = None) -> None:
         return  # changed, newer, or with a gap: `pending` says so
     ours, coming = _made_by(tuple(done)), _made_by(tuple(known))
     for name, columns in tables.items():
-        if (name in ours or name in coming) and columns != ours.get(name):
+        if (name in ours or name in coming) and not _alike(engine, columns, ours.get(name)):
             raise _foreign(name)
     lost = [name for name in ours if name not in tables]
     if ledger and lost:
         raise DatabaseError(f"the schema {catalog.SCHEMA} of the catalog has lost its table {lost[0]}")
+
+
+def _alike(engine: Engine, columns: list[tuple[str, str]], ours: list[tuple[str, str]] | None) -> bool:
+    """Whether columns are ours; of other databases than DuckDB's, which have types of their own, by their names."""
+    if ours is None or foreign.kind_of(engine, _home(engine)) == "duckdb":
+        return columns == ours
+    return [name for name, _ in columns] == [name for name, _ in ours]
+
+
+def _home(engine: Engine) -> str:
+    """The database that holds the catalog."""
+    return catalog.catalog_of(engine, catalog.catalog_table(engine, LEDGER))
 
 
 def _foreign(name: str) -> DatabaseError:
@@ -90,7 +102,9 @@ def _foreign(name: str) -> DatabaseError:
 
 def _tables(engine: Engine) -> _Tables:
     """The tables of the catalog's schema with their columns; those of a view are none of a table's."""
-    home = catalog.catalog_of(engine, catalog.catalog_table(engine, LEDGER))
+    home = _home(engine)
+    *_, schema, name = catalog.located(engine, catalog.catalog_table(engine, LEDGER))
+    prefix = name.removesuffix(LEDGER)
     rows = engine.execute(
         "SELECT t.table_name, c.column_name, c.data_type, c.column_index FROM duckdb_tables() AS t"
         " LEFT JOIN duckdb_columns() AS c ON c.table_oid = t.table_oid AND c.database_oid = t.database_oid"
@@ -98,11 +112,12 @@ def _tables(engine: Engine) -> _Tables:
         " UNION ALL SELECT view_name, NULL, 'VIEW', 0 FROM duckdb_views()"
         " WHERE lower(database_name) = lower($home) AND lower(schema_name) = $schema"
         " ORDER BY table_name ASC NULLS LAST, column_index ASC NULLS LAST",
-        {"home": home, "schema": catalog.SCHEMA},
+        {"home": home, "schema": schema},
     )
     tables: _Tables = {}
     for table, column, kind, _ in rows:
-        tables.setdefault(table.lower(), []).append((column, kind))
+        if table.lower().startswith(prefix):
+            tables.setdefault(table.lower().removeprefix(prefix), []).append((column, kind))
     return tables
 
 
@@ -120,9 +135,10 @@ def _made_by(migrations: tuple[Migration, ...]) -> _Tables:
 
 def _make_ledger(engine: Engine, ledger: Relation) -> None:
     """The schema and the ledger of migrations, if they are not there."""
-    engine.execute(f"CREATE SCHEMA IF NOT EXISTS {Relation(ledger.parts[:-1]).sql()}")
+    engine.make_schema(ledger)
+    key = " PRIMARY KEY" if foreign.keeps_constraints(engine, _home(engine)) else ""
     engine.execute(
-        f"CREATE TABLE IF NOT EXISTS {ledger.sql()} (number INTEGER PRIMARY KEY, name VARCHAR NOT NULL,"
+        f"CREATE TABLE IF NOT EXISTS {ledger.sql()} (number INTEGER{key}, name VARCHAR NOT NULL,"
         " checksum VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL)"
     )
 
@@ -162,7 +178,7 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
     for migration in todo:
         with engine.transaction(), _in_the_catalog(engine):
             _make_ledger(engine, ledger)
-            engine.execute(migration.sql)
+            engine.execute(foreign.fitting(engine, _home(engine), migration.sql))
             engine.execute(
                 f"INSERT INTO {ledger.sql()} VALUES ($number, $name, $checksum, now())",
                 {"number": migration.number, "name": migration.name, "checksum": migration.checksum},
@@ -173,7 +189,7 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
 @contextmanager
 def unmade_on_error(engine: Engine) -> Iterator[None]:
     """Where the catalog came to be within, and an error ends it with nothing entered, the catalog goes again."""
-    before = _has_schema(engine)
+    before = _has_catalog(engine)
     try:
         yield
     except BaseException:
@@ -183,8 +199,11 @@ def unmade_on_error(engine: Engine) -> Iterator[None]:
         raise
 
 
-def _has_schema(engine: Engine) -> bool:
-    home = catalog.catalog_of(engine, catalog.catalog_table(engine, LEDGER))
+def _has_catalog(engine: Engine) -> bool:
+    """Whether there is a schema of the catalog, or a table where there can be none."""
+    home = _home(engine)
+    if foreign.has_one_schema(engine, home):
+        return bool(_tables(engine))
     rows = engine.execute(
         "SELECT 1 FROM duckdb_schemas() WHERE lower(schema_name) = $schema AND lower(database_name) = lower($home)",
         {"schema": catalog.SCHEMA, "home": home},
@@ -194,14 +213,20 @@ def _has_schema(engine: Engine) -> bool:
 
 def _drop_if_empty(engine: Engine) -> None:
     """Drop the catalog's schema if there is nothing in it but our own tables, without a row, and their ledger."""
-    schema = catalog.catalog_table(engine, LEDGER).parts[:-1]
-    tables = _tables(engine)
+    tables = {name: catalog.catalog_table(engine, name) for name in _tables(engine)}
     filled = [
         name
-        for name in tables
-        if name != LEDGER and engine.execute(f"SELECT 1 FROM {Relation((*schema, name)).sql()} LIMIT 1")
+        for name, table in tables.items()
+        if name != LEDGER and engine.execute(f"SELECT 1 FROM {table.sql()} LIMIT 1")
     ]
-    if tables and not filled and set(tables) <= set(_made_by(tuple(available()))):
+    if not tables or filled or not set(tables) <= set(_made_by(tuple(available()))):
+        return
+    if foreign.has_one_schema(engine, _home(engine)):
+        with engine.transaction():
+            for table in tables.values():
+                engine.execute(f"DROP TABLE {table.sql()}")
+    else:
+        schema = catalog.catalog_table(engine, LEDGER).parts[:-1]
         engine.execute(f"DROP SCHEMA {Relation(schema).sql()} CASCADE")
 
 

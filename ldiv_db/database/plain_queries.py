@@ -32,7 +32,11 @@ class PlainQueries(ABC):
 
     @abstractmethod
     def execute(
-        self, sql: str, values: Mapping[str, Any] | None = None, reads: Sequence[Relation | FileRelation] = ()
+        self,
+        sql: str,
+        values: Mapping[str, Any] | None = None,
+        reads: Sequence[Relation | FileRelation] = (),
+        writes: Relation | None = None,
     ) -> list[tuple[Any, ...]]:
         """Run a statement written in floor 0 and return its rows."""
 

@@ -35,7 +35,9 @@ def columns_beside(engine: Engine, table: Relation, most_rows: int) -> list[Colu
         "SELECT c.database_name, c.schema_name, c.table_name, c.column_name, c.data_type"
         " FROM duckdb_columns() AS c JOIN duckdb_tables() AS t ON c.database_name = t.database_name"
         " AND c.schema_name = t.schema_name AND c.table_name = t.table_name"
+        " JOIN duckdb_databases() AS d ON d.database_name = c.database_name"
         " WHERE lower(c.database_name) = $database AND lower(c.schema_name) <> $ours AND NOT t.internal"
+        " AND NOT (d.type = 'sqlite' AND starts_with(lower(c.table_name), $ours || '_'))"
         " AND NOT (lower(c.schema_name) = $schema AND lower(c.table_name) = $name)"
         " AND coalesce(t.estimated_size, 0) <= $most"
         " ORDER BY c.schema_name ASC NULLS LAST, c.table_name ASC NULLS LAST, c.column_index ASC NULLS LAST",

@@ -109,14 +109,26 @@ class FileRelation:
     path: str
     #: The columns of a CSV file that we wrote: then nothing about it is guessed, and all of it is text.
     columns: tuple[str, ...] = ()
+    #: Whether the names of folders, as `year=2020`, are columns.
+    hive: bool = False
 
-    READERS: ClassVar = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".json": "read_json"}
+    READERS: ClassVar = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".json": "read_json",
+                         ".jsonl": "read_json", ".ndjson": "read_json"}  # fmt: skip
+    #: Endings of text that is packed, after that of what it is.
+    PACKED: ClassVar = (".gz", ".zst")
 
     @classmethod
     def of(cls, path: str) -> FileRelation | None:
         """The file's relation, or None if its ending is none that the database reads."""
-        reader = cls.READERS.get(Path(path).suffix.lower())
+        suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+        packed = len(suffixes) > 1 and suffixes[-1] in cls.PACKED and suffixes[-2] != ".parquet"
+        reader = cls.READERS.get(suffixes[-2] if packed else (suffixes or [""])[-1])
         return cls(reader, path) if reader else None
+
+    @property
+    def options(self) -> str:
+        """What the reader is told besides the path, as SQL."""
+        return ", hive_partitioning = true" if self.hive else ""
 
     def __str__(self) -> str:
         return self.path
@@ -182,7 +194,7 @@ AS_WRITTEN = (
 def _call(file: FileRelation) -> Markup:
     """The call of the table function that reads the file."""
     if not file.columns:
-        return Markup(f"{file.reader}(") + _bind(file.path) + Markup(")")
+        return Markup(f"{file.reader}(") + _bind(file.path) + Markup(f"{file.options})")
     types = _bind(dict.fromkeys(file.columns, "VARCHAR"))
     return Markup(f"{file.reader}(") + _bind(file.path) + Markup(AS_WRITTEN) + types + Markup(")")
 

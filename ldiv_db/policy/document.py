@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 
 from ldiv_db.database.errors import Problem
 from ldiv_db.policy.parts import Document, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
 from ldiv_db.policy.series import DECOMPOSITIONS, DEFAULT_ALGORITHM, REPEATED
+from ldiv_db.policy.sources import PolicySource, read_source
 from ldiv_db.requirements import RequirementSpec
 
 
@@ -54,15 +55,16 @@ TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parque
 
 
 class Target(Part):
-    """Where the release goes: a table of the source's database, or a file of its own."""
+    """Where the release goes: a table of the source's database, or of another that the policy names, or a file."""
 
     table: str | None = None
+    database: str | None = None
     file: str | None = None
     prefix: str | None = None
     if_exists: Literal["fail", "replace", "append"] = "fail"
 
     def __str__(self) -> str:
-        return ":".join(part for part in (self.file, self.table or self.prefix) if part)
+        return ":".join(part for part in (self.database, self.file, self.table or self.prefix) if part)
 
     @property
     def format(self) -> str | None:
@@ -72,6 +74,8 @@ class Target(Part):
     def problems(self) -> list[Problem]:
         if "\0" in (self.file or ""):
             return [Problem("target.file", "holds a character that no file's name has")]
+        if self.database is not None and (self.table is None or self.file is not None or self.if_exists == "append"):
+            return [Problem("target.database", "goes with `table:`, and if_exists: fail or replace")]
         if self.prefix is not None:
             return []
         if self.file is None:
@@ -145,7 +149,8 @@ class Policy(Document):
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
-    source: str
+    source: Annotated[PolicySource, PlainValidator(read_source)]
+    databases: dict[str, str] = Field(default_factory=dict)
     target: Annotated[Target, BeforeValidator(_target)]
     quasi_identifiers: Annotated[dict[str, QuasiIdentifier], BeforeValidator(_columns)] = Field(min_length=1)
     sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(default_factory=dict)

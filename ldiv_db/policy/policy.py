@@ -46,6 +46,16 @@ class Examined:
     lists_all: bool = True
 
     @property
+    def databases(self) -> Mapping[str, str]:
+        """The addresses of databases that its source names, by their names."""
+        return {} if self.policy is None else self.policy.databases
+
+    @property
+    def written(self) -> str | None:
+        """The name of the one of them that the release goes to, None if it goes to none."""
+        return None if self.policy is None else self.policy.target.database
+
+    @property
     def is_series(self) -> bool:
         """Whether it is surely a policy of releases over time."""
         return self.policy is not None and self.policy.is_series

@@ -16,7 +16,6 @@ from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.attributes import collect_attributes
 from ldiv_db.policy.columns import column_problems, without_uncounted
@@ -27,6 +26,7 @@ from ldiv_db.policy.policy import GivenPolicy, examine
 from ldiv_db.policy.problems import Problems, is_said, unsaid
 from ldiv_db.policy.release_columns import ReleaseColumns, keeps_type
 from ldiv_db.policy.required import Required, collect_required
+from ldiv_db.policy.sources import open_source
 from ldiv_db.requirements import ROWS_ALONE
 from ldiv_db.requirements.named import Named
 
@@ -244,7 +244,7 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
 
 def _source(engine: Engine, policy: Policy, folder: Path, problems: Problems) -> Relation | FileRelation | None:
     with problems.collected():
-        return resolve_source(engine, policy.source, folder)
+        return open_source(engine, policy.source, folder)
     return None
 
 
@@ -277,7 +277,7 @@ def _describe(
         return replace(types[name.lower()], name=name)
 
     found = Source(
-        name=policy.source,
+        name=str(policy.source),
         relation=source,
         quasi_identifiers=tuple(
             QuasiColumn(column(name), hierarchies.get(name, Hierarchy(widths=())), qi.weight)

@@ -11,14 +11,16 @@ place removes what was left over and has the ledger say what is true.
 
 from __future__ import annotations
 
+import hashlib
+import re
 import shutil
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from ldiv_db.database import catalog, migrate
+from ldiv_db.database import catalog, foreign, migrate, postgres
 from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem
@@ -26,10 +28,12 @@ from ldiv_db.database.files import abandoned, flush, move, work_folder
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.draft import Draft, Outcome
-from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, settle_run
+from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
 
 #: Seconds for which a release waits for other transactions that write the same, and between two tries.
 _LONGEST_WAIT, _PAUSE = 60.0, 0.2
+#: How the name of a table begins that is being written beside its place.
+_BESIDE = "ldiv_"
 Where = Relation | FileRelation
 
 
@@ -82,7 +86,82 @@ class InDatabase(Destination):
             draft.write(self.table)
             outcome = draft.audit(self.table)
             draft.enter(outcome, PUBLISHED)
+        if self.engine.in_transaction():
+            return outcome
+        return draft.committed(outcome, foreign.last_snapshot(self.engine, catalog.catalog_of(self.engine, self.table)))
+
+
+class InOtherDatabase(Destination):
+    """A table of another database than the ledger's, written beside under a name of its run's and renamed.
+
+    The name of a table that is being written tells the run and the target. One that a dead process left is dropped by
+    the next run to the target; the ledger, where it says `written`, is told whether the table was renamed.
+    """
+
+    def __init__(self, engine: Engine, table: Relation, target: Target):
+        super().__init__(engine)
+        self.table = table
+        self.name = str(target)
+
+    @property
+    def folder(self) -> Path | None:
+        file = catalog.file_of(self.engine, self.table.parts[0])
+        return Path(file).parent if file else None
+
+    def publish(self, draft: Draft[Outcome]) -> Outcome:
+        beside = self._beside(draft.run_id)
+        with migrate.unmade_on_error(self.engine):
+            try:
+                return self._publish(draft, beside)
+            except BaseException:
+                with suppress(DatabaseError):  # the first error is the one to report
+                    self._drop([beside])
+                raise
+
+    def _publish(self, draft: Draft[Outcome], beside: Relation) -> Outcome:
+        engine = self.engine
+        with engine.transaction():
+            draft.write(beside)
+        if postgres.is_in_postgres(engine, self.table) and (lost := postgres.lost_with(engine, self.table)):
+            draft.note(f"{lost} of {self.table} are not kept, as a table of another database is made anew")
+        outcome = draft.audit(beside)
+        left = self._left(but=beside)
+        with engine.transaction():
+            migrate.migrate(engine)
+            for run in runs(engine):
+                if (run["status"], run["target"]) == (WRITTEN, self.name):
+                    settle_run(engine, run["run_id"], in_place=self._beside(run["run_id"]) not in left)
+            draft.enter(outcome, WRITTEN)
+        try:
+            self._drop(left)
+            with engine.transaction():
+                engine.rename(beside, self.table, draft.replaces)
+        except BaseException:
+            with suppress(DatabaseError):
+                draft.settle(in_place=not catalog.table_exists(engine, beside))
+            raise
+        draft.settle(in_place=True)
         return outcome
+
+    def _beside(self, run_id: str) -> Relation:
+        """What the table of a run is called until it is renamed."""
+        return Relation((*self.table.parts[:-1], f"{_BESIDE}{run_id}_{self._mark}"))
+
+    @property
+    def _mark(self) -> str:
+        return hashlib.sha256(self.name.encode()).hexdigest()[:8]
+
+    def _left(self, but: Relation) -> list[Relation]:
+        """The tables of runs to this target that were never renamed."""
+        form = re.compile(f"{_BESIDE}[0-9a-f]{{32}}_{self._mark}")
+        there = catalog.relations_in(self.engine, self.table.parts[0])
+        found = [Relation((self.table.parts[0], *table.parts)) for table in there if form.fullmatch(table.name)]
+        return [table for table in found if table != but]
+
+    def _drop(self, tables: Sequence[Relation]) -> None:
+        with self.engine.transaction():
+            for table in tables:
+                self.engine.drop_table(table)
 
 
 class InFile(Destination):
@@ -225,14 +304,26 @@ def destination_of(engine: Engine, target: Target, folder: Path, columns: list[s
 
     Raises PolicyError for what is no name of a table, DatabaseError if the ledger could not be written.
     """
+    refuse_half_taken_back(engine)
     migrate.pending(engine)
     table = new_table(engine, target.table, "target.table", target.file is not None) if target.table else Relation(())
+    if target.database is not None:
+        return InOtherDatabase(
+            engine, Relation((target.database, *catalog.located_in(engine, target.database, table))), target
+        )
     if target.file is None:
         return InDatabase(engine, table)
     path = (folder / target.file).resolve()
     if target.format == "duckdb":
         return DatabaseFile(engine, path, target.file, table)
     return DataFile(engine, path, target.file, target.format or "", columns)
+
+
+def refuse_half_taken_back(engine: Engine) -> None:
+    """Raise PolicyError where the ledger would be in a database that cannot take back a table that was made."""
+    if foreign.kind_of(engine, engine.catalog or catalog.current_database(engine)) == "mysql":
+        what = "MySQL commits every table by itself, so that release and ledger would not be all or nothing"
+        raise PolicyError([Problem("database", what, "give --catalog FILE, and a target with `file:`")])
 
 
 def within(database: str, table: Relation) -> Relation:

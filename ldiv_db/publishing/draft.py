@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.individuals import audit_individuals
 from ldiv_db.auditing.subject import Subject, Suppressed
-from ldiv_db.database import catalog
+from ldiv_db.database import catalog, postgres
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.templates import FileRelation, Relation
@@ -65,6 +65,13 @@ class Draft(ABC, Generic[Outcome]):
     @abstractmethod
     def enter(self, outcome: Outcome, status: str) -> None:
         """Write it into the ledger; inside a transaction."""
+
+    def note(self, text: str) -> None:
+        """Have it said with the outcome; called before the audit."""
+
+    def committed(self, outcome: Outcome, snapshot: int | None) -> Outcome:
+        """What its publication returns, once it is committed; as `snapshot` where the database numbers them."""
+        return outcome
 
     @abstractmethod
     def settle(self, in_place: bool) -> None:
@@ -120,6 +127,8 @@ class RunDraft(Draft[Result]):
     describe: Callable[[list[Audit]], Result] | None = None
     #: The rows of the table that the draft is appended to.
     earlier_rows: int = 0
+    #: What is to be said of how it was written.
+    notes: tuple[str, ...] = ()
 
     @property
     def replaces(self) -> bool:
@@ -137,9 +146,24 @@ class RunDraft(Draft[Result]):
                 engine.export(Path(where.path), target.format or "", ROWS, **holes)
         elif target.if_exists == "append" and catalog.table_exists(engine, where):
             self._append(where)
+        elif postgres.is_in_postgres(engine, where):
+            self._write_to_postgres(where)
         else:
             with self.rows() as holes:
                 engine.create(where, ROWS, replace=target.if_exists == "replace", **holes)
+
+    def _write_to_postgres(self, table: Relation) -> None:
+        """Have the rows in a table that has the types of the source's, and keeps what is granted on it."""
+        engine, source = self.engine, self.resolved.source
+        own = {}
+        if postgres.is_in_postgres(engine, source.relation):
+            assert isinstance(source.relation, Relation)  # noqa: S101 - a file is in no database
+            shown = {column.name.lower() for column in (*source.sensitive, *source.keep)}
+            types = postgres.own_types(engine, source.relation)
+            own = {name: kind for name, kind in types.items() if name in shown}
+        with engine.scope(), self.rows() as holes:
+            note = postgres.make_table(engine, table, engine.materialise("release", ROWS, **holes), own)
+        self.notes = (note,) if note else ()
 
     def _append(self, table: Relation) -> None:
         self.earlier_rows, last = self.engine.count(table), 0
@@ -150,14 +174,29 @@ class RunDraft(Draft[Result]):
 
     def audits(self, where: Relation | FileRelation) -> list[Audit]:
         """The audits of what was written; raises AuditError if it fails the policy or has lost or gained rows."""
-        return audit_classes(
-            self.engine, self.resolved, where, self.requirements, self.encoded, self.recoding, self.earlier_rows
-        )
+        engine = self.engine
+        with engine.scope():
+            # What stands in a database that is attached is read once.
+            published = (
+                engine.copy("published", where)
+                if isinstance(where, Relation) and catalog.is_foreign(engine, where)
+                else where
+            )
+            return audit_classes(
+                engine, self.resolved, published, self.requirements, self.encoded, self.recoding, self.earlier_rows
+            )
 
     def audit(self, where: Relation | FileRelation) -> Result:
         if self.describe is None:
             raise TypeError("a draft that nobody describes is for rehearsals")
-        return self.describe(self.audits(where))
+        found = self.describe(self.audits(where))
+        return replace(found, notes=(*found.notes, *self.notes))
+
+    def note(self, text: str) -> None:
+        self.notes = (*self.notes, text)
+
+    def committed(self, outcome: Result, snapshot: int | None) -> Result:
+        return replace(outcome, snapshot=snapshot)
 
     def enter(self, outcome: Result, status: str) -> None:
         enter_run(self.engine, outcome, status)

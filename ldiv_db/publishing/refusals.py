@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ldiv_db.database import catalog, lineage
+from ldiv_db.database import catalog, lineage, postgres
 from ldiv_db.database.catalog import columns_of, without_members
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Policy
-from ldiv_db.publishing.destinations import DatabaseFile, DataFile, Destination, InDatabase, InFile
+from ldiv_db.publishing.destinations import DatabaseFile, DataFile, Destination, InDatabase, InFile, InOtherDatabase
 
 #: Integers that Parquet has no type for; they would silently become floating-point numbers.
 _TOO_WIDE = ("HUGEINT", "UHUGEINT")
@@ -35,8 +35,11 @@ def check_target(
     Nor may it read what it replaces or appends to, by whatever way. `folder` is where relative files lie, `types` are
     those of the release's columns, None if they are not known.
     """
+    refuse_lost_digits(destination.engine, policy, source)
     if isinstance(destination, InDatabase):
         _check_table(destination, policy.target.if_exists, source, types)
+    if isinstance(destination, InOtherDatabase):
+        _check_other(destination, policy, source, types)
     if isinstance(destination, InFile):
         sources = [source.path] if isinstance(source, FileRelation) else []
         check_file(destination, sources)
@@ -58,7 +61,7 @@ def _check_table(
     engine, table = destination.engine, destination.table
     if isinstance(source, Relation) and catalog.same_table(engine, table, source):
         raise refused("target", "is the source itself", "name another table")
-    refuse_catalog_schema(table, "target")
+    refuse_catalog_schema(engine, table, "target")
     home = catalog.catalog_of(engine, table).lower()
     if home not in ("temp", (engine.catalog or home).lower()):
         what = "a table cannot be published in one transaction with a catalog in another database"
@@ -66,6 +69,8 @@ def _check_table(
     if home not in ("temp", catalog.current_database(engine).lower()):
         what = f"{table} is in another database, one transaction writes one"
         raise refused("target.table", what, "give `file:` as well")
+    if types is not None and postgres.is_in_postgres(engine, table):
+        refuse_untyped(types)
     if not catalog.table_exists(engine, table):
         return
     if if_exists == "fail":
@@ -76,10 +81,63 @@ def _check_table(
         compare_columns(engine, types, table, "what is appended to has labels as text: make it by if_exists: append")
 
 
-def refuse_catalog_schema(table: Relation, key: str) -> None:
-    """Raise PolicyError for a table, or prefix, in the schema of the catalog."""
-    if [part.lower() for part in table.parts[-2:-1]] == [catalog.SCHEMA]:
-        raise refused(key, f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")
+def _check_other(
+    destination: InOtherDatabase, policy: Policy, source: Relation | FileRelation, types: Mapping[str, str] | None
+) -> None:
+    engine, table, name = destination.engine, destination.table, policy.target.database or ""
+    if name not in policy.databases:
+        raise refused("target.database", f"no database {name!r}", nearest(name, policy.databases))
+    if len(catalog.qualify(engine, policy.target.table or "", "target.table").parts) > 2:
+        raise refused("target.table", f"{policy.target.table} names a database, `database:` does", "leave it out")
+    if engine.in_transaction():
+        raise refused("target.database", "another database joins no open transaction", "commit first")
+    refuse_catalog_schema(engine, table, "target")
+    if types is not None and postgres.is_in_postgres(engine, table):
+        refuse_untyped(types)
+    if not catalog.table_exists(engine, table):
+        return
+    if policy.target.if_exists == "fail":
+        raise refused("target", f"{table} exists", "set if_exists: replace, or name another table")
+    if catalog.is_view(engine, table):
+        raise refused("target", f"{table} is a view", "name another table")
+    refuse_read_tables(engine, source, [table])
+
+
+def refuse_untyped(types: Mapping[str, str]) -> None:
+    """Raise PolicyError for the columns of a release, by their types, that PostgreSQL has no type for."""
+    problems = [
+        Problem("target", f"{name} is {without_members(kind)}, which is not written there", "make it text in a view")
+        for name, kind in types.items()
+        if postgres.type_of(kind) is None
+    ]
+    if problems:
+        raise PolicyError(problems)
+
+
+def refuse_lost_digits(engine: Engine, policy: Policy, source: Relation | FileRelation) -> None:
+    """Raise PolicyError for published columns of PostgreSQL's whose numbers have more digits than would be read."""
+    if not postgres.is_in_postgres(engine, source) or not isinstance(source, Relation):
+        return
+    known = postgres.own_types(engine, source)
+    shown = [name for name in (*policy.sensitive, *policy.keep) if name.lower() in known]
+    problems = [
+        Problem(
+            name,
+            f"is numeric without a precision, and {count_phrase(count, 'value has', 'values have')} more digits than"
+            " the floating-point numbers that are read",
+            "give it a precision of up to 38 digits in a view: numeric(38, 10)",
+        )
+        for name, count in postgres.values_beyond_floats(engine, source, shown).items()
+        if count
+    ]
+    if problems:
+        raise PolicyError(problems)
+
+
+def refuse_catalog_schema(engine: Engine, table: Relation, key: str) -> None:
+    """Raise PolicyError for a table, or prefix, in the schema of the catalog, or under a name that is the catalog's."""
+    if catalog.is_ours(engine, table):
+        raise refused(key, f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema, or table")
 
 
 def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation, texts_hint: str = "") -> None:
@@ -177,7 +235,7 @@ def refuse_read_target(engine: Engine, policy: Policy, folder: Path, source: Rel
     target = policy.target
     if target.file is not None:
         _refuse_read_file(engine, policy, folder, source)
-    elif target.table is not None:
+    elif target.table is not None and target.database is None:
         refuse_read_tables(engine, source, [catalog.qualify(engine, target.table, "target.table")])
 
 
@@ -195,6 +253,8 @@ def _refuse_read_file(engine: Engine, policy: Policy, folder: Path, source: Rela
     """Raise PolicyError if the file of the target is there and is read."""
     name = policy.target.file or ""
     path = folder / name
+    if isinstance(source, FileRelation) and lineage.lies_among(source.path, path):
+        raise refused("target.file", f"{name} would lie among the files of the source", "name another folder")
     if not path.exists():
         return
     for what, other in _read_beside(policy, folder):

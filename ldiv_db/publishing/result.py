@@ -58,6 +58,8 @@ class Result:
     smallest_class: int | None = None
     #: How quasi-identifiers generalise of which the policy does not say it.
     inferred: Sequence[Inferred] = ()
+    #: The number of the snapshot that release and ledger row are, in a database that numbers them.
+    snapshot: int | None = None
 
     @property
     def requirements(self) -> list[dict[str, Any]]:
@@ -86,6 +88,7 @@ class Result:
             "seed": self.seed,
             "versions": self.versions,
             "notes": self.said,
+            **({} if self.snapshot is None else {"snapshot": self.snapshot}),
         }
 
     @property

@@ -57,7 +57,7 @@ class SeriesTarget:
 
     def check(self) -> None:
         """Raise PolicyError if releases may not or cannot go there."""
-        refuse_catalog_schema(self.prefix, "target.prefix")
+        refuse_catalog_schema(self.engine, self.prefix, "target.prefix")
         if isinstance(self.destination, DatabaseFile):
             check_file(self.destination)
             refuse_log(self.destination)

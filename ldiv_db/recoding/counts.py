@@ -10,6 +10,7 @@ from ldiv_db.database.dialects import DIALECTS, written
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, render
 from ldiv_db.policy.document import Policy
+from ldiv_db.policy.sources import PolicySource
 from ldiv_db.policy.weight_checks import weight_problems
 
 #: The template of the counts.
@@ -62,8 +63,9 @@ def _problems(policy: Policy, source: str | None) -> Iterator[Problem]:
         yield Problem("weight", f"{weight} is a column of the policy already", "give the counts another name")
 
 
-def _table(name: str) -> Relation:
-    if FileRelation.of(name) is not None and not name.startswith('"'):
-        what = f"{name} is a file"
+def _table(source: PolicySource) -> Relation:
+    is_file = isinstance(source, str) and not source.startswith('"') and FileRelation.of(source) is not None
+    if not isinstance(source, str) or is_file:
+        what = f"{source} is {'a file' if is_file else 'no table'}"
         raise PolicyError([Problem("source", what, "name the table of the rows beside the policy: --source")])
-    return named_table(name, "source")
+    return named_table(source, "source")

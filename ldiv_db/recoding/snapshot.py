@@ -67,8 +67,9 @@ class Snapshot:
         are equal and written differently, so that one would stand for another.
         """
         engine, source = self.engine, self.source.relation
-        rows_in = engine.count(source) if self.source.weight is None else count_weights(engine, self.source)
-        snapshot = self.copy()
+        with engine.one_state(source):
+            rows_in = engine.count(source) if self.source.weight is None else count_weights(engine, self.source)
+            snapshot = self.copy()
         kept = engine.total(snapshot, WEIGHT.name) if self.weight else engine.count(snapshot)
         if rows_in == 0:
             raise InfeasibleError(f"{source} is empty: there is nothing to publish")

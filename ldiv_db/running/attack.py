@@ -14,6 +14,7 @@ from ldiv_db.attacking.question import Also, Attackers, columns_asked, columns_b
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import Trial
 from ldiv_db.auditing.subject import Pair
+from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
@@ -28,6 +29,7 @@ from ldiv_db.running.run import working_engine
 TRIES = 2_000
 
 
+@takes_database(read_only=True)
 def attack(
     con: Any,
     table: str,
@@ -95,7 +97,7 @@ def attack(
     _refuse_replay(replay, parsed)
     hear, where = listener or Listener(), Path(folder)
     beside = partial(working_engine, con, listener, catalog)
-    with beside() as engine:
+    with beside() as engine, named_databases(engine, parsed.databases if parsed else {}, where):
         if replay and parsed and parsed.decomposes:
             return replay_groups(Asked(engine, beside, table, None, parsed, where), replay, hear)
         published = resolve_source(engine, table, Path(), "table")

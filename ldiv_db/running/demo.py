@@ -85,7 +85,7 @@ def adult_policy(
 
 def load_adult(engine: Engine, policy: Policy, rows: int = TRAINING_ROWS) -> Relation:
     """The policy's source, made in the database: its columns of Adult's first rows, without NULL."""
-    source = Relation.parse(policy.source)
+    source = Relation.parse(str(policy.source))
     engine.create(
         source,
         "running/demo/select_training",

@@ -12,9 +12,10 @@ from typing import Any
 
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.database import migrate
+from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
-from ldiv_db.policy.policy import GivenPolicy
+from ldiv_db.policy.policy import GivenPolicy, examine
 from ldiv_db.policy.resolve import Findings, Resolved, resolve
 from ldiv_db.policy.series import DECOMPOSITIONS, REPEATED
 from ldiv_db.publishing.decomposed_tables import check_decomposed_before
@@ -31,6 +32,7 @@ from ldiv_db.running.release_groups import plan_decomposition, read_options
 from ldiv_db.running.run import working_engine
 
 
+@takes_database(read_only=False)
 def publish_release(
     connection: Any,
     policy: GivenPolicy,
@@ -47,8 +49,12 @@ def publish_release(
     the caller's it joins that one, unless it goes to a file.
     """
     begun, hear = time.perf_counter(), listener or Listener()
-    with working_engine(connection, listener, catalog) as engine:
-        resolved, target = resolve_release(engine, policy, Path(folder))
+    reading = examine(policy)
+    with (
+        working_engine(connection, listener, catalog) as engine,
+        named_databases(engine, reading.databases, Path(folder)),
+    ):
+        resolved, target = resolve_release(engine, reading, Path(folder))
         hear.on_stage("reading earlier releases")
         migrate.pending(engine)  # raises if the ledger could not be written
         settle_crashed(engine, target.name)

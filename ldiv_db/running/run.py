@@ -13,11 +13,12 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.auditing.audit import Audit
+from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import refuse_settings
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.measuring.measure import Wanted, measure_table
-from ldiv_db.policy.policy import GivenPolicy
+from ldiv_db.policy.policy import GivenPolicy, examine
 from ldiv_db.policy.required import smallest_class
 from ldiv_db.publishing.draft import RunDraft
 from ldiv_db.publishing.result import Result, Similarity, versions
@@ -34,6 +35,7 @@ from ldiv_db.running.similarity import measure_similarity
 Beside = Callable[[], AbstractContextManager[Engine]]
 
 
+@takes_database(read_only=False)
 def run(
     connection: Any,
     policy: GivenPolicy,
@@ -43,7 +45,8 @@ def run(
     kl: bool = False,
     show_values: bool = False,
 ) -> Result:
-    """Anonymize, audit and publish under `policy` on an open DuckDB connection; returns what was done.
+    """Anonymize, audit and publish under `policy` on an open DuckDB connection, or in the database of
+    an address, as `postgres:service=clinic`; returns what was done.
 
     `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
     taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well, with
@@ -54,8 +57,9 @@ def run(
     """
     start, hear = time.perf_counter(), listener or Listener()
     beside = partial(working_engine, connection, listener, catalog)
-    with beside() as engine:
-        choices = resolve_run(engine, policy, Path(folder))
+    reading = examine(policy)
+    with beside() as engine, named_databases(engine, reading.databases, Path(folder), reading.written):
+        choices = resolve_run(engine, reading, Path(folder))
         ready = prepare(engine, choices, hear, show_values)
         ready.estimate.require_room()
         with remedied(ready.case, is_running=True):
@@ -72,6 +76,7 @@ def run(
         return ready.destination.publish(_draft(ready, recoding, run_id, describe))
 
 
+@takes_database(read_only=True)
 def plan(
     connection: Any,
     policy: GivenPolicy,
@@ -87,8 +92,9 @@ def plan(
     release and nothing in the ledger: `listener` then hears of every statement, and it takes as long.
     """
     beside = partial(working_engine, connection, listener, catalog)
-    with beside() as engine:
-        choices = resolve_run(engine, policy, Path(folder))
+    reading = examine(policy)
+    with beside() as engine, named_databases(engine, reading.databases, Path(folder)):
+        choices = resolve_run(engine, reading, Path(folder))
         ready = prepare(engine, choices, listener or Listener(), show_values)
         if rehearse:
             made, recoding = work_out(ready, beside)
@@ -194,6 +200,7 @@ def working_engine(connection: Any, listener: Listener | None = None, catalog: s
     listener = listener or Listener()
     engine = Engine(connection, listener.on_step, listener.on_statement, catalog)
     refuse_settings(engine)
+    engine.look_again()
     try:
         with compared_by_bytes(engine):
             yield engine

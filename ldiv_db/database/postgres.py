@@ -1,0 +1,178 @@
+"""PostgreSQL in its own words: the types of columns, views and what they read, tables that keep what is granted.
+
+DuckDB reads and writes the rows; what it does not know of a table is asked of the server, in the same transaction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ldiv_db.database.catalog import Column, located
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.foreign import ask_postgres, kind_of
+from ldiv_db.database.templates import Identifier, Relation, literal
+
+#: What PostgreSQL calls the types of DuckDB's that have another name, or another width, there.
+_TYPES = {
+    "VARCHAR": "text", "JSON": "json", "TINYINT": "smallint", "UTINYINT": "smallint", "USMALLINT": "integer",
+    "UINTEGER": "bigint", "UBIGINT": "numeric(20,0)", "HUGEINT": "numeric(39,0)", "UHUGEINT": "numeric(39,0)",
+    "FLOAT": "real", "DOUBLE": "double precision", "BLOB": "bytea", "TIMESTAMP_S": "timestamp",
+    "TIMESTAMP_MS": "timestamp", "TIMESTAMP_NS": "timestamp",
+}  # fmt: skip
+#: Those that have one name in both.
+_SAME = re.compile(
+    r"SMALLINT|INTEGER|BIGINT|BOOLEAN|DATE|UUID|INTERVAL|(?:TIME|TIMESTAMP)(?: WITH TIME ZONE)?|DECIMAL\(\d+, ?\d+\)"
+)
+#: Of a table: whether anything is granted on it or on a column, and whether it or a column has a comment.
+_EXTRAS = (
+    "SELECT c.relacl IS NOT NULL OR EXISTS"
+    " (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL) AS granted,"
+    " EXISTS (SELECT FROM pg_description d WHERE d.objoid = c.oid AND d.classoid = 'pg_class'::regclass)"
+    " AS commented FROM pg_class c WHERE c.oid = {table}::regclass"
+)
+_COLUMNS = (
+    "SELECT a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS type FROM pg_attribute a"
+    " WHERE a.attrelid = {table}::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
+)
+#: The relation with all that it reads, through views of views; of a rule the server notes what it depends on.
+_READ = (
+    "WITH RECURSIVE read AS (SELECT {table}::regclass::oid AS oid UNION SELECT d.refobjid FROM read"
+    " JOIN pg_rewrite w ON w.ev_class = read.oid JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass"
+    " AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass)"
+    " SELECT n.nspname::text AS schema, c.relname::text AS name FROM read JOIN pg_class c ON c.oid = read.oid"
+    " JOIN pg_namespace n ON n.oid = c.relnamespace"
+)
+_NAMED = (
+    "SELECT n.nspname::text AS schema, c.relname::text AS name FROM pg_class c"
+    " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')"
+    " AND lower(n.nspname) = lower({schema}) AND lower(c.relname) = lower({name})"
+    " ORDER BY n.nspname = {schema} DESC, c.relname = {name} DESC LIMIT 1"
+)
+
+
+def is_in_postgres(engine: Engine, relation: Any) -> bool:
+    """Whether a relation lies, or would lie, in a database of PostgreSQL's; a file does not."""
+    return isinstance(relation, Relation) and kind_of(engine, located(engine, relation)[0]) == "postgres"
+
+
+def type_of(kind: str) -> str | None:
+    """What PostgreSQL calls a type of DuckDB's, None for one that is not written there: a list, a structure."""
+    if kind.startswith("ENUM(") and not kind.endswith("]"):
+        return "text"  # where the column is not a source's, which has the server's own
+    return _TYPES.get(kind) or (kind if _SAME.fullmatch(kind) else None)
+
+
+def own_types(engine: Engine, relation: Relation) -> dict[str, str]:
+    """The types of the columns of a table or view in PostgreSQL, as it writes them, by name in lower case."""
+    return {name.lower(): kind for name, kind in _columns(engine, relation)}
+
+
+def relations_read(engine: Engine, relation: Relation) -> set[tuple[str, str, str]]:
+    """The tables and views beneath a relation of PostgreSQL's, and itself: database, schema, name in lower case."""
+    database = located(engine, relation)[0]
+    rows = ask_postgres(engine, database, _READ.format(table=_literal_name(engine, relation)))
+    return {(database.lower(), str(schema).lower(), str(name).lower()) for schema, name in rows}
+
+
+def values_beyond_floats(engine: Engine, relation: Relation, columns: Sequence[str]) -> dict[str, int]:
+    """How many values of `numeric` columns without a precision, as which DuckDB reads floats, are no such numbers."""
+    kinds = own_types(engine, relation)
+    read = {column.name.lower(): column.type for column in _read_columns(engine, relation)}
+    open_ended = [c for c in columns if kinds[c.lower()].startswith("numeric") and read[c.lower()] == "DOUBLE"]
+    if not open_ended:
+        return {}
+    names = {name.lower(): name for name, _ in _columns(engine, relation)}
+    quoted = [Identifier(names[column.lower()]).sql() for column in open_ended]
+    counts = ", ".join(f"count(*) FILTER (WHERE {c}::float8::numeric <> {c}) AS n{i}" for i, c in enumerate(quoted))
+    ((*found,),) = ask_postgres(engine, located(engine, relation)[0], f"SELECT {counts} FROM {_name(engine, relation)}")
+    return {column: int(count) for column, count in zip(open_ended, map(str, found), strict=True) if count != "0"}
+
+
+def make_table(engine: Engine, target: Relation, rows: Relation, own: Mapping[str, str]) -> str | None:
+    """Have the rows in the table, which is made, or emptied if it has the same columns, or else made anew.
+
+    `own` are the types in PostgreSQL of columns whose values are a source's, by name in lower case. Returns what is
+    to be said of what a table that was made anew has lost. Inside a transaction.
+    """
+    database = located(engine, target)[0]
+    wanted = [(c.name, own.get(c.name.lower()) or _required(c)) for c in _read_columns(engine, rows)]
+    there = _find(engine, target)
+    note = None
+    if there and _columns(engine, target) == [(name, _spelt(engine, database, kind)) for name, kind in wanted]:
+        _tell(engine, database, f"DELETE FROM {_name(engine, target)}", target)
+    else:
+        if there:
+            lost = lost_with(engine, target)
+            note = f"{lost} of {target} are not kept, as its columns are others now" if lost else None
+            _tell(engine, database, f"DROP TABLE {_name(engine, target)}", target)
+        engine.make_schema(target)
+        listed = ", ".join(f"{Identifier(name).sql()} {kind}" for name, kind in wanted)
+        place = Relation(located(engine, target)[1:])
+        _tell(engine, database, f"CREATE TABLE {place.sql()} ({listed})", target)
+        engine.look_again()
+    engine.extend(target, rows)
+    return note
+
+
+def lost_with(engine: Engine, table: Relation) -> str | None:
+    """What a table has that goes with it: grants, comments, both; None if it has neither, or is not there."""
+    if _find(engine, table) is None:
+        return None
+    ((granted, commented),) = ask_postgres(
+        engine, located(engine, table)[0], _EXTRAS.format(table=_literal_name(engine, table))
+    )
+    return " and ".join([*(["the grants"] if granted else []), *(["the comments"] if commented else [])]) or None
+
+
+def _required(column: Column) -> str:
+    kind = type_of(column.type)
+    if kind is None:
+        raise DatabaseError(f"PostgreSQL has no type for {column.name}, which is {column.shown}")
+    return kind
+
+
+def _spelt(engine: Engine, database: str, kind: str) -> str:
+    """The type as PostgreSQL writes it in its own lists."""
+    if kind.upper().startswith("DECIMAL"):
+        return kind.lower().replace("decimal", "numeric").replace(" ", "")
+    ((spelt,),) = (
+        ask_postgres(engine, database, f"SELECT format_type({literal(kind)}::regtype, NULL) AS type")
+        if ("(" not in kind)
+        else ((kind,),)
+    )
+    return str(spelt)
+
+
+def _tell(engine: Engine, database: str, sql: str, target: Relation) -> None:
+    engine.execute(f"CALL postgres_execute({literal(database)}, {literal(sql)})", writes=target)
+
+
+def _columns(engine: Engine, relation: Relation) -> list[tuple[str, str]]:
+    sql = _COLUMNS.format(table=_literal_name(engine, relation))
+    return [(str(name), str(kind)) for name, kind in ask_postgres(engine, located(engine, relation)[0], sql)]
+
+
+def _read_columns(engine: Engine, relation: Relation) -> list[Column]:
+    return [Column(row[0], row[1]) for row in engine.execute(f"DESCRIBE SELECT * FROM {relation.sql()}")]
+
+
+def _find(engine: Engine, relation: Relation) -> Relation | None:
+    """The relation as PostgreSQL spells it, by schema and name, None if it is not there."""
+    database, schema, name = located(engine, relation)
+    asked = _NAMED.format(schema=literal(schema), name=literal(name))
+    rows = ask_postgres(engine, database, asked)
+    return Relation((str(rows[0][0]), str(rows[0][1]))) if rows else None
+
+
+def _name(engine: Engine, relation: Relation) -> str:
+    found = _find(engine, relation)
+    if found is None:
+        raise DatabaseError(f"{relation} is gone")
+    return found.sql()
+
+
+def _literal_name(engine: Engine, relation: Relation) -> str:
+    return literal(_name(engine, relation))

@@ -1,0 +1,71 @@
+"""The table of patients, a policy that it meets, and how databases that DuckDB attaches are asked without DuckDB."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+
+from ldiv_db.database.extensions import load_extension
+
+EXTENSIONS = {"sqlite": "sqlite_scanner", "ducklake": "ducklake", "postgres": "postgres_scanner"}
+COUNTRIES = ("Norway", "Italy", "Japan", "Korea")
+DISEASES = ("Flu", "Cancer", "Hepatitis", "Asthma")
+PATIENTS = [(f"P{i}", 20 + i * 7 % 40, COUNTRIES[i % 4], DISEASES[i // 2 % 4], f"W{i % 2}") for i in range(24)]
+COLUMNS = "name varchar, age integer, country varchar, disease varchar, ward varchar"
+TREE = "Norway;Europe;*\nItaly;Europe;*\nJapan;Asia;*\nKorea;Asia;*\n"
+#: Runs a statement as the database itself does, and returns its rows.
+Sql = Callable[[str], list[tuple[Any, ...]]]
+
+
+def policy_document(**changes: Any) -> dict[str, Any]:
+    """A policy that `patients` meets, with other values for some keys (None takes a key out)."""
+    document: dict[str, Any] = {
+        "source": "patients",
+        "target": {"table": "released"},
+        "identifiers": ["name"],
+        "quasi_identifiers": {"age": {"numeric": True}, "country": {"taxonomy": {"file": "country.csv"}}},
+        "sensitive": ["disease"],
+        "keep": ["ward"],
+        "require": [{"unique_distinct": 3}],
+        "algorithm": {"name": "bsgi", "select": "bisect"},
+        "seed": 0,
+    }
+    return {key: value for key, value in {**document, **changes}.items() if value is not None}
+
+
+def _sqlite(address: str) -> Sql:
+    def sql(text: str) -> list[tuple[Any, ...]]:
+        connection = sqlite3.connect(address.partition(":")[2])
+        with connection:
+            rows = connection.execute(text).fetchall()
+        connection.close()
+        return rows
+
+    return sql
+
+
+def _ducklake(address: str) -> Sql:
+    def sql(text: str) -> list[tuple[Any, ...]]:
+        with duckdb.connect() as connection:
+            load_extension(connection, "ducklake", "the test")
+            connection.execute(f"ATTACH '{address}' AS lake; USE lake")
+            return connection.execute(text).fetchall()
+
+    return sql
+
+
+def _postgres(address: str) -> Sql:
+    import psycopg  # noqa: PLC0415
+
+    def sql(text: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(address.partition(":")[2], autocommit=True) as connection:
+            found = connection.execute(text)
+            return list(found.fetchall()) if found.description else []
+
+    return sql
+
+
+SQL: dict[str, Callable[[str], Sql]] = {"sqlite": _sqlite, "ducklake": _ducklake, "postgres": _postgres}

@@ -1,0 +1,202 @@
+"""Release, audit and ledger row are one transaction of the database they lie in; what is there is kept as it is."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+import ldiv_db
+from ldiv_db.database.errors import AuditError
+from ldiv_db.publishing import draft as drafts
+
+
+def replaced(**changes: Any) -> dict[str, Any]:
+    return {"target": {"table": "released", "if_exists": "replace"}, **changes}
+
+
+@pytest.mark.parametrize("failing", ["audit", "enter"])
+def test_what_fails_leaves_nothing(home: Any, failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.run()
+    before = sorted(home.sql("SELECT * FROM released")), home.sql(f"SELECT run_id FROM {home.table('run')}")
+
+    def fail(*_: Any) -> None:
+        raise AuditError("as the test wants it")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(drafts.RunDraft, failing, fail)
+        home.write_policy(**replaced(seed=5))
+        called = home.call("run", home.address, home.policy)
+        assert called.exit_code == 1 and "as the test wants it" in called.output
+    after = sorted(home.sql("SELECT * FROM released")), home.sql(f"SELECT run_id FROM {home.table('run')}")
+    assert before == after
+    home.run(**replaced())
+    assert home.sql(f"SELECT count(*) FROM {home.table('run')}") == [(2,)]
+
+
+def test_the_audit_reads_what_stands_in_the_database(postgres: Any) -> None:
+    """A trigger of the target's own makes another table of it than was sent."""
+    postgres.run()
+    postgres.sql(
+        "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$BEGIN NEW.disease := 'Flu'; RETURN NEW; END$$;"
+        " CREATE TRIGGER spoil BEFORE INSERT ON released FOR EACH ROW EXECUTE FUNCTION spoil()"
+    )
+    before = sorted(postgres.sql("SELECT * FROM released"))
+    postgres.write_policy(**replaced(seed=5))
+    called = postgres.call("run", postgres.address, postgres.policy)
+    assert called.exit_code == 1 and "unique_distinct" in called.output
+    assert sorted(postgres.sql("SELECT * FROM released")) == before
+
+
+def test_a_caller_s_transaction_is_joined(home: Any) -> None:
+    from ldiv_db.database.addresses import address_of  # noqa: PLC0415
+    from ldiv_db.database.attach import open_address  # noqa: PLC0415
+
+    with open_address(address_of(home.address)) as con:
+        con.execute("BEGIN")
+        ldiv_db.run(con, ldiv_db.read_policy(home.policy), folder=home.folder)
+        con.execute("ROLLBACK")
+    with pytest.raises(Exception, match=r"no such table|does not exist"):
+        home.sql("SELECT * FROM released")
+    with open_address(address_of(home.address)) as con:
+        con.execute("BEGIN")
+        ldiv_db.run(con, ldiv_db.read_policy(home.policy), folder=home.folder)
+        con.execute("COMMIT")
+    assert home.sql("SELECT count(*) FROM released") == [(24,)]
+
+
+def test_types_of_kept_columns_are_the_source_s(postgres: Any) -> None:
+    types = {
+        "n": ("numeric", Decimal("12.3400")), "p": ("numeric(9,2)", Decimal("1.50")), "d": ("date", None),
+        "z": ("timestamp with time zone", None), "t": ("character varying(20)", "é"), "b": ("boolean", True),
+        "j": ("jsonb", {"a": [1]}), "u": ("uuid", None), "c": ("character(3)", "ab "), "m": ("mood", "sad"),
+        "f": ("real", 1.5), "s": ("smallint", 3), "i": ("bigint", 2**40), "y": ("bytea", b"\x00\x01"),
+        "h": ("time without time zone", datetime.time(10, 30)),
+    }  # fmt: skip
+    postgres.sql("CREATE TYPE mood AS ENUM ('sad', 'glad')")
+    listed = ", ".join(f"{name} {kind}" for name, (kind, _) in types.items())
+    postgres.sql(f"CREATE TABLE wide AS SELECT * FROM patients; ALTER TABLE wide {add(listed)}")
+    postgres.sql(
+        "UPDATE wide SET n = 12.3400, p = 1.5, d = '2020-02-29', z = '2020-01-01 10:00+02', t = 'é', b = true,"
+        " j = '{\"a\": [1]}', u = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', c = 'ab', m = 'sad', f = 1.5, s = 3,"
+        f" i = {2**40}, y = '\\x0001', h = '10:30'"
+    )
+    postgres.run(source="wide", keep=["ward", *types], target={"table": "released"})
+    found = postgres.sql(
+        "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
+        " WHERE attrelid = 'released'::regclass AND attnum > 0"
+    )
+    kept = dict(found)
+    assert {name: kept[name] for name in types} == {name: kind for name, (kind, _) in types.items()}
+    assert (kept["class_id"], kept["age"], kept["disease"]) == ("bigint", "text", "character varying")
+    columns = ", ".join(types)
+    assert postgres.sql(f"SELECT DISTINCT {columns} FROM released") == postgres.sql(
+        f"SELECT DISTINCT {columns} FROM wide"
+    )
+
+
+def add(listed: str) -> str:
+    return ", ".join(f"ADD {column}" for column in listed.replace("(9,2)", "(9;2)").split(", ")).replace(";", ",")
+
+
+def test_numbers_that_would_lose_digits_are_refused_by_name(postgres: Any) -> None:
+    postgres.sql("CREATE TABLE rich AS SELECT *, 1234567890.12345678901234567890::numeric AS amount FROM patients")
+    postgres.write_policy(source="rich", keep=["ward", "amount"])
+    called = postgres.call("run", postgres.address, postgres.policy)
+    assert called.exit_code == 2
+    assert "amount: is numeric without a precision, and 24 values have more digits" in called.output
+    postgres.sql("CREATE VIEW exact AS SELECT *, amount::numeric(38, 10) AS exactly FROM rich")
+    postgres.run(source="exact", keep=["ward", "exactly"], identifiers=["name", "amount"])
+    assert postgres.sql("SELECT DISTINCT exactly FROM released") == [(Decimal("1234567890.1234567890"),)]
+
+
+def test_arrays_are_refused_by_name(postgres: Any) -> None:
+    postgres.sql("CREATE TABLE tagged AS SELECT *, ARRAY[1, 2] AS tags FROM patients")
+    postgres.write_policy(source="tagged", keep=["ward", "tags"])
+    called = postgres.call("run", postgres.address, postgres.policy)
+    assert called.exit_code == 2 and "target: tags is INTEGER[], which is not written there" in called.output
+
+
+def test_a_replaced_table_keeps_what_is_granted_and_said_of_it(postgres: Any) -> None:
+    postgres.run()
+    role = f"reader_{postgres.address.rpartition('_')[2]}"
+    postgres.sql(
+        f"CREATE ROLE {role}; GRANT SELECT ON released TO {role}; COMMENT ON TABLE released IS 'for research';"
+        " COMMENT ON COLUMN released.age IS 'in years'; CREATE INDEX ON released (disease);"
+        " CREATE VIEW shown AS SELECT disease FROM released"
+    )
+    result = postgres.run(**replaced(seed=3))
+    kept = f"SELECT has_table_privilege('{role}', 'released', 'SELECT'), obj_description('released'::regclass)"
+    assert postgres.sql(kept) == [(True, "for research")]
+    assert postgres.sql("SELECT count(*) FROM shown") == [(24,)]
+    assert not any("not kept" in note for note in result["notes"])
+
+
+def test_a_table_that_is_made_anew_says_what_is_lost(postgres: Any) -> None:
+    postgres.run()
+    postgres.sql("GRANT SELECT ON released TO PUBLIC; COMMENT ON TABLE released IS 'for research'")
+    result = postgres.run(**replaced(keep=None, identifiers=["name", "ward"]))
+    assert "the grants and the comments of released are not kept, as its columns are others now" in result["notes"]
+    postgres.sql("CREATE VIEW shown AS SELECT disease FROM released")
+    postgres.write_policy(**replaced())
+    called = postgres.call("run", postgres.address, postgres.policy)
+    assert called.exit_code == 3 and "other objects of the database depend on the table" in called.output
+    assert len(postgres.sql("SELECT * FROM shown")) == 24
+
+
+def test_in_a_lake_release_and_ledger_are_one_snapshot(lake: Any) -> None:
+    lake.run()
+    result = lake.run(**replaced(seed=4))
+    ((number, changes),) = lake.sql(
+        "SELECT snapshot_id, changes::text FROM ducklake_snapshots('lake') ORDER BY snapshot_id DESC LIMIT 1"
+    )
+    assert result["snapshot"] == number and "released" in changes
+    found = f"SELECT count(*) FROM ldiv.run AT (VERSION => {{}}) WHERE run_id = '{result['run_id']}'"
+    assert lake.sql(found.format(number)) == [(1,)] and lake.sql(found.format(number - 1)) == [(0,)]
+
+
+def test_what_a_view_of_the_server_s_reads_is_no_target(postgres: Any) -> None:
+    postgres.run()
+    postgres.sql("CREATE VIEW inner_one AS SELECT * FROM released")
+    postgres.sql("CREATE VIEW again AS SELECT p.* FROM patients p WHERE EXISTS (SELECT FROM inner_one)")
+    postgres.write_policy(**replaced(source="again"))
+    called = postgres.call("run", postgres.address, postgres.policy)
+    assert called.exit_code == 2 and "released is read by the source" in called.output
+    called = postgres.call("run", postgres.address, postgres.policy)
+    postgres.sql("CREATE SCHEMA other")
+    postgres.run(source="again", target={"table": "other.released"})
+    assert postgres.sql("SELECT count(*) FROM other.released") == [(24,)]
+    postgres.write_policy(target={"table": "again", "if_exists": "replace"})
+    called = postgres.call("run", postgres.address, postgres.policy)
+    assert called.exit_code == 2 and "again is a view" in called.output
+
+
+def test_names_are_looked_up_as_the_server_does(postgres: Any) -> None:
+    name = postgres.address.rpartition("=")[2]
+    postgres.sql("CREATE SCHEMA ward; CREATE TABLE ward.patients AS SELECT * FROM patients WHERE age < 50")
+    postgres.sql(f"ALTER DATABASE {name} SET search_path = ward, public")
+    assert postgres.json("profile", "patients")["rows"] < 24
+    assert postgres.json("profile", "public.patients")["rows"] == 24
+    assert postgres.json("profile", f"{name}.public.patients")["rows"] == 24
+    postgres.run()
+    assert postgres.sql("SELECT count(*) < 24 FROM ward.released") == [(True,)]
+    postgres.sql(f"CREATE SCHEMA {name}; CREATE TABLE {name}.odd AS SELECT * FROM patients")
+    assert postgres.json("profile", f"{name}.odd")["rows"] < 24
+
+
+def test_from_python_names_of_attached_databases_and_frames_resolve(home: Any) -> None:
+    import duckdb  # noqa: PLC0415
+
+    from ldiv_db.database.addresses import address_of  # noqa: PLC0415
+    from ldiv_db.database.attach import attach_address  # noqa: PLC0415
+
+    with duckdb.connect() as con:
+        attach_address(con, address_of(home.address), "lite")
+        assert ldiv_db.profile(con, "lite.patients").rows == 24
+        con.execute("CREATE TABLE patients AS FROM lite.patients LIMIT 5")
+        assert ldiv_db.profile(con, "patients").rows == 5
+        con.execute("CREATE TEMP TABLE patients AS FROM lite.patients LIMIT 3")
+        assert ldiv_db.profile(con, "patients").rows == 3

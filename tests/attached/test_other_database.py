@@ -1,0 +1,142 @@
+"""A release to another database than the ledger's: written beside, audited there, entered, renamed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from homes import COLUMNS, PATIENTS, TREE, policy_document
+
+import ldiv_db
+from ldiv_db.database.errors import AuditError, PolicyError
+from ldiv_db.publishing.draft import RunDraft
+from ldiv_db.running.preparation import Listener
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Path:
+    """A file with the source, and one, empty, that the release goes to."""
+    (tmp_path / "country.csv").write_text(TREE)
+    with duckdb.connect(str(tmp_path / "source.duckdb")) as con:
+        con.execute(f"CREATE TABLE patients ({COLUMNS}); INSERT INTO patients VALUES {', '.join(map(str, PATIENTS))}")
+        con.execute("CREATE TABLE others AS FROM patients LIMIT 12")
+    duckdb.connect(str(tmp_path / "other.duckdb")).close()
+    return tmp_path
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    target = {"database": "other", "table": "released", "if_exists": "replace"}
+    return policy_document(target=target, **{"databases": {"other": "other.duckdb"}, **changes})
+
+
+def tables(folder: Path) -> Counter[str]:
+    with duckdb.connect(str(folder / "other.duckdb"), read_only=True) as con:
+        return Counter(name for (name,) in con.execute("SELECT table_name FROM duckdb_tables()").fetchall())
+
+
+def released(folder: Path) -> int:
+    with duckdb.connect(str(folder / "other.duckdb"), read_only=True) as con:
+        return int(con.execute("SELECT count(*) FROM released").fetchall()[0][0])
+
+
+def entered(folder: Path) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(folder / "source.duckdb"), read_only=True) as con:
+        return con.execute("SELECT source, status, target FROM ldiv.run ORDER BY finished_at").fetchall()
+
+
+def publish(folder: Path, listener: Listener | None = None, **changes: Any) -> Any:
+    return ldiv_db.run(str(folder / "source.duckdb"), document(**changes), folder=folder, listener=listener)
+
+
+def test_the_release_is_in_the_other_database_and_the_ledger_at_home(there: Path) -> None:
+    result = publish(there)
+    assert result.target == "other:released" and released(there) == 24 and tables(there) == Counter(["released"])
+    assert entered(there) == [("patients", "published", "other:released")]
+    publish(there, source="others")
+    assert released(there) == 12 and tables(there) == Counter(["released"])
+
+
+def test_an_audit_that_fails_leaves_nothing(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(there)
+
+    def fail(*_: Any) -> None:
+        raise AuditError("as the test wants it")
+
+    monkeypatch.setattr(RunDraft, "audit", fail)
+    with pytest.raises(AuditError):
+        publish(there, source="others")
+    assert released(there) == 24 and tables(there) == Counter(["released"]) and len(entered(there)) == 1
+
+
+def killed_before(folder: Path, number: int, **changes: Any) -> bool:
+    """Whether a run was killed before its statement of that number; it has fewer if not."""
+    child = os.fork()
+    if not child:
+        numbers = iter(range(1, 1_000_000))
+        die = Listener(on_statement=lambda _: os.kill(os.getpid(), signal.SIGKILL) if next(numbers) == number else None)
+        publish(folder, die, **changes)
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def test_killed_at_any_step_of_publishing_the_next_run_mends_it(there: Path) -> None:
+    publish(there)
+    sent: list[str] = []
+    publish(there, Listener(on_statement=lambda statement: sent.append(statement.sql)), source="others")
+    first = next(number for number, sql in enumerate(sent, 1) if "ldiv_" in sql and "CREATE OR REPLACE TABLE" in sql)
+    steps = [number for number, sql in enumerate(sent, 1) if number >= first]
+    seen = Counter[bool]()
+    for number in [*steps[:: max(1, len(steps) // 12)], *steps[-8:]]:
+        publish(there)
+        assert killed_before(there, number, source="others")
+        is_new = released(there) == 12
+        assert is_new or released(there) == 24
+        seen[is_new] += 1
+        runs = len(entered(there))
+        publish(there)
+        assert tables(there) == Counter(["released"]) and released(there) == 24
+        assert {status for _, status, _ in entered(there)} == {"published"}
+        assert len(entered(there)) in (runs, runs + 1)
+    assert seen[True] and seen[False]
+
+
+def test_from_a_server_to_a_file_and_back(home: Any, there: Path) -> None:
+    ldiv_db.run(home.address, document(), folder=there)
+    assert released(there) == 24
+    assert home.sql(f"SELECT status, target FROM {home.table('run')}") == [("published", "other:released")]
+    publish(there, databases={"other": home.address})
+    publish(there, databases={"other": home.address}, source="others")
+    assert home.sql("SELECT count(*) FROM released") == [(12,)]
+
+
+def test_what_is_granted_on_a_table_of_another_server_is_said_to_be_lost(postgres: Any, there: Path) -> None:
+    databases = {"other": postgres.address}
+    publish(there, databases=databases)
+    postgres.sql("GRANT SELECT ON released TO PUBLIC")
+    notes = publish(there, databases=databases).notes
+    assert any("the grants of other.public.released are not kept" in note for note in notes)
+    assert not any("not kept" in note for note in publish(there, databases=databases).notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"databases": {"another": "other.duckdb"}}, "no database 'other' .did you mean 'another'"),
+        ({"target": {"database": "other", "table": "released"}}, "released exists"),
+        ({"target": {"database": "other", "file": "x.csv"}}, "goes with `table:`"),
+        ({"target": {"database": "other", "table": "released", "if_exists": "append"}}, "goes with `table:`"),
+        ({"target": {"database": "other", "table": "ldiv.run"}}, "schema 'ldiv' is the catalog's own"),
+        ({"source": "other.released"}, "is read by the source"),
+    ],
+)
+def test_refusals(changes: dict[str, Any], said: str, there: Path) -> None:
+    publish(there)
+    written = {**document(), **changes}
+    with pytest.raises(PolicyError, match=said):
+        ldiv_db.run(str(there / "source.duckdb"), written, folder=there)
+    assert released(there) == 24

@@ -1,0 +1,164 @@
+"""Sources as they are: patterns and folders of files, packed text, queries, frames, databases that a policy names."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from homes import PATIENTS as ROWS
+from homes import TREE, policy_document
+from typer.testing import CliRunner
+
+import ldiv_db
+from ldiv_db.commands.cli import app
+from ldiv_db.database.errors import PolicyError
+
+COLUMNS = ("name", "age", "country", "disease", "ward")
+
+
+def document(source: Any, **changes: Any) -> dict[str, Any]:
+    """The policy of a source, which may be no name."""
+    return {**policy_document(**changes), "source": source}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the taxonomy and the same rows in files of several kinds."""
+    (tmp_path / "country.csv").write_text(TREE)
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE patients (name VARCHAR, age INTEGER, country VARCHAR, disease VARCHAR, ward VARCHAR)")
+        con.executemany("INSERT INTO patients VALUES (?, ?, ?, ?, ?)", ROWS)
+        con.execute(f"COPY patients TO '{tmp_path}/hive' (FORMAT parquet, PARTITION_BY (ward))")
+        con.execute(f"COPY (FROM patients WHERE age < 40) TO '{tmp_path}/part-1.parquet'")
+        con.execute(f"COPY (FROM patients WHERE age >= 40) TO '{tmp_path}/part-2.parquet'")
+    text = "\n".join([",".join(COLUMNS), *(",".join(map(str, row)) for row in ROWS)])
+    (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(text.encode()))
+    lines = [json.dumps(dict(zip(COLUMNS, row, strict=True))) for row in ROWS]
+    (tmp_path / "lines.jsonl").write_text("\n".join(lines))
+    return tmp_path
+
+
+def released(con: Any) -> list[tuple[Any, ...]]:
+    return sorted(con.execute("SELECT age, country, disease, ward FROM released").fetchall())
+
+
+@pytest.fixture
+def expected(folder: Path) -> list[tuple[Any, ...]]:
+    with duckdb.connect() as con:
+        con.execute(f"CREATE TABLE patients AS FROM '{folder}/lines.jsonl'")
+        ldiv_db.run(con, document("patients"), folder=folder)
+        return released(con)
+
+
+@pytest.mark.parametrize("source", ["hive", "hive/*/*.parquet", "part-*.parquet", "packed.csv.gz", "lines.jsonl"])
+def test_files_are_read_as_they_are(source: str, folder: Path, expected: list[tuple[Any, ...]]) -> None:
+    with duckdb.connect() as con:
+        assert ldiv_db.run(con, document(source), folder=folder).source == source
+        assert released(con) == expected
+
+
+def test_files_that_are_not_there(folder: Path, con: Any) -> None:
+    for source in ("none-*.parquet", "none.csv.gz"):
+        with pytest.raises(PolicyError, match=r"no file none"):
+            ldiv_db.run(con, document(source), folder=folder)
+    (folder / "odd[1].csv").write_text("a\n1\n")
+    with pytest.raises(PolicyError, match="would be read as a pattern"):
+        ldiv_db.run(con, document("odd[1].csv"), folder=folder)
+
+
+def test_a_release_is_never_among_the_files_of_its_source(folder: Path, con: Any) -> None:
+    for source, target in (("part-*.parquet", "part-3.parquet"), ("hive", "hive/ward=W9.parquet")):
+        with pytest.raises(PolicyError, match="would lie among the files of the source"):
+            ldiv_db.run(con, document(source, target={"file": target}), folder=folder)
+
+
+def test_a_query_is_a_source(folder: Path, expected: list[tuple[Any, ...]]) -> None:
+    query = f"SELECT * FROM read_parquet('{folder}/part-*.parquet') WHERE disease <> 'Plague';"
+    with duckdb.connect() as con:
+        result = ldiv_db.run(con, document({"query": query}), folder=folder)
+        assert released(con) == expected
+        assert result.source.startswith("query ") and "Plague" not in json.dumps(result.as_dict())
+        assert con.execute("SELECT count(*) FROM ldiv.run WHERE source LIKE '%Plague%'").fetchall() == [(0,)]
+        assert con.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("DROP TABLE t", "takes one SELECT"),
+        ("SELECT 1; DROP TABLE t", "takes one SELECT"),
+        ("SELECT 1; SELECT 2", "takes one SELECT"),
+        ("WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d", "takes one SELECT|are not allowed"),
+        ("COPY t TO 'x.csv'", "takes one SELECT"),
+        ("", "takes one SELECT"),
+        ("SELECT nextval('s') AS a", "calls nextval"),
+        ("SELECT * FROM t WHERE random() < 0.5", "calls random"),
+        ("SELECT * FROM (SELECT * FROM checkpoint())", "calls checkpoint"),
+        ("SELECT * FROM postgres_query('c', 'DELETE FROM t')", "calls postgres_query"),
+        ("SELECT * FROM query('SELECT 1')", "calls query"),
+        ("SELECT (SELECT count(*) FROM force_checkpoint()) AS a", "calls force_checkpoint"),
+        ("SELECT * FROM nowhere", "cannot be read"),
+    ],
+)
+def test_a_query_that_does_more_than_read_is_refused(query: str, said: str, folder: Path, con: Any) -> None:
+    con.execute("CREATE TABLE t AS SELECT 1 AS a; CREATE SEQUENCE s")
+    with pytest.raises(PolicyError, match=said):
+        ldiv_db.run(con, document({"query": query}), folder=folder)
+    assert con.execute("FROM t").fetchall() == [(1,)]
+
+
+def test_a_relation_of_the_client_is_a_source(folder: Path, expected: list[tuple[Any, ...]]) -> None:
+    with duckdb.connect() as con:
+        relation = con.sql(f"FROM '{folder}/lines.jsonl'")
+        assert ldiv_db.run(con, document(relation), folder=folder).source == "frame"
+        assert released(con) == expected
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_frame_is_a_source(library: str, folder: Path, expected: list[tuple[Any, ...]]) -> None:
+    module = pytest.importorskip(library)
+    values = {name: [row[i] for row in ROWS] for i, name in enumerate(COLUMNS)}
+    frame = module.table(values) if library == "pyarrow" else module.DataFrame(values)
+    with duckdb.connect() as con:
+        ldiv_db.run(con, document(frame), folder=folder)
+        assert released(con) == expected
+
+
+@pytest.mark.parametrize("source", [{}, {"query": 1}, {"sql": "SELECT 1"}, {"query": "SELECT 1", "table": "t"}])
+def test_a_mapping_that_is_no_query_is_refused(source: Any, con: Any) -> None:
+    with pytest.raises(PolicyError, match=r"source: takes \{query: "):
+        ldiv_db.run(con, document(source))
+
+
+def test_what_is_no_frame_is_refused(folder: Path, con: Any) -> None:
+    with pytest.raises(PolicyError, match="source: object is no frame"):
+        ldiv_db.run(con, document(object()), folder=folder)
+
+
+def test_a_policy_names_databases(
+    folder: Path, expected: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with duckdb.connect(str(folder / "other.duckdb")) as con:
+        con.execute(f"CREATE TABLE patients AS FROM '{folder}/lines.jsonl'")
+    written = document("crm.patients", databases={"crm": "other.duckdb"})
+    with duckdb.connect() as con:
+        ldiv_db.run(con, written, folder=folder)
+        assert released(con) == expected
+        assert con.execute("SELECT count(*) FROM duckdb_databases() WHERE database_name = 'crm'").fetchall() == [(0,)]
+        with pytest.raises(PolicyError, match=r"databases\.memory: is the name of another database"):
+            ldiv_db.run(con, {**written, "databases": {"memory": "other.duckdb"}}, folder=folder)
+
+
+def test_a_policy_names_a_database_of_another_kind(home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME_DSN", home.address.partition(":")[2])
+    home.write_policy(
+        source="crm.patients", databases={"crm": f"{home.kind}:${{HOME_DSN}}"}, target={"file": "released.parquet"}
+    )
+    called = CliRunner().invoke(app, ["run", ":memory:", str(home.policy), "--json"])
+    assert called.exit_code == 0, called.output
+    with duckdb.connect() as con:
+        assert con.execute(f"SELECT count(*) FROM '{home.folder}/released.parquet'").fetchall() == [(24,)]
