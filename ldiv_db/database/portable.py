@@ -111,8 +111,12 @@ def _seconds(node: exp.Expr, dialect: str) -> exp.Expr:
     if dialect == DIALECT or not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):
         return node
     value = next(node.find_all(exp.Case)).args["default"].this
-    day = f"CAST(DATE_DIFF('day', DATE '1970-01-01', CAST({value.sql(DIALECT)} AS DATE)) AS BIGINT) * 86400"
-    return sqlglot.parse_one(day, read=DIALECT).transform(_days, dialect)
+    column = value.sql(DIALECT)
+    if dialect == "sqlite":
+        days = f"julianday({column}) - julianday('1970-01-01')"
+    else:
+        days = f"DATE_DIFF('day', DATE '1970-01-01', CAST({column} AS DATE))"
+    return sqlglot.parse_one(f"CAST({days} AS BIGINT) * 86400", read=DIALECT).transform(_days, dialect)
 
 
 def _days(node: exp.Expr, dialect: str) -> exp.Expr:
