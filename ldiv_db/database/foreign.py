@@ -33,10 +33,13 @@ def keeps_constraints(engine: Engine, database: str) -> bool:
     return kind_of(engine, database) != "ducklake"
 
 
+def numbers_snapshots(engine: Engine, database: str) -> bool:
+    """Whether all that a transaction of the database writes is a snapshot with a number."""
+    return kind_of(engine, database) == "ducklake"
+
+
 def last_snapshot(engine: Engine, database: str) -> int | None:
-    """The number of the snapshot that this connection committed last, None where the database has none."""
-    if kind_of(engine, database) != "ducklake":
-        return None
+    """The number of the snapshot that this connection committed last."""
     ((number,),) = engine.execute(f"FROM ducklake_last_committed_snapshot({literal(database)})")
     return None if number is None else int(number)
 

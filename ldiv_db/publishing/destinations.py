@@ -72,13 +72,17 @@ class InDatabase(Destination):
     def publish(self, draft: Draft[Outcome]) -> Outcome:
         """As every destination; in a transaction of its own it waits for others that write the same."""
         joins, end = self.engine.in_transaction(), time.monotonic() + _LONGEST_WAIT
+        home = catalog.catalog_of(self.engine, self.table)
+        is_numbered = not joins and foreign.numbers_snapshots(self.engine, home)
         while True:
             try:
-                return self._publish(draft)
+                outcome = self._publish(draft)
+                break
             except ConflictError:
                 if joins or time.monotonic() > end:
                     raise
                 time.sleep(_PAUSE)
+        return draft.committed(outcome, foreign.last_snapshot(self.engine, home)) if is_numbered else outcome
 
     def _publish(self, draft: Draft[Outcome]) -> Outcome:
         with self.engine.transaction():
@@ -86,9 +90,7 @@ class InDatabase(Destination):
             draft.write(self.table)
             outcome = draft.audit(self.table)
             draft.enter(outcome, PUBLISHED)
-        if self.engine.in_transaction():
-            return outcome
-        return draft.committed(outcome, foreign.last_snapshot(self.engine, catalog.catalog_of(self.engine, self.table)))
+        return outcome
 
 
 class InOtherDatabase(Destination):
