@@ -23,7 +23,7 @@ from pathlib import Path
 from ldiv_db.database import catalog, foreign, migrate, postgres
 from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem
+from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem, count_phrase
 from ldiv_db.database.files import abandoned, flush, move, work_folder
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Target
@@ -126,8 +126,9 @@ class InOtherDatabase(Destination):
             draft.write(beside)
         if postgres.is_in_postgres(engine, self.table) and (lost := postgres.lost_with(engine, self.table)):
             draft.note(f"{lost} of {self.table} are not kept, as a table of another database is made anew")
-        outcome = draft.audit(beside)
         left = self._left(but=beside)
+        _tell_left(draft, len(left))
+        outcome = draft.audit(beside)
         with engine.transaction():
             migrate.migrate(engine)
             for run in runs(engine):
@@ -202,6 +203,7 @@ class InFile(Destination):
         self._start_from(draft, part)
         with self.writing(part) as where:
             draft.write(where)
+        _tell_left(draft, len(abandoned(self.path.parent, self.path.name)))
         with self.reading(part) as where:
             outcome = draft.audit(where)
         flush(part)
@@ -231,6 +233,15 @@ class InFile(Destination):
             migrate.migrate(self.engine)
         for run_id, folder in left.items():
             settle_run(self.engine, run_id, in_place=not (folder / self.path.name).exists())
+
+
+def _tell_left(draft: Draft[Outcome], count: int) -> None:
+    """Have the outcome say that runs to the same target died, whose leavings are removed now."""
+    if count:
+        runs_of = count_phrase(count, "run", "runs")
+        draft.note(
+            f"{runs_of} to this target did not end: what was left is removed, and the ledger says how far it came"
+        )
 
 
 @contextmanager
