@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 
@@ -26,6 +27,7 @@ from ldiv_db.policy.required import resolve_all
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement
 
 _TEMPLATE = "auditing/statement/select_violations"
+_ABSENT_TEMPLATE = "auditing/statement/count_absent"
 #: The columns of the result besides labels; a label of such a name gets an underscore.
 _COLUMNS = ("requirement", "sensitive", "rows", "reached", "margin")
 #: Types whose values every database writes alike.
@@ -52,6 +54,16 @@ class _Open:
     problem: Value
     sensitive: Value
     count: Figure
+
+
+@dataclass(frozen=True)
+class _Named:
+    """The values that a requirement names (place, value), and the column, as it is counted, that may have them."""
+
+    requirement: Requirement
+    sensitive: str
+    members: Relation
+    counts: Relation
 
 
 @dataclass(frozen=True)
@@ -91,6 +103,7 @@ def check_statement(
     )
     for name, wanted in requirements.items():
         writer.judge(attributes[name], wanted, [other for other in attributes if other != name])
+    writer.refuse_absent()
     return "\n".join([*_heading(table, requirements), writer.text()])
 
 
@@ -107,6 +120,7 @@ class _Writer:
         self._labels = label_columns(self._subject.renamed, _COLUMNS) if labels else []
         self._judged: list[_Judged] = []
         self._open: list[_Open] = []
+        self._named: dict[int, list[_Named]] = {}
 
     def judge(self, attribute: Attribute, requirements: Sequence[Requirement], others: Sequence[str]) -> None:
         """Write the steps for one attribute; those with `others_known` have classes refined by the others."""
@@ -116,6 +130,16 @@ class _Writer:
             wanted = [requirement for requirement in requirements if requirement.others_known is refined]
             if wanted:
                 self._judge(replace(subject, known=others) if refined else subject, attribute, wanted)
+
+    def refuse_absent(self) -> None:
+        """Note the values named that no row has: one that is misspelt would be protected by nothing."""
+        for place, columns in self._named.items():
+            wanted = columns[0].requirement
+            key, before = f"require.{place}.{wanted.name}", len(self._steps.doubts)
+            self._steps.refuse_any(
+                partial(_absent, key), _ABSENT_TEMPLATE, columns=columns, named=Value(len(wanted.named))
+            )
+            self._tell(columns[0].sensitive if len(columns) == 1 else "", before)
 
     def text(self) -> str:
         """The statement."""
@@ -132,7 +156,19 @@ class _Writer:
         for requirement in requirements:
             measures = requirement.measure(self._steps, numbered.classes)
             self._judged.append(_Judged(Value(requirement.label), sensitive, measures, numbered.listed))
-        self._open += [_Open(Value(f"open: {d.problem}"), sensitive, d.count) for d in self._steps.doubts[before:]]
+            if requirement.named and not requirement.absent:
+                self._seek(requirement, attribute.name, counts)
+        self._tell(attribute.name, before)
+
+    def _tell(self, sensitive: str, before: int) -> None:
+        """Have the statement tell the doubts about an attribute, those after the first `before`."""
+        doubts = self._steps.doubts[before:]
+        self._open += [_Open(Value(f"open: {d.problem}"), Value(sensitive or None), d.count) for d in doubts]
+
+    def _seek(self, requirement: Requirement, sensitive: str, counts: Relation) -> None:
+        """Seek the values that a requirement names in a column; they need stand in one of those that it is about."""
+        members = self._steps.load("named", {"place": "INTEGER", "value": "VARCHAR"}, [*enumerate(requirement.named)])
+        self._named.setdefault(requirement.place, []).append(_Named(requirement, sensitive, members, counts))
 
     def _refuse_pair(self, subject: Subject, counts: Relation) -> None:
         """Note what makes two tables no pair: groups of other numbers of rows, and counts below 0."""
@@ -155,6 +191,10 @@ class _Writer:
         holes = {"published": table, "columns": columns}
         read = self._steps.materialise("read", "auditing/statement/read_as_one", **holes)
         return replace(subject, pair=replace(pair, table=read)) if pair else replace(subject, table=read)
+
+
+def _absent(key: str, found: str) -> Problem:
+    return Problem(key, f"{found} of the values named are in no row", "`absent: allow` beside them allows it")
 
 
 def _columns(engine: Engine, sensitive: Iterable[str], types: Mapping[str, str]) -> list[Column]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
-from textwrap import indent, wrap
+from textwrap import wrap
 from typing import Any
 
 from ldiv_db.database.errors import Problem
@@ -14,6 +14,8 @@ from ldiv_db.database.templates import Figure, Identifier, Relation, header, ren
 
 #: What a comment of the statement has beside its dashes at most.
 WIDTH = 116
+#: What stands before the lines of a step.
+_MARGIN = "  "
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,11 @@ class Composer:
         """The step of what `template` selects."""
         head = header(template)
         about = [str(head["returns"]), *([str(head["implements"])] if "implements" in head else [])]
-        return self._add(name, written_step(render(template, holes), self.dialect), about)
+        return self._add(name, written_step(render(template, holes), self.dialect, _MARGIN), about)
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
         """The step of rows that are written out; `columns` is name to SQL type."""
-        return self._add(name, listed_rows(columns, rows, self.dialect), [", ".join(columns)])
+        return self._add(name, listed_rows(columns, rows, self.dialect, _MARGIN), [", ".join(columns)])
 
     def drop(self, *relations: Relation) -> None:
         """Nothing: a step is gone with its statement."""
@@ -82,5 +84,5 @@ class Composer:
     def _add(self, name: str, select: str, about: Sequence[str]) -> Relation:
         relation = Relation((self._free(name),))
         comment = "".join(f"-- {line}\n" for sentence in about for line in wrap(sentence, WIDTH))
-        self._parts.append(f"{comment}{written_name(relation.name, self.dialect)} AS (\n{indent(select, '  ')}\n)")
+        self._parts.append(f"{comment}{written_name(relation.name, self.dialect)} AS (\n{select}\n)")
         return relation

@@ -27,21 +27,24 @@ _HUGE = {
     "sqlite": "NUMERIC",
     "trino": "DECIMAL(38, 0)",
 }
-#: Those that join no two tables by IS NOT DISTINCT FROM, or only pair by pair, where texts hash.
-_HASHES_TEXT = ("postgres", "redshift")
+#: Those that join no two tables by IS NOT DISTINCT FROM, or only pair by pair, where lists or texts hash.
+_HASHES = ("postgres", "redshift")
 #: What stands behind the whole statement: without it an outer join fills what is missing with 0 and ''.
 _ENDINGS = {"clickhouse": "SETTINGS join_use_nulls = 1"}
 
 
-def written_step(statement: Statement, dialect: str) -> str:
-    """The statement in a dialect, on several lines; raises sqlglot's UnsupportedError for what it lacks."""
+def written_step(statement: Statement, dialect: str, margin: str = "") -> str:
+    """The statement in a dialect, its lines behind a margin; raises sqlglot's UnsupportedError for what it lacks.
+
+    A statement with a name or text of several lines has no margin, which would be within them as well.
+    """
     tree = bound(statement, dialect)
     for change in (_seconds, _plain_text, _huge, _hashed, _nulls_as_they_come):
         tree = tree.transform(change, dialect)
-    return _text(folded(tree, dialect), dialect)
+    return _text(folded(tree, dialect), dialect, margin)
 
 
-def listed_rows(columns: Mapping[str, str], rows: Sequence[Sequence[Any]], dialect: str) -> str:
+def listed_rows(columns: Mapping[str, str], rows: Sequence[Sequence[Any]], dialect: str, margin: str = "") -> str:
     """A SELECT of rows that are written out; `columns` is name to the type in our own database."""
     cells = [[exp.convert(value) for value in row] for row in rows] or [[exp.null() for _ in columns]]
     tree: exp.Select | exp.Union
@@ -52,7 +55,7 @@ def listed_rows(columns: Mapping[str, str], rows: Sequence[Sequence[Any]], diale
         tree = _row(columns, [exp.column(name, "t") for name in names]).from_(_values(cells, names, dialect))
     if not rows:
         tree = exp.select("*").from_(tree.subquery("t")).where("1 = 0")
-    return _text(folded(tree.transform(_huge, dialect), dialect), dialect)
+    return _text(folded(tree.transform(_huge, dialect), dialect), dialect, margin)
 
 
 def _values(cells: Sequence[Sequence[exp.Expr]], names: Sequence[str], dialect: str) -> exp.Expr:
@@ -78,8 +81,10 @@ def ending(dialect: str) -> str:
     return _ENDINGS.get(dialect, "")
 
 
-def _text(tree: exp.Expr, dialect: str) -> str:
-    return tree.sql(dialect=dialect, pretty=True, identify=True, unsupported_level=sqlglot.ErrorLevel.RAISE)
+def _text(tree: exp.Expr, dialect: str, margin: str) -> str:
+    text = tree.sql(dialect=dialect, pretty=True, identify=True, unsupported_level=sqlglot.ErrorLevel.RAISE)
+    has_breaks = any("\n" in node.name for node in tree.find_all(exp.Literal, exp.Identifier))
+    return text if has_breaks else margin + text.replace("\n", f"\n{margin}")
 
 
 def _row(columns: Mapping[str, str], cells: Sequence[exp.Expr]) -> exp.Select:
@@ -149,9 +154,11 @@ def _summed(node: exp.Expr) -> exp.Expr | None:
 
 
 def _hashed(node: exp.Expr, dialect: str) -> exp.Expr:
-    """IS NOT DISTINCT FROM as two equalities, of texts and of being NULL."""
-    if dialect not in _HASHES_TEXT or not isinstance(node, exp.NullSafeEQ):
+    """IS NOT DISTINCT FROM as equality of lists, which NULL is equal in; without lists, of texts and of being NULL."""
+    if dialect not in _HASHES or not isinstance(node, exp.NullSafeEQ):
         return node
+    if dialect == "postgres":  # a number's text tells 1.0 from 1.00, which are one
+        return exp.EQ(this=exp.array(node.left), expression=exp.array(node.right))
     texts = [exp.func("coalesce", exp.cast(side, "text"), exp.Literal.string("")) for side in (node.left, node.right)]
     nulls = [exp.paren(exp.Is(this=side.copy(), expression=exp.null())) for side in (node.left, node.right)]
     return exp.and_(exp.EQ(this=texts[0], expression=texts[1]), exp.EQ(this=nulls[0], expression=nulls[1]))

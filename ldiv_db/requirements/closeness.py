@@ -65,6 +65,7 @@ class TCloseness(Requirement):
     distance: str = EQUAL
     taxonomy: Taxonomy | None = None
     is_number: bool = False
+    is_text: bool = False
 
     @classmethod
     def build(cls, values: Mapping[str, Any], attribute: Attribute, others_known: bool) -> Requirement:
@@ -77,7 +78,8 @@ class TCloseness(Requirement):
         if distance == HIERARCHICAL and attribute.taxonomy is None:
             raise ValueError("the hierarchical distance needs a taxonomy of the sensitive values")
         taxonomy = attribute.taxonomy if distance == HIERARCHICAL else None
-        return cls(values["t"], distance, taxonomy, attribute.is_number, others_known=others_known)
+        is_text = attribute.type == "VARCHAR" and not attribute.is_number
+        return cls(values["t"], distance, taxonomy, attribute.is_number, is_text, others_known=others_known)
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         limit = {**in_lowest_units("t", self.t), "total": classes.all_rows}
@@ -89,9 +91,8 @@ class TCloseness(Requirement):
         return steps.materialise(self.name, "requirements/t_closeness", **shared, **limit)
 
     def _ordered(self, steps: Steps, classes: Classes, limit: dict[str, Any]) -> Relation:
-        places = steps.materialise(
-            "places", "requirements/order_values", totals=classes.totals, is_number=self.is_number
-        )
+        holes = {"totals": classes.totals, "is_number": self.is_number, "is_text": self.is_text}
+        places = steps.materialise("places", "requirements/order_values", **holes)
         gaps = steps.materialise("gaps", "requirements/list_gaps", histogram=classes.histogram, places=places)
         turns = steps.materialise("turns", "requirements/find_turns", gaps=gaps, places=places, total=classes.all_rows)
         measures = steps.materialise(

@@ -265,3 +265,50 @@ def test_many_values_may_be_listed(server):
     settings = {"s": {"categories": [values[:600], values[600:]]}}
     found = ask(server, "many", ["distinct_alpha:l=1201,alpha=1"], settings)
     assert [row[:3] for row in found] == [("distinct_alpha l=1201, alpha=1, weights=[0.0, 1.0]", "s", 1_200)]
+
+
+def test_a_named_value_may_have_several_lines(server):
+    """A margin within it would make it another, of which nothing is asked."""
+    released(server, "several_lines", [("a", "one\n\u2028 two"), ("a", "one\n\u2028 two"), ("a", "x")])
+    found = ask(server, "several_lines", [{"threshold": {"default": 1, "one\n\u2028 two": "0.5"}}])
+    assert [row[:3] for row in found] == [("threshold default=1, own_thresholds=1", "s", 3)]
+
+
+def test_numbers_of_other_digits_are_one(server):
+    """PostgreSQL's 1.0 and 1.00 are one class, whichever of both a group is called by."""
+    if server.dialect != "postgres":
+        pytest.skip("other databases have a column's numbers of as many digits")
+    for first, last in (("flu", "HIV"), ("HIV", "flu")):
+        server.drop("digits")
+        server.execute("CREATE TABLE digits (age NUMERIC, s TEXT)")
+        server.execute(f"INSERT INTO digits VALUES (1.0, '{first}'), (1.0, '{first}'), (1.00, '{last}')")
+        found = ask(server, "digits", ["distinct:3", "frequency:2"])
+        assert sorted(row[:3] for row in found) == [("distinct l=3", "s", 3), ("frequency l=2", "s", 3)]
+        assert {float(row[4]) for row in found} == {-1}
+
+
+def test_a_named_value_that_no_row_has_is_a_row(server):
+    """One that is misspelt would be protected by nothing: `check` refuses it."""
+    columns = [("age", "text"), ("s", "text"), ("o", "text")]
+    server.create("misspelt", columns, [("a", "HIV", "flu"), ("a", "HIV", None)])
+    thresholds = {"default": 1, "HIVV": "0.1"}
+    found = ask(server, "misspelt", [{"threshold": thresholds, "sensitive": "s"}], {"s": {}, "o": {}})
+    said = "open: require.0.threshold: some of the values named are in no row (`absent: allow` beside them allows it)"
+    assert [tuple(row) for row in found] == [(said, "s", 1, None, None)]
+    found = ask(server, "misspelt", [{"threshold": {"default": 1, "HIV": 1, "flu": 1, None: 1}}], {"s": {}, "o": {}})
+    assert found == []
+    found = ask(server, "misspelt", [{"threshold": {**thresholds, "flu": 1}}], {"s": {}, "o": {}})
+    assert [row[1:3] for row in found] == [(None, 1)]
+    assert ask(server, "misspelt", [{"threshold": {**thresholds, "absent": "allow"}}]) == []
+
+
+def test_texts_are_ordered_by_their_bytes(server):
+    """As `check` has them, whatever collation the column has: B stands before a."""
+    if server.dialect != "postgres":
+        pytest.skip("other databases order texts by their bytes unless told otherwise")
+    server.drop("collated")
+    server.execute('CREATE TABLE collated (age TEXT, s TEXT COLLATE "en-x-icu")')
+    rows = [("p", value) for value in "BDBaBacBD"] + [("q", value) for value in "acc"]
+    server.insert("collated", [("age", "text"), ("s", "text")], rows)
+    found = ask(server, "collated", ["t_closeness:t=0.3,distance=ordered"])
+    assert [(row[2], round(float(row[3]), 6)) for row in found] == [(3, 0.416667)]

@@ -203,7 +203,8 @@ def statements():
 def write_down_the_audit():
     """The audit as a statement, of a table in which texts are one, and of a pair with counts."""
     settings = {"s": Sensitive.model_validate({"same": ["trim", "casefold"]})}
-    require = [RequirementSpec("t_closeness", "0.2"), RequirementSpec("k", 2)]
+    named = RequirementSpec("threshold", {"default": 1, "HIV": "0.5"})
+    require = [RequirementSpec("t_closeness", "0.2"), RequirementSpec("k", 2), named]
     pair = Pair(Relation.parse("st"), "g", "n")
     with duckdb.connect() as con:
         for asked in (Question(["zip"], settings, require), Question([], settings, require, pair=pair)):
