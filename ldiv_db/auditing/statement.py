@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from textwrap import wrap
 
 from ldiv_db.auditing.audit import refuse_unknown, refuse_unlisted
 from ldiv_db.auditing.check import Question, problems_of
+from ldiv_db.auditing.dialect_limits import refuse_dialect
 from ldiv_db.auditing.subject import Subject, count_unmatched, count_values, number_classes
 from ldiv_db.auditing.violations import label_columns
 from ldiv_db.database.catalog import Column, type_named
 from ldiv_db.database.composer import WIDTH, Composer
-from ldiv_db.database.dialects import DIALECTS
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import PolicyError, Problem
@@ -30,11 +29,6 @@ _TEMPLATE = "auditing/statement/select_violations"
 _ABSENT_TEMPLATE = "auditing/statement/count_absent"
 #: The columns of the result besides labels; a label of such a name gets an underscore.
 _COLUMNS = ("requirement", "sensitive", "rows", "reached", "margin")
-#: Types whose values every database writes alike.
-_WRITTEN_ALIKE = ("VARCHAR", "DATE", "TINYINT", "SMALLINT", "INTEGER", "BIGINT")
-#: Databases whose windows do not reach as far as an exact decimal does.
-_NO_DECIMAL_FRAMES = ("clickhouse",)
-_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,7 @@ def check_statement(
     attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
     requirements = resolve_all(engine, question.require, attributes)
     tables = [table, *([question.pair.table] if question.pair else [])]
-    _refuse_dialect(dialect, tables, attributes, requirements)
+    refuse_dialect(dialect, tables, attributes, requirements)
     writer = _Writer(
         Composer(dialect, [found.name for found in tables if isinstance(found, Relation)]), question, table, labels
     )
@@ -151,6 +145,7 @@ class _Writer:
         if subject.pair is not None:
             self._refuse_pair(subject, counts)
         numbered = number_classes(self._steps, subject, counts)
+        self._refuse_lost(counts, numbered.classes.histogram)
         refuse_unlisted(self._steps, attribute.name, requirements, numbered.classes.totals)
         sensitive = Value(attribute.name or None)
         for requirement in requirements:
@@ -169,6 +164,15 @@ class _Writer:
         """Seek the values that a requirement names in a column; they need stand in one of those that it is about."""
         members = self._steps.load("named", {"place": "INTEGER", "value": "VARCHAR"}, [*enumerate(requirement.named)])
         self._named.setdefault(requirement.place, []).append(_Named(requirement, sensitive, members, counts))
+
+    def _refuse_lost(self, counts: Relation, histogram: Relation) -> None:
+        """Note rows that got lost between the table and its classes."""
+        suppressed = self._question.suppressed
+        holes = {"ignore": suppressed == "ignore", "unknown": suppressed == "unknown"}
+        self._steps.refuse_any(
+            lambda found: Problem("rows", f"{found} are lost between the table and its classes"),
+            "auditing/statement/count_lost", counts=counts, histogram=histogram, **holes,
+        )  # fmt: skip
 
     def _refuse_pair(self, subject: Subject, counts: Relation) -> None:
         """Note what makes two tables no pair: groups of other numbers of rows, and counts below 0."""
@@ -224,54 +228,3 @@ def _heading(table: Relation | FileRelation, requirements: Mapping[str, Sequence
 def _definition(requirement: Requirement) -> str:
     """What the requirement is, with its source: the first paragraph of what its class says."""
     return " ".join((type(requirement).__doc__ or "").split("\n\n")[0].split())
-
-
-# -- what a dialect does not express -----------------------------------------------------------------
-
-
-def _refuse_dialect(
-    dialect: str,
-    tables: Sequence[Relation | FileRelation],
-    attributes: Mapping[str, Attribute],
-    requirements: Mapping[str, Sequence[Requirement]],
-) -> None:
-    """Raise PolicyError, naming what the dialect does not express."""
-    if dialect not in DIALECTS:
-        raise PolicyError([Problem("dialect", f"is one of {', '.join(DIALECTS)}, not {dialect!r}")])
-    if dialect == "duckdb":
-        return
-    files = [table for table in tables if isinstance(table, FileRelation)]
-    problems = [Problem("TABLE", f"{Path(file.path).name} is a file", "name the table") for file in files]
-    for name, attribute in attributes.items():
-        key = f"sensitive.{name}"
-        if attribute.same:
-            problems.append(Problem(f"{key}.same", f"{dialect} has other letters and blanks", "fold them in a view"))
-        if _names_values(attribute, requirements[name]) and attribute.type not in _WRITTEN_ALIKE:
-            what = f"values of type {attribute.type} are named, which {dialect} writes otherwise"
-            problems.append(Problem(key, what, "give texts, dates or whole numbers in a view"))
-        for requirement in requirements[name]:
-            problems += _distance_problems(dialect, attribute, requirement)
-    if problems:
-        raise PolicyError(problems)
-
-
-def _names_values(attribute: Attribute, requirements: Sequence[Requirement]) -> bool:
-    """Whether the statement compares values with texts."""
-    named = any(requirement.named or requirement.listed for requirement in requirements)
-    return bool(named or attribute.harmless or attribute.taxonomy)
-
-
-def _distance_problems(dialect: str, attribute: Attribute, requirement: Requirement) -> list[Problem]:
-    """What is wrong with distances of values in the dialect: they are compared exactly, or not at all."""
-    if requirement.of_distances and not requirement.monotone and dialect in _NO_DECIMAL_FRAMES:
-        what = f"{dialect} has no window from a decimal below a value to one above it"
-        return [Problem(f"require.{requirement.name}", what, "judge it with `ldiv check`")]
-    if not requirement.of_distances or attribute.type == "DATE" or attribute.type in _WHOLE:
-        return []
-    if attribute.is_time:
-        what = f"points in time are compared by {dialect} in its own way"
-    elif dialect == "sqlite":
-        what = "sqlite has no exact decimals"
-    else:
-        return []
-    return [Problem(f"require.{requirement.name}", what, "give days or whole numbers in a view")]

@@ -121,7 +121,7 @@ def check_command(
     harmless: HarmlessOf = None,
     same: SameOf = None,
     others_known: OthersKnown = False,
-    suppressed: SuppressedRows = "judge",
+    suppressed: SuppressedRows | None = None,
     sensitive_table: SensitiveTable = None,
     group: Group = None,
     count: CountColumn = None,
@@ -153,7 +153,7 @@ def check_command(
         sensitive=sensitive_settings(sensitive or [], *said) or question.sensitive,
         require=requirements_of(require, others_known) if require else question.require,
         class_column=class_column or question.class_column,
-        suppressed=question.suppressed if suppressed == "judge" else suppressed,
+        suppressed=suppressed or question.suppressed,
     )
     with open_for_command(":memory:") as connection:
         engine = Engine(connection)

@@ -291,6 +291,8 @@ def qualify(engine: Engine, text: str, key: str) -> Relation:
 
 def named_table(text: str, key: str) -> Relation:
     """As `qualify`, without a database."""
+    if "`" in text and '"' not in text:
+        raise PolicyError([Problem(key, f"{text!r} is not the name of a table", "quote names with double quotes")])
     try:
         relation = Relation.parse(text)
     except Exception as error:

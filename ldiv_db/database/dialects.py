@@ -11,6 +11,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import DIALECT, Statement
 
 #: Databases that compare text as it is, so that `a` is not `A`.
@@ -24,12 +25,20 @@ _PLAIN = re.compile("[a-z_][a-z0-9_]*")
 
 
 def written(statement: Statement, dialect: str) -> str:
-    """The statement in a dialect, on several lines; raises sqlglot's UnsupportedError for what it lacks.
+    """The statement in a dialect, on several lines; raises PolicyError for what it lacks.
 
     A plain name in lower case is quoted in upper case where the database folds names without quotes so.
     """
-    tree = folded(bound(statement, dialect), dialect)
-    return tree.sql(dialect=dialect, pretty=True, unsupported_level=sqlglot.ErrorLevel.RAISE)
+    return text_of(folded(bound(statement, dialect), dialect), dialect)
+
+
+def text_of(tree: exp.Expr, dialect: str, **how: Any) -> str:
+    """The statement as text, on several lines; raises PolicyError for what the dialect lacks."""
+    try:
+        return tree.sql(dialect=dialect, pretty=True, unsupported_level=sqlglot.ErrorLevel.RAISE, **how)
+    except sqlglot.UnsupportedError as error:
+        what = f"{dialect} lacks what the statement needs: {str(error).splitlines()[0]}"
+        raise PolicyError([Problem("dialect", what)]) from None
 
 
 def bound(statement: Statement, dialect: str) -> exp.Expr:

@@ -11,7 +11,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from ldiv_db.database.dialects import bound, folded
+from ldiv_db.database.dialects import bound, folded, text_of
 from ldiv_db.database.templates import DIALECT, Statement
 
 #: Whole numbers beyond 64 bits. SQLite has no wider ones; it refuses a sum that overflows.
@@ -34,7 +34,7 @@ _ENDINGS = {"clickhouse": "SETTINGS join_use_nulls = 1"}
 
 
 def written_step(statement: Statement, dialect: str, margin: str = "") -> str:
-    """The statement in a dialect, its lines behind a margin; raises sqlglot's UnsupportedError for what it lacks.
+    """The statement in a dialect, its lines behind a margin; raises PolicyError for what it lacks.
 
     A statement with a name or text of several lines has no margin, which would be within them as well.
     """
@@ -82,7 +82,7 @@ def ending(dialect: str) -> str:
 
 
 def _text(tree: exp.Expr, dialect: str, margin: str) -> str:
-    text = tree.sql(dialect=dialect, pretty=True, identify=True, unsupported_level=sqlglot.ErrorLevel.RAISE)
+    text = text_of(tree, dialect, identify=True)
     has_breaks = any("\n" in node.name for node in tree.find_all(exp.Literal, exp.Identifier))
     return text if has_breaks else margin + text.replace("\n", f"\n{margin}")
 

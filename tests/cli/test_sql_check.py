@@ -54,6 +54,23 @@ def test_a_policy_says_what_is_asked(patients: Any) -> None:
     assert found(patients, "--policy", policy, "--require", "k:2") == []
 
 
+def test_a_policy_that_leaves_rows_out_can_be_overruled(patients: Any) -> None:
+    policy = patients.write(
+        "policy.yml",
+        "source: people\ntarget: released\nquasi_identifiers: [age]\nsensitive: disease\nrequire: [{k: 2}]\n"
+        "suppressed: ignore\n",
+    )
+    patients.sql("INSERT INTO released VALUES (NULL, 'HIV', 4)")
+    assert found(patients, "--policy", policy) == []
+    assert [row[2] for row in found(patients, "--policy", policy, "--suppressed", "judge")] == [1]
+
+
+def test_a_name_in_the_quotes_of_another_database_is_refused() -> None:
+    with pytest.raises(ldiv_db.PolicyError, match="quote names with double quotes"):
+        ldiv_db.check_sql("`p.d.t`", "age", "disease", "k:2", dialect="bigquery")
+    assert "`my-p`.`d`.`t`" in ldiv_db.check_sql('"my-p".d.t', "age", "disease", "k:2", dialect="bigquery")
+
+
 def test_a_policy_of_bounds_and_of_pairs_is_refused(patients: Any) -> None:
     policy = (
         "source: p\ntarget: released\nquasi_identifiers: {age: {}}\nsensitive: [disease]\nrequire: [{distinct: 2}]\n"
@@ -92,6 +109,7 @@ def test_a_policy_of_bounds_and_of_pairs_is_refused(patients: Any) -> None:
             (*ASKED, "--require", "proximity:epsilon=2,m=2", "--type", "disease=INTEGER", "--dialect", "clickhouse"),
             "no window",
         ),
+        ((*ASKED, "--require", "k:2", "--type", "disease=DOUBLE", "--dialect", "clickhouse"), "0.0 and -0.0"),
         ((*ASKED, "--require", "k:2", "--dialect", "oracle"), "oracle"),
     ],
 )
