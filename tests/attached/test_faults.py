@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -217,20 +218,20 @@ def test_two_runs_at_once_to_one_target(home: Any) -> None:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 20 MB; the test is skipped where nobody may mount one."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
+def small_disk() -> Iterator[Path]:
+    """A disk of 20 MB that a server of another user's finds; the test is skipped where nobody may mount one."""
+    disk = Path(tempfile.mkdtemp(prefix="small", dir="/tmp"))
+    disk.chmod(0o755)
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", disk], check=False).returncode:
         pytest.skip("no leave to mount a small disk")
     yield disk
     subprocess.run(["umount", "-l", disk], check=True)
+    disk.rmdir()
 
 
-def test_a_full_disk_of_the_server_s(small_disk: Path, tmp_path: Path, postgres: Any) -> None:
+def test_a_full_disk_of_the_server_s(small_disk: Path, postgres: Any) -> None:
     space = small_disk / "space"
     space.mkdir()
-    subprocess.run(["chmod", "-R", "o+x", *tmp_path.parents[:2], tmp_path], check=True)
     subprocess.run(["chown", "-R", "nobody", small_disk], check=True)
     name = f"small_{postgres.address.rpartition('_')[2]}"
     servers.started("postgres").execute(f"CREATE TABLESPACE {name} LOCATION '{space}'")
