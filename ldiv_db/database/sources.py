@@ -18,7 +18,7 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
 
     Files are one, a pattern, or a folder: of Parquet files, or of a table of Delta Lake or Iceberg.
     """
-    file = files_of(engine, folder / source)
+    file = files_of(engine, folder / source) if source.strip() else None
     if file is not None and not _is_table(engine, source):
         _refuse_missing(engine, file, source, key)
         _refuse_unreadable(engine, file, source, key)
@@ -46,7 +46,8 @@ def files_of(engine: Engine, path: Path) -> FileRelation | None:
     if (path / "metadata").is_dir():
         load_extension(engine.connection, "iceberg", "a table of Iceberg")
         return FileRelation("iceberg_scan", str(path))
-    return FileRelation("read_parquet", f"{path}/**/*.parquet", hive=True)
+    has_files = next(path.rglob("*.parquet"), None) is not None
+    return FileRelation("read_parquet", f"{path}/**/*.parquet", hive=True) if has_files else None
 
 
 def _is_pattern(path: str) -> bool:
