@@ -269,7 +269,7 @@ BAD = {
     "source: a query": policy("no table or view (SELECT 1)", source="(SELECT 1)"),
     "source: too many parts": policy("is not the name of a table", source="a.b.c.d"),
     "source: no file": policy("no file none.parquet", source="none.parquet"),
-    "source: a pattern": policy("would be read as a pattern", source="*.parquet"),
+    "source: a pattern of no file": policy("source: no file *.parquet", source="*.parquet"),
     "source: no Parquet": policy(
         "source: t.parquet cannot be read as Parquet", source="t.parquet", files={"t.parquet": "nonsense" * 100}
     ),
