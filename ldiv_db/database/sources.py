@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from ldiv_db.database import catalog
+from ldiv_db.database import catalog, foreign
 from ldiv_db.database.catalog import columns_of, qualify
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
@@ -23,6 +23,7 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
     Files are one, a pattern, or a folder: of Parquet files, or of a table of Delta Lake or Iceberg; of the latter also
     the file in which the table has one of its states.
     """
+    foreign.compare_here(engine)
     file = files_of(engine, folder / source)
     if file is not None and not _is_table(engine, source):
         _refuse_missing(engine, file, source, key)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import mysql_server
 import pytest
 import yaml
 from homes import COLUMNS, EXTENSIONS, HOMES, PATIENTS, SQL, TREE, Sql, policy_document
@@ -34,7 +35,7 @@ def missing(kind: str) -> str | None:
         import servers  # noqa: PLC0415
 
         return servers.missing("postgres") or None
-    return None
+    return mysql_server.missing() if kind == "mysql" else None
 
 
 def skip_without(kind: str) -> None:
