@@ -13,6 +13,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from ldiv_db.database import foreign
 from ldiv_db.database.addresses import MEMORY, POSTGRES, Address, address_of, is_attached
 from ldiv_db.database.engine import Engine, Settings, attempt, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
@@ -119,6 +120,8 @@ def attach_address(connection: Any, address: Address, name: str, read_only: bool
         raise DatabaseError(f"no database file {path}")
     if kind.extension is not None:
         load_extension(connection, kind.extension, kind.name)
+    if kind.type == "mysql":
+        connection.execute("SET mysql_tinyint1_as_boolean = false")  # it may hold 5, which is not what 1 is
     if kind.type == "ducklake" and is_attached(address.text):
         beneath = address_of(address.text).kind
         if beneath.extension is not None:
@@ -136,6 +139,7 @@ def attach_address(connection: Any, address: Address, name: str, read_only: bool
     if failure is not None:
         why = sentence_of(failure) or _plain(failure, address)
         raise DatabaseError(f"cannot open {address}: {why}")
+    foreign.compare_here(Engine(connection))
 
 
 @contextmanager
@@ -177,7 +181,9 @@ def _attach_current(connection: Any, address: Address, read_only: bool) -> None:
     else:
         name = _SOURCE
     if len(schemas) < 2:
-        engine.execute(f"USE {Relation((name, *schemas)).sql()}")
+        failure = attempt(connection, f"USE {Relation((name, *schemas)).sql()}")
+        if failure is not None:
+            raise DatabaseError(f"cannot open {address}: {sentence_of(failure) or _plain(failure, address)}")
         return
     path = ",".join(Relation((name, schema)).sql() for schema in schemas)
     engine.execute(f"SET search_path = {literal(path)}")

@@ -13,14 +13,29 @@ _VIEWS = "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 
 
 def kind_of(engine: Engine, database: str) -> str:
-    """The type of an attached database as DuckDB calls it: duckdb, postgres, sqlite, ducklake."""
+    """The type of an attached database as DuckDB calls it: duckdb, postgres, sqlite, ducklake, mysql."""
     rows = engine.execute("SELECT type FROM duckdb_databases() WHERE lower(database_name) = lower($d)", {"d": database})
     return str(rows[0][0]) if rows else "duckdb"
 
 
 def main_schema(engine: Engine, database: str) -> str:
     """The schema of an attached database that is meant where none is named."""
-    return "public" if kind_of(engine, database) == "postgres" else "main"
+    kind = kind_of(engine, database)
+    if kind == "mysql":
+        ((name,),) = engine.execute(f"FROM mysql_query({literal(database)}, 'SELECT database() AS name')")
+        return name or "main"
+    return "public" if kind == "postgres" else "main"
+
+
+def compare_here(engine: Engine) -> None:
+    """Have DuckDB itself group, filter and sort what MySQL holds, for which `flu` and `Flu` are one.
+
+    It hands these on to the server otherwise. The connection keeps the settings.
+    """
+    if not engine.execute("SELECT 1 FROM duckdb_databases() WHERE type = 'mysql' LIMIT 1"):
+        return
+    for (name,) in engine.execute("SELECT name FROM duckdb_settings() WHERE name LIKE 'mysql_%pushdown%'"):
+        engine.execute(f"SET {name} = false")
 
 
 def has_one_schema(engine: Engine, database: str) -> bool:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from ldiv_db.database import foreign
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.templates import Relation
@@ -30,6 +31,7 @@ def name_of_query(text: str) -> str:
 
 def view_of_query(engine: Engine, text: str, key: str) -> Relation:
     """A TEMP view of the query; raises PolicyError unless it is one SELECT without side effects that can be read."""
+    foreign.compare_here(engine)
     query = text.strip().rstrip(";")
     ((tree,),) = engine.execute("SELECT json_serialize_sql($query)", {"query": query})
     parsed = json.loads(tree)

@@ -15,7 +15,7 @@ _FORMS = (
      r"|Access denied for user|Peer authentication failed", "the server refuses the user or the password"),
     (r"database \".*\" does not exist|Unknown database", "the server has no database of that name"),
     (r"definition of service .* not found|service file .* not found", "the service is in no service file"),
-    (r"could not translate host name|Unknown MySQL server host", "the server's name is not known here"),
+    (r"could not translate host name|Unknown (?:MySQL )?server host", "the server's name is not known here"),
     (r"(?<!SSL )Connection refused|Is the server running|No such file or directory|Can't connect to",
      "no server answers"),
     (r"timeout expired|Connection timed out|could not receive data", "the server does not answer in time"),
@@ -23,6 +23,7 @@ _FORMS = (
      "the address is none that the server's client can read"),
     (r"lock timeout|database (?:table )?is locked|Lock wait timeout",
      "another session holds a lock that this step needs, and did not let go in time"),
+    (r"no database was provided", "its address names no database, as in mysql:host=db database=clinic"),
     (r"statement timeout|query execution was interrupted", "the server ended the statement: it took too long"),
     (r"could not serialize access|deadlock detected|could not obtain lock|tuple concurrently updated"
      r"|duplicate key value violates unique constraint \"pg_", "another session writes the same at the same time"),

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
-from ldiv_db.database import catalog
+from ldiv_db.database import catalog, foreign
 from ldiv_db.database.catalog import columns_of, qualify
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
 from ldiv_db.database.extensions import load_extension
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.templates import ICEBERG_STATE, FileRelation, Relation
+
+#: A file of the log of Delta Lake, one a version.
+_VERSION = re.compile(r"\d{20}(\.checkpoint.*\.parquet|\.json)")
 
 
 def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source") -> Relation | FileRelation:
     """The table, view or data files that `key` names; raises PolicyError, with the nearest name, if there is none.
 
-    Files are one, a pattern, or a folder: of Parquet files, or of a table of Delta Lake or Iceberg.
+    Files are one, a pattern, or a folder: of Parquet files, or of a table of Delta Lake or Iceberg; of the latter also
+    the file in which the table has one of its states.
     """
+    foreign.compare_here(engine)
     file = files_of(engine, folder / source) if source.strip() else None
     if file is not None and not _is_table(engine, source):
         _refuse_missing(engine, file, source, key)
@@ -37,17 +43,34 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
 
 def files_of(engine: Engine, path: Path) -> FileRelation | None:
     """How the files at a path, or of a pattern, are read; None if they are none that the database reads."""
+    if path.name.endswith(ICEBERG_STATE) and path.parent.name == "metadata":
+        return _iceberg(engine, path)
     if not path.is_dir():
         file = FileRelation.of(str(path))
         return replace(file, hive=True) if file and _is_pattern(file.path) and not path.is_file() else file
     if (path / "_delta_log").is_dir():
         load_extension(engine.connection, "delta", "a table of Delta Lake")
-        return FileRelation("delta_scan", str(path))
+        return FileRelation("delta_scan", str(path), version=_version(path))
     if (path / "metadata").is_dir():
-        load_extension(engine.connection, "iceberg", "a table of Iceberg")
-        return FileRelation("iceberg_scan", str(path))
+        return _iceberg(engine, path)
     has_files = next(path.rglob("*.parquet"), None) is not None
     return FileRelation("read_parquet", f"{path}/**/*.parquet", hive=True) if has_files else None
+
+
+def _version(path: Path) -> int | None:
+    """The newest version of a table of Delta Lake, None without any: a file of the log is whole, or is not there."""
+    numbers = [int(file.name[:20]) for file in (path / "_delta_log").iterdir() if _VERSION.fullmatch(file.name)]
+    return max(numbers, default=None)
+
+
+def _iceberg(engine: Engine, path: Path) -> FileRelation:
+    """The current state of a table of Iceberg, by the file that `version-hint.text` names; or the state's own file."""
+    load_extension(engine.connection, "iceberg", "a table of Iceberg")
+    hint = path / "metadata" / "version-hint.text"
+    name = hint.read_text().strip() if hint.is_file() else ""
+    states = [hint.with_name(f"{start}{name}{ICEBERG_STATE}") for start in ("v", "")]
+    state = next((state for state in states if name and state.is_file()), path)
+    return FileRelation("iceberg_scan", str(state))
 
 
 def _is_pattern(path: str) -> bool:
@@ -56,9 +79,14 @@ def _is_pattern(path: str) -> bool:
 
 def _refuse_missing(engine: Engine, file: FileRelation, source: str, key: str) -> None:
     """Raise PolicyError if no file is there, or one that would be read as a pattern."""
-    if file.reader.endswith("_scan"):
+    path = Path(file.path)
+    if file.reader == "iceberg_scan" and path.is_dir() and not (path / "metadata" / "version-hint.text").is_file():
+        # The newest file need not be what was committed: only the catalog knows.
+        what = f"{source} has no metadata/version-hint.text to say which state of the table is the current one"
+        raise PolicyError([Problem(key, what, f"name the state's own file, {source}/metadata/…{ICEBERG_STATE}")])
+    if file.reader.endswith("_scan") and path.exists():
         return
-    if Path(file.path).is_file():
+    if path.is_file():
         if _is_pattern(file.path):
             what = f"{source} has one of * ? [ in its path, which would be read as a pattern"
             raise PolicyError([Problem(key, what)])

@@ -101,6 +101,10 @@ class SqlType:
         return self.name
 
 
+#: How the file ends in which a table of Iceberg has one of its states.
+ICEBERG_STATE = ".metadata.json"
+
+
 @dataclass(frozen=True)
 class FileRelation:
     """A data file that the database reads with one of its table functions."""
@@ -111,6 +115,8 @@ class FileRelation:
     columns: tuple[str, ...] = ()
     #: Whether the names of folders, as `year=2020`, are columns.
     hive: bool = False
+    #: The version of a table of Delta Lake that is read, also where others write meanwhile.
+    version: int | None = None
 
     READERS: ClassVar = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".json": "read_json",
                          ".jsonl": "read_json", ".ndjson": "read_json"}  # fmt: skip
@@ -128,7 +134,14 @@ class FileRelation:
     @property
     def options(self) -> str:
         """What the reader is told besides the path, as SQL."""
-        return ", hive_partitioning = true" if self.hive else ""
+        version = "" if self.version is None else f", version = {self.version}"
+        return f"{', hive_partitioning = true' if self.hive else ''}{version}"
+
+    @property
+    def among(self) -> str:
+        """The file, the pattern, or the folder of a table, whose files are read."""
+        is_state = self.reader == "iceberg_scan" and self.path.endswith(ICEBERG_STATE)
+        return str(Path(self.path).parent.parent) if is_state else self.path
 
     def __str__(self) -> str:
         return self.path

@@ -253,7 +253,7 @@ def _refuse_read_file(engine: Engine, policy: Policy, folder: Path, source: Rela
     """Raise PolicyError if the file of the target is there and is read."""
     name = policy.target.file or ""
     path = folder / name
-    if isinstance(source, FileRelation) and lineage.lies_among(source.path, path):
+    if isinstance(source, FileRelation) and lineage.lies_among(source.among, path):
         raise refused("target.file", f"{name} would lie among the files of the source", "name another folder")
     if not path.exists():
         return

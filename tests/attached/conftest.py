@@ -6,15 +6,16 @@ import functools
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import mysql_server
 import pytest
 import yaml
-from homes import COLUMNS, EXTENSIONS, PATIENTS, SQL, TREE, Sql, policy_document
+from homes import COLUMNS, EXTENSIONS, HOMES, PATIENTS, SQL, TREE, Sql, policy_document
 from typer.testing import CliRunner
 
 from ldiv_db.commands.cli import app
@@ -34,7 +35,7 @@ def missing(kind: str) -> str | None:
         import servers  # noqa: PLC0415
 
         return servers.missing("postgres") or None
-    return None
+    return mysql_server.missing() if kind == "mysql" else None
 
 
 def skip_without(kind: str) -> None:
@@ -45,6 +46,12 @@ def skip_without(kind: str) -> None:
     if os.environ.get("LDIV_TEST_ENGINES") in ("all", kind):
         pytest.fail(why)
     pytest.skip(why)
+
+
+@pytest.fixture
+def needs() -> Callable[[str], None]:
+    """Skips the test without a kind of database, or of table."""
+    return skip_without
 
 
 @dataclass
@@ -110,7 +117,7 @@ def _postgres() -> str:
     return f"postgres:host={host} user=postgres dbname={name}"
 
 
-@pytest.fixture(params=list(EXTENSIONS))
+@pytest.fixture(params=HOMES)
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Home]:
     yield home_of(request.param, tmp_path)
 

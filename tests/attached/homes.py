@@ -10,7 +10,13 @@ import duckdb
 
 from ldiv_db.database.extensions import load_extension
 
-EXTENSIONS = {"sqlite": "sqlite_scanner", "ducklake": "ducklake", "postgres": "postgres_scanner"}
+#: Databases that are read and written.
+HOMES = ["sqlite", "ducklake", "postgres"]
+#: The extensions by what needs them.
+EXTENSIONS = {
+    "sqlite": "sqlite_scanner", "ducklake": "ducklake", "postgres": "postgres_scanner", "mysql": "mysql_scanner",
+    "delta": "delta", "iceberg": "iceberg",
+}  # fmt: skip
 COUNTRIES = ("Norway", "Italy", "Japan", "Korea")
 DISEASES = ("Flu", "Cancer", "Hepatitis", "Asthma")
 PATIENTS = [(f"P{i}", 20 + i * 7 % 40, COUNTRIES[i % 4], DISEASES[i // 2 % 4], f"W{i % 2}") for i in range(24)]

@@ -56,7 +56,21 @@ def test_the_wheel_of_this_version_is_taken(tmp_path: Path, monkeypatch: pytest.
     assert found is not None and found.is_file()
 
 
-@pytest.mark.parametrize(("folder", "name"), [("_delta_log", "delta"), ("metadata", "iceberg")])
+def test_a_wheel_that_cannot_be_loaded_is_said(tmp_path: Path, con: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_wheel(tmp_path, "damaged", duckdb.__version__)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "whose wheel here cannot be loaded (this is " in failure(con, "damaged")
+
+
+def test_all_that_an_extension_needs_is_said_at_once(con: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extensions, "attempt", lambda connection, sql: "not here")
+    monkeypatch.setattr(extensions, "database_version", lambda: "1.5.5")
+    said = failure(con, "iceberg")
+    assert "INSTALL avro; INSTALL iceberg" in said
+    assert "duckdb-extension-avro==1.5.5 duckdb-extension-iceberg==1.5.5" in said
+
+
+@pytest.mark.parametrize(("folder", "name"), [("_delta_log", "delta"), ("metadata", "avro")])
 def test_a_folder_of_a_table_format_needs_its_extension(
     folder: str, name: str, tmp_path: Path, con: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
