@@ -312,3 +312,14 @@ def test_texts_are_ordered_by_their_bytes(server):
     server.insert("collated", [("age", "text"), ("s", "text")], rows)
     found = ask(server, "collated", ["t_closeness:t=0.3,distance=ordered"])
     assert [(row[2], round(float(row[3]), 6)) for row in found] == [(3, 0.416667)]
+
+
+def test_points_in_time_are_named_in_utc_whatever_the_connection_s_zone():
+    with duckdb.connect() as con:
+        con.execute("SET TimeZone = 'Asia/Tokyo'")
+        con.execute("CREATE TABLE seen AS SELECT 'a' AS age, TIMESTAMPTZ '2020-01-01 10:00:00+00' AS s FROM range(3)")
+        threshold = {"default": 1, "absent": "allow", "values": {"2020-01-01 10:00:00+00": "0.5"}}
+        types = {"s": "TIMESTAMP WITH TIME ZONE"}
+        question = Question(["age"], read_sensitive("s"), read_requirements([{"threshold": threshold}]))
+        sql = check_statement(Engine(con), question, Relation(("seen",)), "duckdb", types)
+        assert [(row[2], row[4]) for row in con.execute(sql).fetchall()] == [(3, -1.5)]
