@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from ldiv_db.database.engine import Engine
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 #: What tests in parallel are told of the terminal is no business of the output that they compare.
 os.environ.pop("COLUMNS", None)
+#: With LDIV_TEST_SHARE=3 a third of all tests is run, always the same ones.
+SHARE = int(os.environ.get("LDIV_TEST_SHARE", "1"))
 #: The random tables serve all folders of tests.
 sys.path.insert(0, str(Path(__file__).resolve().parent / "algorithms"))
 
@@ -50,6 +53,14 @@ def pytest_generate_tests(metafunc: Any) -> None:
     if "server" in metafunc.fixturenames:
         marks = {name: [pytest.mark.engines, pytest.mark.xdist_group(name)] for name in servers.SERVERS}
         metafunc.parametrize("server", [pytest.param(name, marks=marks[name]) for name in marks], indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is not of the share that is asked for; tests are drawn by their names."""
+    left = [item for item in items if zlib.crc32(item.nodeid.encode()) % SHARE]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
 
 
 @pytest.fixture
