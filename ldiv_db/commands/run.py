@@ -17,6 +17,7 @@ from ldiv_db.commands.options import (
     ShowValues,
     TempDir,
     Threads,
+    Workers,
     catalog_name,
     settings,
 )
@@ -40,6 +41,7 @@ def run_command(
     quiet: Quiet = False,
     kl: Annotated[bool, typer.Option("--kl", help="Work out the KL divergence as well, which takes longer.")] = False,
     show_values: ShowValues = False,
+    workers: Workers = None,
 ) -> None:
     """Anonymize, audit and publish under a policy: all or nothing.
 
@@ -47,6 +49,7 @@ def run_command(
     Examples:
       ldiv run warehouse.duckdb policy.yml
       ldiv run warehouse.duckdb policy.yml --threads 2 --memory-limit 4GB --json
+      ldiv run warehouse.duckdb policy.yml --workers 4
       ldiv run warehouse.duckdb policy.yml --catalog ours.duckdb
     """
     wanted = examine_file(policy)
@@ -56,7 +59,7 @@ def run_command(
     refuse_memory(database, wanted)
     limits = settings(threads, memory_limit, temp_dir)
     with open_for_command(database, settings=limits, catalog=catalog) as connection, ProgressDisplay(quiet) as listener:
-        result = run(connection, wanted, policy.parent, listener, catalog_name(catalog), kl, show_values)
+        result = run(connection, wanted, policy.parent, listener, catalog_name(catalog), kl, show_values, workers)
     if json:
         print_json(result.as_dict())
     else:

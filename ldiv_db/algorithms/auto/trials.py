@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.auto.candidates import Candidate, Checked
-from ldiv_db.algorithms.base import Plan, Task
+from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
 from ldiv_db.algorithms.neighbours.moves import ROUNDS, trade
@@ -112,7 +112,7 @@ def attempt(task: Task, candidate: Candidate) -> Trial:
     engine = task.engine
     with engine.scope() as scope:
         try:
-            plan = candidate.algorithm.run(task)
+            plan = task.solve(candidate.algorithm, task)
         except InfeasibleError as error:
             return Trial(candidate, task.encoded.row_count, failed=str(error))
         rows = task.encoded.row_count
@@ -123,10 +123,20 @@ def attempt(task: Task, candidate: Candidate) -> Trial:
         return trial
 
 
+def improved(task: Task, algorithm: Algorithm) -> Plan:
+    """The algorithm's plan, after exchanges between neighbouring classes if that loses less."""
+    plan = algorithm.run(task)
+    trial = Trial(Candidate(algorithm, ""), task.encoded.row_count, plan, task.loss(task.encoded, plan))
+    return polished(task, trial).plan or plan
+
+
 def polished(task: Task, trial: Trial) -> Trial:
-    """The trial after exchanges between neighbouring classes, if that loses less as it is published."""
+    """The trial after exchanges between neighbouring classes, if that loses less as it is published.
+
+    Those of a plan in parts have been through them.
+    """
     plan, engine = trial.plan, task.engine
-    if plan is None or trial.candidate.name in POLISHED:
+    if plan is None or trial.candidate.name in POLISHED or plan.parts > 1:
         return trial
     with engine.scope() as scope:
         copied = engine.copy("assigned", plan.assigned)
