@@ -81,7 +81,7 @@ def split(
     halvings = (classes - 1).bit_length()
     depth, level, largest = -(-halvings * DEPTH // 100), 0, classes
     with engine.scope() as scope:
-        nodes = fill_root(task, quotas, classes)
+        nodes = _root(task, quotas, classes)
         settled = engine.materialise("settled", "bsgi/settle_nodes", nodes=nodes)
         domain = _domain(task, measures)
         while largest > 1:
@@ -92,6 +92,16 @@ def split(
                 engine.insert(settled, "bsgi/settle_nodes", nodes=nodes)
         task.progress(depth, depth)
         return scope.keep(engine.materialise("assigned", "bsgi/number_classes", settled=settled))
+
+
+def _root(task: Task, quotas: list[int], classes: int) -> Relation:
+    """The rows that are selected, all in one node, equal ones in one with their `weight`."""
+    engine = task.engine
+    rows = fill_root(task, quotas, classes)
+    holes = {"axes": task.encoded.axes, "sensitive": task.encoded.sensitive[0]}
+    grouped = engine.materialise("node", "bsgi/group_rows", nodes=rows, **holes)
+    engine.drop(rows)  # all the rows, as long as nodes are split
+    return grouped
 
 
 def _domain(task: Task, measures: Sequence[Measure]) -> _Domain:
