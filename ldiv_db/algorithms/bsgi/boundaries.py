@@ -166,7 +166,7 @@ def _choose(
     largest: int,
     most: int,
 ) -> Relation:
-    """How each node splits, as (node, axis, classes, left_classes); without `counts` on its dearest quasi-identifier."""
+    """How each node splits, as (node, axis, classes, left_classes); without `counts` on its dearest axis."""
     engine, axes = task.engine, Value(len(domain.positions))
     tables: dict[str, Any] = {
         "levels": domain.costs.levels,
