@@ -98,7 +98,7 @@ def _root(task: Task, quotas: list[int], classes: int) -> Relation:
     """The rows that are selected, all in one node, equal ones in one with their `weight`."""
     engine = task.engine
     rows = fill_root(task, quotas, classes)
-    codes = [axis.code for axis in (*task.encoded.axes, task.encoded.sensitive[0])]
+    codes = [*(axis.code for axis in task.encoded.axes), task.encoded.sensitive[0].code]
     grouped = engine.materialise("node", "bsgi/group_rows", rows=rows, codes=codes, classes=Value(classes))
     engine.drop(rows)  # all the rows, as long as nodes are split
     return grouped

@@ -119,4 +119,5 @@ class Mondrian(Algorithm):
 
 def _codes(task: Task) -> list[Identifier]:
     """The columns of all quasi-identifiers and sensitive attributes."""
-    return [axis.code for axis in (*task.encoded.axes, *task.encoded.sensitive)]
+    encoded = task.encoded
+    return [*(axis.code for axis in encoded.axes), *(axis.code for axis in encoded.sensitive)]
