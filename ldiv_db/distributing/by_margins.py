@@ -107,9 +107,7 @@ class HalvedNodes:
         if way == "cut":
             medians = engine.materialise("medians", "distributing/find_cells", placed=placed)
         else:
-            medians = engine.materialise(
-                "medians", "local/mondrian/find_medians", placed=placed, weight=Identifier("found")
-            )
+            medians = engine.materialise("medians", "distributing/find_medians", placed=placed)
         return engine.materialise(
             "sides", "distributing/list_sides", choices=choices, medians=medians, cut=way == "cut"
         )

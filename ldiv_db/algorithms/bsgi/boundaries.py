@@ -85,7 +85,7 @@ def split(
     halvings = (classes - 1).bit_length()
     depth, level, largest = -(-halvings * DEPTH // 100), 0, classes
     with engine.scope() as scope:
-        nodes = fill_root(task, quotas, classes)
+        nodes = _root(task, quotas, classes)
         settled = engine.materialise("settled", "bsgi/settle_nodes", nodes=nodes)
         domain = _domain(task, measures)
         while largest > 1:
@@ -96,6 +96,16 @@ def split(
                 engine.insert(settled, "bsgi/settle_nodes", nodes=nodes)
         task.progress(depth, depth)
         return scope.keep(engine.materialise("assigned", "bsgi/number_classes", settled=settled))
+
+
+def _root(task: Task, quotas: list[int], classes: int) -> Relation:
+    """The rows that are selected, all in one node, equal ones in one with their `weight`."""
+    engine = task.engine
+    rows = fill_root(task, quotas, classes)
+    codes = [*(axis.code for axis in task.encoded.axes), task.encoded.sensitive[0].code]
+    grouped = engine.materialise("node", "bsgi/group_rows", rows=rows, codes=codes, classes=Value(classes))
+    engine.drop(rows)  # all the rows, as long as nodes are split
+    return grouped
 
 
 def _domain(task: Task, measures: Sequence[Measure]) -> _Domain:
@@ -122,51 +132,58 @@ def _split(
     `largest` is that of this level; no side of a boundary gets more than `most` classes. While nodes are
     large the counts of their values tell for most rows which side they go to, and few need an order.
     """
-    engine, by_bucket = task.engine, largest > FORCED
-    holes = {"positions": domain.positions, "sensitive": task.encoded.sensitive[0]}
+    engine, sensitive = task.engine, task.encoded.sensitive[0]
     with engine.scope() as scope:
-        counts = engine.materialise(
-            "counts",
-            "bsgi/count_positions",
-            nodes=nodes,
-            scales=domain.costs.scales,
-            by_bucket=by_bucket,
-            simple=Value(1 if by_bucket else SIMPLE),
-            weight=None,
-            **holes,
-        )
-        splits = _choose(task, counts, domain, l, largest, most)
-        if by_bucket and task.encoded.row_count >= MANY_ROWS:
+        counts = _count(task, nodes, domain, by_bucket=largest > FORCED) if largest > SIMPLE else None
+        splits = _choose(task, nodes, counts, domain, l, largest, most)
+        holes = {"nodes": nodes, "splits": splits, "positions": domain.positions, "sensitive": sensitive}
+        if counts and largest > FORCED and task.encoded.row_count >= MANY_ROWS:
             cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l))
-            halves = engine.materialise("node", "bsgi/split_cells", nodes=nodes, cells=cells, splits=splits, **holes)
+            halves = engine.materialise("node", "bsgi/split_cells", cells=cells, **holes)
         else:
-            halves = engine.materialise("node", "bsgi/split_nodes", nodes=nodes, splits=splits, l=Value(l), **holes)
+            halves = engine.materialise("node", "bsgi/split_nodes", l=Value(l), **holes)
         engine.drop(nodes)  # all the rows, once a level
         sides = engine.record("neighbours/bound_splits", splits=splits)
         return scope.keep(halves), sides["most"], sides["least"]
 
 
+def _count(task: Task, nodes: Relation, domain: _Domain, by_bucket: bool) -> Relation:
+    """How often each value occurs in each node, of small nodes the bounds; with each sensitive value if `by_bucket`."""
+    return task.engine.materialise(
+        "counts",
+        "bsgi/count_positions",
+        nodes=nodes,
+        scales=domain.costs.scales,
+        positions=domain.positions,
+        sensitive=task.encoded.sensitive[0],
+        by_bucket=by_bucket,
+        simple=Value(1 if by_bucket else SIMPLE),
+    )
+
+
 def _choose(
     task: Task,
-    counts: Relation,
+    nodes: Relation,
+    counts: Relation | None,
     domain: _Domain,
     l: int,  # noqa: E741
     largest: int,
     most: int,
 ) -> Relation:
-    """How each node splits, as (node, axis, classes, left_classes)."""
-    engine = task.engine
+    """How each node splits, as (node, axis, classes, left_classes); without `counts` on its dearest axis."""
+    engine, axes = task.engine, Value(len(domain.positions))
     tables: dict[str, Any] = {
-        "counts": counts,
         "levels": domain.costs.levels,
         "scales": domain.costs.scales,
         "columns": domain.costs.columns,
         "names": Ends(*map(Identifier, ("low", "high", "code", "next"))),
     }
-    if largest <= SIMPLE:
-        return engine.materialise("splits", "bsgi/choose_dearest", **tables)
-    bounds = {"l": Value(l), "simple": Value(SIMPLE), "part": Value(PART), "most": Value(most)}
+    if not counts:
+        holes = {"nodes": nodes, "positions": domain.positions, "axes": axes}
+        return engine.materialise("splits", "bsgi/choose_dearest", **holes, **tables)
+    tables |= {"counts": counts, "l": Value(l), "simple": Value(SIMPLE), "part": Value(PART), "most": Value(most)}
     if largest <= FORCED:
-        return engine.materialise("splits", "bsgi/choose_boundaries", **tables, **bounds)
-    boundaries = engine.materialise("boundaries", "bsgi/rank_boundaries", ranked=Value(RANKED), **tables, **bounds)
-    return engine.materialise("splits", "bsgi/choose_splits", boundaries=boundaries, counts=counts, l=Value(l))
+        return engine.materialise("splits", "bsgi/choose_boundaries", axes=axes, **tables)
+    boundaries = engine.materialise("boundaries", "bsgi/rank_boundaries", ranked=Value(RANKED), **tables)
+    holes = {"boundaries": boundaries, "counts": counts, "l": Value(l), "axes": axes}
+    return engine.materialise("splits", "bsgi/choose_splits", **holes)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker, check_monotone
 from ldiv_db.algorithms.local.unsure import require_good
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Axis
 
 
@@ -59,13 +59,12 @@ class Mondrian(Algorithm):
 
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
-        engine, checker, axes = task.engine, ClassChecker(task), task.encoded.axes
-        widths = widths_of(axes)
+        engine, checker = task.engine, ClassChecker(task)
+        widths = widths_of(task.encoded.axes)
         last, rounds = 1, 0
         with engine.scope() as scope:
             assigned = scope.keep(engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []))
-            holes = {"rows": task.encoded.rows, "axes": axes, "sensitive": task.encoded.sensitive}
-            active = engine.materialise("active", "local/mondrian/start_nodes", **holes)
+            active = self._start(task)
             while True:
                 choices = self._choose(task, checker, active, widths)
                 engine.insert(assigned, "local/mondrian/list_settled", active=active, choices=choices)
@@ -76,6 +75,12 @@ class Mondrian(Algorithm):
                 task.progress(engine.count(assigned), task.encoded.row_count)
             require_good(task, self.name, assigned)
         return Plan(assigned, feasible.l, feasible.notes, self._search(rounds))
+
+    def _start(self, task: Task) -> Relation:
+        """All rows in one node; where equal values stay together, so do equal rows, in one with their `weight`."""
+        strict = self.options.split == "strict"
+        holes = {"rows": task.encoded.rows, "codes": _codes(task), "grouped": strict}
+        return task.engine.materialise("active", "local/mondrian/start_nodes", **holes)
 
     def _choose(self, task: Task, checker: ClassChecker, active: Relation, widths: Sequence[Width]) -> Relation:
         """The quasi-identifier that each node is to be split along."""
@@ -92,27 +97,27 @@ class Mondrian(Algorithm):
         engine, sensitive = task.engine, task.encoded.sensitive
         with engine.scope() as scope:
             sides = self._sides(task, active, choices, widths)
-            holes = {"members": sides, "rows": active, "sensitive": sensitive}
-            counts = engine.materialise("counts", "local/count_classes", **holes)
+            engine.drop(active)  # all the rows, once a level
+            counts = engine.materialise("counts", "local/mondrian/count_sides", sides=sides, sensitive=sensitive)
             margins = checker.margins(counts)
             splits = engine.materialise("splits", "local/mondrian/list_splits", margins=margins, last=Value(last))
-            holes = {"active": active, "sides": sides, "splits": splits}
-            moved = engine.materialise(
-                "active", "local/mondrian/move_rows", **holes, axes=task.encoded.axes, sensitive=sensitive
-            )
-            engine.drop(active)  # all the rows, once a level
+            holes = {"sides": sides, "splits": splits, "codes": _codes(task)}
+            moved = engine.materialise("active", "local/mondrian/move_rows", **holes)
             return scope.keep(moved), last + 2 * engine.count(splits)
 
     def _sides(self, task: Task, active: Relation, choices: Relation, widths: Sequence[Width]) -> Relation:
-        """The side of every row that is to be split off."""
-        engine = task.engine
-        placed = engine.materialise(
-            "placed", "local/mondrian/place_rows", active=active, choices=choices, widths=widths
-        )
+        """The rows of nodes that are to be split, each with its side."""
+        engine, holes = task.engine, {"active": active, "choices": choices, "widths": widths}
         if self.options.split == "relaxed":
-            return engine.materialise("sides", "local/mondrian/side_evenly", placed=placed)
-        medians = engine.materialise("medians", "local/mondrian/find_medians", placed=placed, weight=None)
-        return engine.materialise("sides", "local/mondrian/side_strictly", placed=placed, medians=medians)
+            return engine.materialise("sides", "local/mondrian/side_evenly", **holes)
+        medians = engine.materialise("medians", "local/mondrian/find_medians", **holes)
+        return engine.materialise("sides", "local/mondrian/side_strictly", medians=medians, **holes)
 
     def _search(self, rounds: int) -> dict[str, Any]:
         return {"split": self.options.split, "rounds": rounds}
+
+
+def _codes(task: Task) -> list[Identifier]:
+    """The columns of all quasi-identifiers and sensitive attributes."""
+    encoded = task.encoded
+    return [*(axis.code for axis in encoded.axes), *(axis.code for axis in encoded.sensitive)]
