@@ -1,0 +1,46 @@
+"""The same run embedded and on Spark, to compare."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import ldiv_db
+
+_NUMBERS = itertools.count(1)
+
+
+def to_spark(session: Any, con: Any, table: str) -> str:
+    """A view in Spark of a table of DuckDB, its rows in another order and several partitions."""
+    found = con.sql(f"FROM {table}")
+    frame = session.createDataFrame(found.to_arrow_table() if hasattr(found, "to_arrow_table") else found.arrow())
+    name = f"source_{next(_NUMBERS)}"
+    frame.repartition(3).createOrReplaceTempView(name)
+    return name
+
+
+def run_both(session: Any, con: Any, policy: dict[str, Any], folder: Path, table: str = "source") -> tuple[Any, Any]:
+    """The results of both runs; the release is `out.released` in DuckDB, and in Spark the target of the result."""
+    con.execute("DROP TABLE IF EXISTS out.released") if _has_schema(con) else None
+    embedded = ldiv_db.run(con, {**policy, "source": table, "target": "out.released"}, folder)
+    target = f"released_{next(_NUMBERS)}"
+    source = to_spark(session, con, table)
+    found = ldiv_db.run(session, {**policy, "source": source, "target": target}, folder)
+    return embedded, found
+
+
+def _has_schema(con: Any) -> bool:
+    return bool(con.execute("SELECT count(*) FROM duckdb_schemas() WHERE schema_name = 'out'").fetchone()[0])
+
+
+def assert_alike(session: Any, con: Any, embedded: Any, found: Any) -> None:
+    """The releases are the same row for row, and so is all that is said of them."""
+    rows = con.sql("FROM out.released")
+    ours = [tuple(row) for row in session.table(found.target).collect()]
+    assert session.table(found.target).columns == rows.columns
+    assert repr(ours) == repr(rows.fetchall())
+    assert [audit.as_dict() for audit in found.audits] == [audit.as_dict() for audit in embedded.audits]
+    differing = {"run_id", "source", "target", "seconds"}
+    said = [{k: v for k, v in one.as_dict().items() if k not in differing} for one in (found, embedded)]
+    assert said[0] == said[1]
