@@ -109,6 +109,15 @@ class Coding:
         return replace(self, source=source, sensitive=sensitive)
 
 
+def as_numbered(engine: Engine, axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The axes in the order in which they number rows: by the rows of their most frequent values, most first.
+
+    With the most uniform quasi-identifier first, rows of a rare value are neighbours: mixing them with the rest is
+    what costs most.
+    """
+    return tuple(sorted(axes, key=lambda axis: int(engine.most(axis.dictionary, "rows")), reverse=True))
+
+
 @dataclass(frozen=True)
 class Scan:
     """A TEMP copy of a source under working names, its axes, the source's rows, and how many a NULL left out.
@@ -157,7 +166,7 @@ class _Encoder:
             source,
             found.snapshot,
             axes=tuple(found.axes),
-            ordered=tuple(sorted(found.axes, key=self._most_frequent, reverse=True)),
+            ordered=as_numbered(engine, found.axes),
             sensitive=self.sensitive(found.snapshot, own),
             individual=self._individual(found.snapshot),
             own=own,
@@ -168,14 +177,6 @@ class _Encoder:
             left_out=found.left_out,
             weight=found.weight,
         )
-
-    def _most_frequent(self, axis: Axis) -> int:
-        """The rows of the axis's most frequent value.
-
-        Rows are numbered with the most uniform quasi-identifier first, so that those of a rare value are
-        neighbours: mixing them with the rest is what costs most.
-        """
-        return int(self._engine.most(axis.dictionary, "rows"))
 
     # -- quasi-identifiers -----------------------------------------------------------------------------
 

@@ -102,6 +102,8 @@ class SensitiveAxis:
     own: Identifier | None = field(default=None, kw_only=True)
     #: The distribution of the values of which something is promised, if nothing is of some that are judged.
     spared: Distribution | None = field(default=None, kw_only=True)
+    #: The values that are judged in the whole table, where this is the attribute of a part of it.
+    whole: Relation | None = field(default=None, kw_only=True)
 
     @property
     def is_said(self) -> bool:
@@ -111,7 +113,7 @@ class SensitiveAxis:
     @property
     def reference(self) -> Relation:
         """The values that are judged, (value, rows, code): what shares in a class are compared with."""
-        return self.judged[0] if self.judged else self.dictionary
+        return self.whole or (self.judged[0] if self.judged else self.dictionary)
 
     @property
     def judged_distribution(self) -> Distribution:

@@ -19,7 +19,7 @@ FLOORS = {
     3: {"policy"},
     4: {"recoding"},
     5: {"algorithms", "auditing", "measuring", "profiling"},
-    6: {"attacking", "publishing"},
+    6: {"attacking", "distributing", "publishing"},
     7: {"running"},
     8: {"api"},
     9: {"commands", "__init__"},

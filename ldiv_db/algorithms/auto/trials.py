@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.auto.candidates import Candidate, Checked
-from ldiv_db.algorithms.base import Plan, Task
+from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
 from ldiv_db.algorithms.neighbours.moves import ROUNDS, trade
@@ -121,6 +121,13 @@ def attempt(task: Task, candidate: Candidate) -> Trial:
         for table in _tables(trial):
             scope.keep(table)
         return trial
+
+
+def improved(task: Task, algorithm: Algorithm) -> Plan:
+    """The algorithm's plan, after exchanges between neighbouring classes if that loses less."""
+    plan = algorithm.run(task)
+    trial = Trial(Candidate(algorithm, ""), task.encoded.row_count, plan, task.loss(task.encoded, plan))
+    return polished(task, trial).plan or plan
 
 
 def polished(task: Task, trial: Trial) -> Trial:

@@ -115,7 +115,7 @@ class Peeling:
         holes = {"rows": self.grid, "assigned": self.assigned, "dictionary": axis.reference}
         values = engine.materialise("published", "local/peel/count_published", key=axis.code, **holes)
         counts = sorted(engine.column(values, "rows"), reverse=True)
-        return replace(axis, judged=(values, Distribution(counts)))
+        return replace(axis, judged=(values, Distribution(counts)), whole=None)
 
     def take_bad(self) -> Relation:
         """The rows of the classes that violate something, which have a class no longer."""
