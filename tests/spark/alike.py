@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 from pathlib import Path
 from typing import Any
@@ -34,12 +35,24 @@ def _has_schema(con: Any) -> bool:
     return bool(con.execute("SELECT count(*) FROM duckdb_schemas() WHERE schema_name = 'out'").fetchone()[0])
 
 
+def written(table: Any) -> list[str]:
+    """The rows of a table of Arrow's as text that tells -0.0 from 0.0, points in time in UTC."""
+    return [repr([_in_utc(value) for value in row.values()]) for row in table.to_pylist()]
+
+
+def _in_utc(value: Any) -> Any:
+    is_instant = isinstance(value, datetime.datetime) and value.tzinfo is not None
+    return value.astimezone(datetime.UTC) if is_instant else value
+
+
 def assert_alike(session: Any, con: Any, embedded: Any, found: Any) -> None:
     """The releases are the same row for row, and so is all that is said of them."""
-    rows = con.sql("FROM out.released")
-    ours = [tuple(row) for row in session.table(found.target).collect()]
-    assert session.table(found.target).columns == rows.columns
-    assert repr(ours) == repr(rows.fetchall())
+    theirs = con.sql("FROM out.released")
+    theirs = theirs.to_arrow_table() if hasattr(theirs, "to_arrow_table") else theirs.arrow()
+    ours = session.table(found.target).toArrow()
+    assert ours.column_names == theirs.column_names
+    for mine, other in zip(written(ours), written(theirs), strict=True):
+        assert mine == other
     assert [audit.as_dict() for audit in found.audits] == [audit.as_dict() for audit in embedded.audits]
     differing = {"run_id", "source", "target", "seconds"}
     said = [{k: v for k, v in one.as_dict().items() if k not in differing} for one in (found, embedded)]

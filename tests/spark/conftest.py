@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+pytest.register_assert_rewrite("alike")
 #: How the session is set: not as we would have it.
 SETTINGS = {
     "spark.ui.enabled": "false",

@@ -83,7 +83,7 @@ def _solve(work: RunWork, batches: Iterable[Any]) -> Iterator[Any]:
                 told = error
             yield _batch(work.schema, {"told": pyarrow.array([packed(told)], pyarrow.binary())}, 1)
             if destination.release is not None and isinstance(told, Told):
-                for batch in engine.batches(destination.release):
+                for batch in engine.reader(destination.release):
                     yield _handed_on(work, batch)
 
 

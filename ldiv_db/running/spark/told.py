@@ -15,7 +15,7 @@ from ldiv_db.requirements import Requirement
 
 @dataclass(frozen=True)
 class Told:
-    """The result of a part as it was solved, what is required of its release, and how its own audit found it.
+    """The result of a run as its rows were solved, what is required of its release, and how its own audit found it.
 
     `typed` are the quasi-identifiers that are published in their own types.
     """
@@ -26,9 +26,9 @@ class Told:
     typed: tuple[str, ...] = ()
 
 
-def packed(told: Told | LdivError) -> bytes:
+def packed(told: Any | LdivError) -> bytes:
     """What is told, as bytes; of an error its kind, what it is made of, and its remedies."""
-    if isinstance(told, Told):
+    if not isinstance(told, LdivError):
         return pickle.dumps((None, told))
     made: tuple[Any, ...] = (told.message,)
     if isinstance(told, PolicyError):
@@ -38,12 +38,11 @@ def packed(told: Told | LdivError) -> bytes:
     return pickle.dumps((type(told), made, list(told.remedies)))
 
 
-def unpacked(data: bytes) -> Told:
+def unpacked(data: bytes) -> Any:
     """What was told; raises the error if it was one."""
     kind, *rest = pickle.loads(data)  # noqa: S301 - our own executors wrote it
     if kind is None:
-        told: Told = rest[0]
-        return told
+        return rest[0]
     error: LdivError = kind(*rest[0])
     error.remedies = rest[1]
     raise error
