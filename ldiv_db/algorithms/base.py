@@ -44,6 +44,8 @@ class Task:
     divergence: Callable[[Plan], float | None] = lambda plan: None
     #: The mean LM of a cell, by the weights of quasi-identifiers, of what a plan would publish of these rows.
     loss: Callable[[Encoded, Plan], float] = lambda encoded, plan: 0.0
+    #: What an algorithm makes of a task, perhaps in parts; for those who have others do the work.
+    solve: Callable[[Algorithm, Task], Plan] = lambda algorithm, task: algorithm.run(task)
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Plan:
     under a global recoding, `classes` is (class_id, rows, smallest and largest code by quasi-identifier); otherwise
     they are bounded by their rows. `blanked` is (class_id, code): values of the first sensitive attribute that are
     published as NULL. With `stars` bounds that are the whole domain are published as a star.
-    `algorithm` is whose plan it is, if that was left open.
+    `algorithm` is whose plan it is, if that was left open, `parts` how many parts it was made in.
     """
 
     assigned: Relation
@@ -66,6 +68,7 @@ class Plan:
     blanked: Relation | None = None
     stars: bool = False
     algorithm: str = ""
+    parts: int = 1
 
 
 class Algorithm(ABC):

@@ -49,6 +49,15 @@ Threads = Annotated[
 Memory = Annotated[
     str | None, typer.Option(callback=_size, help="Memory the database may use, e.g. 4GB; most of it if not given.")
 ]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=MOST_THREADS,
+        help="Processes that solve the parts of a table of more than the policy's part_rows rows; as many as threads"
+        " if not given.",
+    ),
+]
 TempDir = Annotated[
     Path | None,
     typer.Option(

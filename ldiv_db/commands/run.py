@@ -18,6 +18,7 @@ from ldiv_db.commands.options import (
     ShowValues,
     TempDir,
     Threads,
+    Workers,
     catalog_name,
     settings,
 )
@@ -44,6 +45,7 @@ def run_command(
     quiet: Quiet = False,
     kl: Annotated[bool, typer.Option("--kl", help="Work out the KL divergence as well, which takes longer.")] = False,
     show_values: ShowValues = False,
+    workers: Workers = None,
 ) -> None:
     """Anonymize, audit and publish under a policy: all or nothing.
 
@@ -51,6 +53,7 @@ def run_command(
     Examples:
       ldiv run warehouse.duckdb policy.yml
       ldiv run warehouse.duckdb policy.yml --threads 2 --memory-limit 4GB --json
+      ldiv run warehouse.duckdb policy.yml --workers 4
       ldiv run warehouse.duckdb policy.yml --catalog ours.duckdb
       ldiv run spark policy.yml
     """
@@ -59,7 +62,7 @@ def run_command(
         publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog, quiet, show_values)
         return
     if database == SPARK:
-        _refuse_limits(threads, memory_limit, temp_dir)
+        _refuse_limits(threads, memory_limit, temp_dir, workers)
         with ProgressDisplay(quiet) as listener:
             named = None if catalog is None else str(catalog)
             result = run(environment_session(), wanted, policy.parent, listener, named, kl, show_values)
@@ -69,16 +72,17 @@ def run_command(
             open_for_command(database, settings=settings(threads, memory_limit, temp_dir), catalog=catalog) as opened,
             ProgressDisplay(quiet) as listener,
         ):
-            result = run(opened, wanted, policy.parent, listener, catalog_name(catalog), kl, show_values)
+            named = catalog_name(catalog)
+            result = run(opened, wanted, policy.parent, listener, named, kl, show_values, workers)
     if json:
         print_json(result.as_dict())
     else:
         report.print_result(printer(), result)
 
 
-def _refuse_limits(threads: int | None, memory_limit: str | None, temp_dir: Path | None) -> None:
+def _refuse_limits(threads: int | None, memory_limit: str | None, temp_dir: Path | None, workers: int | None) -> None:
     """Raise PolicyError for limits of a database that are Spark's own to say."""
-    given = {"threads": threads, "memory-limit": memory_limit, "temp-dir": temp_dir}
+    given = {"threads": threads, "memory-limit": memory_limit, "temp-dir": temp_dir, "workers": workers}
     problems = [
         Problem(
             name, "is for Spark's own settings to say", "spark.executor.cores, spark.executor.memory, spark.local.dir"

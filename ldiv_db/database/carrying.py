@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Relation, literal
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal
 
 #: The types that Parquet gives back as they were.
 _KEPT = re.compile(r"U?(TINY|SMALL|BIG)INT|U?INTEGER|FLOAT|DOUBLE|BOOLEAN|VARCHAR|BLOB|DECIMAL\(.*\)")
@@ -56,3 +56,14 @@ def unpack(engine: Engine, packed: Mapping[Relation, Packed], folder: Path | Non
 
 def _written(name: str, kind: str) -> str:
     return name if _KEPT.fullmatch(kind) else f"CAST({name} AS VARCHAR) AS {name}"
+
+
+def scatter(engine: Engine, rows: Relation, column: str, folder: Path) -> None:
+    """Write rows into a folder of Parquet files for each value of a column, `<column>=<value>` in `folder`."""
+    options = f"FORMAT parquet, COMPRESSION zstd, PARTITION_BY ({Identifier(column).sql()}), OVERWRITE_OR_IGNORE"
+    engine.execute(f"COPY {rows.sql()} TO {literal(str(folder))} ({options})")
+
+
+def scattered(folder: Path, column: str, value: int) -> FileRelation:
+    """The rows that were written for a value; the folder's name is no pattern."""
+    return FileRelation("read_parquet", str(folder / f"{column}={value}" / "*.parquet"))

@@ -209,6 +209,11 @@ def resources(engine: Engine) -> Resources:
     return Resources(_bytes(memory) or 0, folder or "", _bytes(limit))
 
 
+def threads(engine: Engine) -> int:
+    """The threads that the database may use."""
+    return int(engine.execute("SELECT current_setting('threads')")[0][0])
+
+
 def refuse_settings(engine: Engine) -> None:
     """Raise PolicyError for a setting of the connection that our statements, whatever they state, cannot answer."""
     ((case, disabled),) = engine.execute(

@@ -18,7 +18,7 @@ from ldiv_db.algorithms.base import Algorithm, Plan, Progress, Report, Task
 from ldiv_db.database.carrying import Packed, pack, unpack
 from ldiv_db.database.engine import Engine, Settings, open_database
 from ldiv_db.database.equality import compared_by_bytes
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encode import as_numbered
 from ldiv_db.recoding.encoded import WEIGHT, Axis, Encoded, SensitiveAxis
@@ -161,3 +161,32 @@ def _tables(encoded: Encoded) -> list[Relation]:
     for key in encoded.sensitive:
         found += [key.dictionary, key.judged[0] if key.judged else None, key.whole]
     return [relation for relation in found if relation is not None]
+
+
+@dataclass(frozen=True)
+class SolvedPart:
+    """The classes (row_id of the whole table, class_id) of a part, and what the algorithm says of its work."""
+
+    assigned: Relation
+    search: Mapping[str, Any]
+
+
+def solve_part(
+    work: Work,
+    engine: Engine,
+    rows: Relation | FileRelation,
+    node: int | None = None,
+    progress: Progress = lambda done, total: None,
+    report: Report = lambda text: None,
+) -> SolvedPart:
+    """The classes of a part whose rows have the numbers of the whole table; of a table of all parts that is a `node`.
+
+    The part's rows are numbered among themselves, as algorithms expect of a table.
+    """
+    codes = {"axes": work.encoded.axes, "sensitive": work.encoded.sensitive}
+    with engine.scope() as scope:
+        holes = {"node": Value(node), "of_node": node is not None}
+        part = engine.materialise("part", "distributing/list_part", rows=rows, **codes, **holes)
+        plan = solve(work, part_task(work, engine, part, progress, report))
+        named = engine.materialise("named", "distributing/name_rows", assigned=plan.assigned, rows=part)
+        return SolvedPart(scope.keep(named), plan.search)

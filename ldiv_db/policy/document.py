@@ -144,6 +144,10 @@ def _in_range(seed: int) -> int:
     return seed
 
 
+#: The most rows of a part of a table that is divided.
+PART_ROWS = 1_000_000
+
+
 class Policy(Document):
     """A whole policy; see the README's policy reference for every key."""
 
@@ -169,6 +173,7 @@ class Policy(Document):
     suppressed: Literal["judge", "ignore", "unknown"] = "judge"
     output: Output = Output()
     transparent: bool = False
+    part_rows: int = Field(default=PART_ROWS, ge=2)
     seed: Annotated[int, AfterValidator(_in_range)] = Field(default_factory=draw_seed)
 
     @model_validator(mode="after")

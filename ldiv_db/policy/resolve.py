@@ -109,7 +109,7 @@ class Resolved(Described):
 
     `columns` are all of the source's, `roles` pairs (key of the policy, column) in the policy's order; `types` are
     those of the release's columns, `folder` is where relative files lie, `limits` the l of sensitive attributes that
-    stand in tables of their own, grouped by values of `primary`.
+    stand in tables of their own, grouped by values of `primary`; a table of more than `part_rows` rows is divided.
     """
 
     columns: Sequence[Column]
@@ -122,6 +122,7 @@ class Resolved(Described):
     limits: Mapping[str, int]
     primary: str
     transparent: bool
+    part_rows: int
     #: Whether the policy has a seed, so that the release's key is as well known as the policy.
     seed_is_written: bool
     #: How quasi-identifiers generalise of which the policy does not say it.
@@ -218,6 +219,7 @@ def resolve(engine: Engine, written: GivenPolicy, folder: Path, checks: Mapping[
         limits={name: setting.l or 1 for name, setting in policy.sensitive.items()},
         primary=policy.primary,
         transparent=policy.transparent,
+        part_rows=policy.part_rows,
         seed_is_written="seed" in policy.model_fields_set,
         inferred=inferred,
         keeps_types=policy.output.types == "keep",

@@ -220,7 +220,9 @@ class _Encoder:
         if not self._counts:
             return self._engine.record(template, rows=snapshot, columns=columns, weight=self._weight)
         names = [(column, column.alias.name) for column in columns]
-        counts = [(c, self._engine.record(template, rows=self._counts[n], columns=[c], weight=WEIGHT)) for c, n in names]
+        counts = [
+            (c, self._engine.record(template, rows=self._counts[n], columns=[c], weight=WEIGHT)) for c, n in names
+        ]
         return {column.alias.name: found[column.alias.name] for column, found in counts}
 
     def _tree_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:

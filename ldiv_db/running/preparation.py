@@ -11,6 +11,7 @@ from ldiv_db.algorithms.infeasible import explained
 from ldiv_db.auditing.audit import refuse_unknown, require_listed
 from ldiv_db.database.engine import Engine, Step
 from ldiv_db.database.templates import Statement
+from ldiv_db.distributing.solving import planned_parts
 from ldiv_db.policy.required import Required, absent_values, unknown_harmless
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.destinations import Destination
@@ -90,7 +91,13 @@ def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool)
     ):
         feasible = algorithm.check(task)
     estimate = estimate_run(engine, encoded, destination.folder)
-    reasons = [*([reason] if reason else []), *resolved.warnings, *_without_rows(engine, resolved, encoded, absent)]
+    parts = planned_parts(task, algorithm, resolved.part_rows)
+    reasons = [
+        *([reason] if reason else []),
+        *([parts] if parts else []),
+        *resolved.warnings,
+        *_without_rows(engine, resolved, encoded, absent),
+    ]
     warnings = _warnings(engine, resolved, task)
     hear.on_stage("forming classes")
     return Preparation(resolved, algorithm, task, feasible, destination, estimate, case, reasons, warnings)

@@ -11,12 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.algorithms.auto.auto import Auto
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import refuse_settings
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
+from ldiv_db.distributing.solving import Dividing
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy.policy import GivenPolicy, examine
 from ldiv_db.policy.required import smallest_class
@@ -45,13 +47,16 @@ def run(
     catalog: str | None = None,
     kl: bool = False,
     show_values: bool = False,
+    workers: int | None = None,
 ) -> Result:
     """Anonymize, audit and publish under `policy` on an open DuckDB connection, in the database of an address, as
     `postgres:service=clinic`, or in a session of Spark's; returns what was done.
 
     `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
     taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well, with
-    `show_values` errors name values that are too frequent or not in a taxonomy. Release, audit and ledger row are one
+    `show_values` errors name values that are too frequent or not in a taxonomy. A table of more than the policy's
+    `part_rows` rows is solved in parts by so many processes, `workers`, as many as threads if it is None; the release
+    is the same for any number. Release, audit and ledger row are one
     transaction, and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside
     a transaction of the caller's they join that one: the caller commits, or rolls back after an error. A release to a
     file of its own is written beside, audited there and moved into place; it joins no transaction.
@@ -65,7 +70,7 @@ def run(
     reading = examine(policy)
     with beside() as engine, named_databases(engine, reading.databases, Path(folder), reading.written):
         choices = resolve_run(engine, reading, Path(folder))
-        return run_choices(engine, choices, beside, hear, kl, show_values, start)
+        return run_choices(engine, choices, beside, hear, kl, show_values, workers, start)
 
 
 def run_choices(
@@ -75,6 +80,7 @@ def run_choices(
     hear: Listener,
     kl: bool = False,
     show_values: bool = False,
+    workers: int | None = None,
     start: float | None = None,
 ) -> Result:
     """A policy that was held against its source, run to its destination; `start` is when that began, by default now."""
@@ -82,7 +88,7 @@ def run_choices(
     ready = prepare(engine, choices, hear, show_values)
     ready.estimate.require_room()
     with remedied(ready.case, is_running=True):
-        plan, recoding = work_out(ready, beside)
+        plan, recoding = work_out(ready, beside, workers)
     hear.on_stage("measuring what is lost")
     loss, similarity = _measured(ready, recoding)
     if kl:
@@ -126,8 +132,8 @@ def plan(
         return ready
 
 
-def work_out(ready: Ready, beside: Beside) -> tuple[Plan, Recoding]:
-    """The algorithm's plan, and how its classes are published."""
+def work_out(ready: Ready, beside: Beside, workers: int | None = 1) -> tuple[Plan, Recoding]:
+    """The algorithm's plan, and how its classes are published; so many processes solve what is divided."""
 
     def divergence(plan: Plan) -> float | None:
         recoding = _recode(ready, plan)
@@ -142,7 +148,9 @@ def work_out(ready: Ready, beside: Beside) -> tuple[Plan, Recoding]:
             some = replace(ready, task=replace(ready.task, encoded=encoded))
             return _lost(some, _recode(some, plan)).lm_by_weight(weights)
 
-    plan = ready.algorithm.run(replace(ready.task, divergence=divergence, loss=loss))
+    forms, polish = ready.resolved.released.forms, isinstance(ready.algorithm, Auto)
+    dividing = Dividing(ready.resolved.part_rows, workers, forms, polish)
+    plan = dividing.solve(ready.algorithm, replace(ready.task, divergence=divergence, loss=loss))
     return plan, _recode(ready, plan)
 
 
@@ -191,7 +199,7 @@ def _result(
         seconds=time.perf_counter() - start,
         seed=ready.resolved.source.seed,
         versions=versions(),
-        notes=(*ready.reasons, *plan.notes, *ready.estimate.notes),
+        notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes, *ready.estimate.notes])),
         smallest_class=smallest_class(ready.task.requirements),
         inferred=ready.resolved.inferred,
         **measured,

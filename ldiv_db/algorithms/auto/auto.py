@@ -99,7 +99,7 @@ class Fast(Algorithm):
 
     def run(self, task: Task) -> Plan:
         """As the algorithm that is chosen."""
-        return self.chosen(task)[0].run(task)
+        return task.solve(self.chosen(task)[0], task)
 
 
 def _names(candidates: list[Checked]) -> tuple[str, ...]:

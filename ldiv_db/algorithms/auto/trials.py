@@ -112,7 +112,7 @@ def attempt(task: Task, candidate: Candidate) -> Trial:
     engine = task.engine
     with engine.scope() as scope:
         try:
-            plan = candidate.algorithm.run(task)
+            plan = task.solve(candidate.algorithm, task)
         except InfeasibleError as error:
             return Trial(candidate, task.encoded.row_count, failed=str(error))
         rows = task.encoded.row_count
@@ -131,9 +131,12 @@ def improved(task: Task, algorithm: Algorithm) -> Plan:
 
 
 def polished(task: Task, trial: Trial) -> Trial:
-    """The trial after exchanges between neighbouring classes, if that loses less as it is published."""
+    """The trial after exchanges between neighbouring classes, if that loses less as it is published.
+
+    Those of a plan in parts have been through them.
+    """
     plan, engine = trial.plan, task.engine
-    if plan is None or trial.candidate.name in POLISHED:
+    if plan is None or trial.candidate.name in POLISHED or plan.parts > 1:
         return trial
     with engine.scope() as scope:
         copied = engine.copy("assigned", plan.assigned)

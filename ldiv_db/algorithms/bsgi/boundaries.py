@@ -40,11 +40,15 @@ GRAINS = 1024
 
 @dataclass(frozen=True)
 class Position:
-    """A quasi-identifier by its number, and the grain in which its values are counted, None for one by one."""
+    """A quasi-identifier by its number, and the grain in which its values are counted, None for one by one.
+
+    `coarse` is a column of the rows with the grain that each is in.
+    """
 
     number: Value
     axis: Axis
-    grain: Value | None
+    grain: Value | None = None
+    coarse: Identifier | None = None
 
     @property
     def null_code(self) -> Value:
@@ -128,6 +132,7 @@ def _split(
             scales=domain.costs.scales,
             by_bucket=by_bucket,
             simple=Value(1 if by_bucket else SIMPLE),
+            weight=None,
             **holes,
         )
         splits = _choose(task, counts, domain, l, largest, most)

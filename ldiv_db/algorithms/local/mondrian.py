@@ -111,7 +111,7 @@ class Mondrian(Algorithm):
         )
         if self.options.split == "relaxed":
             return engine.materialise("sides", "local/mondrian/side_evenly", placed=placed)
-        medians = engine.materialise("medians", "local/mondrian/find_medians", placed=placed)
+        medians = engine.materialise("medians", "local/mondrian/find_medians", placed=placed, weight=None)
         return engine.materialise("sides", "local/mondrian/side_strictly", placed=placed, medians=medians)
 
     def _search(self, rounds: int) -> dict[str, Any]:

@@ -96,9 +96,9 @@ def _reject(engine: Engine, source: Source, taken: _Taken, counts: dict[str, Rel
     rejected = [column for column in taken.coded if treated[column.alias.name[0]] == "reject"]
     template = "recoding/input/count_nulls"
     found = {
-        column.column.name: engine.record(
-            template, rows=counts[column.alias.name], columns=[column], weight=WEIGHT
-        )[column.alias.name]
+        column.column.name: engine.record(template, rows=counts[column.alias.name], columns=[column], weight=WEIGHT)[
+            column.alias.name
+        ]
         for column in rejected
     }
     reject_nulls(found)
@@ -114,9 +114,11 @@ def _cells(
     frame = taken.frame
     if len(sensitive) == 1 and sensitive[0].column.name == ROWS_ALONE.name:
         frame = frame.withColumn("s1", functions.lit(1))
-    for axis in [axis for axis in (*axes, *sensitive) if axis.code.name in types]:
-        frame = _coded(session, engine, frame, axis, types[axis.code.name])
-    names = [axis.code.name for axis in (*axes, *sensitive)] + [column.alias.name for column in taken.kept]
+    coded: list[Axis | SensitiveAxis] = [*axes, *sensitive]
+    for axis in coded:
+        if axis.code.name in types:
+            frame = _coded(session, engine, frame, axis, types[axis.code.name])
+    names = [axis.code.name for axis in coded] + [column.alias.name for column in taken.kept]
     weight = functions.count(functions.lit(1)).alias(WEIGHT.name)
     return frame.groupBy(*names).agg(weight).persist()
 
@@ -142,4 +144,3 @@ def _known(engine: Engine, sensitive: Sequence[SensitiveAxis], cells: Any) -> Re
     names = [axis.code.name for axis in sensitive]
     total = functions.sum(WEIGHT.name).cast("bigint").alias(WEIGHT.name)
     return collected(engine, "known", cells.groupBy(*names).agg(total))
-

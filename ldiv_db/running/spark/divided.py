@@ -18,7 +18,7 @@ from ldiv_db.database.spark_engine import SparkEngine
 from ldiv_db.database.spark_failures import plainly
 from ldiv_db.database.spark_types import arrow_schema
 from ldiv_db.distributing.by_classes import divide_by_classes
-from ldiv_db.distributing.by_margins import Marginal
+from ldiv_db.distributing.by_margins import HalvedNodes
 from ldiv_db.distributing.division import divides, why_whole
 from ldiv_db.distributing.parts import work_of
 from ldiv_db.distributing.positions import positions_of
@@ -46,7 +46,7 @@ class Solved:
 
 @dataclass(frozen=True)
 class Source:
-    """The columns that a run reads (c0, c1, …), as a frame that executors keep, its fields, and how many rows it has."""
+    """The columns that a run reads (c0, c1, …), as a frame that executors keep, and all fields; how many `rows`."""
 
     frame: Any
     fields: Any
@@ -61,7 +61,6 @@ class Dividing:
     engine: Engine
     spark: SparkEngine
     choices: SparkChoices
-    part_rows: int
     hear: Listener
     settings: Settings
     show_values: bool
@@ -125,10 +124,10 @@ def _divide(work: Dividing, task: Task, feasible: Feasibility, cells: Any) -> Ce
     movable = CellsThere(work.spark, engine, layout_of(task.encoded, numbering), nodes)
     work.hear.on_stage("dividing the table")
     if in_classes:
-        parts = divide_by_classes(task, movable, positions, l, feasible.classes, work.part_rows)
+        parts = divide_by_classes(task, movable, positions, l, feasible.classes, work.choices.resolved.part_rows)
     else:
         keeps_equal = isinstance(algorithm, Mondrian) and algorithm.options.split == "strict"
-        parts = Marginal(task, movable, positions, work.part_rows, cuts=not keeps_equal).divide()
+        parts = HalvedNodes(task, movable, positions, work.choices.resolved.part_rows, cuts=not keeps_equal).divide()
     if len(parts) > 1:
         return movable
     movable.close()
@@ -156,7 +155,7 @@ def _solve(work: Dividing, task: Task, source: Source, divided: CellsThere) -> A
         work.settings,
         versions(),
     )
-    codes = [axis.code.name for axis in (*encoded.axes, *encoded.sensitive)]
+    codes = [*(axis.code.name for axis in encoded.axes), *(axis.code.name for axis in encoded.sensitive)]
     names = ["node", *codes, *(column.alias.name for column in encoded.kept), WEIGHT.name]
     return divided.parts.select(*names).groupBy("node").applyInArrow(part_solver(part), schema)
 
@@ -208,4 +207,3 @@ def _kept(frame: Any) -> Iterator[Any]:
     finally:
         with plainly("let go of the release"):
             made.unpersist()
-

@@ -35,7 +35,7 @@ def layout_of(encoded: Encoded, numbering: Sequence[Axis]) -> Layout:
 
 
 class CellsThere:
-    """Cells in Spark. `parts` is the frame of all of them, once every node is settled, with the number of its `node`."""
+    """Cells in Spark; once all is settled the `node` of each is its part."""
 
     def __init__(self, spark: SparkEngine, engine: Engine, layout: Layout, cells: Any):
         self._spark = spark
@@ -62,7 +62,9 @@ class CellsThere:
         there, made = self._there(holes)
         more = {"nodes": self._nodes, "weight": WEIGHT, "order": self._layout.order, "kept": self._layout.kept}
         with plainly("move rows"):
-            moved = self._spark.session.sql(written_step(render(_MOVES[template], {**there, **more}), DIALECT)).persist()
+            moved = self._spark.session.sql(
+                written_step(render(_MOVES[template], {**there, **more}), DIALECT)
+            ).persist()
             moved.count()
         self._spark.drop(self._nodes, *made)
         self._cells.unpersist()
@@ -106,9 +108,7 @@ class CellsThere:
         return {**holes, **made}, list(made.values())
 
 
-def started(
-    session: Any, engine: Engine, cells: Any, positions: Sequence[Grained], classes: int | None = None
-) -> Any:
+def started(session: Any, engine: Engine, cells: Any, positions: Sequence[Grained], classes: int | None = None) -> Any:
     """The cells, all in the first node, with the grains that wide columns are counted in."""
     from pyspark.sql import functions  # noqa: PLC0415 - an extra
 

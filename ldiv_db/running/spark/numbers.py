@@ -27,9 +27,7 @@ def with_types(session: Any, engine: Engine, rows: Any, axes: Sequence[Axis]) ->
         texts = engine.materialise("texts", "running/spark/list_texts", dictionary=axis.dictionary)
         listed = functions.broadcast(session.createDataFrame(as_arrow(engine, texts)).toDF("ldiv_value", "ldiv_label"))
         joined = rows.join(listed, _column(axis.name) == functions.col("ldiv_label"), "left")
-        rows = joined.select(
-            *(functions.col("ldiv_value").alias(n) if n == axis.name else _column(n) for n in names)
-        )
+        rows = joined.select(*(functions.col("ldiv_value").alias(n) if n == axis.name else _column(n) for n in names))
         engine.drop(texts)
     return rows
 
@@ -74,9 +72,7 @@ def with_numbers(session: Any, engine: Engine, rows: Any, released: ReleaseColum
         ranged.unpersist()
 
 
-def _shown(
-    session: Any, engine: Engine, listed: Any, names: Sequence[str], told: int, encoded: Encoded
-) -> Any:
+def _shown(session: Any, engine: Engine, listed: Any, names: Sequence[str], told: int, encoded: Encoded) -> Any:
     """The classes (part, class_id, labels), and of those of equal labels what they publish: the places of its values.
 
     As `recoding/publish/number_classes` has them, in the order of values: as text, so that both number classes alike.

@@ -27,12 +27,11 @@ def solve_there(
     engine: Engine,
     choices: SparkChoices,
     source: SparkSource,
-    part_rows: int,
     hear: Listener,
     kl: bool,
     show_values: bool,
 ) -> Iterator[Solved]:
-    """The release of a source: solved in one task if it has at most `part_rows` rows or cannot be divided."""
+    """The release of a source: solved in one task if it is one part, or cannot be divided there."""
     hear.on_stage("reading the source")
     with ExitStack() as stack:
         taken = stack.enter_context(_kept(source.taken(choices.names)))
@@ -41,15 +40,15 @@ def solve_there(
         if rows == 0:
             raise InfeasibleError(f"{choices.resolved.source.name} is empty: there is nothing to publish")
         notes: tuple[str, ...] = ()
-        if rows > part_rows:
+        if rows > choices.resolved.part_rows:
             spark = SparkEngine(session, hear.on_step)
             stack.callback(spark.close_scratch)
-            work = Dividing(session, engine, spark, choices, part_rows, hear, _settings(session, 1), show_values)
+            work = Dividing(session, engine, spark, choices, hear, _settings(session, 1), show_values)
             found = stack.enter_context(solve_divided(work, Source(taken, source.frame.schema.fields, rows)))
             if isinstance(found, Solved):
                 yield found
                 return
-            notes = (f"not divided: {found}",)
+            notes = (f"solved in one task of one executor: {found}",)
         hear.on_stage("forming classes")
         solved = stack.enter_context(_solve_whole(session, choices, source, taken, kl, show_values))
         result = solved.told.result

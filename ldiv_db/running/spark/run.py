@@ -23,10 +23,9 @@ from ldiv_db.publishing.result import Result
 from ldiv_db.running.preparation import Listener
 from ldiv_db.running.run import working_engine
 from ldiv_db.running.spark.audit import audit_staged
+from ldiv_db.running.spark.divided import Solved
 from ldiv_db.running.spark.ledger import InFile, InTables, Ledger
 from ldiv_db.running.spark.resolve import SparkChoices, resolve_on_spark
-from ldiv_db.distributing.division import PART_ROWS
-from ldiv_db.running.spark.divided import Solved
 from ldiv_db.running.spark.rows import solve_there
 from ldiv_db.running.spark.source import SparkSource, open_on_spark
 from ldiv_db.running.spark.targets import SparkTarget, compare_columns, target_of
@@ -107,13 +106,10 @@ def _checked_target(session: Any, policy: Policy, folder: Path) -> SparkTarget:
 
 def _published(run: _Run) -> Result:
     """The run's release, solved, staged, audited, put into place and entered in the ledger."""
-    part_rows = getattr(run.choices.policy, "part_rows", PART_ROWS)
     left = run.target.settle()
     run.ledger.settle_left(run.target.name, left)
     with ExitStack() as stack:
-        solving = solve_there(
-            run.session, run.engine, run.choices, run.source, part_rows, run.hear, run.kl, run.show_values
-        )
+        solving = solve_there(run.session, run.engine, run.choices, run.source, run.hear, run.kl, run.show_values)
         solved = stack.enter_context(solving)
         result = solved.told.result
         run.hear.on_stage("writing and auditing the release")

@@ -100,7 +100,7 @@ def _run(work: RunWork, engine: Engine, destination: _InExecutor, table: Any) ->
     def beside() -> Any:
         return working_engine(engine.connection)
 
-    result = run_choices(engine, chosen, beside, Listener(), work.kl, work.show_values)
+    result = run_choices(engine, chosen, beside, Listener(), work.kl, work.show_values, workers=1)
     draft = destination.draft
     assert draft is not None  # noqa: S101 - it was published
     typed = tuple(span.axis.name for span in draft.recoding.spans if span.form == "value")
