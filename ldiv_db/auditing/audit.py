@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,8 +84,11 @@ def audit_table(
     requirements: Sequence[Requirement],
     others: Sequence[str] = (),
     watch: Watch | None = None,
+    as_it_lies: bool = False,
 ) -> Audit:
     """The audit of one sensitive attribute; `others` are the table's other sensitive attributes.
+
+    A table that another database counts is taken `as_it_lies`: its types are not looked at, and nobody is warned.
 
     Requirements share one aggregation of the table; those with `others_known` another, in which the others
     refine the classes. Raises PolicyError if a requirement cannot be judged on this table.
@@ -95,14 +98,13 @@ def audit_table(
     if subject.pair and known:
         what = "others_known: a pair does not tell which other sensitive values a row has"
         raise PolicyError([Problem("require", what)])
-    with counted(engine, subject, sensitive) as counts:
+    with counted(engine, subject, sensitive, as_it_lies) as counts:
         plain = [requirement for requirement in requirements if not requirement.others_known]
         verdicts = _judge_all(engine, sensitive, plain, counts, watch)
-        audit = replace(
-            _audit_of(engine, sensitive, counts), warnings=_warnings(engine, sensitive, requirements, counts)
-        )
+        warnings = () if as_it_lies else _warnings(engine, sensitive, requirements, counts)
+        audit = replace(_audit_of(engine, sensitive, counts), warnings=warnings)
     if known:
-        with counted(engine, replace(subject, known=others), sensitive) as counts:
+        with counted(engine, replace(subject, known=others), sensitive, as_it_lies) as counts:
             verdicts |= _judge_all(engine, sensitive, known, counts, watch)
     return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))
 
@@ -177,9 +179,9 @@ def require_listed(steps: Steps, sensitive: str, categories: Categories, values:
 
 
 @contextmanager
-def counted(engine: Engine, subject: Subject, sensitive: str) -> Iterator[Counted]:
-    """The table's classes: one aggregation that all requirements share."""
-    with _exact(engine, subject) as read:
+def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool = False) -> Iterator[Counted]:
+    """The table's classes: one aggregation that all requirements share; `as_it_lies` as for `audit_table`."""
+    with nullcontext(subject) if as_it_lies else _exact(engine, subject) as read:
         counts = count_values(engine, read, sensitive)
         sums = engine.record("auditing/sum_counts", counts=counts)
         if sums["least"] < 0:

@@ -33,7 +33,8 @@ Database = Annotated[
     str,
     typer.Argument(
         help="A DuckDB file, or what DuckDB attaches: postgres:…, sqlite:…, ducklake:…, mysql:…, md:…; ${NAME} in it is"
-        " the environment's, so that no password need stand there. :memory: is for files alone.",
+        " the environment's, so that no password need stand there. :memory: is for files alone; of `ldiv run`, spark is"
+        " the session of the environment.",
         show_default=False,
     ),
 ]
@@ -68,7 +69,8 @@ TempDir = Annotated[
 Catalog = Annotated[
     Path | None,
     typer.Option(
-        help="The file of the catalog (taxonomies, runs) if it is not the database, which is then not written to.",
+        help="The file of the catalog (taxonomies, runs) if it is not the database, which is then not written to. On"
+        " Spark such a file, or the schema of the ledger's tables.",
         show_default=False,
     ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,9 +23,12 @@ from ldiv_db.commands.options import (
     settings,
 )
 from ldiv_db.commands.release import publish_command
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.policy import examine_file
 from ldiv_db.publishing import result as report
 from ldiv_db.running.run import run
+from ldiv_db.running.spark.session import NAME as SPARK
+from ldiv_db.running.spark.session import environment_session
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -51,16 +55,40 @@ def run_command(
       ldiv run warehouse.duckdb policy.yml --threads 2 --memory-limit 4GB --json
       ldiv run warehouse.duckdb policy.yml --workers 4
       ldiv run warehouse.duckdb policy.yml --catalog ours.duckdb
+      ldiv run spark policy.yml
     """
     wanted = examine_file(policy)
     if wanted.is_series:
         publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog, quiet, show_values)
         return
-    refuse_memory(database, wanted)
-    limits = settings(threads, memory_limit, temp_dir)
-    with open_for_command(database, settings=limits, catalog=catalog) as connection, ProgressDisplay(quiet) as listener:
-        result = run(connection, wanted, policy.parent, listener, catalog_name(catalog), kl, show_values, workers)
+    if database == SPARK:
+        _refuse_limits(threads, memory_limit, temp_dir, workers)
+        with ProgressDisplay(quiet) as listener:
+            named = None if catalog is None else str(catalog)
+            result = run(environment_session(), wanted, policy.parent, listener, named, kl, show_values)
+    else:
+        refuse_memory(database, wanted)
+        with (
+            open_for_command(database, settings=settings(threads, memory_limit, temp_dir), catalog=catalog) as opened,
+            ProgressDisplay(quiet) as listener,
+        ):
+            named = catalog_name(catalog)
+            result = run(opened, wanted, policy.parent, listener, named, kl, show_values, workers)
     if json:
         print_json(result.as_dict())
     else:
         report.print_result(printer(), result)
+
+
+def _refuse_limits(threads: int | None, memory_limit: str | None, temp_dir: Path | None, workers: int | None) -> None:
+    """Raise PolicyError for limits of a database that are Spark's own to say."""
+    given = {"threads": threads, "memory-limit": memory_limit, "temp-dir": temp_dir, "workers": workers}
+    problems = [
+        Problem(
+            name, "is for Spark's own settings to say", "spark.executor.cores, spark.executor.memory, spark.local.dir"
+        )
+        for name, value in given.items()
+        if value is not None
+    ]
+    if problems:
+        raise PolicyError(problems)

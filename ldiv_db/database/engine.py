@@ -219,6 +219,12 @@ class Engine(PlainQueries):
             with suppress(duckdb.Error):  # the first error is the one to report
                 self.connection.execute(f"DETACH {Identifier(name).sql()}")
 
+    def reader(self, rows: Relation, size: int = 100_000) -> Any:
+        """A reader of Arrow's of the rows of a TEMP table, in their order: for who hands them on unread."""
+        found: Any = self.connection.sql(f"SELECT * FROM {rows.sql()}")
+        # DuckDB 2 has another name for it.
+        return found.to_arrow_reader(size) if hasattr(found, "to_arrow_reader") else found.fetch_record_batch(size)
+
     # -- statements of floor 0 ---------------------------------------------------------------------
 
     def execute(

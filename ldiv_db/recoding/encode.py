@@ -6,7 +6,7 @@ the leaf's number, for numbers the place between the column's bounds. NULL has t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
@@ -146,15 +146,35 @@ def scan(
     return Scan(snapshot, axes, rows_in, left_out, taking.weight)
 
 
-class _Encoder:
-    """Encodes one source."""
+def encode_counts(
+    engine: Engine, source: Source, counts: Mapping[str, Relation], show_values: bool = False
+) -> tuple[tuple[Axis, ...], tuple[SensitiveAxis, ...]]:
+    """The axes of a source whose rows lie elsewhere, by the counts of each column's values alone.
 
-    def __init__(self, engine: Engine, source: Source, show_values: bool, counted: bool):
+    `counts` are relations (the column under its working name, `weight`) by that name. Raises as `encode`.
+    """
+    encoder = _Encoder(engine, source, show_values, True, counts)
+    nowhere = Relation(())
+    return tuple(encoder.axes(nowhere)), encoder.sensitive(nowhere, ())
+
+
+class _Encoder:
+    """Encodes one source: its copy, or the `counts` of each of its columns."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        source: Source,
+        show_values: bool,
+        counted: bool,
+        counts: Mapping[str, Relation] | None = None,
+    ):
         self._engine = engine
         self._source = source
         self._show_values = show_values
         self._counted = counted
-        self._weight = WEIGHT if counted and source.weight else None
+        self._counts = counts or {}
+        self._weight = WEIGHT if counts or (counted and source.weight) else None
 
     def read(self, secret: str | None) -> Coding:
         engine, source = self._engine, self._source
@@ -183,15 +203,27 @@ class _Encoder:
     def axes(self, snapshot: Relation) -> list[Axis]:
         """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""
         columns = renamed("q", [qi.name for qi in self._source.quasi_identifiers])
-        nulls = self._engine.record("recoding/input/count_nulls", rows=snapshot, columns=columns, weight=self._weight)
+        nulls = self._nulls(snapshot, columns)
         axes: list[Axis] = []
         problems = Problems()
         for number, qi in enumerate(self._source.quasi_identifiers, 1):
             make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
             with problems.collected():
-                axes.append(make(snapshot, number, qi, bool(nulls[f"q{number}"])))
+                rows = self._counts.get(f"q{number}", snapshot)
+                axes.append(make(rows, number, qi, bool(nulls[f"q{number}"])))
         problems.refuse()
         return axes
+
+    def _nulls(self, snapshot: Relation, columns: Sequence[Renamed]) -> dict[str, int]:
+        """The NULLs of each column, by its working name."""
+        template = "recoding/input/count_nulls"
+        if not self._counts:
+            return self._engine.record(template, rows=snapshot, columns=columns, weight=self._weight)
+        names = [(column, column.alias.name) for column in columns]
+        counts = [
+            (c, self._engine.record(template, rows=self._counts[n], columns=[c], weight=WEIGHT)) for c, n in names
+        ]
+        return {column.alias.name: found[column.alias.name] for column, found in counts}
 
     def _tree_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
         code = Identifier(f"q{number}")
@@ -272,7 +304,10 @@ class _Encoder:
     def sensitive(self, snapshot: Relation, own: Sequence[Renamed]) -> tuple[SensitiveAxis, ...]:
         """The sensitive attributes, their values numbered by the source's seed; the rows alone if there are none."""
         names = names_of(self._source.sensitive) or [ROWS_ALONE.name]
-        return tuple(self._sensitive(snapshot, number, name, own) for number, name in enumerate(names, 1))
+        return tuple(
+            self._sensitive(self._counts.get(f"s{number}", snapshot), number, name, own)
+            for number, name in enumerate(names, 1)
+        )
 
     def _sensitive(self, snapshot: Relation, number: int, name: str, own: Sequence[Renamed]) -> SensitiveAxis:
         code = Identifier(f"s{number}")

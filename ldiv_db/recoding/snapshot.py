@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.database.catalog import Column
@@ -140,12 +140,7 @@ class Snapshot:
         if not rejected:
             return
         counts = self.engine.record("recoding/input/count_nulls", rows=snapshot, columns=rejected, weight=self.weight)
-        nulls = [f"{c.column.name} in {counts[c.alias.name]:,} rows" for c in rejected if counts[c.alias.name]]
-        if nulls:
-            raise InfeasibleError(
-                f"NULLs: {', '.join(nulls)}. Set nulls (quasi-identifiers) or nulls_sensitive to suppress or value"
-                " to go on"
-            )
+        reject_nulls({column.column.name: counts[column.alias.name] for column in rejected})
 
     def _refuse_respelt(self, snapshot: Relation) -> None:
         coded = {"quasi_identifiers": self._identifying, "sensitive": self._sensitive}
@@ -156,6 +151,15 @@ class Snapshot:
             if is_nested(self._type(column)) and not self._is_shown(column)
         ]
         refuse_respelt(self.engine, snapshot, nested)
+
+
+def reject_nulls(counts: Mapping[str, int]) -> None:
+    """Raise InfeasibleError for columns, by name, that have NULLs where the policy rejects them."""
+    nulls = [f"{name} in {count:,} rows" for name, count in counts.items() if count]
+    if nulls:
+        raise InfeasibleError(
+            f"NULLs: {', '.join(nulls)}. Set nulls (quasi-identifiers) or nulls_sensitive to suppress or value to go on"
+        )
 
 
 def count_weights(engine: Engine, source: Source) -> int:

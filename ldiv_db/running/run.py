@@ -28,10 +28,11 @@ from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.global_recoding import GlobalRecoding, recoding_of
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, plan_recoding, published_rows
-from ldiv_db.running.choices import resolve_run
+from ldiv_db.running.choices import Choices, resolve_run
 from ldiv_db.running.preparation import Listener, Preparation, Ready, prepare
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.similarity import measure_similarity
+from ldiv_db.running.spark.session import is_session
 
 #: Opens another engine on the connection, of which nothing is left when it is closed.
 Beside = Callable[[], AbstractContextManager[Engine]]
@@ -48,8 +49,8 @@ def run(
     show_values: bool = False,
     workers: int | None = None,
 ) -> Result:
-    """Anonymize, audit and publish under `policy` on an open DuckDB connection, or in the database of
-    an address, as `postgres:service=clinic`; returns what was done.
+    """Anonymize, audit and publish under `policy` on an open DuckDB connection, in the database of an address, as
+    `postgres:service=clinic`, or in a session of Spark's; returns what was done.
 
     `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
     taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well, with
@@ -60,25 +61,44 @@ def run(
     a transaction of the caller's they join that one: the caller commits, or rolls back after an error. A release to a
     file of its own is written beside, audited there and moved into place; it joins no transaction.
     """
+    if is_session(connection):
+        from ldiv_db.running.spark.run import run_on_spark  # noqa: PLC0415 - few runs are on Spark
+
+        return run_on_spark(connection, policy, folder, listener, catalog, kl, show_values)
     start, hear = time.perf_counter(), listener or Listener()
     beside = partial(working_engine, connection, listener, catalog)
     reading = examine(policy)
     with beside() as engine, named_databases(engine, reading.databases, Path(folder), reading.written):
         choices = resolve_run(engine, reading, Path(folder))
-        ready = prepare(engine, choices, hear, show_values)
-        ready.estimate.require_room()
-        with remedied(ready.case, is_running=True):
-            plan, recoding = work_out(ready, beside, workers)
-        hear.on_stage("measuring what is lost")
-        loss, similarity = _measured(ready, recoding)
-        if kl:
-            loss = replace(loss, kl=_divergence(ready, recoding, beside))
-        rules = _global_recoding(ready, recoding, plan)
-        run_id = uuid.uuid4().hex
-        measured = {"loss": loss, "similarity": similarity, "recoding": rules}
-        describe = partial(_result, ready, plan, start, run_id, measured)
-        hear.on_stage("writing and auditing the release")
-        return ready.destination.publish(_draft(ready, recoding, run_id, describe))
+        return run_choices(engine, choices, beside, hear, kl, show_values, workers, start)
+
+
+def run_choices(
+    engine: Engine,
+    choices: Choices,
+    beside: Beside,
+    hear: Listener,
+    kl: bool = False,
+    show_values: bool = False,
+    workers: int | None = None,
+    start: float | None = None,
+) -> Result:
+    """A policy that was held against its source, run to its destination; `start` is when that began, by default now."""
+    start = time.perf_counter() if start is None else start
+    ready = prepare(engine, choices, hear, show_values)
+    ready.estimate.require_room()
+    with remedied(ready.case, is_running=True):
+        plan, recoding = work_out(ready, beside, workers)
+    hear.on_stage("measuring what is lost")
+    loss, similarity = _measured(ready, recoding)
+    if kl:
+        loss = replace(loss, kl=_divergence(ready, recoding, beside))
+    rules = _global_recoding(ready, recoding, plan)
+    run_id = uuid.uuid4().hex
+    measured = {"loss": loss, "similarity": similarity, "recoding": rules}
+    describe = partial(_result, ready, plan, start, run_id, measured)
+    hear.on_stage("writing and auditing the release")
+    return ready.destination.publish(_draft(ready, recoding, run_id, describe))
 
 
 @takes_database(read_only=True)

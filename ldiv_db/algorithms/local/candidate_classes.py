@@ -115,7 +115,8 @@ def check_monotone(task: Task, name: str) -> Feasibility:
 def _refuse_whole(task: Task) -> None:
     """Raise InfeasibleError if the table as one class violates one of the requirements."""
     with task.engine.scope():
-        holes = {"rows": task.encoded.rows, "sensitive": task.encoded.sensitive, "one": Value(1)}
+        encoded = task.encoded
+        holes = {"rows": encoded.counted, "weight": encoded.weight, "sensitive": encoded.sensitive, "one": Value(1)}
         whole = task.engine.materialise("whole", "local/count_whole", **holes)
         holds = task.engine.least(ClassChecker(task).margins(whole), "margin") >= 0
         reasons = [] if holds else _known_failures(task, whole)

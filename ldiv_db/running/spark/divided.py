@@ -1,0 +1,209 @@
+"""A table of more rows than a part: encoded and divided where it lies, its parts solved in executors."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.algorithms.base import Feasibility, Task
+from ldiv_db.algorithms.bsgi.bsgi import Bsgi
+from ldiv_db.algorithms.infeasible import explained
+from ldiv_db.algorithms.local.mondrian import Mondrian
+from ldiv_db.auditing.audit import refuse_unknown
+from ldiv_db.database.engine import Engine, Settings
+from ldiv_db.database.spark_engine import SparkEngine
+from ldiv_db.database.spark_failures import plainly
+from ldiv_db.database.spark_types import arrow_schema
+from ldiv_db.distributing.by_classes import divide_by_classes
+from ldiv_db.distributing.by_margins import HalvedNodes
+from ldiv_db.distributing.division import divides, why_whole
+from ldiv_db.distributing.parts import work_of
+from ldiv_db.distributing.positions import positions_of
+from ldiv_db.policy.required import smallest_class
+from ldiv_db.publishing.result import Result, versions
+from ldiv_db.recoding.encoded import WEIGHT
+from ldiv_db.running.preparation import Listener, make_task, resolve_requirements
+from ldiv_db.running.spark.columns import encode_there
+from ldiv_db.running.spark.movable import CellsThere, layout_of, started
+from ldiv_db.running.spark.numbers import in_order, with_numbers, with_types
+from ldiv_db.running.spark.part import PartTold, PartWork, part_solver
+from ldiv_db.running.spark.resolve import SparkChoices
+from ldiv_db.running.spark.sums import Sums, summed
+from ldiv_db.running.spark.told import Told, unpacked
+from ldiv_db.running.spark.types import release_fields
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The published rows as a frame of Spark's, in the order in which they are published, and what is told of them."""
+
+    rows: Any
+    told: Told
+
+
+@dataclass(frozen=True)
+class Source:
+    """The columns that a run reads (c0, c1, …), as a frame that executors keep, and all fields; how many `rows`."""
+
+    frame: Any
+    fields: Any
+    rows: int
+
+
+@dataclass(frozen=True)
+class Dividing:
+    """What the division of a table takes: where it is planned, and where its cells lie."""
+
+    session: Any
+    engine: Engine
+    spark: SparkEngine
+    choices: SparkChoices
+    hear: Listener
+    settings: Settings
+    show_values: bool
+
+
+@contextmanager
+def solve_divided(work: Dividing, source: Source) -> Iterator[Solved | str]:
+    """The release of a source in parts; or why it cannot be divided, in words, where that is so."""
+    if not divides(work.choices.algorithm):
+        yield f"{work.choices.algorithm.name} plans on all rows together"
+        return
+    with ExitStack() as stack:
+        task, cells = _prepared(work, source)
+        stack.callback(cells.unpersist)
+        if reason := why_whole(task, work.choices.algorithm):
+            yield reason
+            return
+        feasible = _checked(work, task)
+        divided = _divide(work, task, feasible, cells)
+        if isinstance(divided, str):
+            yield divided
+            return
+        stack.callback(divided.close)
+        work.hear.on_stage("forming classes")
+        frame = stack.enter_context(_kept(_solve(work, task, source, divided)))
+        with plainly("solve the parts in executors"):
+            told = frame.where("told IS NOT NULL").select("told").collect()
+        parts: list[PartTold] = sorted((unpacked(bytes(row[0])) for row in told), key=lambda part: part.node)
+        yield _release(work, task, feasible, frame, parts)
+
+
+def _prepared(work: Dividing, source: Source) -> tuple[Task, Any]:
+    """The table encoded where it lies, as a task of which counts alone are known here, and its cells."""
+    resolved, algorithm, engine = work.choices.resolved, work.choices.algorithm, work.engine
+    work.hear.on_stage("reading the source")
+    there = encode_there(work.session, engine, resolved.source, source.frame, source.rows, work.show_values)
+    wanted, _ = resolve_requirements(engine, resolved.required, there.encoded)
+    task = make_task(engine, there.encoded, wanted, resolved.source.seed, work.hear, resolved.transparent)
+    refuse_unknown(resolved.suppressed, task.requirements)
+    algorithm.refuse_unfit(task)
+    return task, there.cells
+
+
+def _checked(work: Dividing, task: Task) -> Feasibility:
+    """What is known by counts; raises InfeasibleError if the requirements cannot be met."""
+    algorithm = work.choices.algorithm
+    says, takes_any = algorithm.says_why, algorithm.takes_any_class
+    with explained(work.engine, task.encoded, task.wanted, says, takes_any, work.show_values):
+        return algorithm.check(task)
+
+
+def _divide(work: Dividing, task: Task, feasible: Feasibility, cells: Any) -> CellsThere | str:
+    """The cells in their parts; or why they are one part."""
+    algorithm, engine = work.choices.algorithm, work.engine
+    positions, numbering = positions_of(task), work_of(task, algorithm).numbering
+    in_classes, l = isinstance(algorithm, Bsgi), feasible.l  # noqa: E741
+    beyond = task.encoded.row_count - l * feasible.classes
+    if in_classes and beyond and algorithm.options.residue == "suppress":  # type: ignore[attr-defined] # of Bsgi
+        return "rows that are left out are drawn among all rows"
+    nodes = started(work.session, engine, cells, positions, feasible.classes if in_classes else None)
+    movable = CellsThere(work.spark, engine, layout_of(task.encoded, numbering), nodes)
+    work.hear.on_stage("dividing the table")
+    if in_classes:
+        parts = divide_by_classes(task, movable, positions, l, feasible.classes, work.choices.resolved.part_rows)
+    else:
+        keeps_equal = isinstance(algorithm, Mondrian) and algorithm.options.split == "strict"
+        parts = HalvedNodes(task, movable, positions, work.choices.resolved.part_rows, cuts=not keeps_equal).divide()
+    if len(parts) > 1:
+        return movable
+    movable.close()
+    return "no good part can be split off"
+
+
+def _solve(work: Dividing, task: Task, source: Source, divided: CellsThere) -> Any:
+    """The frame of what parts tell, and of their published rows; nothing is worked out yet."""
+    from pyspark.sql import types  # noqa: PLC0415 - an extra
+
+    resolved, encoded = work.choices.resolved, task.encoded
+    fields = [
+        types.StructField("told", types.BinaryType()),
+        types.StructField("part", types.LongType()),
+        *(types.StructField(f"x{i}", kind) for i, (_, kind) in enumerate(release_fields(work.choices, source.fields))),
+    ]
+    schema = types.StructType(fields)
+    zone = work.session.conf.get("spark.sql.session.timeZone")
+    part = PartWork(
+        work_of(task, work.choices.algorithm, resolved.released.forms).carried(work.engine),
+        tuple(resolved.released.all),
+        tuple(resolved.typed),
+        resolved.released.has_class_ids,
+        arrow_schema(schema, zone),
+        work.settings,
+        versions(),
+    )
+    codes = [*(axis.code.name for axis in encoded.axes), *(axis.code.name for axis in encoded.sensitive)]
+    names = ["node", *codes, *(column.alias.name for column in encoded.kept), WEIGHT.name]
+    return divided.parts.select(*names).groupBy("node").applyInArrow(part_solver(part), schema)
+
+
+def _release(work: Dividing, task: Task, feasible: Feasibility, frame: Any, parts: list[PartTold]) -> Solved:
+    """The rows of all parts as one release, and what is told of it."""
+    from pyspark.sql import functions  # noqa: PLC0415 - an extra
+
+    resolved = work.choices.resolved
+    released = resolved.released
+    named = [functions.col(f"x{i}").alias(name) for i, name in enumerate(released.all)]
+    rows = frame.where("told IS NULL").select("part", *named)
+    kept = frozenset[str].intersection(*(part.kept for part in parts))
+    rows = with_types(work.session, work.engine, rows, [axis for axis in task.encoded.axes if axis.name in kept])
+    if released.has_class_ids:
+        rows = with_numbers(work.session, work.engine, rows, released, task.encoded)
+    sums = summed(rows, released.identifying + released.class_ids, task.encoded, parts)
+    rows = in_order(rows.drop("part"), released.all)
+    return Solved(rows, Told(_result(work, task, feasible, sums), task.wanted, (), tuple(kept)))
+
+
+def _result(work: Dividing, task: Task, feasible: Feasibility, sums: Sums) -> Result:
+    """What was done, but for audits and where it was published."""
+    resolved = work.choices.resolved
+    return Result(
+        run_id=uuid.uuid4().hex,
+        algorithm=work.choices.algorithm.name,
+        source=resolved.source.name,
+        target=str(resolved.target),
+        l=feasible.l,
+        audits=(),
+        search=sums.search,
+        seconds=0.0,
+        seed=resolved.source.seed,
+        versions=versions(),
+        notes=(*resolved.warnings, *feasible.notes),
+        smallest_class=smallest_class(task.requirements),
+        inferred=resolved.inferred,
+        loss=sums.loss,
+    )
+
+
+@contextmanager
+def _kept(frame: Any) -> Iterator[Any]:
+    """The frame, kept by executors once it is worked out."""
+    made = frame.persist()
+    try:
+        yield made
+    finally:
+        with plainly("let go of the release"):
+            made.unpersist()

@@ -1,0 +1,177 @@
+"""A run on Spark: resolve on the driver, solve in executors, stage, audit by Spark, put into place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.database.addresses import MEMORY, address_of
+from ldiv_db.database.attach import CATALOG, open_address
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import LdivError, PolicyError
+from ldiv_db.database.spark_engine import SparkEngine
+from ldiv_db.database.spark_failures import plainly
+from ldiv_db.database.spark_tables import table_named
+from ldiv_db.policy.document import TARGET_FILES, Policy
+from ldiv_db.policy.policy import GivenPolicy, examine
+from ldiv_db.policy.resolve import Findings
+from ldiv_db.publishing.result import Result
+from ldiv_db.running.preparation import Listener
+from ldiv_db.running.run import working_engine
+from ldiv_db.running.spark.audit import audit_staged
+from ldiv_db.running.spark.divided import Solved
+from ldiv_db.running.spark.ledger import InFile, InTables, Ledger
+from ldiv_db.running.spark.resolve import SparkChoices, resolve_on_spark
+from ldiv_db.running.spark.rows import solve_there
+from ldiv_db.running.spark.source import SparkSource, open_on_spark
+from ldiv_db.running.spark.targets import SparkTarget, compare_columns, target_of
+
+#: The schema of the ledger, if nothing else is said.
+SCHEMA = "ldiv"
+_LEFT = "a run to this target did not end: what was left is removed, and the ledger says how far it came"
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What the steps of a run share: the session, the driver's own engine, and the choices that were made."""
+
+    session: Any
+    engine: Engine
+    choices: SparkChoices
+    source: SparkSource
+    target: SparkTarget
+    ledger: Ledger
+    hear: Listener
+    kl: bool
+    show_values: bool
+
+
+def run_on_spark(
+    session: Any,
+    policy: GivenPolicy,
+    folder: str | Path = ".",
+    listener: Listener | None = None,
+    catalog: str | None = None,
+    kl: bool = False,
+    show_values: bool = False,
+) -> Result:
+    """Anonymize, audit and publish under `policy` in a session of Spark's; returns what was done.
+
+    As `run`, but `catalog` is the schema of Spark's catalog in which the ledger's tables are, `ldiv` by default, or a
+    DuckDB file, which may have taxonomies as well. Raises PolicyError, InfeasibleError, AuditError or DatabaseError,
+    and then nothing was published.
+    """
+    start, hear, folder = time.perf_counter(), listener or Listener(), Path(folder)
+    reading = examine(policy)
+    if reading.policy is None:
+        raise PolicyError(reading.problems)
+    with _driver(session, catalog, listener) as (engine, ledger):
+        source = open_on_spark(session, reading.policy.source, folder)
+        targets: list[SparkTarget] = []
+
+        def judge_target(found: Findings) -> None:
+            targets.append(_checked_target(session, found.policy, folder))
+
+        choices = resolve_on_spark(engine, reading, source, folder, judge_target)
+        prepared = _Run(session, engine, choices, source, targets[0], ledger, hear, kl, show_values)
+        return replace(_published(prepared), seconds=time.perf_counter() - start)
+
+
+@contextmanager
+def _driver(session: Any, catalog: str | None, listener: Listener | None) -> Iterator[tuple[Engine, Ledger]]:
+    """The driver's own engine, which sees no rows, and the ledger."""
+    file = Path(catalog) if catalog and Path(catalog).suffix.lower() in _database_files() else None
+    with (
+        open_address(address_of(MEMORY), catalog=file) as connection,
+        working_engine(connection, listener, None if file is None else CATALOG) as engine,
+    ):
+        schema = table_named(catalog or SCHEMA, "--catalog") if file is None else None
+        yield engine, InFile(engine) if schema is None else InTables(session, schema)
+
+
+def _database_files() -> list[str]:
+    return [ending for ending, form in TARGET_FILES.items() if form == "duckdb"]
+
+
+def _checked_target(session: Any, policy: Policy, folder: Path) -> SparkTarget:
+    target = target_of(session, policy.target, folder)
+    if problems := target.problems():
+        raise PolicyError(problems)
+    return target
+
+
+def _published(run: _Run) -> Result:
+    """The run's release, solved, staged, audited, put into place and entered in the ledger."""
+    left = run.target.settle()
+    run.ledger.settle_left(run.target.name, left)
+    with ExitStack() as stack:
+        solving = solve_there(run.session, run.engine, run.choices, run.source, run.hear, run.kl, run.show_values)
+        solved = stack.enter_context(solving)
+        result = solved.told.result
+        run.hear.on_stage("writing and auditing the release")
+        stack.callback(_discard, run.target, result.run_id)
+        frame, earlier = _numbered_on(run, solved)
+        run.target.stage(frame, result.run_id)
+        result = replace(result, target=run.target.name, audits=_audits(run, solved, earlier))
+        if left:
+            result = replace(
+                result, notes=(*result.notes, "what a run to this target left that did not end is removed")
+            )
+        _commit(run, result)
+        return result
+
+
+def _numbered_on(run: _Run, solved: Solved) -> tuple[Any, Any | None]:
+    """The rows to be staged, and what they are appended to, if they are: class ids follow those that are there."""
+    frame = solved.rows
+    if run.choices.resolved.target.if_exists != "append" or not run.target.exists():
+        return frame, None
+    from pyspark.sql import functions  # noqa: PLC0415 - an extra
+
+    earlier = run.target.current()
+    types = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
+    if problems := compare_columns(types, earlier.schema.fields, run.target.name):
+        raise PolicyError(problems)
+    if run.choices.resolved.released.has_class_ids:
+        with plainly("read the target"):
+            last = earlier.agg(functions.max("class_id")).collect()[0][0] or 0
+        frame = frame.withColumn("class_id", functions.col("class_id") + functions.lit(last))
+    return frame, earlier
+
+
+def _audits(run: _Run, solved: Solved, earlier: Any | None) -> Any:
+    """The audits by Spark of what lies staged, with what it is appended to."""
+    result, resolved = solved.told.result, run.choices.resolved
+    staged = run.target.staged(result.run_id)
+    engine = SparkEngine(run.session, run.hear.on_step)
+    with engine.settled():
+        try:
+            before = 0 if earlier is None else earlier.count()
+            table = engine.keep("staged", staged if earlier is None else earlier.unionAll(staged), kept=False)
+            wanted, blanks = solved.told.wanted, bool(result.loss.cells_suppressed)
+            rows = result.loss.rows_published
+            return audit_staged(engine, resolved, table, wanted, rows, before, solved.told.audits, blanks)
+        finally:
+            engine.close_scratch()
+
+
+def _commit(run: _Run, result: Result) -> None:
+    """Put the release into place; the ledger says before and after how far it came."""
+    run.ledger.enter(result)
+    try:
+        run.target.commit(result.run_id)
+    except BaseException:
+        with suppress(LdivError):  # the first error is the one to report
+            run.ledger.settle(result, in_place=False)
+        raise
+    run.ledger.settle(result, in_place=True)
+
+
+def _discard(target: SparkTarget, run_id: str) -> None:
+    """Remove what was staged and not put into place, so far as that can be done still."""
+    with suppress(LdivError):
+        target.discard(run_id)

@@ -1,0 +1,59 @@
+"""The same run embedded and on Spark, to compare."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from pathlib import Path
+from typing import Any
+
+import ldiv_db
+
+_NUMBERS = itertools.count(1)
+
+
+def to_spark(session: Any, con: Any, table: str) -> str:
+    """A view in Spark of a table of DuckDB, its rows in another order and several partitions."""
+    found = con.sql(f"FROM {table}")
+    frame = session.createDataFrame(found.to_arrow_table() if hasattr(found, "to_arrow_table") else found.arrow())
+    name = f"source_{next(_NUMBERS)}"
+    frame.repartition(3).createOrReplaceTempView(name)
+    return name
+
+
+def run_both(session: Any, con: Any, policy: dict[str, Any], folder: Path, table: str = "source") -> tuple[Any, Any]:
+    """The results of both runs; the release is `out.released` in DuckDB, and in Spark the target of the result."""
+    con.execute("DROP TABLE IF EXISTS out.released") if _has_schema(con) else None
+    embedded = ldiv_db.run(con, {**policy, "source": table, "target": "out.released"}, folder)
+    target = f"released_{next(_NUMBERS)}"
+    source = to_spark(session, con, table)
+    found = ldiv_db.run(session, {**policy, "source": source, "target": target}, folder)
+    return embedded, found
+
+
+def _has_schema(con: Any) -> bool:
+    return bool(con.execute("SELECT count(*) FROM duckdb_schemas() WHERE schema_name = 'out'").fetchone()[0])
+
+
+def written(table: Any) -> list[str]:
+    """The rows of a table of Arrow's as text that tells -0.0 from 0.0, points in time in UTC."""
+    return [repr([_in_utc(value) for value in row.values()]) for row in table.to_pylist()]
+
+
+def _in_utc(value: Any) -> Any:
+    is_instant = isinstance(value, datetime.datetime) and value.tzinfo is not None
+    return value.astimezone(datetime.UTC) if is_instant else value
+
+
+def assert_alike(session: Any, con: Any, embedded: Any, found: Any) -> None:
+    """The releases are the same row for row, and so is all that is said of them."""
+    theirs = con.sql("FROM out.released")
+    theirs = theirs.to_arrow_table() if hasattr(theirs, "to_arrow_table") else theirs.arrow()
+    ours = session.table(found.target).toArrow()
+    assert ours.column_names == theirs.column_names
+    for mine, other in zip(written(ours), written(theirs), strict=True):
+        assert mine == other
+    assert [audit.as_dict() for audit in found.audits] == [audit.as_dict() for audit in embedded.audits]
+    differing = {"run_id", "source", "target", "seconds"}
+    said = [{k: v for k, v in one.as_dict().items() if k not in differing} for one in (found, embedded)]
+    assert said[0] == said[1]

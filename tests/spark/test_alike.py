@@ -1,0 +1,132 @@
+"""Up to a part a run on Spark is the embedded run: the same rows, in the same order, and the same result."""
+
+import datetime
+import random
+from decimal import Decimal
+
+import pytest
+from alike import assert_alike, run_both
+from tables import fill, random_case
+
+import ldiv_db
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("select", ["refine", "bisect"])
+def test_random_tables(spark, con, tmp_path, seed, select):
+    case = random_case(random.Random(f"spark {seed} {select}"), select)
+    case.place(con, tmp_path)
+    assert_alike(spark, con, *run_both(spark, con, case.policy, tmp_path))
+
+
+REQUIRE = {
+    "mondrian": [{"distinct": 2}, {"k": 4}],
+    "topdown": [{"entropy": 2}],
+    "peel": [{"recursive": {"c": 3, "l": 2}}],
+    "cuts": [{"threshold": 0.6}],
+    "incognito": [{"frequency": 2}],
+    "tds": [{"threshold": 0.6}],
+    "annealing": [{"frequency": 2}],
+    "tp": [{"frequency": 2}],
+    "tp_plus": [{"frequency": 2}],
+    "auto": [{"alpha_k": {"alpha": 0.7, "k": 3}}],
+}
+
+
+def people(con, rng, n=120):
+    """A table of all types that Spark and DuckDB share, with NULLs."""
+    columns = {
+        "Age": "TINYINT", "height": "DECIMAL(5, 2)", "born": "DATE", "seen": "TIMESTAMP WITH TIME ZONE",
+        "at home": "TIMESTAMP", "smokes": "BOOLEAN", "city": "VARCHAR", "disease": "VARCHAR", "dose": "DOUBLE",
+        "note": "VARCHAR", "photo": "BLOB", "name": "VARCHAR",
+    }  # fmt: skip
+    day, instant = datetime.date(1950, 1, 31), datetime.datetime(2024, 3, 10, 6, 59, tzinfo=datetime.UTC)
+
+    def row(i):
+        age = rng.randint(20, 70)
+        seen = instant + datetime.timedelta(minutes=37 * rng.randint(0, 9))
+        return (
+            age, Decimal(rng.randint(15000, 20000)) / 100, day + datetime.timedelta(days=rng.randint(0, 9000)), seen,
+            seen.replace(tzinfo=None), rng.random() < 0.3, rng.choice(["Łódź", "a`b", 'say "x"', None]),
+            rng.choice(["flu", "HIV", "cold", "ok"]), rng.choice([0.0, -0.0, 1.5, 2.25]),
+            rng.choice([None, "", "é"]), "ab", f"p{i}",
+        )  # fmt: skip
+
+    fill(con, "source", columns, [row(i) for i in range(n)])
+
+
+POLICY = {
+    "identifiers": ["name"],
+    "quasi_identifiers": ["age", "height", "born", "seen", "at home", "smokes", "city"],
+    "sensitive": ["disease"],
+    "keep": ["note", "photo", "dose"],
+    "seed": 3,
+}
+
+
+@pytest.mark.parametrize("algorithm", REQUIRE)
+def test_algorithms(spark, con, tmp_path, algorithm):
+    people(con, random.Random(algorithm))
+    policy = {**POLICY, "algorithm": algorithm, "require": REQUIRE[algorithm], "nulls": "value"}
+    if algorithm in ("cuts", "incognito", "tds", "annealing"):
+        tree = {"taxonomy": {"flat": True}}
+        ranges = {"taxonomy": {"ranges": [10, 30]}}
+        policy |= {"quasi_identifiers": {"age": ranges, "smokes": tree, "city": tree}}
+        policy |= {"identifiers": ["name", "height", "born", "seen", "at home"]}
+    assert_alike(spark, con, *run_both(spark, con, policy, tmp_path))
+
+
+SEVERAL = [
+    {"require": [{"distinct": 2, "sensitive": "disease"}, {"k": 3}]},
+    {"require": [{"t_closeness": 0.6}], "sensitive": ["disease"]},
+    {"require": [{"range": 1}], "sensitive": ["dose"], "keep": ["note", "photo", "disease"]},
+    {"require": [{"k": 5}], "sensitive": [], "keep": ["note", "photo", "disease", "dose"]},
+    {"require": [{"threshold": {"default": 0.8, "HIV": 0.7}}], "output": {"class_id": True, "bounds": True}},
+    {"require": [{"k": 3}], "output": {"types": "text"}},
+]
+
+
+@pytest.mark.parametrize("number", range(len(SEVERAL)))
+def test_requirements_and_forms(spark, con, tmp_path, number):
+    people(con, random.Random(number))
+    policy = {**POLICY, "algorithm": "mondrian", **SEVERAL[number]}
+    assert_alike(spark, con, *run_both(spark, con, policy, tmp_path))
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("cases", ["true", "false"])
+def test_settings_of_the_session_do_not_matter_and_are_left_alone(spark, con, tmp_path, ansi, cases):
+    people(con, random.Random(1))
+    wanted = {"spark.sql.ansi.enabled": ansi, "spark.sql.caseSensitive": cases}
+    before = {name: spark.conf.get(name) for name in wanted}
+    try:
+        for name, value in wanted.items():
+            spark.conf.set(name, value)
+        policy = {**POLICY, "algorithm": "mondrian", "require": [{"distinct": 2}]}
+        assert_alike(spark, con, *run_both(spark, con, policy, tmp_path))
+        assert {name: spark.conf.get(name) for name in wanted} == wanted
+        assert spark.conf.get("spark.sql.session.timeZone") == "America/New_York"
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
+def test_errors_are_those_of_the_embedded_run(spark, con, tmp_path):
+    people(con, random.Random(2))
+    for change in ({"require": [{"distinct": 9}]}, {"nulls": "reject", "require": [{"k": 2}]}):
+        policy = {**POLICY, **change}
+        raised = []
+        for run in (0, 1):
+            with pytest.raises(ldiv_db.LdivError) as error:
+                if run:
+                    run_spark(spark, con, policy)
+                else:
+                    ldiv_db.run(con, {**policy, "source": "source", "target": "t"})
+            raised.append((type(error.value), str(error.value)))
+        assert raised[0] == raised[1]
+
+
+def run_spark(spark, con, policy):
+    from alike import to_spark  # noqa: PLC0415
+
+    return ldiv_db.run(spark, {**policy, "source": to_spark(spark, con, "source"), "target": "never"})
