@@ -74,7 +74,7 @@ class Case:
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """What a run took: seconds, rows_per_second, lm_mean, parts, memory_mb by role; on Spark its totals and stages.
+    """What a run took: seconds, processor_seconds, lm_mean, parts, memory_mb by role, ...; on Spark totals and stages.
 
     The rows are made if they are not there. Raises LdivError if a child fails, with what it said and its exit code.
     """
@@ -84,7 +84,7 @@ def measure(case: Case) -> dict[str, Any]:
 
 def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """The headings and rows of a table of results, for people."""
-    headings = ["rows", "algorithm", "on", "parts", "seconds", "rows/s", "mean LM", "classes", "peak MB", "driver MB",
+    headings = ["rows", "algorithm", "on", "parts", "seconds", "processor s", "rows/s", "mean LM", "classes", "peak MB", "driver MB",
                 "executor MB", "shuffled MB", "spilled MB"]  # fmt: skip
     return headings, [_line(found) for found in results]
 
@@ -99,6 +99,7 @@ def _line(found: dict[str, Any]) -> list[str]:
         found["master"] or f"{found['workers'] or 1} processes",
         str(found["parts"] or 1),
         f"{found['seconds']:.1f}",
+        f"{found['processor_seconds']:.1f}",
         f"{found['rows_per_second']:,.0f}",
         f"{found['lm_mean']:.4f}",
         f"{found['classes']:,}",
@@ -126,6 +127,7 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
     stages = [stage for log in (folder / "events").glob("*") for stage in stages_of(log)]
     return found | {
         "rows_per_second": case.rows / found["seconds"],
+        "processor_seconds": memory.processor_seconds,
         "peak_memory_mb": memory.together,
         "memory_mb": memory.as_dict(),
         "spark": totals_of(stages) if stages else None,

@@ -76,13 +76,15 @@ def test_memory_of_processes_below_is_seen_by_their_roles() -> None:
     found = memory.as_dict()
     assert found["worker"]["largest"] > 150
     assert memory.together >= found["worker"]["largest"] + 10
+    assert memory.processor_seconds > 0
 
 
 def test_peaks_are_of_one_moment_and_of_the_largest_process() -> None:
     memory = Memory()
-    memory.look([Held("driver_python", 10, 12), Held("worker", 20, 30), Held("worker", 5, 5)])
-    memory.look([Held("driver_python", 1, 12), Held("worker", 24, 24)])
-    assert memory.together == 35
+    memory.before[1] = 4
+    memory.look([Held(1, "driver_python", 10, 12, 5), Held(2, "worker", 20, 30, 7), Held(3, "worker", 5, 5, 1)])
+    memory.look([Held(1, "driver_python", 1, 12, 6), Held(3, "worker", 24, 24, 3)])
+    assert (memory.together, memory.processor_seconds) == (35, 2 + 7 + 3)
     assert memory.as_dict() == {
         "driver_python": {"largest": 12, "together": 12, "processes": 1},
         "worker": {"largest": 30, "together": 30, "processes": 2},
