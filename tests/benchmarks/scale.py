@@ -84,8 +84,8 @@ def measure(case: Case) -> dict[str, Any]:
 
 def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """The headings and rows of a table of results, for people."""
-    headings = ["rows", "algorithm", "on", "parts", "seconds", "processor s", "rows/s", "mean LM", "classes", "peak MB", "driver MB",
-                "executor MB", "shuffled MB", "spilled MB"]  # fmt: skip
+    headings = ["rows", "algorithm", "on", "parts", "seconds", "processor s", "rows/s", "mean LM", "classes",
+                "peak MB", "driver MB", "executor MB", "shuffled MB", "spilled MB"]  # fmt: skip
     return headings, [_line(found) for found in results]
 
 
