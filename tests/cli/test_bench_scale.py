@@ -97,6 +97,7 @@ def test_peaks_are_of_one_moment_and_of_the_largest_process() -> None:
         ("/usr/bin/java -cp x -Xmx1g org.apache.spark.deploy.SparkSubmit pyspark-shell", "driver_jvm"),
         ("/usr/bin/java -cp x org.apache.spark.executor.CoarseGrainedExecutorBackend --cores 1", "executor_jvm"),
         ("python3 -m pyspark.daemon pyspark.worker", "executor_python"),
+        ("python3 -c import sys; from ldiv_db.distributing.worker import main; main()", "worker"),
         ("python3 -c from multiprocessing.spawn import spawn_main", "worker"),
         ("sleep 1", "other"),
     ],
