@@ -7,8 +7,10 @@ run alone.
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -90,23 +92,39 @@ def make_rows(engine: Engine, policy: Policy, count: int, seed: int) -> Relation
 
     The engine is one of `engine_on`.
     """
+    variants = Relation(("main", "variants"))
+    with _varying(engine, policy, count, seed) as holes:
+        engine.create(variants, "vary_rows", **holes)
+    return variants
+
+
+def write_rows(engine: Engine, policy: Policy, count: int, seed: int, path: Path) -> None:
+    """The rows of `make_rows` as a Parquet file, row by row as they are made: more than memory holds may be asked for.
+
+    The file is written beside and moved into its place, so that one that is there is whole.
+    """
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    with _varying(engine, policy, count, seed) as holes:
+        engine.export(part, "parquet", "vary_rows", **holes)
+    part.replace(path)
+
+
+@contextmanager
+def _varying(engine: Engine, policy: Policy, count: int, seed: int) -> Iterator[dict[str, Any]]:
+    """What the template of variants takes; Adult's own rows are there meanwhile."""
     names = [Identifier(name) for _, name in policy.roles()]
     originals = engine.materialise("originals", "number_rows", rows=load_adult(engine, policy), columns=names)
-    variants = Relation(("main", "variants"))
-    engine.create(
-        variants,
-        "vary_rows",
-        originals=originals,
-        redrawn=[_redrawn(number, name) for number, name in enumerate(policy.quasi_identifiers, 1)],
-        fixed=[Identifier(name) for name in (*policy.sensitive, *policy.keep)],
-        count=Value(count),
-        rows=Value(engine.count(originals)),
-        stride=Value(_STRIDE),
-        seed=Value(seed),
-        prime=Value(PRIME),
-    )
+    yield {
+        "originals": originals,
+        "redrawn": [_redrawn(number, name) for number, name in enumerate(policy.quasi_identifiers, 1)],
+        "fixed": [Identifier(name) for name in (*policy.sensitive, *policy.keep)],
+        "count": Value(count),
+        "rows": Value(engine.count(originals)),
+        "stride": Value(_STRIDE),
+        "seed": Value(seed),
+        "prime": Value(PRIME),
+    }
     engine.drop(originals)
-    return variants
 
 
 def _redrawn(number: int, name: str) -> Redrawn:
