@@ -107,7 +107,9 @@ class HalvedNodes:
         if way == "cut":
             medians = engine.materialise("medians", "distributing/find_cells", placed=placed)
         else:
-            medians = engine.materialise("medians", "distributing/find_medians", placed=placed)
+            medians = engine.materialise(
+                "medians", "local/mondrian/find_medians", placed=placed, weight=Identifier("found")
+            )
         return engine.materialise(
             "sides", "distributing/list_sides", choices=choices, medians=medians, cut=way == "cut"
         )

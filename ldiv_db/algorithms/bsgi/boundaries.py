@@ -20,7 +20,7 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.bsgi.bisection import fill_root
 from ldiv_db.algorithms.costs import Measure, SpanCosts, span_costs
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.recoding.encoded import Axis
+from ldiv_db.recoding.encoded import WEIGHT, Axis
 
 #: Nodes of at most so many classes halve on their dearest quasi-identifier.
 SIMPLE = 8
@@ -139,9 +139,9 @@ def _split(
         holes = {"nodes": nodes, "splits": splits, "positions": domain.positions, "sensitive": sensitive}
         if counts and largest > FORCED and task.encoded.row_count >= MANY_ROWS:
             cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l))
-            halves = engine.materialise("node", "bsgi/split_cells", cells=cells, **holes)
+            halves = engine.materialise("node", "bsgi/split_cells", cells=cells, weight=WEIGHT, **holes)
         else:
-            halves = engine.materialise("node", "bsgi/split_nodes", l=Value(l), **holes)
+            halves = engine.materialise("node", "bsgi/split_nodes", l=Value(l), weight=WEIGHT, **holes)
         engine.drop(nodes)  # all the rows, once a level
         sides = engine.record("neighbours/bound_splits", splits=splits)
         return scope.keep(halves), sides["most"], sides["least"]
@@ -157,7 +157,8 @@ def _count(task: Task, nodes: Relation, domain: _Domain, by_bucket: bool) -> Rel
         positions=domain.positions,
         sensitive=task.encoded.sensitive[0],
         by_bucket=by_bucket,
-        simple=Value(1 if by_bucket else SIMPLE),
+        simple=Value(SIMPLE),
+        weight=WEIGHT,
     )
 
 
@@ -171,7 +172,7 @@ def _choose(
     most: int,
 ) -> Relation:
     """How each node splits, as (node, axis, classes, left_classes); without `counts` on its dearest axis."""
-    engine, axes = task.engine, Value(len(domain.positions))
+    engine = task.engine
     tables: dict[str, Any] = {
         "levels": domain.costs.levels,
         "scales": domain.costs.scales,
@@ -179,11 +180,9 @@ def _choose(
         "names": Ends(*map(Identifier, ("low", "high", "code", "next"))),
     }
     if not counts:
-        holes = {"nodes": nodes, "positions": domain.positions, "axes": axes}
-        return engine.materialise("splits", "bsgi/choose_dearest", **holes, **tables)
+        return engine.materialise("splits", "bsgi/choose_dearest", nodes=nodes, positions=domain.positions, **tables)
     tables |= {"counts": counts, "l": Value(l), "simple": Value(SIMPLE), "part": Value(PART), "most": Value(most)}
     if largest <= FORCED:
-        return engine.materialise("splits", "bsgi/choose_boundaries", axes=axes, **tables)
+        return engine.materialise("splits", "bsgi/choose_boundaries", **tables)
     boundaries = engine.materialise("boundaries", "bsgi/rank_boundaries", ranked=Value(RANKED), **tables)
-    holes = {"boundaries": boundaries, "counts": counts, "l": Value(l), "axes": axes}
-    return engine.materialise("splits", "bsgi/choose_splits", **holes)
+    return engine.materialise("splits", "bsgi/choose_splits", boundaries=boundaries, counts=counts, l=Value(l))

@@ -18,7 +18,7 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker, check_monotone
 from ldiv_db.algorithms.local.unsure import require_good
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.recoding.encoded import Axis
+from ldiv_db.recoding.encoded import WEIGHT, Axis
 
 
 class MondrianOptions(Options):
@@ -110,7 +110,8 @@ class Mondrian(Algorithm):
         engine, holes = task.engine, {"active": active, "choices": choices, "widths": widths}
         if self.options.split == "relaxed":
             return engine.materialise("sides", "local/mondrian/side_evenly", **holes)
-        medians = engine.materialise("medians", "local/mondrian/find_medians", **holes)
+        placed = engine.materialise("placed", "local/mondrian/count_places", **holes)
+        medians = engine.materialise("medians", "local/mondrian/find_medians", placed=placed, weight=WEIGHT)
         return engine.materialise("sides", "local/mondrian/side_strictly", medians=medians, **holes)
 
     def _search(self, rounds: int) -> dict[str, Any]:
