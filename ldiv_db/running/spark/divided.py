@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.algorithms.base import Feasibility, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.algorithms.infeasible import explained
 from ldiv_db.algorithms.local.mondrian import Mondrian
@@ -20,8 +20,10 @@ from ldiv_db.database.spark_types import arrow_schema
 from ldiv_db.distributing.by_classes import divide_by_classes
 from ldiv_db.distributing.by_margins import HalvedNodes
 from ldiv_db.distributing.division import divides, why_whole
+from ldiv_db.distributing.movable import Movable
 from ldiv_db.distributing.parts import work_of
-from ldiv_db.distributing.positions import positions_of
+from ldiv_db.distributing.positions import Grained, positions_of
+from ldiv_db.distributing.solving import planned_parts
 from ldiv_db.policy.required import smallest_class
 from ldiv_db.publishing.result import Result, versions
 from ldiv_db.recoding.encoded import WEIGHT
@@ -123,15 +125,25 @@ def _divide(work: Dividing, task: Task, feasible: Feasibility, cells: Any) -> Ce
     nodes = started(work.session, engine, cells, positions, feasible.classes if in_classes else None)
     movable = CellsThere(work.spark, engine, layout_of(task.encoded, numbering), nodes)
     work.hear.on_stage("dividing the table")
-    if in_classes:
-        parts = divide_by_classes(task, movable, positions, l, feasible.classes, work.choices.resolved.part_rows)
-    else:
-        keeps_equal = isinstance(algorithm, Mondrian) and algorithm.options.split == "strict"
-        parts = HalvedNodes(task, movable, positions, work.choices.resolved.part_rows, cuts=not keeps_equal).divide()
-    if len(parts) > 1:
+    if len(split_nodes(task, algorithm, feasible, movable, positions, work.choices.resolved.part_rows)) > 1:
         return movable
     movable.close()
     return "no good part can be split off"
+
+
+def split_nodes(
+    task: Task,
+    algorithm: Algorithm,
+    feasible: Feasibility,
+    movable: Movable,
+    positions: Sequence[Grained],
+    part_rows: int,
+) -> list[tuple[int, int]]:
+    """The parts of rows that lie anywhere: as of rows here, whatever moves them."""
+    if isinstance(algorithm, Bsgi):
+        return divide_by_classes(task, movable, positions, feasible.l, feasible.classes, part_rows)
+    keeps_equal = isinstance(algorithm, Mondrian) and algorithm.options.split == "strict"
+    return HalvedNodes(task, movable, positions, part_rows, cuts=not keeps_equal).divide()
 
 
 def _solve(work: Dividing, task: Task, source: Source, divided: CellsThere) -> Any:
@@ -191,7 +203,7 @@ def _result(work: Dividing, task: Task, feasible: Feasibility, sums: Sums) -> Re
         seconds=0.0,
         seed=resolved.source.seed,
         versions=versions(),
-        notes=(*resolved.warnings, *feasible.notes),
+        notes=(*resolved.warnings, planned_parts(task, work.choices.algorithm, resolved.part_rows), *feasible.notes),
         smallest_class=smallest_class(task.requirements),
         inferred=resolved.inferred,
         loss=sums.loss,

@@ -16,7 +16,7 @@ from ldiv_db.recoding.encoded import WEIGHT, Axis, Encoded
 from ldiv_db.running.spark.carrying import as_arrow, collected, sent
 
 #: How cells are moved in place of rows.
-_MOVES = {"bsgi/split_cells": "running/spark/split_cells", "distributing/move_rows": "running/spark/move_cells"}
+MOVES = {"bsgi/split_cells": "running/spark/split_cells", "distributing/move_rows": "running/spark/move_cells"}
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,7 @@ class CellsThere:
         there, made = self._there(holes)
         more = {"nodes": self._nodes, "weight": WEIGHT, "order": self._layout.order, "kept": self._layout.kept}
         with plainly("move rows"):
-            moved = self._spark.session.sql(
-                written_step(render(_MOVES[template], {**there, **more}), DIALECT)
-            ).persist()
+            moved = self._spark.session.sql(written_step(render(MOVES[template], {**there, **more}), DIALECT)).persist()
             moved.count()
         self._spark.drop(self._nodes, *made)
         self._cells.unpersist()

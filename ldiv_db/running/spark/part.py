@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from ldiv_db.database.engine import Engine, Settings
@@ -49,7 +48,7 @@ class PartTold:
 
 def part_solver(work: PartWork) -> Callable[[Any], Any]:
     """The function that Spark applies to the cells of each part."""
-    return partial(_solve, work)
+    return lambda cells: _solve(work, cells)  # without annotations, by which Spark would guess what it takes
 
 
 def _solve(work: PartWork, cells: Any) -> Any:
