@@ -56,6 +56,7 @@ class Case:
     master: str = "local[2]"
     driver_memory: str = "1g"
     executor_memory: str = "1g"
+    shuffle_partitions: int | None = None
     seed: int = 1
 
     @property
@@ -166,6 +167,7 @@ def _found(case: Case, result: Any, seconds: float) -> dict[str, Any]:
         "workers": case.workers,
         "threads": case.threads,
         "part_rows": case.part_rows,
+        "shuffle_partitions": case.shuffle_partitions,
         "parts": result.search.get("parts"),
         "levels": result.search.get("levels"),
         "seconds": seconds,
@@ -200,7 +202,9 @@ def _session(case: Case, folder: Path) -> Iterator[Any]:
 
 
 def _settings(case: Case, folder: Path) -> dict[str, str]:
+    partitions = case.shuffle_partitions
     return {
+        **({} if partitions is None else {"spark.sql.shuffle.partitions": str(partitions)}),
         "spark.eventLog.dir": (folder / "events").as_uri(),
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
@@ -239,6 +243,7 @@ def scale(
     master: Annotated[str, typer.Option(callback=_master, help="On Spark: its master.")] = "local[2]",
     driver_memory: Annotated[str, typer.Option(help="On Spark: the heap of the driver.")] = "1g",
     executor_memory: Annotated[str, typer.Option(help="On Spark: the heap of an executor.")] = "1g",
+    shuffle_partitions: Annotated[int | None, typer.Option(min=1, help="On Spark: partitions of a shuffle.")] = None,
     rows_in: Annotated[Path, typer.Option(help="The folder where rows are kept for the next time.")] = _ROWS_IN,
     json: AsJson = False,
 ) -> None:
@@ -252,7 +257,7 @@ def scale(
     sizes = rows or [1_000_000]
     cases = [
         Case(count, str(rows_in), algorithm, select, l, on, workers, part_rows, threads, memory_limit, master,
-             driver_memory, executor_memory)
+             driver_memory, executor_memory, shuffle_partitions)
         for count in sizes
     ]  # fmt: skip
     found: list[dict[str, Any]] = []
