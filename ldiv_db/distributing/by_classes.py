@@ -65,7 +65,7 @@ def _split(
         )
         splits = scope.keep(_choose(task, counts, costs, l, PART if most * PART >= 100 * l else 50, side))
         cells = scope.keep(engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l)))
-    rows.move("bsgi/split_cells", cells=cells, splits=splits, **holes)
+    rows.move("bsgi/split_cells", cells=cells, splits=splits, weight=None, **holes)
     halves = sorted(engine.rows("distributing/list_halves", splits=splits))
     engine.drop(splits, cells)
     return halves

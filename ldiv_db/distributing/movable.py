@@ -37,7 +37,7 @@ class RowsHere:
         return self._engine.materialise(name, template, nodes=self._nodes, weight=None, **holes)
 
     def move(self, template: str, **holes: Any) -> None:
-        self._replace(self._engine.materialise("node", template, nodes=self._nodes, weight=None, **holes))
+        self._replace(self._engine.materialise("node", template, nodes=self._nodes, **holes))
 
     def settle(self, nodes: Sequence[int]) -> None:
         if not nodes:
