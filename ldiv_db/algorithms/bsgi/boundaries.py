@@ -8,6 +8,10 @@ have the node's property, so the recursion ends in as many classes as BSGI's The
 What differs is where to split: every boundary between neighbouring values is tried, with the a nearest to
 the rows before it, and the one that lowers the cost most is taken, less what sensitive values force
 across it. Small nodes halve on their dearest quasi-identifier. Decisions depend on content alone.
+
+Equal rows that follow each other by number are one row with a `weight` until a split puts some of them on either
+side. That changes no release: in every order of a split they follow each other too. In a node of one class each
+weight is 1, as its values differ.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 LeFevre, DeWitt & Ramakrishnan (2006), for any monotone requirement, all nodes of a level at once. Where the widest
 does not allow a split the next one is tried. `strict` keeps equal values together, so that classes do not overlap;
-`relaxed` halves the rows, equal values going to both sides. A taxonomy is ordered by its leaves.
+`relaxed` halves the rows, equal values going to both sides. A taxonomy is ordered by its leaves. Under `strict` equal
+rows are one row with a `weight` until their class is final.
 
 Guarantee: every class meets every requirement, no row is left out, and no class can be split at the median of any
 quasi-identifier.
