@@ -30,7 +30,8 @@ from ldiv_db.recoding.encoded import WEIGHT, Axis
 SIMPLE = 8
 #: While a node has more classes than this, what sensitive values force across a boundary is counted.
 FORCED = 64
-#: With so many rows, nodes that large are cut by counts; with fewer, ordering all rows is faster.
+#: With so many rows, nodes that large are cut by counts; with fewer, ordering all rows is faster. Parts of a table are
+#: cut as the whole is: cells that give their share to both sides lose less.
 MANY_ROWS = 200_000
 #: The boundaries of each quasi-identifier for which it is counted.
 RANKED = 2
@@ -141,7 +142,7 @@ def _split(
         counts = _count(task, nodes, domain, by_bucket=largest > FORCED) if largest > SIMPLE else None
         splits = _choose(task, nodes, counts, domain, l, largest, most)
         holes = {"nodes": nodes, "splits": splits, "positions": domain.positions, "sensitive": sensitive}
-        if counts and largest > FORCED and task.encoded.row_count >= MANY_ROWS:
+        if counts and largest > FORCED and (task.is_part or task.encoded.row_count >= MANY_ROWS):
             cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l))
             halves = engine.materialise("node", "bsgi/split_cells", cells=cells, weight=WEIGHT, **holes)
         else:
