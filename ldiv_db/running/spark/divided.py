@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
@@ -192,6 +192,8 @@ def _release(work: Dividing, task: Task, feasible: Feasibility, frame: Any, part
 def _result(work: Dividing, task: Task, feasible: Feasibility, sums: Sums) -> Result:
     """What was done, but for audits and where it was published."""
     resolved = work.choices.resolved
+    rows = replace(task, encoded=replace(task.encoded, cells=None))
+    planned = planned_parts(rows, work.choices.algorithm, resolved.part_rows)
     return Result(
         run_id=uuid.uuid4().hex,
         algorithm=work.choices.algorithm.name,
@@ -203,7 +205,7 @@ def _result(work: Dividing, task: Task, feasible: Feasibility, sums: Sums) -> Re
         seconds=0.0,
         seed=resolved.source.seed,
         versions=versions(),
-        notes=(*resolved.warnings, planned_parts(task, work.choices.algorithm, resolved.part_rows), *feasible.notes),
+        notes=(*resolved.warnings, *filter(None, [planned]), *feasible.notes),
         smallest_class=smallest_class(task.requirements),
         inferred=resolved.inferred,
         loss=sums.loss,
