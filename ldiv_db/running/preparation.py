@@ -96,14 +96,14 @@ def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool)
         *([reason] if reason else []),
         *([parts] if parts else []),
         *resolved.warnings,
-        *_without_rows(engine, resolved, encoded, absent),
+        *lacking_rows(engine, resolved, encoded, absent),
     ]
     warnings = _warnings(engine, resolved, task)
     hear.on_stage("forming classes")
     return Preparation(resolved, algorithm, task, feasible, destination, estimate, case, reasons, warnings)
 
 
-def _without_rows(engine: Engine, resolved: Resolved, encoded: Encoded, absent: Sequence[Named]) -> list[str]:
+def lacking_rows(engine: Engine, resolved: Resolved, encoded: Encoded, absent: Sequence[Named]) -> list[str]:
     """A line for every value that the policy names and no row has."""
     told = {axis.column.name: (axis.dictionary, "value") for axis in encoded.told}
     lines = [f"no row has the value {listing([value])}, which has a threshold of its own" for value in absent]

@@ -1,6 +1,15 @@
 """Cells of counts in DuckDB, moved by the templates that move them in Spark."""
 
+from pathlib import Path
+
+from ldiv_db.algorithms.bsgi.bsgi import Bsgi
+from ldiv_db.distributing import positions
+from ldiv_db.distributing.parts import numbered, work_of
+from ldiv_db.policy.policy import examine
 from ldiv_db.recoding.encoded import WEIGHT
+from ldiv_db.running.choices import resolve_run
+from ldiv_db.running.preparation import Listener, prepare
+from ldiv_db.running.spark.divided import split_nodes
 from ldiv_db.running.spark.movable import MOVES, layout_of
 
 
@@ -36,3 +45,23 @@ class CellsHere:
 
     def settle(self, nodes):
         self.settled += nodes
+
+
+def divide_cells(engine, policy, part_rows):
+    """The task and the algorithm of a policy, and the cells of its rows, divided."""
+    ready = prepare(engine, resolve_run(engine, examine(policy), Path()), Listener(), False)
+    task, algorithm = ready.task, ready.algorithm
+    grained, numbering = positions.positions_of(task), work_of(task, algorithm).numbering
+    feasible = algorithm.check(task)
+    classes = feasible.classes if isinstance(algorithm, Bsgi) else None
+    cells = CellsHere(engine, task.encoded, numbering, grained, classes)
+    split_nodes(task, algorithm, feasible, cells, grained, part_rows)
+    return task, algorithm, cells
+
+
+def number_parts(engine, policy, part_rows):
+    """All steps of a table in parts that only runs on Spark take: cells moved and numbered, labels as texts."""
+    task, algorithm, cells = divide_cells(engine, policy, part_rows)
+    numbered(work_of(task, algorithm), engine, cells.nodes)
+    for axis in task.encoded.axes:
+        engine.materialise("texts", "running/spark/list_texts", dictionary=axis.dictionary)

@@ -2,19 +2,13 @@
 
 import random
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from cells_here import CellsHere
+from cells_here import divide_cells
 from tables import fill
 from times import seeds
 
 from ldiv_db.distributing import division, positions
-from ldiv_db.distributing.parts import work_of
-from ldiv_db.policy.policy import examine
-from ldiv_db.running.choices import resolve_run
-from ldiv_db.running.preparation import Listener, prepare
-from ldiv_db.running.spark.divided import split_nodes
 
 COLUMNS = {
     "age": "INTEGER",
@@ -71,14 +65,9 @@ def test_cells_end_in_the_parts_of_their_rows(name, wide, seed, con, engine, mon
         "nulls": draw.choice(["value", "suppress"]),
     }
     policy["keep"] = ["note"] if "u" in policy["sensitive"] else ["u", "note"]
-    ready = prepare(engine, resolve_run(engine, examine(policy), Path()), Listener(), False)
-    task, made, part_rows = ready.task, ready.algorithm, draw.choice([12, 25])
-    encoded = task.encoded
-    grained, numbering = positions.positions_of(task), work_of(task, made).numbering
-    feasible = made.check(task)
-    cells = CellsHere(engine, encoded, numbering, grained, feasible.classes if name == "refine" else None)
-    split_nodes(task, made, feasible, cells, grained, part_rows)
-    found = division.divide(task, made, part_rows)
+    part_rows = draw.choice([12, 25])
+    task, made, cells = divide_cells(engine, policy, part_rows)
+    found, encoded = division.divide(task, made, part_rows), task.encoded
     content = ", ".join(f"r.{column.name}" for column in cells.layout.order)
     theirs = con.execute(
         f"SELECT p.node, {content} FROM {found.rows.sql()} AS p JOIN {encoded.rows.sql()} AS r USING (row_id)"

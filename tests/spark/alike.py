@@ -41,6 +41,22 @@ def _has_schema(con: Any) -> bool:
     return bool(con.execute("SELECT count(*) FROM duckdb_schemas() WHERE schema_name = 'out'").fetchone()[0])
 
 
+def small(con: Any, rows: int = 40) -> dict[str, Any]:
+    """A small table `source`, and a policy that it meets."""
+    con.execute(
+        "CREATE OR REPLACE TABLE source AS SELECT i % 7 AS age, chr((97 + i % 3)::INTEGER) AS town,"
+        f" chr((65 + i % 4)::INTEGER) AS disease, 'secret ' || i AS note FROM range({rows}) AS t(i)"
+    )
+    return {
+        "quasi_identifiers": ["age", "town"],
+        "sensitive": ["disease"],
+        "keep": ["note"],
+        "require": [{"k": 3}],
+        "algorithm": "mondrian",
+        "seed": 1,
+    }
+
+
 def written(table: Any) -> list[str]:
     """The rows of a table of Arrow's as text that tells -0.0 from 0.0, points in time in UTC."""
     return [repr([_in_utc(value) for value in row.values()]) for row in table.to_pylist()]

@@ -21,6 +21,11 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "America/New_York",
     "spark.driver.memory": "1g",
+    # Small tables: what Java would compile for them takes longer than they do.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
 }
 ROOT = str(Path(__file__).resolve().parents[2])
 

@@ -13,6 +13,7 @@ import people_in_parts
 import pytest
 import sqlglot
 import tables
+from cells_here import number_parts
 from oracle_tp import hard_groups
 from sqlglot import exp
 from stated import plain, undecided, unstated_orders
@@ -199,6 +200,12 @@ def statements():
         for name, value in {"FORCED": 1, "MANY_ROWS": 0, "GRAINS": 4}.items():  # what only large tables reach
             patch.setattr(boundaries, name, value)
         refine(con, listener)
+    for algorithm in ("bsgi", "mondrian"):
+        with duckdb.connect(config={"threads": 1}) as con:
+            fill(con, "source", {"age": "INTEGER", "s": "VARCHAR"}, [(i, "abc"[i % 3]) for i in range(30)])
+            policy = {"source": "source", "target": "never", "quasi_identifiers": ["age"], "sensitive": ["s"]}
+            policy |= {"algorithm": algorithm, "require": [{"unique_distinct" if algorithm == "bsgi" else "k": 2}]}
+            number_parts(Engine(con, on_statement=listen), policy, 8)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(composer, "render", lambda *said: listen(render(*said)) or render(*said))
         write_down_the_audit()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
@@ -27,7 +27,8 @@ from ldiv_db.distributing.solving import planned_parts
 from ldiv_db.policy.required import smallest_class
 from ldiv_db.publishing.result import Result, versions
 from ldiv_db.recoding.encoded import WEIGHT
-from ldiv_db.running.preparation import Listener, make_task, resolve_requirements
+from ldiv_db.requirements.named import Named
+from ldiv_db.running.preparation import Listener, lacking_rows, make_task, resolve_requirements
 from ldiv_db.running.spark.columns import encode_there
 from ldiv_db.running.spark.movable import CellsThere, layout_of, started
 from ldiv_db.running.spark.numbers import in_order, with_numbers, with_types
@@ -75,7 +76,7 @@ def solve_divided(work: Dividing, source: Source) -> Iterator[Solved | str]:
         yield f"{work.choices.algorithm.name} plans on all rows together"
         return
     with ExitStack() as stack:
-        task, cells = _prepared(work, source)
+        task, cells, absent = _prepared(work, source)
         stack.callback(cells.unpersist)
         if reason := why_whole(task, work.choices.algorithm):
             yield reason
@@ -91,19 +92,31 @@ def solve_divided(work: Dividing, source: Source) -> Iterator[Solved | str]:
         with plainly("solve the parts in executors"):
             told = frame.where("told IS NOT NULL").select("told").collect()
         parts: list[PartTold] = sorted((unpacked(bytes(row[0])) for row in told), key=lambda part: part.node)
-        yield _release(work, task, feasible, frame, parts)
+        notes = [*_said(work, task, absent), *feasible.notes]
+        yield _release(work, task, feasible, frame, parts, notes)
 
 
-def _prepared(work: Dividing, source: Source) -> tuple[Task, Any]:
-    """The table encoded where it lies, as a task of which counts alone are known here, and its cells."""
+def _prepared(work: Dividing, source: Source) -> tuple[Task, Any, Sequence[Named]]:
+    """The table encoded where it lies, as a task of which counts alone are known here, and its cells.
+
+    Also the values with thresholds of their own that no row has.
+    """
     resolved, algorithm, engine = work.choices.resolved, work.choices.algorithm, work.engine
     work.hear.on_stage("reading the source")
     there = encode_there(work.session, engine, resolved.source, source.frame, source.rows, work.show_values)
-    wanted, _ = resolve_requirements(engine, resolved.required, there.encoded)
+    wanted, absent = resolve_requirements(engine, resolved.required, there.encoded)
     task = make_task(engine, there.encoded, wanted, resolved.source.seed, work.hear, resolved.transparent)
     refuse_unknown(resolved.suppressed, task.requirements)
     algorithm.refuse_unfit(task)
-    return task, there.cells
+    return task, there.cells, absent
+
+
+def _said(work: Dividing, task: Task, absent: Sequence[Named]) -> list[str]:
+    """What is to be said of the run, as a run elsewhere says it."""
+    resolved = work.choices.resolved
+    rows = replace(task, encoded=replace(task.encoded, cells=None))
+    planned = planned_parts(rows, work.choices.algorithm, resolved.part_rows)
+    return [planned, *resolved.warnings, *lacking_rows(work.engine, resolved, task.encoded, absent)]
 
 
 def _checked(work: Dividing, task: Task) -> Feasibility:
@@ -172,7 +185,9 @@ def _solve(work: Dividing, task: Task, source: Source, divided: CellsThere) -> A
     return divided.parts.select(*names).groupBy("node").applyInArrow(part_solver(part), schema)
 
 
-def _release(work: Dividing, task: Task, feasible: Feasibility, frame: Any, parts: list[PartTold]) -> Solved:
+def _release(
+    work: Dividing, task: Task, feasible: Feasibility, frame: Any, parts: list[PartTold], notes: list[str]
+) -> Solved:
     """The rows of all parts as one release, and what is told of it."""
     from pyspark.sql import functions  # noqa: PLC0415 - an extra
 
@@ -186,10 +201,10 @@ def _release(work: Dividing, task: Task, feasible: Feasibility, frame: Any, part
         rows = with_numbers(work.session, work.engine, rows, released, task.encoded)
     sums = summed(rows, released.identifying + released.class_ids, task.encoded, parts)
     rows = in_order(rows.drop("part"), released.all)
-    return Solved(rows, Told(_result(work, task, feasible, sums), task.wanted, (), tuple(kept)))
+    return Solved(rows, Told(_result(work, task, feasible, sums, notes), task.wanted, (), tuple(kept)))
 
 
-def _result(work: Dividing, task: Task, feasible: Feasibility, sums: Sums) -> Result:
+def _result(work: Dividing, task: Task, feasible: Feasibility, sums: Sums, notes: list[str]) -> Result:
     """What was done, but for audits and where it was published."""
     resolved = work.choices.resolved
     return Result(
@@ -203,7 +218,7 @@ def _result(work: Dividing, task: Task, feasible: Feasibility, sums: Sums) -> Re
         seconds=0.0,
         seed=resolved.source.seed,
         versions=versions(),
-        notes=(*resolved.warnings, planned_parts(task, work.choices.algorithm, resolved.part_rows), *feasible.notes),
+        notes=tuple(notes),
         smallest_class=smallest_class(task.requirements),
         inferred=resolved.inferred,
         loss=sums.loss,

@@ -42,7 +42,6 @@ class PartTold:
     rows: int
     loss: Loss
     search: dict[str, Any]
-    notes: tuple[str, ...]
     kept: frozenset[str]
 
 
@@ -87,7 +86,7 @@ def _run(work: PartWork, engine: Engine, node: int, cells: Any) -> tuple[PartTol
     kept = frozenset(_valued(engine, recoding, work.typed))
     with published_rows(engine, task.encoded, recoding, work.class_id) as holes:
         release = engine.materialise("release", PUBLISHED, **holes)
-    return PartTold(node, task.encoded.rows_in, loss, dict(plan.search), plan.notes, kept), release
+    return PartTold(node, task.encoded.rows_in, loss, dict(plan.search), kept), release
 
 
 def _valued(engine: Engine, recoding: Any, typed: Sequence[str]) -> list[str]:

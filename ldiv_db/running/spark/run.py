@@ -108,6 +108,8 @@ def _published(run: _Run) -> Result:
     """The run's release, solved, staged, audited, put into place and entered in the ledger."""
     left = run.target.settle()
     run.ledger.settle_left(run.target.name, left)
+    if problems := run.target.problems():  # what a dead run had moved aside is there again
+        raise PolicyError(problems)
     with ExitStack() as stack:
         solving = solve_there(run.session, run.engine, run.choices, run.source, run.hear, run.kl, run.show_values)
         solved = stack.enter_context(solving)
