@@ -44,6 +44,8 @@ class Task:
     divergence: Callable[[Plan], float | None] = lambda plan: None
     #: The mean LM of a cell, by the weights of quasi-identifiers, of what a plan would publish of these rows.
     loss: Callable[[Encoded, Plan], float] = lambda encoded, plan: 0.0
+    #: Whether these are some rows of a table that is divided, so that they are split as those of a large one.
+    is_part: bool = False
     #: What an algorithm makes of a task, perhaps in parts; for those who have others do the work.
     solve: Callable[[Algorithm, Task], Plan] = lambda algorithm, task: algorithm.run(task)
 

@@ -57,6 +57,10 @@ class LdivError(Exception):
     exit_code = 2
     remedies: Sequence[Remedy] = ()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The same error, whatever it was made of: as it comes from another process."""
+        return _again, (type(self), self.args, vars(self))
+
     @property
     def message(self) -> str:
         """What went wrong, without the remedies."""
@@ -70,6 +74,13 @@ class LdivError(Exception):
         """The remedies as lines."""
         listed = [f"  {number}. {remedy}" for number, remedy in enumerate(self.remedies, 1)]
         return ["a run accepts, the least costly first:", *listed] if listed else []
+
+
+def _again(kind: type[LdivError], said: tuple[Any, ...], known: Mapping[str, Any]) -> LdivError:
+    """An error that says and knows what another one did."""
+    error = kind.__new__(kind, *said)
+    vars(error).update(known)
+    return error
 
 
 class InfeasibleError(LdivError):

@@ -34,13 +34,13 @@ def divide_by_classes(
 ) -> list[tuple[int, int]]:
     """The parts (node, classes) of the rows, all in node 1 of so many classes at first."""
     most = most_of(l, part_rows)
-    halvings = (-(-classes // most) - 1).bit_length()
-    depth, level, parts, largest = -(-halvings * DEPTH // 100), 0, list[tuple[int, int]](), classes
+    depth = -(-(classes - 1).bit_length() * DEPTH // 100)  # as far as the whole table's go: uneven where that pays
+    level, parts, largest = 0, list[tuple[int, int]](), classes
     costs = span_costs(task, lm_measures(task))
     while largest > most:
-        task.progress(level, depth)
+        task.progress(classes - largest, classes - most)
         level += 1
-        halves = _split(task, rows, positions, costs, l, most, most * 2 ** max(depth - level, 0))
+        halves = _split(task, rows, positions, costs, l, most, 2 ** (depth - level))
         small = [(node, size) for node, size in halves if size <= most]
         rows.settle([node for node, _ in small])
         parts += small

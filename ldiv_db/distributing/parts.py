@@ -80,7 +80,8 @@ def part_task(
     sensitive = tuple(_counted(engine, rows, axis) for axis in work.encoded.sensitive)
     encoded = replace(work.encoded, rows=rows, cells=None, sensitive=sensitive, rows_in=count, left_out=0)
     requirements = [requirement for own in work.wanted.values() for requirement in own]
-    return Task(engine, encoded, requirements, work.seed, progress, report, work.wanted, loss=_loss(work, engine))
+    task = Task(engine, encoded, requirements, work.seed, progress, report, work.wanted)
+    return replace(task, loss=_loss(work, engine), is_part=True)
 
 
 def solve(work: Work, task: Task) -> Plan:

@@ -9,6 +9,7 @@ from unittest import mock
 import duckdb
 import jinja2
 import jinja2.meta
+import people_in_parts
 import pytest
 import sqlglot
 import tables
@@ -47,9 +48,11 @@ from ldiv_db.database.templates import (
     resource_folder,
     template_text,
 )
+from ldiv_db.distributing import positions
+from ldiv_db.distributing.parts import numbered, released, row_columns, work_of
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.policy import examine, parse_policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.profiling.profile import profile_table
 from ldiv_db.profiling.starter_policy import make_starter_policy
@@ -58,6 +61,8 @@ from ldiv_db.publishing import ledger
 from ldiv_db.recoding import counts
 from ldiv_db.recoding import statement as recode_sql
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
+from ldiv_db.running.choices import resolve_run
+from ldiv_db.running.preparation import Listener, prepare
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy
 from tests.benchmarks.audit import ARGUMENTS
@@ -185,7 +190,7 @@ def statements():
     with duckdb.connect(config={"threads": 1}) as con:
         measure_everything(Engine(con, on_statement=listen))
     steps = [decompose, leave_out_everything, replay, count_rows_alone, profile_orders, spare_harmless_values]
-    for more in [*steps, leave_open, plan_from_counts]:
+    for more in [*steps, leave_open, plan_from_counts, divide_rows]:
         with duckdb.connect(config={"threads": 1}) as con:
             more(con, listener)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect(config={"threads": 1}) as con:
@@ -225,6 +230,35 @@ def leave_open(con, listener):
     policy = {"source": "source", "target": "released", "quasi_identifiers": ["age", "zip", "smokes"],
               "sensitive": "secret", "require": [{"distinct": 2}], "algorithm": "topdown"}  # fmt: skip
     ldiv_db.run(con, policy, listener=listener)
+
+
+def divide_rows(con, listener):
+    """Tables in parts, some of whose columns are counted in grains, and rows of a part that are counted."""
+    rows = [(rid, rid % 40, f"{rid % 4}001", 1.5 * rid, "abcd"[rid % 4], "x") for rid in range(60)]
+    equal = [(rid, 7, "1001", 1.0, "abcd"[rid % 4], "x") for rid in range(60)]
+    ways = [
+        ({"name": "bsgi", "select": "bisect", "residue": "suppress"}, {"unique_distinct": 4}, rows[:59]),
+        ("topdown", {"distinct": 2}, rows),
+        ("topdown", {"distinct": 2}, equal),
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(positions, "GRAINS", 4)
+        for way, require, table in ways:
+            fill(con, "source", people_in_parts.COLUMNS, table)
+            ldiv_db.run(con, people_in_parts.policy_of(way, [require], 40), listener=listener)
+    engine = Engine(con, on_statement=listener.on_statement)
+    ready = prepare(
+        engine,
+        resolve_run(engine, examine(people_in_parts.policy_of("mondrian", [{"k": 2}], 40)), Path()),
+        Listener(),
+        False,
+    )
+    work = work_of(ready.task, ready.algorithm)
+    columns = ", ".join(column.sql() for column in row_columns(work.encoded))
+    con.execute(
+        f"CREATE TABLE cells AS SELECT {columns}, count(*) AS weight FROM {work.encoded.rows.sql()} GROUP BY ALL"
+    )
+    released(work, engine, numbered(work, engine, Relation(("cells",))))
 
 
 def plan_from_counts(con, listener):

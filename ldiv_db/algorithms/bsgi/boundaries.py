@@ -26,7 +26,8 @@ from ldiv_db.recoding.encoded import Axis
 SIMPLE = 8
 #: While a node has more classes than this, what sensitive values force across a boundary is counted.
 FORCED = 64
-#: With so many rows, nodes that large are cut by counts; with fewer, ordering all rows is faster.
+#: With so many rows, nodes that large are cut by counts; with fewer, ordering all rows is faster. Parts of a table are
+#: cut as the whole is: cells that give their share to both sides lose less.
 MANY_ROWS = 200_000
 #: The boundaries of each quasi-identifier for which it is counted.
 RANKED = 2
@@ -136,7 +137,7 @@ def _split(
             **holes,
         )
         splits = _choose(task, counts, domain, l, largest, most)
-        if by_bucket and task.encoded.row_count >= MANY_ROWS:
+        if by_bucket and (task.is_part or task.encoded.row_count >= MANY_ROWS):
             cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l))
             halves = engine.materialise("node", "bsgi/split_cells", nodes=nodes, cells=cells, splits=splits, **holes)
         else:

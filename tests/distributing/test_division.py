@@ -1,0 +1,195 @@
+"""Tables in parts: what is published of them is what the oracle says, and the same however the work is done."""
+
+import random
+from collections import Counter
+
+import duckdb
+import oracle
+import pytest
+import tables
+from people_in_parts import COLUMNS, people, policy_of
+from tables import fill
+from times import seeds
+
+import ldiv_db
+from ldiv_db.algorithms.auto import auto
+from ldiv_db.distributing import positions
+
+
+def released(policy, rows, workers=1, threads=1):
+    """The result and the release, in its order."""
+    with duckdb.connect(config={"threads": threads}) as con:
+        fill(con, "source", COLUMNS, rows)
+        result = ldiv_db.run(con, policy, workers=workers)
+        return result, con.execute("SELECT * FROM out").fetchall()
+
+
+def assert_good(policy, rows, result, release):
+    """Every row is published once, with its own values, in classes that the oracle finds good."""
+    own = {row[0]: row for row in rows}
+    assert sorted(row[-1 - 1] for row in release) == sorted(own)
+    members = [((row[0],), row[-3]) for row in release]
+    for row in release:
+        assert (row[-3], row[-1]) == (own[row[-2]][4], own[row[-2]][5])
+    for spec in policy["require"]:
+        ((name, argument),) = ((n, a) for n, a in spec.items() if n != "sensitive")
+        assert not oracle.violations(members, name, argument), name
+    assert all(audit.holds for audit in result.audits)
+
+
+@pytest.mark.parametrize("select", ["bisect", "refine"])
+@pytest.mark.parametrize("seed", seeds(4, 40))
+def test_classes_of_different_values_are_as_many_as_there_can_be(select, seed, con, tmp_path):
+    case = tables.random_case(random.Random(seed), select, largest=60)
+    case.policy |= {"part_rows": 9}
+    case.place(con, tmp_path)
+    result = ldiv_db.run(con, case.policy, folder=tmp_path)
+    tables.verify(case, result, tables.published(con, case))
+
+
+@pytest.mark.parametrize("residue", ["incorporate", "suppress"])
+@pytest.mark.parametrize("rows", [100, 103])
+def test_rows_beyond_classes_are_in_the_last_part(residue, rows):
+    policy = policy_of({"name": "bsgi", "select": "bisect", "residue": residue}, [{"unique_distinct": 4}], 40)
+    source = [(rid, rid % 7, "1001", 0.5 * rid, "abcde"[rid % 5], "x") for rid in range(rows)]
+    result, release = released(policy, source)
+    assert result.loss.classes_made == 25 and result.search["parts"] > 2
+    assert len(release) == (100 if residue == "suppress" else rows)
+    assert result.search["residue_rows"] == rows - 100
+    assert result.search["residue_suppressed"] == rows - len(release)
+
+
+@pytest.mark.parametrize("grains", [1024, 4])
+@pytest.mark.parametrize("seed", seeds(3))
+def test_mondrian_in_parts_is_mondrian(grains, seed, monkeypatch):
+    monkeypatch.setattr(positions, "GRAINS", grains)
+    rows, require = people(90, seed), [{"distinct": 3}, {"k": 4}]
+    whole, divided = (released(policy_of("mondrian", require, n), rows) for n in (1000, 30))
+    assert divided[1] == whole[1]
+    assert divided[0].search["parts"] > 1 and "parts" not in whole[0].search
+    assert_good(policy_of("mondrian", require, 30), rows, *divided)
+
+
+REQUIRED = [
+    [{"k": 3}],
+    [{"entropy": 2}],
+    [{"recursive": {"c": 3, "l": 2}}],
+    [{"t_closeness": 0.5}],
+    [{"threshold": {"base": 0.9}}],
+    [{"frequency": 2}, {"distinct": 2}],
+]
+
+
+@pytest.mark.parametrize("algorithm", ["topdown", "peel"])
+@pytest.mark.parametrize("require", REQUIRED, ids=lambda found: next(iter(found[0])))
+def test_parts_meet_every_requirement(algorithm, require):
+    rows = people(70)
+    policy = policy_of(algorithm, require, 40)
+    result, release = released(policy, rows)
+    assert len({row[-2] for row in release}) == len(release) == len(rows)
+    assert all(audit.holds for audit in result.audits)
+    assert result.search["parts"] > 1
+
+
+def test_a_part_knows_the_other_sensitive_attributes():
+    policy = policy_of("mondrian", [{"distinct": 2, "others_known": True}, {"distinct": 2, "sensitive": "u"}], 40)
+    result, release = released(policy | {"sensitive": ["s", "u"], "keep": ["rid"]}, people(160))
+    assert result.search["parts"] > 1 and len(release) == 160
+    assert all(audit.holds for audit in result.audits)
+
+
+def test_a_requirement_that_is_not_monotone_is_kept():
+    rows = people(100)
+    columns = {"sensitive": ["age"], "quasi_identifiers": ["zip", "pay"], "keep": ["rid", "s", "u"]}
+    require = [{"proximity": {"epsilon": 1, "m": 2}}]
+    result, release = released(policy_of("mondrian", require, 40, nulls_sensitive="suppress", **columns), rows)
+    assert all(audit.holds for audit in result.audits) and len(release) == sum(row[1] is not None for row in rows)
+
+
+@pytest.mark.parametrize("algorithm", [{"name": "bsgi", "select": "bisect"}, "mondrian"], ids=["bsgi", "mondrian"])
+def test_the_release_is_the_same_for_any_workers_threads_and_order(algorithm, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows, require = people(80), [{"unique_distinct": 2} if isinstance(algorithm, dict) else {"distinct": 2}]
+    policy = policy_of(algorithm, require, 30)
+    shuffled = random.Random(2).sample(rows, len(rows))
+    first, *others = [
+        released(policy, source, workers, threads)[1]
+        for source, workers, threads in ((rows, 1, 1), (shuffled, 1, 2), (rows, 2, 2), (shuffled, 3, 1))
+    ]
+    assert all(other == first for other in others)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("algorithm", [{"name": "bsgi", "select": "bisect"}, "mondrian"], ids=["bsgi", "mondrian"])
+def test_up_to_part_rows_nothing_is_other(algorithm):
+    rows, require = people(40), [{"k": 2}] if algorithm == "mondrian" else [{"unique_distinct": 2}]
+    policy = policy_of(algorithm, require, 40)
+    del policy["part_rows"]
+    assert released(policy, rows)[1] == released(policy | {"part_rows": 40}, rows)[1]
+
+
+@pytest.mark.parametrize("algorithm", ["topdown", "mondrian"])
+def test_half_of_the_rows_are_one_combination(algorithm):
+    rows = [(rid, 30, "1001", 1.0, "abcd"[rid % 4], "x") if rid % 2 else row for rid, row in enumerate(people(120))]
+    result, release = released(policy_of(algorithm, [{"distinct": 2}], 30), rows)
+    assert len(release) == 120 and result.search["parts"] > 2
+    if algorithm == "topdown":  # it may part equal rows
+        sizes = Counter(row[1:4] for row in rows)
+        assert max(sizes.values()) > 30
+        assert result.search["parts"] >= 4
+
+
+def test_half_of_the_rows_have_one_sensitive_value():
+    rows = [(*row[:4], "flu" if rid % 2 else str(rid % 9), "x") for rid, row in enumerate(people(120))]
+    result, release = released(policy_of({"name": "bsgi", "select": "bisect"}, [{"unique_distinct": 2}], 30), rows)
+    assert len(release) == 120 and result.loss.classes_made == 60 and result.search["parts"] >= 4
+
+
+def test_a_table_of_which_nothing_can_be_split_off_is_one_part():
+    rows = [(rid, 30, "1001", 1.0, "ab"[rid % 2], "x") for rid in range(40)]
+    result, release = released(policy_of("mondrian", [{"distinct": 2}], 10), rows)
+    assert len({row[0] for row in release}) == 1
+    assert "all 40 rows are one part: no good part of them can be split off" in result.notes
+
+
+def test_many_different_values_are_counted_in_grains(monkeypatch):
+    monkeypatch.setattr(positions, "GRAINS", 16)
+    rows = [(rid, rid % 50, "1001", 1.5 * rid * rid, "abcd"[rid % 4], "x") for rid in range(3_000)]
+    counted = []
+    with duckdb.connect(config={"threads": 1}) as con:
+        fill(con, "source", COLUMNS, rows)
+        listener = ldiv_db.Listener(on_step=lambda step: counted.append(step.rows) if step.name == "counts" else None)
+        policy = policy_of({"name": "bsgi", "select": "bisect"}, [{"unique_distinct": 4}], 1_000)
+        result = ldiv_db.run(con, policy, listener=listener)
+    assert result.loss.classes_made == 750 and result.search["parts"] >= 3
+    assert max(counted[:2]) <= 2 * 3 * 4 * 19  # nodes, quasi-identifiers, sensitive values, grains
+
+
+WHOLE = {
+    "tp": ({"name": "tp"}, [{"frequency": 2}], "tp plans on all rows together"),
+    "greedy": ({"name": "bsgi", "select": "greedy"}, [{"unique_distinct": 2}], "greedy selection chooses"),
+    "suppress": ({"name": "peel", "residue": "suppress"}, [{"t_closeness": 0.5}], "classes are compared with all rows"),
+}
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_what_is_not_divided_says_why(case):
+    algorithm, require, why = WHOLE[case]
+    result, _ = released(policy_of(algorithm, require, 10, quasi_identifiers=["age", "zip"], output={},
+                                   identifiers=["pay"]), people(30))  # fmt: skip
+    assert [note for note in result.notes if note.startswith(f"all 30 rows are one part: {why}")]
+    assert "parts" not in result.search
+
+
+def test_auto_exchanges_rows_inside_parts(monkeypatch):
+    monkeypatch.setattr(auto, "BUDGET", 0)
+    policy = policy_of({"name": "auto", "budget": 0}, [{"distinct": 2}], 40)
+    result, release = released(policy, people(80))
+    assert result.search["parts"] > 1 and result.search["polish"]
+    assert len(release) == 80 and result.algorithm == "topdown"
+
+
+def test_a_plan_says_into_how_many_parts(con):
+    fill(con, "source", COLUMNS, people(50))
+    ready = ldiv_db.plan(con, policy_of("mondrian", [{"k": 2}], 20), rehearse=True)
+    assert "50 rows are divided into 3 parts or more, of at most 20 rows if they can be" in ready.reasons
