@@ -62,7 +62,7 @@ def test_a_release_that_fails_its_audit_is_not_published(spark, con, monkeypatch
     before = spark.table("kept").toArrow()
     stage = targets.CatalogTable.stage
     monkeypatch.setattr(targets.CatalogTable, "stage", lambda self, frame, run: stage(self, frame.limit(1), run))
-    with pytest.raises(AuditError, match=r"k k=3: 1 of 1 classes"):
+    with pytest.raises(AuditError, match=r"k k=3 on disease: 1 of 1 classes"):
         ldiv_db.run(spark, policy_of(spark, con, {"table": "kept", "if_exists": "replace"}))
     assert spark.table("kept").toArrow().equals(before)
     assert not [name for name in names(spark) if name.startswith("ldiv_")]

@@ -25,7 +25,10 @@ _EMPTY = "source"
 
 @dataclass(frozen=True)
 class SparkChoices:
-    """A policy held against its source on Spark, and its algorithm; `names` are the columns that a run reads."""
+    """A policy held against its source on Spark, and its algorithm; `names` are the columns that a run reads.
+
+    It can be pickled: the policy names another source, as a frame is no use elsewhere.
+    """
 
     policy: Policy
     resolved: Resolved
@@ -62,7 +65,7 @@ def resolve_on_spark(
     assert resolved is not None  # noqa: S101 - there would be problems
     resolved = replace(resolved, source=replace(resolved.source, name=str(written.source)))
     read = [*(qi.column for qi in resolved.source.quasi_identifiers), *resolved.source.sensitive, *resolved.source.keep]
-    return SparkChoices(written, resolved, algorithms[0], tuple(column.name for column in read))
+    return SparkChoices(asked, resolved, algorithms[0], tuple(column.name for column in read))
 
 
 def _refuse_unjudged(resolved: Resolved) -> None:

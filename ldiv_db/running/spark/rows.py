@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -103,9 +104,21 @@ def _release(frame: Any, told: Told, columns: tuple[PartColumn, ...]) -> Any:
 
 
 def _settings(session: Any, threads: int | None = None) -> Settings:
-    """How a database in an executor may use it: so many threads, by default as many as the session gives it cores."""
-    cores = session.conf.get("spark.executor.cores", None)
+    """How a database in an executor may use it: so many threads, by default as many as the session gives it cores.
+
+    Its memory is what Spark allows a worker of Python's, if the session says so.
+    """
     master = str(session.conf.get("spark.master", ""))
     local = master.removeprefix("local[").partition("]")[0] if master.startswith("local[") else ""
-    found = cores or local
-    return Settings(threads=threads or (int(found) if found.isdecimal() else None))
+    found = session.conf.get("spark.executor.cores", None) or local
+    cores = int(found) if found.isdecimal() else None
+    return Settings(threads or cores, _memory(session.conf.get("spark.executor.pyspark.memory", None), cores or 1))
+
+
+def _memory(text: str | None, cores: int) -> str | None:
+    """The share of one core of a size as Spark writes it (2g, 512m), as our database takes it; None for none."""
+    found = re.fullmatch(r"(\d+)([kmgt])b?", (text or "").strip().lower())
+    if found is None:
+        return None
+    kilobytes = int(found[1]) * 1024 ** "kmgt".index(found[2]) // cores
+    return f"{kilobytes}KiB"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.database.errors import InfeasibleError, LdivError, PolicyError
+from ldiv_db.database.errors import LdivError
 from ldiv_db.publishing.result import Result
 from ldiv_db.requirements import Requirement
 
@@ -26,23 +26,14 @@ class Told:
     typed: tuple[str, ...] = ()
 
 
-def packed(told: Any | LdivError) -> bytes:
-    """What is told, as bytes; of an error its kind, what it is made of, and its remedies."""
-    if not isinstance(told, LdivError):
-        return pickle.dumps((None, told))
-    made: tuple[Any, ...] = (told.message,)
-    if isinstance(told, PolicyError):
-        made = (told.problems,)
-    elif isinstance(told, InfeasibleError):
-        made = (told.message, told.l)
-    return pickle.dumps((type(told), made, list(told.remedies)))
+def packed(told: Any) -> bytes:
+    """What is told, or an error of ours, as bytes."""
+    return pickle.dumps(told)
 
 
 def unpacked(data: bytes) -> Any:
     """What was told; raises the error if it was one."""
-    kind, *rest = pickle.loads(data)  # noqa: S301 - our own executors wrote it
-    if kind is None:
-        return rest[0]
-    error: LdivError = kind(*rest[0])
-    error.remedies = rest[1]
-    raise error
+    told = pickle.loads(data)  # noqa: S301 - our own executors wrote it
+    if isinstance(told, LdivError):
+        raise told
+    return told
