@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.policy.policy import Policy
 
 #: Whom a report is for: who may read the source as well, or anybody who may read the release.
@@ -33,7 +33,7 @@ class Asked:
 
     policy: Policy | None = None
     qi: Sequence[str] = ()
-    sensitive: Sequence[str] = ()
+    sensitive: Sequence[str] | Mapping[str, Any] = ()
     require: Sequence[str | Mapping[str, Any]] = ()
     class_column: str | None = None
     source: str | None = None
@@ -92,3 +92,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def said_of(texts: Mapping[str, str | None]) -> dict[str, Any]:
+    """The texts for people, by their keys; raises PolicyError for other keys, and for a release model that is none."""
+    problems = [Problem(key, "is no text of a report", nearest(key, TEXTS)) for key in texts if key not in TEXTS]
+    model, models = texts.get("release_model"), get_args(ReleaseModel)
+    if model is not None and model not in models:
+        problems.append(Problem("release_model", f"{model!r} is none", ", ".join(models)))
+    if problems:
+        raise PolicyError(problems)
+    return dict(texts)

@@ -93,23 +93,22 @@ def _risks(found: Document, before: Document | None) -> list[Figure]:
 
 def _attacks(attacks: Sequence[Document]) -> list[Figure]:
     """What attackers gain against what is promised; ratios, which no axis of shares holds, stand in the table."""
+    several = len({attack["sensitive"] for attack in attacks} - {None}) > 1
     rows = [
-        Bar(" – ".join(part for part in (attack["attack"], attack["sensitive"], gain["measure"]) if part),
-            (gain["gain"],), gain["bound"])
+        Bar(_gain_name(attack, gain["measure"], several), (gain["gain"],), gain["bound"])
         for attack in attacks
         for gain in attack["gains"]
         if gain["bound"] is not None and gain["measure"] != "posterior / prior"
-    ]  # fmt: skip
-    return (
-        [
-            Figure(
-                "Attacks against what is promised",
-                bar_chart("Attacks against what is promised", rows, "gain (share or probability, 0 to 1)"),
-            )
-        ]
-        if rows
-        else []
-    )
+    ]
+    title = "Attacks against what is promised"
+    return [Figure(title, bar_chart(title, rows, "gain (share or probability, 0 to 1)"))] if rows else []
+
+
+def _gain_name(attack: Document, measure: str, several: bool) -> str:
+    """The attack and what it gains; the attribute too if there are several."""
+    about = f" of {attack['sensitive']}" if several and attack["sensitive"] else ""
+    same = measure == attack["attack"]
+    return f"{attack['attack'].capitalize()}{about}{'' if same else f': {measure}'}"
 
 
 def _loss(by_column: Mapping[str, float]) -> list[Figure]:

@@ -29,7 +29,7 @@ MOST_SQL = 200_000
 def question_about(engine: Engine, table: Table, asked: Asked) -> Question:
     """What is asked of the table; class ids count where it has them."""
     if asked.policy is None:
-        require, sensitive = read_requirements(asked.require), read_sensitive(list(asked.sensitive))
+        require, sensitive = read_requirements(asked.require), read_sensitive(asked.sensitive)
         return Question(names_of(list(asked.qi)), sensitive, require, asked.class_column, folder=asked.folder)
     question = replace(question_of(asked.policy), folder=asked.folder)
     ids = asked.policy.released.class_ids_among([column.name for column in columns_of(engine, table)])
@@ -51,7 +51,7 @@ def _attribute(found: Audit) -> dict[str, Any]:
 def _meaning(requirement: Requirement) -> str:
     """What the requirement asks of a class, as it says itself."""
     said, _, _ = (inspect.getdoc(type(requirement)) or "").partition("\n\n")
-    return " ".join(said.split())
+    return " ".join(said.replace("`", "").split())
 
 
 def classes_of(engine: Engine, table: Table, question: Question) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from ldiv_db.policy.policy import Policy
 
-_PROVED, _BOUND, _NO_BOUND = "at most 1/l, proved", "as required, proved by the audit", "no bound is known"
-_SHOWN = "a counterexample is known: somebody's value can become certain"
-_NOTHING, _OPEN = "nothing", "no counterexample is known, and no proof"
-_SERIES = "the inference check of a series bounds what people and policy tell"
+_PROVED, _BOUND = "at most 1/l, proved", "what each requirement promises of a class, proved by the audit"
+_NO_BOUND = "nothing: no bound is known"
+_SHOWN = "nothing: in a counterexample somebody's value becomes certain"
+_NOTHING, _OPEN = "nothing", "nothing: no counterexample is known, and no proof"
+_SERIES = "what the inference check of the series allows, against who knows people and policy"
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Protection:
 
 
 _TRIED = Protection(
-    _BOUND, "nothing beyond what the algorithm chosen keeps: the choice itself tells", _NOTHING, _NOTHING
+    _BOUND, "nothing: which algorithm was chosen may tell more than that algorithm does", _NOTHING, _NOTHING
 )
 _SUPPRESSING = Protection(_BOUND, _NO_BOUND, _SHOWN, _NOTHING)
 _GLOBAL = Protection(_BOUND, _OPEN, _OPEN, _NOTHING)
@@ -50,8 +51,8 @@ PROTECTION = {
     "incognito": _GLOBAL,
     "tds": _GLOBAL,
 }
-_TRANSPARENT = Protection(_PROVED, _PROVED, _NOTHING, "nothing; a second release of the same people is refused")
-_UNKNOWN = Protection(_BOUND, "not known: the release was made by another program", "not known", _NOTHING)
+_TRANSPARENT = Protection(_PROVED, _PROVED, _NOTHING, "nothing: publish the same people once")
+_UNKNOWN = Protection(_BOUND, "nothing: how the release was made is not known", _NOTHING, _NOTHING)
 
 
 def protection_of(algorithm: str | None, policy: Policy | None) -> Protection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,13 +58,17 @@ class Verification:
         }
 
 
-def verify(engine: Engine, reported: Document, table: str, given: Asked) -> Verification:
-    """The report worked out again from `table`, by its own question; `given` may bring the policy and its folder.
+def verify(
+    engine: Engine, reported: Document, table: str, given: Asked, plain: Callable[[Document], Document]
+) -> Verification:
+    """The report worked out again from `table`, by its own question.
+
+    `given` may bring the policy and its folder, `plain` writes a document as the report is written.
 
     Raises PolicyError for what is no report, and for a policy that is not the report's.
     """
     asked = question_again(reported, given)
-    found = gather(engine, table, asked)
+    found = plain(gather(engine, table, asked))
     compared = list(_pairs(_comparable(reported), _comparable(found)))
     differences = [Difference(where, one, other) for where, one, other in compared if not _equal(one, other)]
     versions = {
