@@ -19,7 +19,7 @@ COMMANDS = {
     " writes nothing to the database.",
     "measure": "Measure what any published table lost against its source; writes nothing.",
     "attack": "Attack a published table: what is gained at best, and what is promised at most.",
-    "report": "Write the evidence on a release as a page for the one who signs.",
+    "report": "Write the evidence on a release as a page for the one who signs; writes nothing to the database.",
     "run": "Anonymize, audit and publish under a policy: all or nothing.",
     "runs": "List the runs of the ledger, the latest last; `ldiv release list` has the releases of series.",
     "plan": "Show what a run would do, by counts alone; writes nothing.",

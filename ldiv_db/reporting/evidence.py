@@ -135,7 +135,7 @@ def _statement(subject: _Subject, holds: bool, found: Attacks, threshold: float)
     largest = prosecutor.gains[0].gain
     return {
         "table": subject.noted.table,
-        "run": subject.noted.about(),
+        "run": subject.noted.about(asked.is_public),
         **{key: getattr(asked, key) for key in TEXTS},
         "rows": found.rows,
         "classes": found.classes,

@@ -26,10 +26,9 @@ def page_of(document: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "per_cent": _per_cent, "words": _words}
+    shown = _printable(document)
     template = environment.get_template("report.html.j2")
-    return template.render(
-        **_printable(document), figures=figures(document), chart_style=CHART_STYLE, glossary=GLOSSARY
-    )
+    return template.render(**shown, figures=figures(shown), chart_style=CHART_STYLE, glossary=GLOSSARY)
 
 
 def _per_cent(share: float | None) -> str:
