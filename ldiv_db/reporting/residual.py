@@ -21,6 +21,8 @@ _ALWAYS = (
     "Columns that the policy does not name as quasi-identifiers are not known to any attacker here. If one of them is"
     " known after all, the bounds do not hold.",
     "Other tables about the same people, from anybody, may be compared with this one.",
+    "Who has the seed of the run can repeat it. It stands in the ledger and perhaps in the policy: both are to be kept"
+    " as secret as the source.",
 )
 
 
@@ -56,8 +58,6 @@ def _by_policy(policy: Policy) -> Iterator[str]:
         )
     if policy.individual is None and policy.key is None:
         yield "Each row is taken for another person. Of a person with several rows the bounds do not hold."
-    if "seed" in policy.model_fields_set:
-        yield "The policy names the seed of the run: it must be kept as secret as the source."
 
 
 def not_tried(question: Question, asked: Asked, has_source: bool) -> list[str]:
