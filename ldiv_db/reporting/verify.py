@@ -13,8 +13,10 @@ from ldiv_db.reporting.asked import TEXTS, Asked
 from ldiv_db.reporting.evidence import FORM, Document, gather
 from ldiv_db.reporting.written import read_again, written_policy
 
-#: What other versions, another name and a later look at the ledger may change, and no number of the release does.
+#: What other versions and another name may change, and no number of the release does.
 _NOT_COMPARED = (("annex", "versions"), ("statement", "table"), ("statement", "run"))
+#: What a copy of the release in another place may have otherwise: what the ledger knows, and the order of its rows.
+_OF_THE_PLACE = (("annex", "audit"), ("algorithm", "name"), ("algorithm", "protection"))
 #: Sums of doubles may differ in their last digits between versions and machines.
 _NEAR = 1e-9
 
@@ -69,7 +71,8 @@ def verify(
     """
     asked = question_again(reported, given)
     found = plain(gather(engine, table, asked))
-    compared = list(_pairs(_comparable(reported), _comparable(found)))
+    in_place = reported["statement"].get("run") == found["statement"]["run"]
+    compared = list(_pairs(_comparable(reported, in_place), _comparable(found, in_place)))
     differences = [Difference(where, one, other) for where, one, other in compared if not _equal(one, other)]
     versions = {
         name: (str(old), str(new))
@@ -106,12 +109,16 @@ def _policy(reported: Document, given: Policy | None, public: bool) -> Policy | 
     return given
 
 
-def _comparable(document: Document) -> Document:
-    """The document without what need not be the same."""
+def _comparable(document: Document, in_place: bool) -> Document:
+    """The document without what need not be the same; `in_place` if the ledger has the same run of both."""
     parts = {key: value for key, value in document.items() if key not in ("asked", "form", "policy")}
-    for section, key in _NOT_COMPARED:
+    for section, key in (*_NOT_COMPARED, *(() if in_place else _OF_THE_PLACE)):
         held = parts.get(section)
         parts[section] = {k: v for k, v in held.items() if k != key} if isinstance(held, dict) else held
+    if not in_place:
+        attacks = parts.get("attacks") or {}
+        listed = [one for one in attacks.get("attacks") or [] if one.get("attack") != "form"]
+        parts |= {"earlier": None, "attacks": {**attacks, "attacks": listed}}
     return parts
 
 
