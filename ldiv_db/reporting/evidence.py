@@ -2,7 +2,8 @@
 
 Parts that tell more than the release itself are for internal eyes: everything worked out from the source, from tables
 of people or from the ledger. Who has everybody's quasi-identifiers learns from how many rows were unique, suppressed or
-answered wrongly what no class of the release says. A public report is without them. Seeds and searches are in neither.
+answered wrongly what no class of the release says. A public report is without them. The seed of a run, and what its
+search found, are in neither.
 """
 
 from __future__ import annotations
@@ -54,6 +55,12 @@ class _Subject:
     why_not: str | None
 
     @property
+    def people(self) -> Table | None:
+        """The source, if its rows are people: the rows of one that holds counts are not."""
+        counts = self.asked.policy is not None and self.asked.policy.weight is not None
+        return None if counts else self.source
+
+    @property
     def algorithm(self) -> str | None:
         """What made the release: the policy's choice, which may be among others; else the ledger's; None if unknown."""
         if self.asked.policy is not None and (self.noted.run or self.asked.policy.names_algorithm):
@@ -95,7 +102,7 @@ def _document(subject: _Subject) -> Document:
     """All sections; numbers that only the release is needed for, then those for internal eyes."""
     engine, question, asked = subject.engine, subject.question, subject.asked
     audits = audit_document(check(engine, subject.table, question))
-    found = attacks_on(engine, subject.table, question, asked, subject.source)
+    found = attacks_on(engine, subject.table, question, asked, subject.people)
     threshold = float(asked.threshold)
     document: Document = {
         "form": FORM,
@@ -110,7 +117,7 @@ def _document(subject: _Subject) -> Document:
         "risks": three_risks(found, threshold),
         "attacks": {"holds": found.holds, "rows": found.rows, "attacks": attack_documents(found)},
         "residual": residual_risks(question, asked.policy),
-        "not_tried": not_tried(question, asked, subject.source is not None),
+        "not_tried": not_tried(question, asked, subject.people is not None),
         "source": None,
         "earlier": None,
         "annex": _annex(subject),

@@ -9,6 +9,7 @@ from typing import Any
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.errors import PolicyError
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy.policy import Policy
 from ldiv_db.policy.resolve import describe
@@ -55,5 +56,7 @@ def _utility(engine: Engine, table: Table, source: Table, policy: Policy, asked:
     """What the release lost, as `ldiv measure` has it, with the distributions of columns before and after."""
     described = describe(engine, policy, source, asked.folder)
     wanted = Wanted(queries=asked.queries, seed=asked.seed, kl=False, spreads=True)
+    if problems := wanted.problems():
+        raise PolicyError(problems)
     found = measure_table(engine, table, described, wanted).as_dict()
     return {key: value for key, value in found.items() if key not in ("published", "source")}

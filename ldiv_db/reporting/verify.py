@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.policy import Policy
-from ldiv_db.reporting.asked import TEXTS, Asked
+from ldiv_db.reporting.asked import QUERIES, TEXTS, Asked, Audience, ReleaseModel
 from ldiv_db.reporting.evidence import FORM, Document, gather
 from ldiv_db.reporting.written import read_again, written_policy
 
@@ -19,6 +21,31 @@ _NOT_COMPARED = (("annex", "versions"), ("statement", "table"), ("statement", "r
 _OF_THE_PLACE = (("annex", "audit"), ("algorithm", "name"), ("algorithm", "protection"))
 #: Sums of doubles may differ in their last digits between versions and machines.
 _NEAR = 1e-9
+
+
+class _Quoted(BaseModel):
+    """The question as a report has it, whoever may have changed it since."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    qi: list[str]
+    sensitive: list[str] | dict[str, Any]
+    require: list[str | dict[str, Any]]
+    class_column: str | None
+    threshold: str
+    audience: Audience
+    source: str | None = None
+    known: str | None = None
+    population: str | None = None
+    control: str | None = None
+    queries: int = QUERIES
+    tries: int = 0
+    seed: int = 0
+    recipient: str | None
+    purpose: str | None
+    release_model: ReleaseModel | None
+    why: str | None
+    review: str | None
 
 
 @dataclass(frozen=True)
@@ -71,6 +98,8 @@ def verify(
     """
     asked = question_again(reported, given)
     found = plain(gather(engine, table, asked))
+    if reported.get("source") and not found["source"]:
+        raise PolicyError([Problem("source", f"is not there: {found['why_no_source']}", "give --policy")])
     in_place = reported["statement"].get("run") == found["statement"]["run"]
     compared = list(_pairs(_comparable(reported, in_place), _comparable(found, in_place)))
     differences = [Difference(where, one, other) for where, one, other in compared if not _equal(one, other)]
@@ -79,7 +108,7 @@ def verify(
         for name, old, new in _pairs(reported["annex"].get("versions", {}), found["annex"]["versions"])
         if old != new
     }
-    same = reported["annex"]["release"] == found["annex"]["release"]
+    same = reported["annex"].get("release") == found["annex"]["release"]
     return Verification(same, len(compared), tuple(differences), versions)
 
 
@@ -89,12 +118,12 @@ def question_again(reported: Document, given: Asked) -> Asked:
     if not known or not all(isinstance(reported.get(key), dict) for key in ("asked", "annex", "statement")):
         raise PolicyError([Problem("verify", f"is no report ({FORM})", "give what `ldiv report --json` printed")])
     try:
-        statement = reported["statement"]
-        texts = {key: statement[key] for key in TEXTS}
-        asked = Asked(**reported["asked"], **texts, folder=given.folder)
-        return replace(asked, policy=_policy(reported, given.policy, asked.is_public))
-    except (KeyError, TypeError) as error:
-        raise PolicyError([Problem("verify", "is a report that lacks parts of its question")]) from error
+        texts = {key: reported["statement"][key] for key in TEXTS}
+        quoted = _Quoted.model_validate(reported["asked"] | texts).model_dump(exclude_unset=True)
+    except (KeyError, ValidationError):
+        raise PolicyError([Problem("verify", "is a report that lacks parts of its question")]) from None
+    asked = Asked(**quoted, folder=given.folder)
+    return replace(asked, policy=_policy(reported, given.policy, asked.is_public))
 
 
 def _policy(reported: Document, given: Policy | None, public: bool) -> Policy | None:

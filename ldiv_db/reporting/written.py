@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.policy.policy import Policy
+from ldiv_db.policy.policy import Policy, parse_policy
 from ldiv_db.policy.sources import Frame, SourceQuery
 from ldiv_db.requirements import RequirementSpec
 
@@ -43,11 +43,11 @@ def policy_text(document: Mapping[str, Any]) -> str:
 
 
 def read_again(document: Mapping[str, Any]) -> Policy:
-    """The policy of a report; raises PolicyError for one whose source a report cannot name, or of a public report."""
+    """The policy of a report; raises PolicyError if it is none, or has no source, as in a public report."""
     if "source" not in document:
         what = "is needed: a public report leaves out where the data is, and a frame has no name"
         raise PolicyError([Problem("policy", what, "give --policy")])
-    return Policy.model_validate(dict(document))
+    return parse_policy(dict(document))
 
 
 def _source(policy: Policy) -> Any:

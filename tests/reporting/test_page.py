@@ -272,6 +272,19 @@ def test_without_its_source_a_report_says_what_it_lacks(con):
     assert "no table or view patients" in found.html()
 
 
+def test_rows_of_a_source_of_counts_are_no_people(con):
+    con.execute("CREATE TABLE counts AS SELECT lpad(CAST(i % 8 AS VARCHAR), 2, '0') AS zip, 'abc'[i % 3 + 1] AS s,"
+                " i % 3 + 1 AS n FROM range(24) AS t(i)")  # fmt: skip
+    policy = {"source": "counts", "weight": "n", "target": "out", "sensitive": ["s"], "algorithm": "cuts",
+              "quasi_identifiers": {"zip": {"taxonomy": {"prefix": [2, 1]}}},
+              "require": [{"frequency": 2}]}  # fmt: skip
+    ldiv_db.run(con, policy)
+    found = ldiv_db.report(con, "out", policy, **FEW)
+    assert found.document["risks"] == [] and found.document["source"]["uniqueness"] is None
+    assert found.document["source"]["utility"]["rows_in"] == 48
+    assert "the source holds counts of rows" in found.html()
+
+
 def test_a_source_that_is_named_must_be_there(hospital):
     with pytest.raises(ldiv_db.PolicyError, match="source: no table"):
         ldiv_db.report(hospital, "published", hospital_policy(), source="nowhere")

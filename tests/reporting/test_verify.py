@@ -125,8 +125,31 @@ def test_another_policy_is_refused(hospital, document):
         {"form": "ldiv report 1", "asked": {}, "annex": {}, "statement": {}},
         {"form": "ldiv report 1", "asked": {"unknown": 1}, "annex": {}, "statement": {}},
         {"form": "ldiv report 1", "asked": [], "annex": {}, "statement": {}},
+        {"asked": {"threshold": []}},
+        {"asked": {"queries": "many"}},
+        {"asked": {"audience": "nobody"}},
+        {"statement": {"recipient": 7}},
     ],
 )
-def test_what_is_no_report_is_refused(hospital, damaged):
+def test_what_is_no_report_is_refused(hospital, document, damaged):
+    if damaged and "form" not in damaged:
+        damaged = document | {key: document[key] | value for key, value in damaged.items()}
     with pytest.raises(ldiv_db.PolicyError, match=r"verify: is (no report|a report that lacks)"):
         verified(hospital, damaged)
+
+
+def test_a_policy_that_was_damaged_is_refused(hospital, document):
+    with pytest.raises(ldiv_db.PolicyError, match="unknown key"):
+        verified(hospital, document | {"policy": document["policy"] | {"quasi_identifier": []}})
+
+
+def test_numbers_that_are_none_are_differences(hospital, public):
+    damaged = public | {"annex": {}, "audit": None, "attacks": {"attacks": None}}
+    found = verified(hospital, damaged, policy=parse_policy(hospital_policy()))
+    assert not found.same_release and {"audit", "annex.release"} <= {one.where for one in found.differences}
+
+
+def test_a_source_that_is_gone_is_asked_for(hospital, document):
+    gone = document | {"policy": document["policy"] | {"source": "elsewhere"}}
+    with pytest.raises(ldiv_db.PolicyError, match="source: is not there: no table or view elsewhere"):
+        verified(hospital, gone)
