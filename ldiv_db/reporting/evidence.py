@@ -110,7 +110,7 @@ def _document(subject: _Subject) -> Document:
         "policy": None if asked.policy is None else written_policy(asked.policy, asked.is_public),
         "statement": _statement(subject, audits["holds"], found, threshold),
         "data": _data(subject),
-        "algorithm": _algorithm(subject),
+        "algorithm": _algorithm(subject, audits["holds"]),
         "audit": audits,
         "classes": classes_of(engine, subject.table, question),
         "identifiability": {"threshold": threshold, "risks": identifiability(found, threshold)},
@@ -173,11 +173,11 @@ def _way(numeric: bool, is_open: bool) -> str:
     return "to ranges of numbers" if numeric else "by its type" if is_open else "along a taxonomy"
 
 
-def _algorithm(subject: _Subject) -> Document:
+def _algorithm(subject: _Subject, holds: bool) -> Document:
     policy = subject.asked.policy
     options = {} if policy is None else policy.algorithm.options
     transparent = policy is not None and policy.transparent
-    protection = protection_of(subject.algorithm, policy).as_dict()
+    protection = protection_of(subject.algorithm, policy, holds).as_dict()
     return {"name": subject.algorithm, "options": options, "transparent": transparent, "protection": protection}
 
 

@@ -55,8 +55,13 @@ _TRANSPARENT = Protection(_PROVED, _PROVED, _NOTHING, "nothing: publish the same
 _UNKNOWN = Protection(_BOUND, "nothing: how the release was made is not known", _NOTHING, _NOTHING)
 
 
-def protection_of(algorithm: str | None, policy: Policy | None) -> Protection:
-    """What the release keeps from whom; of a table whose making is not known what its audit proves."""
+_FAILED = Protection(*["nothing: the audit failed"] * 4)
+
+
+def protection_of(algorithm: str | None, policy: Policy | None, holds: bool) -> Protection:
+    """What the release keeps from whom if its audit `holds`; what the audit proves, if its making is not known."""
+    if not holds:
+        return _FAILED
     if algorithm is None:
         return _UNKNOWN
     if policy is not None and policy.transparent:

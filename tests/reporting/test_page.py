@@ -229,6 +229,7 @@ def test_a_table_that_fails_says_so(con):
     con.execute("CREATE TABLE theirs AS SELECT i AS age, 'd' AS disease FROM range(4) AS t(i)")
     found = ldiv_db.report(con, "theirs", qi="age", sensitive="disease", require="distinct:2")
     assert not found.holds
+    assert set(found.document["algorithm"]["protection"].values()) == {"nothing: the audit failed"}
     text = found.html()
     assert "does not meet" in text and "✗ not met" in text and "✗ no" in text
     Page(text)
