@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Profile,
         Released,
         Replay,
+        Report,
         Result,
         attack,
         check,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         profile,
         publish_release,
         read_policy,
+        report,
         run,
     )
 
@@ -55,6 +57,7 @@ __all__ = [
     "Profile",
     "Released",
     "Replay",
+    "Report",
     "Result",
     "attack",
     "check",
@@ -66,6 +69,7 @@ __all__ = [
     "profile",
     "publish_release",
     "read_policy",
+    "report",
     "run",
 ]
 
