@@ -13,7 +13,7 @@ from ldiv_db.database.errors import Problem
 from ldiv_db.policy.parts import Document, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
 from ldiv_db.policy.series import DECOMPOSITIONS, DEFAULT_ALGORITHM, REPEATED
-from ldiv_db.policy.sources import PolicySource, read_source
+from ldiv_db.policy.sources import UNSAID, PolicySource, read_source
 from ldiv_db.requirements import RequirementSpec
 
 
@@ -145,13 +145,16 @@ def _in_range(seed: int) -> int:
 
 
 class Policy(Document):
-    """A whole policy; see the README's policy reference for every key."""
+    """A whole policy; see the README's policy reference for every key.
+
+    A source and a target may be left out: where a frame is given they are that frame, and a table in memory.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
-    source: Annotated[PolicySource, PlainValidator(read_source)]
+    source: Annotated[PolicySource, PlainValidator(read_source)] = UNSAID
     databases: dict[str, str] = Field(default_factory=dict)
-    target: Annotated[Target, BeforeValidator(_target)]
+    target: Annotated[Target, BeforeValidator(_target)] = Target()
     quasi_identifiers: Annotated[dict[str, QuasiIdentifier], BeforeValidator(_columns)] = Field(min_length=1)
     sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(default_factory=dict)
     require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]]

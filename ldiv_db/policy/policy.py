@@ -5,15 +5,17 @@ Each problem has its key, what is wrong and the nearest right name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from inspect import BoundArguments, Signature
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from ldiv_db.database.errors import PolicyError, Problem, nearest, what_is_wrong
+from ldiv_db.database.frames import only_frame
 from ldiv_db.database.yaml_documents import read_document
 from ldiv_db.policy.document import Output, Policy, QuasiIdentifier, Target
 from ldiv_db.policy.parts import VALUES, Sensitive, TaxonomySpec
@@ -21,6 +23,7 @@ from ldiv_db.policy.problems import unsaid
 from ldiv_db.policy.same_checks import same_problems
 from ldiv_db.policy.series import as_decomposition
 from ldiv_db.policy.series_checks import series_problems
+from ldiv_db.policy.sources import read_source
 from ldiv_db.policy.transparent_checks import transparent_problems
 from ldiv_db.policy.weight_checks import weight_problems
 
@@ -30,6 +33,10 @@ __all__ = ["Examined", "GivenPolicy", "Policy", "examine", "examine_file", "pars
 _NO_REQUIREMENT = {"k": 1}
 #: Where a policy lists columns, and where they are keys of a mapping.
 _LISTS, _MAPPINGS = ("identifiers", "keep", "individual", "weight"), ("quasi_identifiers", "sensitive")
+#: What the release is called where nothing says it.
+RELEASE = "release"
+#: What is wrong where nothing says where rows come from, or go to.
+_LACKING = {key: Problem(key, "is required") for key in ("source", "target")}
 #: What decides how the rest of a policy is understood.
 _DECISIVE = ("algorithm", "key")
 
@@ -60,6 +67,12 @@ class Examined:
         """Whether it is surely a policy of releases over time."""
         return self.policy is not None and self.policy.is_series
 
+    def without_places(self) -> Policy:
+        """The policy, perhaps without a source and a target; raises PolicyError if anything else is wrong."""
+        if self.policy is None or set(self.problems) - set(_LACKING.values()):
+            raise PolicyError(self.problems)
+        return self.policy
+
     def required(self) -> Policy:
         """The policy; raises PolicyError if anything is wrong."""
         if self.policy is None or self.problems:
@@ -72,13 +85,16 @@ GivenPolicy = Policy | Mapping[str, Any] | Examined
 
 
 def read_policy(path: str | Path) -> Policy:
-    """The policy in a YAML file; raises PolicyError with everything that is wrong with it."""
-    return examine_file(path).required()
+    """The policy in a YAML file; raises PolicyError with everything that is wrong with it.
+
+    It may lack a source and a target, which are then to be given by a frame.
+    """
+    return examine_file(path).without_places()
 
 
 def parse_policy(document: Any) -> Policy:
     """The policy of a mapping; raises PolicyError with everything that is wrong with it."""
-    return examine(document).required()
+    return examine(document).without_places()
 
 
 def examine_file(path: str | Path) -> Examined:
@@ -94,7 +110,7 @@ def examine(document: Any) -> Examined:
     if isinstance(document, Examined):
         return document
     if isinstance(document, Policy):
-        return Examined(document)
+        return Examined(document, [*_lacking(document.model_fields_set), *problems_of(document)])
     if not isinstance(document, Mapping):
         return Examined(None, [Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
     written = as_decomposition(document)
@@ -102,12 +118,42 @@ def examine(document: Any) -> Examined:
         policy = Policy.model_validate(written)
     except ValidationError as error:
         return _examine_rest(written, error.errors())
-    return Examined(policy, problems_of(policy))
+    return Examined(policy, [*_lacking(written), *problems_of(policy)])
+
+
+def _lacking(keys: Container[str]) -> list[Problem]:
+    """That a policy of these keys names no source, or no target, which it may leave to a frame."""
+    return [problem for key, problem in _LACKING.items() if key not in keys]
+
+
+def completed(policy: Policy | Mapping[str, Any], source: Any = None) -> Policy | Mapping[str, Any]:
+    """The policy with this source, if one is given, and with a target in memory where it names none."""
+    own = {} if source is None else {"source": source}
+    if isinstance(policy, Policy):
+        target = {} if "target" in policy.model_fields_set else {"target": Target(table=RELEASE)}
+        return policy.model_copy(update={**target, **{key: read_source(value) for key, value in own.items()}})
+    return {"target": {"table": RELEASE}, **policy, **own}
+
+
+def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundArguments:
+    """A call with a policy: the frame in place of a database is its source, whatever the policy names.
+
+    Of several frames the policy names one, or there is but one.
+    """
+    bound = shape.bind_partial(None, *args, **kwargs)
+    policy = bound.arguments.get("policy")
+    if isinstance(policy, Examined):
+        policy = policy.without_places()
+    if isinstance(policy, Policy | Mapping):
+        keys = policy.model_fields_set if isinstance(policy, Policy) else policy
+        is_named = isinstance(given, Mapping) and "source" in keys
+        bound.arguments["policy"] = completed(policy, None if is_named else only_frame(given))
+    return bound
 
 
 def _examine_rest(written: Mapping[str, Any], errors: Sequence[Any]) -> Examined:
     """What is written without the parts that cannot be read, and what is wrong with either."""
-    problems = [_problem(item) for item in errors]
+    problems = [*_lacking(written), *map(_problem, errors)]
     if any(item["type"] == "missing" or item["loc"][0] in _DECISIVE for item in errors):
         return Examined(None, problems)
     try:
@@ -162,7 +208,8 @@ def problems_of(policy: Policy) -> list[Problem]:
             p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")
         ]
     problems += [p for name, attribute in policy.sensitive.items() for p in attribute.problems(f"sensitive.{name}")]
-    problems += [*_require_problems(policy), *_twice(policy), *policy.target.problems()]
+    problems += [*_require_problems(policy), *_twice(policy)]
+    problems += policy.target.problems() if "target" in policy.model_fields_set else []
     needing = policy.needs_class_id
     if needing and not policy.publishes_class_id:
         hint = "or require frequency" if needing in [spec.name for spec in policy.require] else ""

@@ -18,7 +18,7 @@ from ldiv_db.database.catalog import refuse_settings
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.measuring.measure import Wanted, measure_table
-from ldiv_db.policy.policy import GivenPolicy, examine
+from ldiv_db.policy.policy import GivenPolicy, examine, take_for_source
 from ldiv_db.policy.required import smallest_class
 from ldiv_db.publishing.draft import RunDraft
 from ldiv_db.publishing.result import Result, Similarity, versions
@@ -35,7 +35,7 @@ from ldiv_db.running.similarity import measure_similarity
 Beside = Callable[[], AbstractContextManager[Engine]]
 
 
-@takes_database(read_only=False)
+@takes_database(read_only=False, of_frame=take_for_source)
 def run(
     connection: Any,
     policy: GivenPolicy,
@@ -45,8 +45,12 @@ def run(
     kl: bool = False,
     show_values: bool = False,
 ) -> Result:
-    """Anonymize, audit and publish under `policy` on an open DuckDB connection, or in the database of
-    an address, as `postgres:service=clinic`; returns what was done.
+    """Anonymize, audit and publish under `policy` on an open DuckDB connection, in the database of
+    an address, as `postgres:service=clinic`, or of a frame; returns what was done.
+
+    A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; in a mapping of
+    names to frames the policy's source is looked up. Both are read in memory, where the release is as well
+    (`Result.table`) unless the policy has another target.
 
     `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
     taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well, with
@@ -73,10 +77,11 @@ def run(
         measured = {"loss": loss, "similarity": similarity, "recoding": rules}
         describe = partial(_result, ready, plan, start, run_id, measured)
         hear.on_stage("writing and auditing the release")
-        return ready.destination.publish(_draft(ready, recoding, run_id, describe))
+        result = ready.destination.publish(_draft(ready, recoding, run_id, describe))
+        return replace(result, place=ready.destination.place)
 
 
-@takes_database(read_only=True)
+@takes_database(read_only=True, of_frame=take_for_source)
 def plan(
     connection: Any,
     policy: GivenPolicy,
