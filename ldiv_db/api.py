@@ -25,7 +25,9 @@ from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, 
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
-from ldiv_db.policy.given import names_of, read_requirements, read_sensitive
+from ldiv_db.policy.document import QuasiIdentifier, Target
+from ldiv_db.policy.given import Required, names_of, read_requirements, read_sensitive
+from ldiv_db.policy.parts import Sensitive, TaxonomySpec
 from ldiv_db.policy.policy import Policy, parse_policy, read_policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.policy.sources import given_name, open_given, open_source
@@ -49,9 +51,13 @@ __all__ = [
     "Policy",
     "PolicyError",
     "Profile",
+    "QuasiIdentifier",
     "Released",
     "Replay",
     "Result",
+    "Sensitive",
+    "Target",
+    "TaxonomySpec",
     "attack",
     "check",
     "check_sql",
@@ -72,7 +78,7 @@ def check(
     table: Any = None,
     qi: str | Sequence[str] = (),
     sensitive: str | Sequence[str] | Mapping[str, Any] = (),
-    require: Iterable[str | Mapping[str, Any]] = (),
+    require: Required | Iterable[Required] = (),
     class_column: str | None = None,
     suppressed: Suppressed = "judge",
 ) -> list[Audit]:
@@ -98,7 +104,7 @@ def check_sql(
     table: str,
     qi: str | Sequence[str] = (),
     sensitive: str | Sequence[str] | Mapping[str, Any] = (),
-    require: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]] = (),
+    require: Required | Iterable[Required] = (),
     *,
     policy: Policy | Mapping[str, Any] | None = None,
     dialect: str = "duckdb",

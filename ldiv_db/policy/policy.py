@@ -12,20 +12,20 @@ from inspect import BoundArguments, Signature
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from ldiv_db.database.errors import PolicyError, Problem, nearest, what_is_wrong
+from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.frames import only_frame
 from ldiv_db.database.yaml_documents import read_document
-from ldiv_db.policy.document import Output, Policy, QuasiIdentifier, Target
-from ldiv_db.policy.parts import VALUES, Sensitive, TaxonomySpec
+from ldiv_db.policy.document import Policy, Target
+from ldiv_db.policy.parts import VALUES
 from ldiv_db.policy.problems import unsaid
 from ldiv_db.policy.same_checks import same_problems
-from ldiv_db.policy.series import as_decomposition
 from ldiv_db.policy.series_checks import series_problems
 from ldiv_db.policy.sources import read_source
 from ldiv_db.policy.transparent_checks import transparent_problems
 from ldiv_db.policy.weight_checks import weight_problems
+from ldiv_db.policy.wrong import problem_of
 
 __all__ = ["Examined", "GivenPolicy", "Policy", "examine", "examine_file", "parse_policy", "problems_of", "read_policy"]
 
@@ -113,12 +113,11 @@ def examine(document: Any) -> Examined:
         return Examined(document, [*_lacking(document.model_fields_set), *problems_of(document)])
     if not isinstance(document, Mapping):
         return Examined(None, [Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
-    written = as_decomposition(document)
     try:
-        policy = Policy.model_validate(written)
+        policy = Policy.model_validate(document)
     except ValidationError as error:
-        return _examine_rest(written, error.errors())
-    return Examined(policy, [*_lacking(written), *problems_of(policy)])
+        return _examine_rest(document, error.errors())
+    return Examined(policy, [*_lacking(document), *problems_of(policy)])
 
 
 def _lacking(keys: Container[str]) -> list[Problem]:
@@ -153,7 +152,7 @@ def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: M
 
 def _examine_rest(written: Mapping[str, Any], errors: Sequence[Any]) -> Examined:
     """What is written without the parts that cannot be read, and what is wrong with either."""
-    problems = [*_lacking(written), *map(_problem, errors)]
+    problems = [*_lacking(written), *(problem_of(item, Policy) for item in errors)]
     if any(item["type"] == "missing" or item["loc"][0] in _DECISIVE for item in errors):
         return Examined(None, problems)
     try:
@@ -166,7 +165,9 @@ def _examine_rest(written: Mapping[str, Any], errors: Sequence[Any]) -> Examined
 
 def _without(document: Mapping[str, Any], places: Iterable[tuple[Any, ...]]) -> dict[str, Any]:
     """The document without what stands in these places, or, where they are none of its own, around them."""
-    found = deepcopy(dict(document))
+    found = {
+        key: part if key == "source" else deepcopy(part) for key, part in document.items()
+    }  # a frame is not copied
     in_order = sorted(places, key=lambda place: [f"{key:>9}" for key in place])
     for place in reversed(in_order):  # the last of a list first
         outer: Any = found
@@ -244,29 +245,3 @@ def _twice(policy: Policy) -> Iterator[Problem]:
         if column.lower() in first:
             yield Problem(f"{key}.{column}", f"is classified already under {first[column.lower()]}")
         first.setdefault(column.lower(), key)
-
-
-def _problem(item: Mapping[str, Any]) -> Problem:
-    """A pydantic error in our words."""
-    key = ".".join(str(part) for part in item["loc"] if not str(part).startswith("function-")) or "policy"
-    if item["type"] == "extra_forbidden":
-        owner = _owner(item["loc"])
-        return Problem(key, "unknown key", nearest(str(item["loc"][-1]), owner.model_fields))
-    if item["type"] == "missing":
-        return Problem(key, "is required")
-    return Problem(key, what_is_wrong(item))
-
-
-def _owner(location: tuple[Any, ...]) -> type[BaseModel]:
-    """The part of the policy in which a key at `location` stands."""
-    if len(location) == 1:
-        return Policy
-    if "taxonomy" in location[:-1]:
-        return TaxonomySpec
-    parts: dict[str, type[BaseModel]] = {
-        "quasi_identifiers": QuasiIdentifier,
-        "sensitive": Sensitive,
-        "target": Target,
-        "output": Output,
-    }
-    return parts.get(str(location[0]), Policy)

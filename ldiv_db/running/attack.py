@@ -18,7 +18,7 @@ from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.frames import is_frame, take_for_table
-from ldiv_db.policy.given import names_of, read_requirements, read_sensitive
+from ldiv_db.policy.given import Required, names_of, read_requirements, read_sensitive
 from ldiv_db.policy.policy import Policy, parse_policy, read_policy
 from ldiv_db.policy.sources import open_given
 from ldiv_db.running.preparation import Listener
@@ -36,7 +36,7 @@ def attack(
     table: Any = None,
     qi: str | Sequence[str] = (),
     sensitive: str | Sequence[str] | Mapping[str, Any] = (),
-    require: Iterable[str | Mapping[str, Any]] | None = None,
+    require: Required | Iterable[Required] | None = None,
     *,
     policy: Policy | Mapping[str, Any] | None = None,
     folder: str | Path = ".",

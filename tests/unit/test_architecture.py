@@ -16,7 +16,7 @@ FLOORS = {
     0: {"database", "charts"},
     1: {"taxonomies"},
     2: {"requirements"},
-    3: {"policy"},
+    3: {"policy", "require"},
     4: {"recoding"},
     5: {"algorithms", "auditing", "measuring", "profiling"},
     6: {"attacking", "publishing"},
