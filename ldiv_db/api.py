@@ -13,7 +13,7 @@ from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.replay import Replay
-from ldiv_db.auditing.audit import Audit
+from ldiv_db.auditing.audit import Audit, Audits
 from ldiv_db.auditing.check import Question, question_of
 from ldiv_db.auditing.check import check as check_table
 from ldiv_db.auditing.statement import check_statement
@@ -25,6 +25,7 @@ from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, 
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
+from ldiv_db.notebooks.forms import enter_forms
 from ldiv_db.policy.document import QuasiIdentifier, Target
 from ldiv_db.policy.given import Required, names_of, read_requirements, read_sensitive
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
@@ -43,6 +44,7 @@ __all__ = [
     "Attacks",
     "Audit",
     "AuditError",
+    "Audits",
     "DatabaseError",
     "InfeasibleError",
     "LdivError",
@@ -71,6 +73,8 @@ __all__ = [
     "run",
 ]
 
+enter_forms()
+
 
 @takes_database(read_only=True, of_frame=take_for_table)
 def check(
@@ -81,8 +85,8 @@ def check(
     require: Required | Iterable[Required] = (),
     class_column: str | None = None,
     suppressed: Suppressed = "judge",
-) -> list[Audit]:
-    """The audits of a table, view or data file, one a sensitive column: do all its classes meet `require`?
+) -> Audits:
+    """The audits of a table, view, data file or frame, one a sensitive column: do all its classes meet `require`?
 
     Without a sensitive column there is one audit, of requirements on rows alone, which `k` is; its name is empty.
 
@@ -97,7 +101,7 @@ def check(
     with working_engine(con) as engine:
         relation = open_given(engine, table, "table")
         question = Question(names_of(qi), read_sensitive(sensitive), specs, class_column, suppressed)
-        return check_table(engine, relation, question)
+        return Audits(check_table(engine, relation, question))
 
 
 def check_sql(
@@ -193,7 +197,8 @@ def measure(
             raise PolicyError(problems)
         described = describe(engine, _of_source(engine, asked, original, source), original, Path(folder))
         found = measure_table(engine, relation, described, wanted, show_values)
-        return replace(found, published=given_name(published, relation))
+        read = asked.source if named else source
+        return replace(found, published=given_name(published, relation), source=given_name(read, original))
 
 
 def _of_source(engine: Engine, policy: Policy, original: Relation | FileRelation, source: Any) -> Policy:

@@ -14,6 +14,7 @@ from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.engine import ClientRelation, database_version
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.places import Place
+from ldiv_db.display import Shown
 from ldiv_db.policy.inferred import Inferred, written
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.recoding.global_recoding import GlobalRecoding
@@ -38,8 +39,8 @@ class Similarity:
         return {"sensitive": self.sensitive, "rows_before": self.rows_before, "rows_after": self.rows_after}
 
 
-@dataclass(frozen=True)
-class Result:
+@dataclass(frozen=True, repr=False)
+class Result(Shown):
     """What a run did: the object that `ldiv run --json` prints."""
 
     run_id: str
@@ -110,8 +111,8 @@ class Result:
         return [*self.notes, *(warning for audit in self.audits for warning in audit.warnings)]
 
 
-@dataclass(frozen=True)
-class Released:
+@dataclass(frozen=True, repr=False)
+class Released(Shown):
     """What a release published and kept back: the object that `ldiv release publish --json` prints."""
 
     figures: dict[str, Any]

@@ -13,7 +13,7 @@ import ldiv_db
 pytestmark = pytest.mark.long
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
-    0: {"database", "charts"},
+    0: {"database", "charts", "display"},
     1: {"taxonomies"},
     2: {"requirements"},
     3: {"policy", "require"},
@@ -21,9 +21,10 @@ FLOORS = {
     5: {"algorithms", "auditing", "measuring", "profiling"},
     6: {"attacking", "publishing"},
     7: {"running"},
-    8: {"api"},
-    9: {"commands", "__init__"},
-    10: {"__main__"},
+    8: {"notebooks"},
+    9: {"api"},
+    10: {"commands", "__init__"},
+    11: {"__main__"},
 }
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
 MODULES = sorted(PACKAGE.rglob("*.py"))
