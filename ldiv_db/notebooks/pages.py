@@ -90,7 +90,7 @@ def _page(line: str, *parts: Markup | None) -> Markup:
 
 
 def _table(columns: Sequence[str], found: Sequence[rows.Row]) -> Markup:
-    head = _cells("th", columns)
+    head = _cells("th", [column.replace("_", " ") for column in columns])
     body = Markup("").join(Markup("<tr>{}</tr>").format(_cells("td", map(row.get, columns))) for row in found)
     return Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(head, body)
 
