@@ -19,6 +19,7 @@ from ldiv_db.database.engine import Engine, Settings, attempt, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.extensions import load_extension
 from ldiv_db.database.frames import OfFrame, is_frame, open_frames
+from ldiv_db.database.places import TablePlace
 from ldiv_db.database.servers import refuses_options, sentence_of
 from ldiv_db.database.templates import Identifier, Relation, literal
 
@@ -44,20 +45,24 @@ def takes_database(read_only: bool, of_frame: OfFrame | None = None) -> Callable
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             given = args[0] if args else kwargs.get(first)
+            are_frames = isinstance(given, Mapping) or is_frame(given)
             if isinstance(given, str | Path):
                 bound = shape.bind_partial(*args, **kwargs)
                 opening = open_address(address_of(str(given)), read_only)
-            elif of_frame is not None and (isinstance(given, Mapping) or is_frame(given)):
+            elif of_frame is not None and are_frames:
                 bound = of_frame(shape, given, args[1:], {name: kwargs[name] for name in kwargs if name != first})
                 opening = open_frames(given, keep=not read_only)
-            elif not hasattr(given, "execute"):
+            elif are_frames or not hasattr(given, "execute"):
                 frame = "" if of_frame is None else ", a frame"
                 raise PolicyError([Problem(first, f"takes a connection{frame} or an address, not {_kind(given)}")])
             else:
                 return function(*args, **kwargs)
             with opening as opened:
                 bound.arguments[first] = opened
-                return function(*bound.args, **bound.kwargs)
+                found = function(*bound.args, **bound.kwargs)
+                if are_frames and isinstance(place := getattr(found, "place", None), TablePlace):
+                    place.keep_open()
+                return found
 
         return cast(Function, call)
 

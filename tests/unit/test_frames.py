@@ -1,5 +1,8 @@
 """Relations and Arrow streams in place of a database or a table; frames of libraries are in `tests/notebooks`."""
 
+import copy
+import gc
+import pickle
 import random
 import weakref
 from collections import Counter
@@ -98,7 +101,7 @@ def test_nothing_but_the_release_is_kept_in_memory(people):
     kept = []
     listener = ldiv_db.Listener(on_statement=kept.append)
     result = ldiv_db.run({"people": Stream(people)}, POLICY, listener=listener)
-    con = result.place.connection
+    con = result.place._kept
     assert kept and con.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall() == [
         ("release",)
     ]
@@ -123,6 +126,20 @@ def test_the_release_of_a_table_is_a_relation_of_its_connection(con, people):
     con.execute("DROP TABLE published.people")
     with pytest.raises(DatabaseError, match=r"published\.people cannot be read here"):
         result.table()
+
+
+def test_a_result_keeps_no_connection_of_its_caller_open_and_can_be_copied(people, table, tmp_path):
+    con = duckdb.connect(str(tmp_path / "w.duckdb"))
+    con.execute("CREATE TABLE people AS SELECT * FROM range(10) AS t(age), (VALUES ('a'), ('b')) AS v(disease)")
+    result = ldiv_db.run(con, {**POLICY, "quasi_identifiers": ["age"], "source": "people", "target": "r"})
+    assert len(copy.deepcopy(result).table().fetchall()) == 20
+    with pytest.raises(DatabaseError, match="r cannot be read here: its connection is gone"):
+        pickle.loads(pickle.dumps(result)).table()
+    del con
+    gc.collect()
+    with pytest.raises(DatabaseError, match="r cannot be read here: its connection is gone"):
+        result.table()
+    duckdb.connect(str(tmp_path / "w.duckdb"), read_only=True).close()
 
 
 def test_the_release_in_a_database_that_was_closed_cannot_be_read(people, tmp_path):
