@@ -1,7 +1,7 @@
 """Frames of pandas, Polars and Arrow, and relations of the database's client, and databases in memory for them.
 
-A frame is read where it lies. What can be read only once, and a relation of another connection, is copied into a TEMP
-table first: a run reads its source several times.
+A frame is read where it lies. What can be read only once, objects of pandas', and a relation of another connection are
+copied into a TEMP table first: a run reads its source several times.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ def is_frame(given: Any) -> bool:
 
 def view_of_frame(engine: Engine, name: str, frame: Any) -> Relation:
     """The rows of a frame; they can be read until `close_scratch`. Raises DatabaseError for what is none."""
+    if _has_objects(frame):
+        with _all_values_seen(engine, len(frame)):
+            return engine.copy(name, engine.register(name, frame))
     if not is_relation(frame):
         view = engine.register(name, frame)
         return view if type(frame).__name__ in _READ_AGAIN else engine.copy(name, view)
@@ -51,6 +54,28 @@ def view_of_frame(engine: Engine, name: str, frame: Any) -> Relation:
         return engine.register(name, frame)
     except DatabaseError:  # it is of another connection
         return _copied(engine, name, frame)
+
+
+def _has_objects(frame: Any) -> bool:
+    """Whether it is a frame of pandas' with columns of any objects, whose types follow from the values."""
+    is_pandas = type(frame).__module__.partition(".")[0] == "pandas" and type(frame).__name__ == "DataFrame"
+    return is_pandas and any(str(kind) == "object" for kind in frame.dtypes)
+
+
+@contextmanager
+def _all_values_seen(engine: Engine, rows: int) -> Iterator[None]:
+    """Have types follow from all values: by a sample, one that is a text among numbers would fail a later statement."""
+    ((before, locked),) = engine.execute(
+        "SELECT current_setting('pandas_analyze_sample'), current_setting('lock_configuration')"
+    )
+    if locked:
+        yield
+        return
+    engine.execute(f"SET pandas_analyze_sample = {rows}")
+    try:
+        yield
+    finally:
+        attempt(engine.connection, f"SET pandas_analyze_sample = {before}")
 
 
 class _Stream:

@@ -99,6 +99,16 @@ def test_a_column_of_several_types_is_text():
     assert ldiv_db.profile(frame, sensitive="disease").sensitive[0].column.type == "VARCHAR"
 
 
+def test_a_text_late_among_numbers_makes_a_column_text():
+    frame = pandas.DataFrame({"age": list(range(50)) * 101, "o": [1] * 5049 + ["text"]}, dtype=object)
+    with duckdb.connect() as con:
+        before = con.execute("SELECT current_setting('pandas_analyze_sample')").fetchall()
+        policy = {**POLICY, "quasi_identifiers": ["age"], "sensitive": ["o"], "require": [{"k": 2}]}
+        result = ldiv_db.run(con, {**policy, "source": frame, "target": "r"})
+        assert (result.loss.rows_published, result.table().types[1]) == (5050, "VARCHAR")
+        assert con.execute("SELECT current_setting('pandas_analyze_sample')").fetchall() == before
+
+
 def test_to_frame_is_of_pandas():
     result = ldiv_db.run(of_pandas(), POLICY)
     found = [result, ldiv_db.profile(of_polars(), sensitive="disease"), ldiv_db.plan(of_arrow(), POLICY)]
