@@ -90,13 +90,14 @@ class _Stream:
 
 def _copied(engine: Engine, name: str, relation: Any) -> Relation:
     """A TEMP table of the rows of another connection's relation, in its types."""
-    types = {str(column): str(kind) for column, kind in zip(relation.columns, relation.types, strict=True)}
-    lost = [column for column, kind in types.items() if _LOST.search(kind)]
+    types = [str(kind) for kind in relation.types]
+    lost = [column for column, kind in zip(relation.columns, types, strict=True) if _LOST.search(kind)]
     if lost:
         what = f"is of another connection, and column {lost[0]!r} has a type that cannot be carried over"
         raise PolicyError([Problem(name, what, "give the relation's own connection first")])
     stream = engine.register(name, _Stream(relation))
-    columns = ", ".join(_cast(column.name, column.type, types[column.name]) for column in columns_of(engine, stream))
+    arrived = columns_of(engine, stream)
+    columns = ", ".join(_cast(column.name, column.type, kind) for column, kind in zip(arrived, types, strict=True))
     return engine.copy(name, engine.view_of(name, f"SELECT {columns} FROM {stream.sql()}"))
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
+from pydantic_core import PydanticCustomError
 
-from ldiv_db.database.errors import Problem
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.parts import Document, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
 from ldiv_db.policy.series import DECOMPOSITIONS, DEFAULT_ALGORITHM, REPEATED, as_decomposition
@@ -223,6 +224,13 @@ class Policy(Document):
         return f"Policy(source={self.source}, {columns}, require=[{required}])"
 
     __str__ = __repr__
+
+    def with_source(self, source: Any) -> Policy:
+        """The same policy of another source: a name, a query, a frame or a relation."""
+        try:
+            return self.model_copy(update={"source": read_source(source)})
+        except PydanticCustomError as error:
+            raise PolicyError([Problem("source", error.message())]) from None
 
     def to_yaml(self) -> str:
         """The policy as a YAML document, which `read_policy` reads; a frame that is its source is left out."""

@@ -22,7 +22,6 @@ from ldiv_db.policy.parts import VALUES
 from ldiv_db.policy.problems import unsaid
 from ldiv_db.policy.same_checks import same_problems
 from ldiv_db.policy.series_checks import series_problems
-from ldiv_db.policy.sources import read_source
 from ldiv_db.policy.transparent_checks import transparent_problems
 from ldiv_db.policy.weight_checks import weight_problems
 from ldiv_db.policy.wrong import problem_of
@@ -127,11 +126,11 @@ def _lacking(keys: Container[str]) -> list[Problem]:
 
 def completed(policy: Policy | Mapping[str, Any], source: Any = None) -> Policy | Mapping[str, Any]:
     """The policy with this source, if one is given, and with a target in memory where it names none."""
-    own = {} if source is None else {"source": source}
     if isinstance(policy, Policy):
         target = {} if "target" in policy.model_fields_set else {"target": Target(table=RELEASE)}
-        return policy.model_copy(update={**target, **{key: read_source(value) for key, value in own.items()}})
-    return {"target": {"table": RELEASE}, **policy, **own}
+        found = policy.model_copy(update=target)
+        return found if source is None else found.with_source(source)
+    return {"target": {"table": RELEASE}, **policy, **({} if source is None else {"source": source})}
 
 
 def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundArguments:

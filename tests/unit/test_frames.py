@@ -12,6 +12,7 @@ import pytest
 
 import ldiv_db
 from ldiv_db.database import frames
+from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError
 
@@ -195,6 +196,27 @@ def test_types_survive_from_one_connection_to_another(con):
         texts = "COLUMNS(*)::VARCHAR"
         assert found.project(texts).fetchall() == relation.project(texts).fetchall()
         engine.close_scratch()
+
+
+def test_columns_of_one_name_are_carried_over(con):
+    """The database itself tells them apart by a number."""
+    relation = con.sql("SELECT 1 AS x, uuid() AS x, 'a' AS y")
+    assert [column.type for column in _carried(relation)] == ["INTEGER", "UUID", "VARCHAR"]
+
+
+def _carried(relation):
+    with duckdb.connect() as other:
+        engine = Engine(other)
+        return columns_of(engine, frames.view_of_frame(engine, "frame", relation))
+
+
+def test_a_transaction_of_the_callers_goes_on_after_a_relation_of_another_connection(people):
+    with duckdb.connect() as other:
+        other.begin()
+        other.execute("CREATE TABLE kept AS SELECT 1 AS a")
+        assert ldiv_db.profile(other, people).rows == len(ROWS)
+        other.commit()
+        assert other.execute("FROM kept").fetchall() == [(1,)]
 
 
 @pytest.mark.parametrize("kind", ["BIT", "TIMETZ", "STRUCT(x BIT[])"])

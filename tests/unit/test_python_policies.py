@@ -144,6 +144,16 @@ def test_a_policy_of_many_parts_is_the_same_after_its_yaml(tmp_path):
     assert again.model_dump(exclude={"require"}) == policy.model_dump(exclude={"require"})
 
 
+def test_a_policy_is_that_of_another_source(con):
+    policy = ldiv_db.Policy(**PLAIN)
+    relation = con.sql("SELECT 1 AS age")
+    assert policy.with_source(relation).source.value is relation
+    assert yaml.safe_load(policy.with_source("main.t").to_yaml()) == {"source": "main.t", **PLAIN}
+    assert yaml.safe_load(policy.to_yaml()) == PLAIN
+    with pytest.raises(PolicyError, match="source: takes a text"):
+        policy.with_source(3)
+
+
 def test_places_that_are_not_said_are_not_written():
     document = yaml.safe_load(ldiv_db.Policy(**PLAIN).to_yaml())
     assert document == PLAIN
