@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         QuasiIdentifier,
         Released,
         Replay,
+        Report,
         Result,
         Sensitive,
         Target,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         profile,
         publish_release,
         read_policy,
+        report,
         run,
     )
 
@@ -62,6 +64,7 @@ __all__ = [
     "QuasiIdentifier",
     "Released",
     "Replay",
+    "Report",
     "Result",
     "Sensitive",
     "Target",
@@ -76,6 +79,7 @@ __all__ = [
     "profile",
     "publish_release",
     "read_policy",
+    "report",
     "run",
 ]
 
