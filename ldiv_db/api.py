@@ -13,7 +13,7 @@ from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.replay import Replay
-from ldiv_db.auditing.audit import Audit
+from ldiv_db.auditing.audit import Audit, Audits
 from ldiv_db.auditing.check import Question, question_of
 from ldiv_db.auditing.check import check as check_table
 from ldiv_db.auditing.statement import check_statement
@@ -22,13 +22,16 @@ from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import columns_of, qualify
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
-from ldiv_db.database.sources import resolve_source
+from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
-from ldiv_db.policy.given import names_of, read_requirements, read_sensitive
+from ldiv_db.notebooks.forms import enter_forms
+from ldiv_db.policy.document import QuasiIdentifier, Target
+from ldiv_db.policy.given import Required, names_of, read_requirements, read_sensitive
+from ldiv_db.policy.parts import Sensitive, TaxonomySpec
 from ldiv_db.policy.policy import Policy, parse_policy, read_policy
 from ldiv_db.policy.resolve import describe
-from ldiv_db.policy.sources import open_source
+from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.profiling.profile import Profile, profile_table
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.counts import counting_sql
@@ -43,6 +46,7 @@ __all__ = [
     "Attacks",
     "Audit",
     "AuditError",
+    "Audits",
     "DatabaseError",
     "InfeasibleError",
     "LdivError",
@@ -51,10 +55,14 @@ __all__ = [
     "Policy",
     "PolicyError",
     "Profile",
+    "QuasiIdentifier",
     "Released",
     "Replay",
     "Report",
     "Result",
+    "Sensitive",
+    "Target",
+    "TaxonomySpec",
     "attack",
     "check",
     "check_sql",
@@ -69,18 +77,20 @@ __all__ = [
     "run",
 ]
 
+enter_forms()
 
-@takes_database(read_only=True)
+
+@takes_database(read_only=True, of_frame=take_for_table)
 def check(
     con: Any,
-    table: str,
-    qi: Sequence[str],
+    table: Any = None,
+    qi: str | Sequence[str] = (),
     sensitive: str | Sequence[str] | Mapping[str, Any] = (),
-    require: Iterable[str | Mapping[str, Any]] = (),
+    require: Required | Iterable[Required] = (),
     class_column: str | None = None,
     suppressed: Suppressed = "judge",
-) -> list[Audit]:
-    """The audits of a table, view or data file, one a sensitive column: do all its classes meet `require`?
+) -> Audits:
+    """The audits of a table, view, data file or frame, one a sensitive column: do all its classes meet `require`?
 
     Without a sensitive column there is one audit, of requirements on rows alone, which `k` is; its name is empty.
 
@@ -93,16 +103,16 @@ def check(
     """
     specs = read_requirements(require)
     with working_engine(con) as engine:
-        relation = resolve_source(engine, table, Path(), "table")
+        relation = open_given(engine, table, "table")
         question = Question(names_of(qi), read_sensitive(sensitive), specs, class_column, suppressed)
-        return check_table(engine, relation, question)
+        return Audits(check_table(engine, relation, question))
 
 
 def check_sql(
     table: str,
     qi: str | Sequence[str] = (),
     sensitive: str | Sequence[str] | Mapping[str, Any] = (),
-    require: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]] = (),
+    require: Required | Iterable[Required] = (),
     *,
     policy: Policy | Mapping[str, Any] | None = None,
     dialect: str = "duckdb",
@@ -133,8 +143,10 @@ def check_sql(
         return check_statement(engine, given, qualify(engine, table, "table"), dialect, types, labels)
 
 
-@takes_database(read_only=True)
-def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: str | Sequence[str] = ()) -> Profile:
+@takes_database(read_only=True, of_frame=take_for_table)
+def profile(
+    con: Any, table: Any = None, qi: str | Sequence[str] | None = None, sensitive: str | Sequence[str] = ()
+) -> Profile:
     """How identifying the columns of a table, view or data file are, in counts of rows.
 
     Without `qi` the quasi-identifiers are guessed. The Profile has `rows`, `columns`, `uniqueness` (None
@@ -143,17 +155,18 @@ def profile(con: Any, table: str, qi: Sequence[str] | None = None, sensitive: st
     that do not exist, InfeasibleError for an empty table, DatabaseError if the database refuses.
     """
     with working_engine(con) as engine:
-        relation = resolve_source(engine, table, Path(), "table")
-        return profile_table(engine, relation, None if qi is None else names_of(qi), names_of(sensitive))
+        relation = open_given(engine, table, "table")
+        found = profile_table(engine, relation, None if qi is None else names_of(qi), names_of(sensitive))
+        return replace(found, table=given_name(table, relation))
 
 
-@takes_database(read_only=True)
+@takes_database(read_only=True, of_frame=take_for_table)
 def measure(
     con: Any,
-    published: str,
+    published: Any = None,
     policy: Policy | Mapping[str, Any] | None = None,
     *,
-    source: str | None = None,
+    source: Any = None,
     qi: str | Sequence[str] | Mapping[str, Any] | None = None,
     sensitive: str | Sequence[str] = (),
     folder: str | Path = ".",
@@ -181,15 +194,18 @@ def measure(
         working_engine(con, catalog=catalog) as engine,
         named_databases(engine, asked.databases, Path(folder)),
     ):
-        original = open_source(engine, source or asked.source, Path("." if source else folder))
-        relation = resolve_source(engine, published, Path(), "published")
+        named = source is None
+        original = open_source(engine, asked.source, Path(folder)) if named else open_given(engine, source, "source")
+        relation = open_given(engine, published, "published")
         if problems := wanted.problems():
             raise PolicyError(problems)
         described = describe(engine, _of_source(engine, asked, original, source), original, Path(folder))
-        return measure_table(engine, relation, described, wanted, show_values)
+        found = measure_table(engine, relation, described, wanted, show_values)
+        read = asked.source if named else source
+        return replace(found, published=given_name(published, relation), source=given_name(read, original))
 
 
-def _of_source(engine: Engine, policy: Policy, original: Relation | FileRelation, source: str | None) -> Policy:
+def _of_source(engine: Engine, policy: Policy, original: Relation | FileRelation, source: Any) -> Policy:
     """The policy as it is of another source: a table of rows, unless it has the column of counts as well."""
     names = [column.name.lower() for column in columns_of(engine, original)]
     if source is None or policy.weight is None or policy.weight.lower() in names:
@@ -266,13 +282,13 @@ def counts_sql(policy: Policy | Mapping[str, Any], dialect: str = "duckdb", sour
 
 
 def _described(
-    source: str | None, qi: str | Sequence[str] | Mapping[str, Any] | None, sensitive: str | Sequence[str]
+    source: Any, qi: str | Sequence[str] | Mapping[str, Any] | None, sensitive: str | Sequence[str]
 ) -> Policy:
     """The policy that says what the columns are, and asks for nothing."""
     missing = [
         Problem(key, "is required where no policy is given")
         for key, value in (("source", source), ("qi", qi))
-        if not value
+        if value is None or (isinstance(value, str | Sequence | Mapping) and not value)
     ]
     if missing:
         raise PolicyError(missing)

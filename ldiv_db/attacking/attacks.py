@@ -26,14 +26,15 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.templates import Relation
+from ldiv_db.display import Shown
 from ldiv_db.policy.attributes import read_attributes
 from ldiv_db.policy.required import resolve_all
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec
 from ldiv_db.requirements.guarantees import together
 
 
-@dataclass(frozen=True)
-class Attacks:
+@dataclass(frozen=True, repr=False)
+class Attacks(Shown):
     """All attacks on one table."""
 
     rows: int

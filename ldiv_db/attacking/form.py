@@ -22,6 +22,9 @@ from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Renamed
 
+#: The database of temporary tables, and of frames.
+TEMPORARY = "temp"
+
 
 def look_at_form(engine: Engine, counts: Counted, sensitive: Sequence[str]) -> Attack:
     """What order, numbers and surroundings of a table say; `counts` are its classes by any sensitive attribute."""
@@ -62,6 +65,8 @@ def _surroundings(engine: Engine, table: Relation | FileRelation) -> dict[str, A
             return {}
         return {"metadata_entries": engine.scalar("attacking/form/count_metadata", path=Value(table.path))}
     database = catalog_of(engine, table)
+    if database.lower() == TEMPORARY:  # a frame, or what its caller keeps: nobody is given what lies beside it
+        return {}
     _, *own = full_name(engine, table)
     others = [other for other in relations_in(engine, database) if [part.lower() for part in other.parts] != own]
     return {"other_tables": len(others), "free_bytes": free_bytes(engine, database)}

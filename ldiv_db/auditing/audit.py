@@ -14,6 +14,7 @@ from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.errors import AuditError, PolicyError, Problem
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.display import Shown
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Attribute, Categories, Classes, Requirement, Verdict, judge
 from ldiv_db.requirements.reading import warn_of_classes
@@ -32,8 +33,8 @@ class Counted:
     unmatched_groups: int = 0
 
 
-@dataclass(frozen=True)
-class Audit:
+@dataclass(frozen=True, repr=False)
+class Audit(Shown):
     """The verdicts on one sensitive attribute of a published table, or, where `sensitive` is empty, on its rows alone.
 
     `rows` are those that were judged; `suppressed_rows` are among them, or beside them if they were ignored.
@@ -71,6 +72,15 @@ class Audit:
             "requirements": [verdict.as_dict() for verdict in self.verdicts],
             "warnings": list(self.warnings),
         }
+
+
+class Audits(Shown, list[Audit]):
+    """The audits of a table, one a sensitive attribute."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether all of them hold."""
+        return all(audit.holds for audit in self)
 
 
 #: Is shown every requirement's measures (class_no, rows, reached, margin) while the classes are there.

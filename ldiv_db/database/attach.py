@@ -18,6 +18,8 @@ from ldiv_db.database.addresses import MEMORY, POSTGRES, Address, address_of, is
 from ldiv_db.database.engine import Engine, Settings, attempt, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.extensions import load_extension
+from ldiv_db.database.frames import OfFrame, is_frame, open_frames
+from ldiv_db.database.places import TablePlace
 from ldiv_db.database.servers import refuses_options, sentence_of
 from ldiv_db.database.templates import Identifier, Relation, literal
 
@@ -29,23 +31,46 @@ _ATTACHED = "SELECT database_name FROM duckdb_databases()"
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def takes_database(read_only: bool) -> Callable[[Function], Function]:
-    """Has a function whose first argument is a connection take an address in its place, opened for the call."""
+def takes_database(read_only: bool, of_frame: OfFrame | None = None) -> Callable[[Function], Function]:
+    """Has a function whose first argument is a connection take an address in its place, opened for the call.
+
+    With `of_frame`, which settles the other arguments, it also takes a frame, or a mapping of names to frames: a
+    database in memory is then its connection, which is kept open unless it is `read_only`.
+    """
 
     def decorate(function: Function) -> Function:
-        first = next(iter(signature(function).parameters))
+        shape = signature(function)
+        first = next(iter(shape.parameters))
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             given = args[0] if args else kwargs.get(first)
-            if not isinstance(given, str | Path):
+            are_frames = isinstance(given, Mapping) or is_frame(given)
+            if isinstance(given, str | Path):
+                bound = shape.bind_partial(*args, **kwargs)
+                opening = open_address(address_of(str(given)), read_only)
+            elif of_frame is not None and are_frames:
+                bound = of_frame(shape, given, args[1:], {name: kwargs[name] for name in kwargs if name != first})
+                opening = open_frames(given, keep=not read_only)
+            elif are_frames or not hasattr(given, "execute"):
+                frame = "" if of_frame is None else ", a frame"
+                raise PolicyError([Problem(first, f"takes a connection{frame} or an address, not {_kind(given)}")])
+            else:
                 return function(*args, **kwargs)
-            with open_address(address_of(str(given)), read_only) as opened:
-                return function(opened, *args[1:], **kwargs) if args else function(**{**kwargs, first: opened})
+            with opening as opened:
+                bound.arguments[first] = opened
+                found = function(*bound.args, **bound.kwargs)
+                if are_frames and isinstance(place := getattr(found, "place", None), TablePlace):
+                    place.keep_open()
+                return found
 
         return cast(Function, call)
 
     return decorate
+
+
+def _kind(given: Any) -> str:
+    return type(given).__name__
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,8 @@ from ldiv_db.database.failures import failure_of, first_sentence, refuse_half_ch
 from ldiv_db.database.plain_queries import PlainQueries
 from ldiv_db.database.templates import BUILT_IN, FileRelation, Identifier, Relation, Statement, Value, literal, render
 
+#: A relation of the database's client: rows that a caller may read on.
+ClientRelation = duckdb.DuckDBPyRelation
 #: The file formats of `Engine.export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
 EXPORTS = {
     "csv": "FORMAT csv, HEADER true, DELIMITER ',', QUOTE '\"', ESCAPE '\"', NULLSTR '', FORCE_QUOTE *",
@@ -95,6 +97,7 @@ class Engine(PlainQueries):
         self._scratch: list[Relation] = []
         self._views: set[Relation] = set()
         self._given: list[Relation] = []
+        self._registered: set[Relation] = set()
         self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
         self._numbers = itertools.count(1)
 
@@ -257,19 +260,18 @@ class Engine(PlainQueries):
         self._given.append(view)
         return view
 
-    def frame(self, name: str, frame: Any) -> Relation:
-        """A TEMP view of a frame of pandas', Polars' or Arrow's, or of a relation of the database's client.
+    def register(self, name: str, frame: Any) -> Relation:
+        """A TEMP view of what the database's client reads where it lies: a frame, or a relation of this connection.
 
-        It lives until `close_scratch`; raises DatabaseError for what is none of these.
+        It lives until `close_scratch`; raises DatabaseError for anything else.
         """
-        if isinstance(frame, duckdb.DuckDBPyRelation):
-            return self.view_of(name, frame.sql_query())
         view = self._temp_name(name)
         try:
             self.connection.register(view.name, frame)
-        except (duckdb.Error, TypeError) as error:
-            raise DatabaseError(f"{type(frame).__name__} is no frame that the database reads") from error
+        except (duckdb.Error, TypeError):
+            raise DatabaseError(f"{type(frame).__name__} is no frame that the database reads") from None
         self._given.append(view)
+        self._registered.add(view)
         return view
 
     def _temp_name(self, name: str) -> Relation:
@@ -309,6 +311,8 @@ class Engine(PlainQueries):
                 self.connection.execute(self._dropping(relation))
             for view in self._given:
                 self.connection.execute(f"DROP VIEW IF EXISTS {view.sql()}")
+                if view in self._registered:
+                    self.connection.unregister(view.name)  # it keeps the frame in memory otherwise
         self._scratch.clear()
         self._given.clear()
 
@@ -408,13 +412,35 @@ def open_database(
     path = str(path)
     if path != ":memory:" and not create and not Path(path).is_file():
         raise DatabaseError(f"no database file {path}")
+    connection = connect(path, read_only, settings)
+    with closing(connection), stoppable(connection):
+        yield connection
+
+
+def connect(path: str, read_only: bool = False, settings: Settings | None = None) -> duckdb.DuckDBPyConnection:
+    """A connection to the database file at `path`, made if it is not there; raises DatabaseError if it cannot be."""
     try:
         config: dict[str, Any] = (settings or Settings()).as_config()
-        connection = duckdb.connect(path, read_only=read_only and path != ":memory:", config=config)
+        return duckdb.connect(path, read_only=read_only and path != ":memory:", config=config)
     except duckdb.Error as error:
         raise DatabaseError(f"cannot open {path}: {first_sentence(str(error))}") from error
-    with closing(connection), interrupts.stopping(connection.interrupt):
-        yield connection
+
+
+def stoppable(connection: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
+    """A context in which Ctrl-C stops what the connection does."""
+    return interrupts.stopping(connection.interrupt)
+
+
+def relation_of(connection: duckdb.DuckDBPyConnection, table: Relation | FileRelation) -> ClientRelation:
+    """A table, view or file as a relation of the client's; raises DatabaseError if it is not there, or closed."""
+    if isinstance(table, Relation):
+        sql = f"FROM {table.sql()}"
+    else:
+        sql = f"FROM {table.reader}({literal(table.path)}{table.options})"
+    try:
+        return connection.sql(sql)
+    except duckdb.Error as error:
+        raise DatabaseError(f"{table} cannot be read here: {first_sentence(str(error))}") from None
 
 
 def attempt(connection: Any, sql: str) -> str | None:

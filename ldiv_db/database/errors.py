@@ -69,6 +69,10 @@ class LdivError(Exception):
     def __str__(self) -> str:
         return "\n".join([self.message, *self.ways_out])
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows in place of a traceback: what went wrong, and the ways out."""
+        return f"{type(self).__name__}: {self}".splitlines()
+
     @property
     def ways_out(self) -> list[str]:
         """The remedies as lines."""

@@ -39,6 +39,7 @@ def columns_beside(engine: Engine, table: Relation, most_rows: int) -> list[Colu
         " WHERE lower(c.database_name) = $database AND lower(c.schema_name) <> $ours AND NOT t.internal"
         " AND NOT (d.type = 'sqlite' AND starts_with(lower(c.table_name), $ours || '_'))"
         " AND NOT (lower(c.schema_name) = $schema AND lower(c.table_name) = $name)"
+        " AND NOT (t.temporary AND starts_with(lower(c.table_name), $ours || '_'))"  # copies of frames, which are ours
         " AND coalesce(t.estimated_size, 0) <= $most"
         " ORDER BY c.schema_name ASC NULLS LAST, c.table_name ASC NULLS LAST, c.column_index ASC NULLS LAST",
         {**_named(engine, table), "ours": SCHEMA, "most": most_rows},

@@ -15,6 +15,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.display import Shown
 from ldiv_db.measuring.distributions import Spread, compare_columns
 from ldiv_db.measuring.divergence import Divergence, measure_divergence
 from ldiv_db.measuring.prefix_trees import grow_tries
@@ -66,8 +67,8 @@ class Wanted:
         ]
 
 
-@dataclass(frozen=True)
-class Measurement:
+@dataclass(frozen=True, repr=False)
+class Measurement(Shown):
     """What a published table lost against its source.
 
     `rows_added` is by how many rows it has more than the source; `rows_unmatched` of its rows cover no row of the

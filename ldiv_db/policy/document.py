@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
+from pydantic_core import PydanticCustomError
 
-from ldiv_db.database.errors import Problem
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.parts import Document, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
-from ldiv_db.policy.series import DECOMPOSITIONS, DEFAULT_ALGORITHM, REPEATED
-from ldiv_db.policy.sources import PolicySource, read_source
+from ldiv_db.policy.series import DECOMPOSITIONS, DEFAULT_ALGORITHM, REPEATED, as_decomposition
+from ldiv_db.policy.sources import UNSAID, PolicySource, read_source
 from ldiv_db.requirements import RequirementSpec
 
 
@@ -149,13 +150,43 @@ PART_ROWS = 1_000_000
 
 
 class Policy(Document):
-    """A whole policy; see the README's policy reference for every key."""
+    """A whole policy; see the README's policy reference for every key.
+
+    A source and a target may be left out: where a frame is given they are that frame, and a table in memory.
+    Raises PolicyError with all that cannot be read; what does not go together is said where the policy is used.
+    """
+
+    if TYPE_CHECKING:  # what it takes is more than what it has: names for mappings, texts for parts
+
+        def __init__(
+            self,
+            *,
+            quasi_identifiers: str | Sequence[str] | Mapping[str, QuasiIdentifier | Mapping[str, Any] | None],
+            require: Sequence[RequirementSpec | Mapping[str, Any]] = ...,
+            sensitive: str | Sequence[str] | Mapping[str, Sensitive | Mapping[str, Any] | None] = ...,
+            source: Any = ...,
+            target: Target | str | Mapping[str, Any] = ...,
+            databases: Mapping[str, str] = ...,
+            identifiers: Sequence[str] = ...,
+            keep: Sequence[str] = ...,
+            individual: str | None = ...,
+            key: str | None = ...,
+            weight: str | None = ...,
+            algorithm: str | Mapping[str, Any] | AlgorithmSpec = ...,
+            recode: Literal["tree", "set"] = ...,
+            nulls: Literal["value", "suppress", "reject"] = ...,
+            nulls_sensitive: Literal["reject", "suppress", "value"] = ...,
+            suppressed: Literal["judge", "ignore", "unknown"] = ...,
+            output: Output | Mapping[str, Any] = ...,
+            transparent: bool = ...,
+            seed: int = ...,
+        ) -> None: ...
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
-    source: Annotated[PolicySource, PlainValidator(read_source)]
+    source: Annotated[PolicySource, PlainValidator(read_source)] = UNSAID
     databases: dict[str, str] = Field(default_factory=dict)
-    target: Annotated[Target, BeforeValidator(_target)]
+    target: Annotated[Target, BeforeValidator(_target)] = Target()
     quasi_identifiers: Annotated[dict[str, QuasiIdentifier], BeforeValidator(_columns)] = Field(min_length=1)
     sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(default_factory=dict)
     require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]]
@@ -176,6 +207,11 @@ class Policy(Document):
     part_rows: int = Field(default=PART_ROWS, ge=2)
     seed: Annotated[int, AfterValidator(_in_range)] = Field(default_factory=draw_seed)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, document: Any) -> Any:
+        return as_decomposition(document) if isinstance(document, Mapping) else document
+
     @model_validator(mode="after")
     def _settle_algorithm(self) -> Self:
         """The algorithm that only one can be: of releases over time, and of transparent ones."""
@@ -184,6 +220,28 @@ class Policy(Document):
             settled = AlgorithmSpec.model_validate({"name": REPEATED[0], **self.algorithm.options})
             object.__setattr__(self, "algorithm", settled)  # frozen to everybody else
         return self
+
+    def __repr__(self) -> str:
+        """What it is about; a seed may be a secret, and a frame has rows."""
+        required = ", ".join(f"{spec.name}: {spec.argument}" for spec in self.require)
+        keys, sensitive = ", ".join(self.quasi_identifiers), ", ".join(self.sensitive)
+        columns = f"quasi_identifiers=[{keys}], sensitive=[{sensitive}]"
+        return f"Policy(source={self.source}, {columns}, require=[{required}])"
+
+    __str__ = __repr__
+
+    def with_source(self, source: Any) -> Policy:
+        """The same policy of another source: a name, a query, a frame or a relation."""
+        try:
+            return self.model_copy(update={"source": read_source(source)})
+        except PydanticCustomError as error:
+            raise PolicyError([Problem("source", error.message())]) from None
+
+    def to_yaml(self) -> str:
+        """The policy as a YAML document, which `read_policy` reads; a frame that is its source is left out."""
+        from ldiv_db.policy.yaml_text import policy_yaml  # noqa: PLC0415 - it is about this class
+
+        return policy_yaml(self)
 
     @property
     def decomposes(self) -> bool:

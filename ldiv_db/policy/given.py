@@ -11,14 +11,17 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.parts import Sensitive, read_requirement
 from ldiv_db.requirements import RequirementSpec, parse_requirement
 
+#: A requirement as a caller gives it.
+Required = str | Mapping[str, Any] | RequirementSpec
 
-def read_requirements(written: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]]) -> list[RequirementSpec]:
-    """The requirements as written, `"distinct:3"` or `{"distinct": 3}`, one or several.
+
+def read_requirements(written: Required | Iterable[Required]) -> list[RequirementSpec]:
+    """The requirements as written, `"distinct:3"`, `{"distinct": 3}` or built, one or several.
 
     Raises PolicyError for all that are none.
     """
     specs, problems = [], []
-    for item in [written] if isinstance(written, str | Mapping) else written:
+    for item in [written] if isinstance(written, str | Mapping | RequirementSpec) else written:
         try:
             specs += [parse_requirement(item)] if isinstance(item, str) else _of_mapping(item)
         except ValueError as error:
@@ -31,6 +34,8 @@ def read_requirements(written: str | Mapping[str, Any] | Iterable[str | Mapping[
 
 
 def _of_mapping(item: Any) -> list[RequirementSpec]:
+    if isinstance(item, RequirementSpec):
+        return [item]
     if not isinstance(item, Mapping) or not item:
         raise ValueError("a requirement is written 'distinct:3' or {'distinct': 3}")
     if {"sensitive", "others_known"} & set(item):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
 from ldiv_db.database.equality import Step
-from ldiv_db.database.errors import Problem, nearest
+from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.texts import MAX_DEPTH
+from ldiv_db.policy.wrong import problem_of
 from ldiv_db.requirements import RequirementSpec, make_categories
 from ldiv_db.requirements.named import named_value
 from ldiv_db.requirements.parameters import LARGEST
@@ -22,8 +23,23 @@ LONGEST_PREFIX, LARGEST_SEED = 1_000_000, 2**63 - 1
 VALUES = (("sensitive", "*", "categories"), ("sensitive", "*", "harmless"))
 
 
-class Part(BaseModel):
-    """A part of a policy: no unknown keys, never changed."""
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass as _Readable
+else:
+
+    class _Readable(type(BaseModel)):
+        """Has a part that is made in Python raise what is raised of a file; pydantic reads documents another way."""
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return super().__call__(*args, **kwargs)
+            except ValidationError as error:
+                found = [problem_of(item, cls) for item in error.errors()]
+            raise PolicyError(found)
+
+
+class Part(BaseModel, metaclass=_Readable):
+    """A part of a policy: no unknown keys, never changed. Raises PolicyError with all that is wrong with it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -140,7 +156,12 @@ def _harmless_problems(key: str, harmless: list[Any] | None) -> list[Problem]:
 
 
 def read_requirement(value: Any) -> RequirementSpec:
-    """The requirement of a mapping: `name: value`, with `sensitive` and `others_known` beside it; raises ValueError."""
+    """The requirement of a mapping: `name: value`, with `sensitive` and `others_known` beside it; raises ValueError.
+
+    What is one already is that.
+    """
+    if isinstance(value, RequirementSpec):
+        return value
     if isinstance(value, Mapping):
         rest = {key: given for key, given in value.items() if key not in ("sensitive", "others_known")}
         sensitive, known = value.get("sensitive", ()), value.get("others_known", False)

@@ -5,24 +5,26 @@ Each problem has its key, what is wrong and the nearest right name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from inspect import BoundArguments, Signature
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from ldiv_db.database.errors import PolicyError, Problem, nearest, what_is_wrong
+from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.frames import only_frame
 from ldiv_db.database.yaml_documents import read_document
-from ldiv_db.policy.document import Output, Policy, QuasiIdentifier, Target
-from ldiv_db.policy.parts import VALUES, Sensitive, TaxonomySpec
+from ldiv_db.policy.document import Policy, Target
+from ldiv_db.policy.parts import VALUES
 from ldiv_db.policy.problems import unsaid
 from ldiv_db.policy.same_checks import same_problems
-from ldiv_db.policy.series import as_decomposition
 from ldiv_db.policy.series_checks import series_problems
 from ldiv_db.policy.transparent_checks import transparent_problems
 from ldiv_db.policy.weight_checks import weight_problems
+from ldiv_db.policy.wrong import problem_of
 
 __all__ = ["Examined", "GivenPolicy", "Policy", "examine", "examine_file", "parse_policy", "problems_of", "read_policy"]
 
@@ -30,6 +32,10 @@ __all__ = ["Examined", "GivenPolicy", "Policy", "examine", "examine_file", "pars
 _NO_REQUIREMENT = {"k": 1}
 #: Where a policy lists columns, and where they are keys of a mapping.
 _LISTS, _MAPPINGS = ("identifiers", "keep", "individual", "weight"), ("quasi_identifiers", "sensitive")
+#: What the release is called where nothing says it.
+RELEASE = "release"
+#: What is wrong where nothing says where rows come from, or go to.
+_LACKING = {key: Problem(key, "is required") for key in ("source", "target")}
 #: What decides how the rest of a policy is understood.
 _DECISIVE = ("algorithm", "key")
 
@@ -60,6 +66,12 @@ class Examined:
         """Whether it is surely a policy of releases over time."""
         return self.policy is not None and self.policy.is_series
 
+    def without_places(self) -> Policy:
+        """The policy, perhaps without a source and a target; raises PolicyError if anything else is wrong."""
+        if self.policy is None or set(self.problems) - set(_LACKING.values()):
+            raise PolicyError(self.problems)
+        return self.policy
+
     def required(self) -> Policy:
         """The policy; raises PolicyError if anything is wrong."""
         if self.policy is None or self.problems:
@@ -72,13 +84,16 @@ GivenPolicy = Policy | Mapping[str, Any] | Examined
 
 
 def read_policy(path: str | Path) -> Policy:
-    """The policy in a YAML file; raises PolicyError with everything that is wrong with it."""
-    return examine_file(path).required()
+    """The policy in a YAML file; raises PolicyError with everything that is wrong with it.
+
+    It may lack a source and a target, which are then to be given by a frame.
+    """
+    return examine_file(path).without_places()
 
 
 def parse_policy(document: Any) -> Policy:
     """The policy of a mapping; raises PolicyError with everything that is wrong with it."""
-    return examine(document).required()
+    return examine(document).without_places()
 
 
 def examine_file(path: str | Path) -> Examined:
@@ -94,20 +109,49 @@ def examine(document: Any) -> Examined:
     if isinstance(document, Examined):
         return document
     if isinstance(document, Policy):
-        return Examined(document)
+        return Examined(document, [*_lacking(document.model_fields_set), *problems_of(document)])
     if not isinstance(document, Mapping):
         return Examined(None, [Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
-    written = as_decomposition(document)
     try:
-        policy = Policy.model_validate(written)
+        policy = Policy.model_validate(document)
     except ValidationError as error:
-        return _examine_rest(written, error.errors())
-    return Examined(policy, problems_of(policy))
+        return _examine_rest(document, error.errors())
+    return Examined(policy, [*_lacking(document), *problems_of(policy)])
+
+
+def _lacking(keys: Container[str]) -> list[Problem]:
+    """That a policy of these keys names no source, or no target, which it may leave to a frame."""
+    return [problem for key, problem in _LACKING.items() if key not in keys]
+
+
+def completed(policy: Policy | Mapping[str, Any], source: Any = None) -> Policy | Mapping[str, Any]:
+    """The policy with this source, if one is given, and with a target in memory where it names none."""
+    if isinstance(policy, Policy):
+        target = {} if "target" in policy.model_fields_set else {"target": Target(table=RELEASE)}
+        found = policy.model_copy(update=target)
+        return found if source is None else found.with_source(source)
+    return {"target": {"table": RELEASE}, **policy, **({} if source is None else {"source": source})}
+
+
+def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundArguments:
+    """A call with a policy: the frame in place of a database is its source, whatever the policy names.
+
+    Of several frames the policy names one, or there is but one.
+    """
+    bound = shape.bind_partial(None, *args, **kwargs)
+    policy = bound.arguments.get("policy")
+    if isinstance(policy, Examined):
+        policy = policy.without_places()
+    if isinstance(policy, Policy | Mapping):
+        keys = policy.model_fields_set if isinstance(policy, Policy) else policy
+        is_named = isinstance(given, Mapping) and "source" in keys
+        bound.arguments["policy"] = completed(policy, None if is_named else only_frame(given))
+    return bound
 
 
 def _examine_rest(written: Mapping[str, Any], errors: Sequence[Any]) -> Examined:
     """What is written without the parts that cannot be read, and what is wrong with either."""
-    problems = [_problem(item) for item in errors]
+    problems = [*_lacking(written), *(problem_of(item, Policy) for item in errors)]
     if any(item["type"] == "missing" or item["loc"][0] in _DECISIVE for item in errors):
         return Examined(None, problems)
     try:
@@ -120,7 +164,9 @@ def _examine_rest(written: Mapping[str, Any], errors: Sequence[Any]) -> Examined
 
 def _without(document: Mapping[str, Any], places: Iterable[tuple[Any, ...]]) -> dict[str, Any]:
     """The document without what stands in these places, or, where they are none of its own, around them."""
-    found = deepcopy(dict(document))
+    found = {
+        key: part if key == "source" else deepcopy(part) for key, part in document.items()
+    }  # a frame is not copied
     in_order = sorted(places, key=lambda place: [f"{key:>9}" for key in place])
     for place in reversed(in_order):  # the last of a list first
         outer: Any = found
@@ -162,7 +208,8 @@ def problems_of(policy: Policy) -> list[Problem]:
             p for name, qi in policy.quasi_identifiers.items() for p in qi.problems(f"quasi_identifiers.{name}")
         ]
     problems += [p for name, attribute in policy.sensitive.items() for p in attribute.problems(f"sensitive.{name}")]
-    problems += [*_require_problems(policy), *_twice(policy), *policy.target.problems()]
+    problems += [*_require_problems(policy), *_twice(policy)]
+    problems += policy.target.problems() if "target" in policy.model_fields_set else []
     needing = policy.needs_class_id
     if needing and not policy.publishes_class_id:
         hint = "or require frequency" if needing in [spec.name for spec in policy.require] else ""
@@ -197,29 +244,3 @@ def _twice(policy: Policy) -> Iterator[Problem]:
         if column.lower() in first:
             yield Problem(f"{key}.{column}", f"is classified already under {first[column.lower()]}")
         first.setdefault(column.lower(), key)
-
-
-def _problem(item: Mapping[str, Any]) -> Problem:
-    """A pydantic error in our words."""
-    key = ".".join(str(part) for part in item["loc"] if not str(part).startswith("function-")) or "policy"
-    if item["type"] == "extra_forbidden":
-        owner = _owner(item["loc"])
-        return Problem(key, "unknown key", nearest(str(item["loc"][-1]), owner.model_fields))
-    if item["type"] == "missing":
-        return Problem(key, "is required")
-    return Problem(key, what_is_wrong(item))
-
-
-def _owner(location: tuple[Any, ...]) -> type[BaseModel]:
-    """The part of the policy in which a key at `location` stands."""
-    if len(location) == 1:
-        return Policy
-    if "taxonomy" in location[:-1]:
-        return TaxonomySpec
-    parts: dict[str, type[BaseModel]] = {
-        "quasi_identifiers": QuasiIdentifier,
-        "sensitive": Sensitive,
-        "target": Target,
-        "output": Output,
-    }
-    return parts.get(str(location[0]), Policy)

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.frames import FRAME, KINDS, view_of_frame
 from ldiv_db.database.queries import name_of_query, view_of_query
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Relation
@@ -37,10 +38,12 @@ class Frame:
         return self
 
     def __str__(self) -> str:
-        return "frame"
+        return FRAME
 
 
 PolicySource = str | SourceQuery | Frame
+#: Stands where a policy leaves its source to a frame that it is given.
+UNSAID = Frame(None)
 
 
 def read_source(value: Any) -> PolicySource:
@@ -60,11 +63,26 @@ def open_source(engine: Engine, source: PolicySource, folder: Path, key: str = "
     """The source as it can be read until the engine is closed; raises PolicyError if there is none."""
     if isinstance(source, SourceQuery):
         return view_of_query(engine, source.query, f"{key}.query")
+    if source is UNSAID:
+        raise PolicyError([Problem(key, "is required")])
     if isinstance(source, Frame):
         try:
-            return engine.frame("frame", source.value)
+            return view_of_frame(engine, FRAME, source.value)
         except DatabaseError as error:
-            raise PolicyError(
-                [Problem(key, error.message, "pandas, Polars, Arrow, or a relation of DuckDB's")]
-            ) from None
+            raise PolicyError([Problem(key, error.message, KINDS)]) from None
     return resolve_source(engine, source, folder, key)
+
+
+def open_given(engine: Engine, given: Any, key: str) -> Relation | FileRelation:
+    """What a caller names, or gives as a frame, for the argument `key`; raises PolicyError if it cannot be read."""
+    try:
+        source = read_source(given)
+    except PydanticCustomError as error:
+        what = "is required" if given is None else f"{error.message()}, or a frame"
+        raise PolicyError([Problem(key, what)]) from None
+    return open_source(engine, source, Path(), key)
+
+
+def given_name(given: Any, relation: Relation | FileRelation) -> str:
+    """What a caller's table is called in a report."""
+    return str(relation) if isinstance(given, str) else str(read_source(given))

@@ -15,6 +15,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, read_exactly
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.display import Shown
 from ldiv_db.profiling.keys import Keys
 from ldiv_db.profiling.risk import RARE, Uniqueness, measure_uniqueness
 from ldiv_db.profiling.roles import IDENTIFIER, QUASI_IDENTIFIER, SENSITIVE, why_by_name, why_by_values
@@ -78,8 +79,8 @@ class SensitiveProfile:
         return self.distribution.bits
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, repr=False)
+class Profile(Shown):
     """What is known of a table; `uniqueness` is None if there is no quasi-identifier."""
 
     table: str

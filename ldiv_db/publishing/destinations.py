@@ -25,6 +25,7 @@ from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem, count_phrase
 from ldiv_db.database.files import abandoned, flush, move, work_folder
+from ldiv_db.database.places import FilePlace, Place, TablePlace
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.draft import Draft, Outcome
@@ -48,6 +49,11 @@ class Destination(ABC):
     def folder(self) -> Path | None:
         """Where what is published takes up room, None if that is memory."""
 
+    @property
+    @abstractmethod
+    def place(self) -> Place:
+        """Where what was published can be read afterwards."""
+
     @abstractmethod
     def publish(self, draft: Draft[Outcome]) -> Outcome:
         """Have the draft written, audited, published and entered in the ledger, or nothing of it."""
@@ -64,6 +70,10 @@ class InDatabase(Destination):
     def folder(self) -> Path | None:
         file = catalog.file_of(self.engine, catalog.catalog_of(self.engine, self.table))
         return Path(file).parent if file else None
+
+    @property
+    def place(self) -> Place:
+        return TablePlace(self.engine.connection, self.table)
 
     def opened(self) -> AbstractContextManager[Relation]:
         """A context in which what was published can be read."""
@@ -109,6 +119,10 @@ class InOtherDatabase(Destination):
     def folder(self) -> Path | None:
         file = catalog.file_of(self.engine, self.table.parts[0])
         return Path(file).parent if file else None
+
+    @property
+    def place(self) -> Place:
+        return TablePlace(self.engine.connection, self.table)
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
         beside = self._beside(draft.run_id)
@@ -286,6 +300,10 @@ class DatabaseFile(InFile):
         with self.engine.attached(part, read_only=True) as database:
             yield within(database, self.table)
 
+    @property
+    def place(self) -> Place:
+        return FilePlace(self.path, Relation(within("", self.table).parts[1:]))
+
     def opened(self) -> AbstractContextManager[Relation]:
         """A context in which what was published can be read."""
         return self.reading(self.path)
@@ -302,6 +320,11 @@ class DataFile(InFile):
         super().__init__(engine, path, name)
         self.form = form
         self.columns = columns
+
+    @property
+    def place(self) -> Place:
+        with self.reading(self.path) as file:
+            return FilePlace(self.path, file)
 
     def writing(self, part: Path) -> AbstractContextManager[FileRelation]:
         return self.reading(part)

@@ -11,7 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.database.engine import database_version
+from ldiv_db.database.engine import ClientRelation, database_version
+from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.places import Place
+from ldiv_db.display import Shown
 from ldiv_db.policy.inferred import Inferred, written
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.recoding.global_recoding import GlobalRecoding
@@ -36,8 +39,8 @@ class Similarity:
         return {"sensitive": self.sensitive, "rows_before": self.rows_before, "rows_after": self.rows_after}
 
 
-@dataclass(frozen=True)
-class Result:
+@dataclass(frozen=True, repr=False)
+class Result(Shown):
     """What a run did: the object that `ldiv run --json` prints."""
 
     run_id: str
@@ -58,8 +61,19 @@ class Result:
     smallest_class: int | None = None
     #: How quasi-identifiers generalise of which the policy does not say it.
     inferred: Sequence[Inferred] = ()
+    #: Where the release is.
+    place: Place | None = field(default=None, repr=False, compare=False)
     #: The number of the snapshot that release and ledger row are, in a database that numbers them.
     snapshot: int | None = None
+
+    def table(self) -> ClientRelation:
+        """The release as a relation of DuckDB's, which has `.df()`, `.pl()` and `.arrow()`.
+
+        Raises DatabaseError where it cannot be read from here: after a run on an address its database is closed.
+        """
+        if self.place is None:
+            raise DatabaseError(f"nothing says where {self.target} is")
+        return self.place.read()
 
     @property
     def requirements(self) -> list[dict[str, Any]]:
@@ -97,8 +111,8 @@ class Result:
         return [*self.notes, *(warning for audit in self.audits for warning in audit.warnings)]
 
 
-@dataclass(frozen=True)
-class Released:
+@dataclass(frozen=True, repr=False)
+class Released(Shown):
     """What a release published and kept back: the object that `ldiv release publish --json` prints."""
 
     figures: dict[str, Any]

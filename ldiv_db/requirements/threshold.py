@@ -45,6 +45,7 @@ class Threshold(Requirement):
         "base needs the source of a policy, from which thresholds follow",
         "write them out: threshold:0.5,HIV=0.1",
     )
+    optional = frozenset(WORDS)
     relations = ("histogram",)
     default: Decimal
     thetas: tuple[tuple[Named, Decimal | Fraction], ...] = ()
@@ -76,6 +77,14 @@ class Threshold(Requirement):
     @classmethod
     def by_name(cls, argument: Any) -> dict[Any, Any]:
         return dict(argument) if isinstance(argument, Mapping) else {DEFAULT: argument}
+
+    @classmethod
+    def typed(cls) -> dict[str, str]:
+        return {DEFAULT: "Number", BASE: "Number", ABSENT: 'Literal["allow", "error"]', VALUES: "Mapping[Any, Number]"}
+
+    @classmethod
+    def built(cls, given: Mapping[str, Any]) -> Any:
+        return given[DEFAULT] if list(given) == [DEFAULT] else dict(given)
 
     @classmethod
     def needs_source(cls, argument: Any) -> bool:

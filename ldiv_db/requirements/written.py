@@ -53,6 +53,19 @@ class Written:
         return dict(argument)
 
     @classmethod
+    def typed(cls) -> dict[str, str]:
+        """The parameters as Python takes them, each with its type; `Number` is what has a decimal."""
+        kinds = {"int": "int", "str": "str"}
+        types = {name: kinds.get(str(read.__annotations__["return"]), "Number") for name, read in cls.fields.items()}
+        return {name: f'{kind} | Literal["{AUTO}"]' if name in _AUTOMATIC else kind for name, kind in types.items()}
+
+    @classmethod
+    def built(cls, given: Mapping[str, Any]) -> Any:
+        """The argument of parameters that are given by name, as a document has it."""
+        needed = [name for name in cls.fields if name not in cls.optional]
+        return given[needed[0]] if list(given) == needed and len(needed) == 1 else dict(given)
+
+    @classmethod
     def needs_source(cls, argument: Any) -> bool:
         """Whether a parameter follows from the distribution of the source; not, where it is written wrongly."""
         try:

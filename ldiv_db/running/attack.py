@@ -17,9 +17,10 @@ from ldiv_db.auditing.subject import Pair
 from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.sources import resolve_source
-from ldiv_db.policy.given import names_of, read_requirements, read_sensitive
+from ldiv_db.database.frames import is_frame, take_for_table
+from ldiv_db.policy.given import Required, names_of, read_requirements, read_sensitive
 from ldiv_db.policy.policy import Policy, parse_policy, read_policy
+from ldiv_db.policy.sources import open_given
 from ldiv_db.running.preparation import Listener
 from ldiv_db.running.replaying.methods import Asked
 from ldiv_db.running.replaying.replay import replay_groups, replay_table
@@ -29,31 +30,31 @@ from ldiv_db.running.run import working_engine
 TRIES = 2_000
 
 
-@takes_database(read_only=True)
+@takes_database(read_only=True, of_frame=take_for_table)
 def attack(
     con: Any,
-    table: str,
-    qi: Sequence[str] = (),
+    table: Any = None,
+    qi: str | Sequence[str] = (),
     sensitive: str | Sequence[str] | Mapping[str, Any] = (),
-    require: Iterable[str | Mapping[str, Any]] | None = None,
+    require: Required | Iterable[Required] | None = None,
     *,
     policy: Policy | Mapping[str, Any] | None = None,
     folder: str | Path = ".",
     class_column: str | None = None,
     m: int = 1,
     threshold: float | str | Decimal = "0.2",
-    known: str | None = None,
-    population: str | None = None,
+    known: Any = None,
+    population: Any = None,
     counting: bool = False,
-    also: str | Sequence[str] = (),
+    also: Any = (),
     also_policies: Sequence[Policy | Mapping[str, Any] | Path] = (),
-    definetti: str | None = None,
-    sensitive_table: str | None = None,
+    definetti: Any = None,
+    sensitive_table: Any = None,
     group: str | None = None,
     count: str | None = None,
     downcoding: bool = False,
-    targets: str | None = None,
-    control: str | None = None,
+    targets: Any = None,
+    control: Any = None,
     link_columns: tuple[Sequence[str], Sequence[str]] | None = None,
     tries: int = TRIES,
     seed: int = 0,
@@ -62,8 +63,9 @@ def attack(
     listener: Listener | None = None,
     catalog: str | None = None,
 ) -> Attacks:
-    """What attackers gain at best from a published table, view or data file, and what is promised at most.
+    """What attackers gain at best from a published table, view, data file or frame, and what is promised at most.
 
+    Every table may be named, or given as a frame or a relation; in place of `con` it is the `table`.
     The columns are `qi` and `sensitive` (names, or a mapping as in a policy), or those of the release that `policy`
     describes, whose requirements are then what is promised unless `require` is given. Of an anatomised pair, `table`
     joined to its `sensitive_table` by the column `group`, perhaps with a column `count`, `qi` are the quasi-identifiers
@@ -100,7 +102,7 @@ def attack(
     with beside() as engine, named_databases(engine, parsed.databases if parsed else {}, where):
         if replay and parsed and parsed.decomposes:
             return replay_groups(Asked(engine, beside, table, None, parsed, where), replay, hear)
-        published = resolve_source(engine, table, Path(), "table")
+        published = open_given(engine, table, "table")
         pair = _pair(engine, sensitive_table, group, count)
         if parsed is None:
             named = read_sensitive(sensitive)
@@ -115,7 +117,7 @@ def attack(
             **_people(engine, known=known, population=population, definetti=definetti),
             also=_others(
                 engine,
-                [also] if isinstance(also, str) else also,
+                [also] if isinstance(also, str) or is_frame(also) else also,
                 also_policies or ([] if parsed is None else [parsed]),
                 where,
             ),
@@ -145,13 +147,13 @@ def _refuse_replay(replay: Replay | None, policy: Policy | None) -> None:
         raise PolicyError(problems)
 
 
-def _people(engine: Engine, **named: str | None) -> dict[str, Any]:
+def _people(engine: Engine, **named: Any) -> dict[str, Any]:
     """The tables of people that are named."""
-    return {key: resolve_source(engine, name, Path(), key) for key, name in named.items() if name}
+    return {key: open_given(engine, name, key) for key, name in named.items() if name is not None}
 
 
 def _others(
-    engine: Engine, tables: Sequence[str], policies: Sequence[Policy | Mapping[str, Any] | Path], folder: Path
+    engine: Engine, tables: Sequence[Any], policies: Sequence[Policy | Mapping[str, Any] | Path], folder: Path
 ) -> list[Also]:
     """The other releases, each by its policy, or all by the only one; raises PolicyError if they do not go together."""
     if tables and not policies:
@@ -163,24 +165,24 @@ def _others(
         policy = policies[number if len(policies) > 1 else 0]
         beside = policy.parent if isinstance(policy, Path) else folder
         parsed = read_policy(policy) if isinstance(policy, Path) else parse_policy(policy)
-        table = resolve_source(engine, name, Path(), "also")
+        table = open_given(engine, name, "also")
         found.append(Also(table, columns_by_policy(engine, table, parsed, beside)))
     return found
 
 
-def _pair(engine: Engine, table: str | None, group: str | None, count: str | None) -> Pair | None:
+def _pair(engine: Engine, table: Any, group: str | None, count: str | None) -> Pair | None:
     """The anatomised pair, if one is named."""
     if table is None and group is None and count is None:
         return None
     if table is None or group is None:
         raise PolicyError([Problem("sensitive-table", "goes with --group: a pair is two tables joined by a column")])
-    return Pair(resolve_source(engine, table, Path(), "sensitive-table"), group, count)
+    return Pair(open_given(engine, table, "sensitive-table"), group, count)
 
 
 def _trial(
     engine: Engine,
-    targets: str | None,
-    control: str | None,
+    targets: Any,
+    control: Any,
     link_columns: tuple[Sequence[str], Sequence[str]] | None,
     tries: int,
     seed: int,
@@ -188,13 +190,14 @@ def _trial(
     """The trial on people that are named; raises PolicyError for a control or parts without targets."""
     if targets is None:
         without = {"control": control, "link_columns": link_columns}
-        problems = [Problem(key, "needs targets, people who are in the release") for key in without if without[key]]
+        what = "needs targets, people who are in the release"
+        problems = [Problem(key, what) for key, given in without.items() if given is not None]
         if problems:
             raise PolicyError(problems)
         return None
     parts = None if link_columns is None else (tuple(names_of(link_columns[0])), tuple(names_of(link_columns[1])))
-    of_targets = resolve_source(engine, targets, Path(), "targets")
-    of_control = resolve_source(engine, control, Path(), "control") if control else None
+    of_targets = open_given(engine, targets, "targets")
+    of_control = open_given(engine, control, "control") if control is not None else None
     return Trial(of_targets, of_control, parts, tries, seed)
 
 

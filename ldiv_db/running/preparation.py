@@ -11,6 +11,7 @@ from ldiv_db.algorithms.infeasible import explained
 from ldiv_db.auditing.audit import refuse_unknown, require_listed
 from ldiv_db.database.engine import Engine, Step
 from ldiv_db.database.templates import Statement
+from ldiv_db.display import Shown
 from ldiv_db.distributing.solving import planned_parts
 from ldiv_db.policy.required import Required, absent_values, unknown_harmless
 from ldiv_db.policy.resolve import Resolved
@@ -57,8 +58,8 @@ class Ready:
         return self.task.wanted
 
 
-@dataclass(frozen=True)
-class Preparation(Ready):
+@dataclass(frozen=True, repr=False)
+class Preparation(Shown, Ready):
     """A policy that its source can meet: what runs next, with the table encoded."""
 
     feasibility: Feasibility

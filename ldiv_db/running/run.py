@@ -20,7 +20,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.distributing.solving import Dividing
 from ldiv_db.measuring.measure import Wanted, measure_table
-from ldiv_db.policy.policy import GivenPolicy, examine
+from ldiv_db.policy.policy import GivenPolicy, examine, take_for_source
 from ldiv_db.policy.required import smallest_class
 from ldiv_db.publishing.draft import RunDraft
 from ldiv_db.publishing.result import Result, Similarity, versions
@@ -38,7 +38,7 @@ from ldiv_db.running.spark.session import is_session
 Beside = Callable[[], AbstractContextManager[Engine]]
 
 
-@takes_database(read_only=False)
+@takes_database(read_only=False, of_frame=take_for_source)
 def run(
     connection: Any,
     policy: GivenPolicy,
@@ -50,7 +50,11 @@ def run(
     workers: int | None = None,
 ) -> Result:
     """Anonymize, audit and publish under `policy` on an open DuckDB connection, in the database of an address, as
-    `postgres:service=clinic`, or in a session of Spark's; returns what was done.
+    `postgres:service=clinic`, of a frame, or in a session of Spark's; returns what was done.
+
+    A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; in a mapping of
+    names to frames the policy's source is looked up. Both are read in memory, where the release is as well
+    (`Result.table`) unless the policy has another target.
 
     `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
     taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well, with
@@ -70,7 +74,8 @@ def run(
     reading = examine(policy)
     with beside() as engine, named_databases(engine, reading.databases, Path(folder), reading.written):
         choices = resolve_run(engine, reading, Path(folder))
-        return run_choices(engine, choices, beside, hear, kl, show_values, workers, start)
+        result = run_choices(engine, choices, beside, hear, kl, show_values, workers, start)
+        return replace(result, place=choices.destination.place)
 
 
 def run_choices(
@@ -101,7 +106,7 @@ def run_choices(
     return ready.destination.publish(_draft(ready, recoding, run_id, describe))
 
 
-@takes_database(read_only=True)
+@takes_database(read_only=True, of_frame=take_for_source)
 def plan(
     connection: Any,
     policy: GivenPolicy,

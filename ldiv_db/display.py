@@ -1,0 +1,47 @@
+"""What is returned, as people look at it: in a line, as a frame, and in a notebook as a page with charts.
+
+How each class looks is said above (`notebooks/`), which enters it in `FORMS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+
+@dataclass(frozen=True)
+class Form:
+    """How the objects of a class look: in a line, as rows of a frame (column to value), and as HTML."""
+
+    line: Callable[[Any], str]
+    records: Callable[[Any], Iterable[Mapping[str, Any]]]
+    page: Callable[[Any], Markup]
+
+
+#: The forms by class.
+FORMS: dict[type, Form] = {}
+
+
+class Shown:
+    """What has a form. None of it holds a row of the data, or a value that the policy does not name."""
+
+    def to_frame(self) -> Any:
+        """The figures as a frame of pandas', which is imported now; raises ImportError without it."""
+        try:
+            from pandas import DataFrame  # noqa: PLC0415 - takes long, and may not be installed
+        except ImportError as error:
+            raise ImportError("frames are those of pandas: python3 -m pip install 'ldiv-db[pandas]'") from error
+        return DataFrame(list(self._form.records(self)))
+
+    def __repr__(self) -> str:
+        return self._form.line(self)
+
+    def _repr_html_(self) -> str:
+        return str(self._form.page(self))
+
+    @property
+    def _form(self) -> Form:
+        return next(FORMS[kind] for kind in type(self).__mro__ if kind in FORMS)

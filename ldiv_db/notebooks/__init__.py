@@ -1,0 +1,1 @@
+"""How results, audits, profiles, attacks and plans look in a notebook, and as frames."""

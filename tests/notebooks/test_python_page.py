@@ -1,0 +1,22 @@
+"""The page on Python runs from top to bottom."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+
+
+def test_the_page_runs(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pandas", reason="the extra `notebooks` is not installed")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) > 6
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
+    printed = capsys.readouterr().out
+    assert "every requirement holds" in printed and "- frequency: 2" in printed
+    assert "{'require': [{'distinct': 4}]}" in printed
+    assert (tmp_path / "patients.parquet").is_file()

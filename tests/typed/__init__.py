@@ -1,0 +1,1 @@
+"""Programs that mypy reads and nobody runs: what is taken and what is refused."""

@@ -1,0 +1,123 @@
+"""How what is returned looks: a line, a page in a notebook, no traceback of ours; frames are in `tests/notebooks`."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+import ldiv_db
+from ldiv_db.auditing.audit import Audits
+from ldiv_db.display import FORMS
+
+NASTY = "<b>\"&'"
+COLUMNS = {NASTY: "INTEGER", "sex": "VARCHAR", "disease": "VARCHAR"}
+ROWS = [(i % 7, "fm"[i % 2], f"value-{i % 5}") for i in range(70)]
+POLICY = {
+    "source": "t",
+    "target": f'"{NASTY.replace(chr(34), chr(34) * 2)}"',
+    "quasi_identifiers": [NASTY, "sex"],
+    "sensitive": ["disease"],
+    "require": [{"distinct": 3}, {"k": 3}],
+    "algorithm": "mondrian",
+    "seed": 123456789123,
+}
+
+
+class Tags(HTMLParser):
+    """The tags of a page, which all end."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture
+def returned(con, table):
+    """One object of every class that is returned, by its class."""
+    table("t", COLUMNS, ROWS)
+    result = ldiv_db.run(con, POLICY)
+    audits = ldiv_db.check(con, result.table(), [NASTY, "sex"], "disease", ["distinct:3", "k:3"])
+    attacks = ldiv_db.attack(con, result.table(), policy=POLICY, known="t", show_values=True)
+    series = {key: part for key, part in POLICY.items() if key not in ("algorithm", "require")}
+    unique = {"require": [{"unique_distinct": 3}], "key": "id", "target": {"prefix": "again"}}
+    con.execute("CREATE TABLE keyed AS SELECT row_number() OVER () AS id, * FROM t")
+    objects = [
+        result,
+        audits,
+        audits[0],
+        attacks,
+        ldiv_db.profile(con, "t", sensitive="disease"),
+        ldiv_db.measure(con, result.table(), POLICY),
+        ldiv_db.plan(con, {**POLICY, "target": "other"}),
+        ldiv_db.publish_release(con, {**series, **unique, "source": "keyed"}),
+    ]
+    return {type(shown): shown for shown in objects}
+
+
+def test_every_class_that_is_returned_has_a_form(returned):
+    assert set(returned) == set(FORMS)
+
+
+def test_a_line_is_one_short_line(returned):
+    for shown in returned.values():
+        assert "\n" not in repr(shown) and len(repr(shown)) < 200
+
+
+def test_a_page_is_whole_and_escapes_what_is_in_it(returned):
+    for shown in returned.values():
+        page, tags = shown._repr_html_(), Tags()
+        tags.feed(page)
+        assert not tags.open and "script" not in tags.seen and "b" not in tags.seen
+        assert not re.search(r"(src|href)=|url\(|@import", page)
+
+
+def test_no_row_value_and_no_seed_is_shown(returned):
+    """The attacks hold rows, which were asked for: a page is passed on more easily than they were."""
+    assert any(attack.shown for attack in returned[ldiv_db.Attacks].attacks)
+    for shown in returned.values():
+        texts = [repr(shown), shown._repr_html_(), *(str(row) for row in FORMS[type(shown)].records(shown))]
+        assert not any("value-" in text or "123456789123" in text for text in texts)
+
+
+def test_what_is_drawn_has_a_chart(returned):
+    drawn = {kind for kind, shown in returned.items() if "<svg" in shown._repr_html_()}
+    assert drawn == {ldiv_db.Result, ldiv_db.Attacks, ldiv_db.Profile, ldiv_db.Measurement}
+
+
+def test_rows_are_those_of_what_they_are_about(returned):
+    rows = {kind: list(FORMS[kind].records(shown)) for kind, shown in returned.items()}
+    assert [row["name"] for row in rows[Audits]] == ["distinct l=3", "k k=3"]
+    assert [row["column"] for row in rows[ldiv_db.Profile]] == list(COLUMNS)
+    (figures,) = rows[ldiv_db.Result]
+    loss = returned[ldiv_db.Result].loss
+    assert figures["lm_mean"] == loss.lm_mean and figures[f"lm.{NASTY}"] == loss.lm_by_column[NASTY]
+    gains = [gain for attack in returned[ldiv_db.Attacks].attacks for gain in attack.gains]
+    assert [row["gain"] for row in rows[ldiv_db.Attacks]] == [gain.gain for gain in gains]
+
+
+def test_audits_hold_if_all_do(con, table):
+    table("t", COLUMNS, ROWS)
+    assert not ldiv_db.check(con, "t", NASTY, ["sex", "disease"], "distinct:3").holds
+    assert ldiv_db.check(con, "t", NASTY, ["sex", "disease"], "distinct:2").holds
+
+
+def test_a_notebook_shows_what_went_wrong_and_no_traceback(con, table):
+    table("t", COLUMNS, ROWS)
+    with pytest.raises(ldiv_db.PolicyError) as caught:
+        ldiv_db.run(con, {**POLICY, "sensitve": 1, "nulls": "x"})
+    lines = caught.value._render_traceback_()
+    assert lines[0].startswith("PolicyError: ") and "File" not in "".join(lines)
+    assert any("did you mean 'sensitive'?" in line for line in lines) and len(lines) == 2
+    with pytest.raises(ldiv_db.InfeasibleError) as caught:
+        ldiv_db.run(con, {**POLICY, "require": [{"frequency": 9}]})
+    assert len(caught.value._render_traceback_()) > 1

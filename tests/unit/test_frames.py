@@ -1,0 +1,274 @@
+"""Relations and Arrow streams in place of a database or a table; frames of libraries are in `tests/notebooks`."""
+
+import copy
+import gc
+import pickle
+import random
+import weakref
+from collections import Counter
+
+import duckdb
+import pytest
+
+import ldiv_db
+from ldiv_db.database import frames
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError, PolicyError
+
+POLICY = {
+    "quasi_identifiers": ["age", "sex"],
+    "sensitive": ["disease"],
+    "require": [{"distinct": 2}],
+    "algorithm": "mondrian",
+    "seed": 1,
+}
+COLUMNS = {"age": "INTEGER", "sex": "VARCHAR", "disease": "VARCHAR"}
+DRAW = random.Random(5)
+ROWS = [
+    (DRAW.randint(1, 60), DRAW.choice(["f", "m", None]), DRAW.choice(["flu", "HIV", "ü", "cold"])) for _ in range(80)
+]
+MANY_TYPES = """
+    SELECT i AS n, (i * 10::HUGEINT ** 30)::HUGEINT AS huge, md5(i::VARCHAR)::UUID AS u, i::UHUGEINT AS uhuge,
+        ['a', 'b', NULL][i % 3 + 1]::ENUM('b', 'a') AS e, ('[' || i || ']')::JSON AS j, (i / 4)::DECIMAL(9, 2) AS d,
+        TIMESTAMPTZ '2020-01-01' + to_days(i::INTEGER) AS z, TIME '10:00' AS t, INTERVAL (i) DAY AS v,
+        {'x': i::HUGEINT, 'y': [i::VARCHAR::ENUM('0', '1', '2')]} AS s, i % 2 = 0 AS b, '\\xAA'::BLOB AS bytes
+    FROM range(3) AS r(i)
+"""
+
+
+class Stream:
+    """An object that gives its rows once each time it is asked, as libraries that we do not know do."""
+
+    def __init__(self, relation):
+        self.relation = relation
+
+    def __arrow_c_stream__(self, schema=None):
+        return self.relation.__arrow_c_stream__(schema)
+
+
+@pytest.fixture
+def people(con, table):
+    """A relation of `con`."""
+    table("people", COLUMNS, ROWS)
+    return con.table("people")
+
+
+@pytest.fixture
+def expected(con, people):
+    """The release of the table itself."""
+    ldiv_db.run(con, {**POLICY, "source": "people", "target": "expected"})
+    return Counter(con.execute("FROM expected").fetchall())
+
+
+def released(result):
+    return Counter(result.table().fetchall())
+
+
+@pytest.mark.parametrize(
+    "given", [lambda r: r, Stream, lambda r: {"people": r}, lambda r: {"people": Stream(r)}], ids=str
+)
+def test_a_run_on_a_frame_releases_what_one_on_the_table_does(people, expected, given):
+    result = ldiv_db.run(given(people), POLICY)
+    assert released(result) == expected
+    assert (result.source, result.target) == ("people" if isinstance(given(people), dict) else "frame", "release")
+    assert all(audit.holds for audit in result.audits)
+
+
+def test_a_frame_is_the_source_whatever_the_policy_calls_it(people, expected):
+    policy = ldiv_db.parse_policy({**POLICY, "source": "ward.patients", "target": "published.patients"})
+    result = ldiv_db.run(people, policy)
+    assert released(result) == expected and result.target == "published.patients"
+    assert policy.source == "ward.patients"
+
+
+def test_a_policy_names_one_of_several_frames(con, people, expected):
+    other = con.sql("SELECT 1 AS x")
+    assert released(ldiv_db.run({"other": other, "people": people}, {**POLICY, "source": "people"})) == expected
+    with pytest.raises(PolicyError, match="source: is required"):
+        ldiv_db.run({"other": other, "people": people}, POLICY)
+    with pytest.raises(PolicyError, match="no table or view poeple"):
+        ldiv_db.run({"other": other, "people": people}, {**POLICY, "source": "poeple"})
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "out.csv", "out.duckdb"])
+def test_a_release_of_a_frame_goes_to_a_file(people, expected, tmp_path, name):
+    target = {"file": name, **({"table": "clinic.people"} if name.endswith("duckdb") else {})}
+    result = ldiv_db.run(people, {**POLICY, "target": target}, folder=tmp_path)
+    assert released(result) == expected and (tmp_path / name).is_file()
+
+
+def test_nothing_but_the_release_is_kept_in_memory(people):
+    kept = []
+    listener = ldiv_db.Listener(on_statement=kept.append)
+    result = ldiv_db.run({"people": Stream(people)}, POLICY, listener=listener)
+    con = result.place._kept
+    assert kept and con.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall() == [
+        ("release",)
+    ]
+    assert con.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchone() == (0,)
+
+
+def test_the_engine_lets_go_of_a_frame(con, people):
+    class Held(Stream):
+        pass
+
+    held = Held(people)
+    gone = weakref.ref(held)
+    with duckdb.connect() as other:
+        ldiv_db.check(other, held, "age", "disease", "distinct:1")
+        del held
+        assert gone() is None
+
+
+def test_the_release_of_a_table_is_a_relation_of_its_connection(con, people):
+    result = ldiv_db.run(con, {**POLICY, "source": "people", "target": "published.people"})
+    assert released(result) == Counter(con.execute("FROM published.people").fetchall())
+    con.execute("DROP TABLE published.people")
+    with pytest.raises(DatabaseError, match=r"published\.people cannot be read here"):
+        result.table()
+
+
+def test_a_result_keeps_no_connection_of_its_caller_open_and_can_be_copied(people, table, tmp_path):
+    con = duckdb.connect(str(tmp_path / "w.duckdb"))
+    con.execute("CREATE TABLE people AS SELECT * FROM range(10) AS t(age), (VALUES ('a'), ('b')) AS v(disease)")
+    result = ldiv_db.run(con, {**POLICY, "quasi_identifiers": ["age"], "source": "people", "target": "r"})
+    assert len(copy.deepcopy(result).table().fetchall()) == 20
+    with pytest.raises(DatabaseError, match="r cannot be read here: its connection is gone"):
+        pickle.loads(pickle.dumps(result)).table()
+    del con
+    gc.collect()
+    with pytest.raises(DatabaseError, match="r cannot be read here: its connection is gone"):
+        result.table()
+    duckdb.connect(str(tmp_path / "w.duckdb"), read_only=True).close()
+
+
+def test_the_release_in_a_database_that_was_closed_cannot_be_read(people, tmp_path):
+    with duckdb.connect(str(tmp_path / "w.duckdb")) as con:
+        con.execute("CREATE TABLE people AS SELECT * FROM range(10) AS t(age), (VALUES ('a'), ('b')) AS v(disease)")
+    policy = {**POLICY, "quasi_identifiers": ["age"], "source": "people", "target": "r"}
+    result = ldiv_db.run(tmp_path / "w.duckdb", policy)
+    with pytest.raises(DatabaseError, match="r cannot be read here"):
+        result.table()
+
+
+def test_checks_profiles_measures_and_attacks_take_frames_as_objects(con, people):
+    result = ldiv_db.run(people, POLICY)
+    release, policy = result.table(), {**POLICY, "source": people}
+    keys = ["age", "sex"]
+    assert ldiv_db.check(release, keys, "disease", ["distinct:2"]).holds
+    assert ldiv_db.check(con, release, keys, "disease", ["distinct:2"]).holds
+    assert ldiv_db.check({"a": release, "b": people}, "a", keys, "disease", ["distinct:2"]).holds
+    assert ldiv_db.profile(people, sensitive="disease").as_dict() == {
+        **ldiv_db.profile(con, "people", sensitive="disease").as_dict(),
+        "table": "frame",
+    }
+    measured = ldiv_db.measure(release, POLICY, source=people)
+    assert (measured.loss.lm_mean, measured.published, measured.source) == (result.loss.lm_mean, "frame", "frame")
+    assert measured.rows_uncovered == measured.rows_unmatched == 0
+    con.execute("CREATE TABLE published (age VARCHAR, sex VARCHAR, disease VARCHAR)")
+    con.executemany("INSERT INTO published VALUES (?, ?, ?)", release.fetchall())
+    by_name = ldiv_db.attack(
+        con, "published", policy={**policy, "source": "people"}, known="people", population="people"
+    )
+    by_object = ldiv_db.attack(release, policy=policy, known=people, population=people)
+    *by_object, form = by_object.attacks
+    assert by_object == list(by_name.attacks[:-1]) and all(attack.holds is not False for attack in by_object)
+    assert form.name == "form" and set(form.figures) == {"classes_with_an_order"}  # nothing lies beside a frame
+    planned = ldiv_db.plan(people, POLICY)
+    assert planned.encoded.rows_in == len(ROWS)
+
+
+def test_a_relation_of_another_connection_is_not_looked_up_by_name_here(people, table):
+    """Both databases have a table `people`: the relation's own is the one that is read."""
+    with duckdb.connect() as other:
+        other.execute("CREATE TABLE people AS SELECT 99 AS age, 'x' AS sex, 'secret' AS disease")
+        assert ldiv_db.profile(other, people).rows == len(ROWS)
+
+
+def test_types_survive_from_one_connection_to_another(con):
+    relation = con.sql(MANY_TYPES)
+    with duckdb.connect() as other:
+        engine = Engine(other)
+        view = frames.view_of_frame(engine, "frame", relation)
+        found = other.sql(f"FROM {view.sql()}")
+        assert [str(kind) for kind in found.types] == [str(kind) for kind in relation.types]
+        texts = "COLUMNS(*)::VARCHAR"
+        assert found.project(texts).fetchall() == relation.project(texts).fetchall()
+        engine.close_scratch()
+
+
+def test_columns_of_one_name_are_carried_over(con):
+    """The database itself tells them apart by a number."""
+    relation = con.sql("SELECT 1 AS x, uuid() AS x, 'a' AS y")
+    assert [column.type for column in _carried(relation)] == ["INTEGER", "UUID", "VARCHAR"]
+
+
+def _carried(relation):
+    with duckdb.connect() as other:
+        engine = Engine(other)
+        return columns_of(engine, frames.view_of_frame(engine, "frame", relation))
+
+
+def test_a_transaction_of_the_callers_goes_on_after_a_relation_of_another_connection(people):
+    with duckdb.connect() as other:
+        other.begin()
+        other.execute("CREATE TABLE kept AS SELECT 1 AS a")
+        assert ldiv_db.profile(other, people).rows == len(ROWS)
+        other.commit()
+        assert other.execute("FROM kept").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize("kind", ["BIT", "TIMETZ", "STRUCT(x BIT[])"])
+def test_types_that_would_not_survive_are_refused(con, kind):
+    relation = con.sql(f"SELECT 1 AS a, NULL::{kind} AS odd")
+    with pytest.raises(PolicyError, match="column 'odd' has a type that cannot be carried over"):
+        ldiv_db.profile(relation)
+    assert ldiv_db.profile(con, con.sql(f"SELECT 1 AS a, NULL::{kind} AS odd")).rows == 1
+
+
+def test_what_is_read_once_is_read_whole():
+    """A reader that gives its rows a single time would be empty to the second statement of a run."""
+    pyarrow = pytest.importorskip("pyarrow")
+    values = pyarrow.table({"age": list(range(40)), "disease": ["a", "b"] * 20})
+    policy = {**POLICY, "quasi_identifiers": ["age"]}
+    assert ldiv_db.run(values.to_reader(), policy).loss.rows_published == 40
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: ldiv_db.run(3, POLICY), "connection: takes a connection, a frame or an address, not int"),
+        (lambda: ldiv_db.profile(None), "con: takes a connection, a frame or an address, not NoneType"),
+        (lambda: ldiv_db.run({"a": [1]}, POLICY), "a: list is no frame that the database reads"),
+        (lambda: ldiv_db.run({3: 4}, POLICY), "3 is no name of a frame"),
+        (lambda: ldiv_db.profile({"a": Stream(None), "b": Stream(None)}), "no frame that the database reads"),
+    ],
+)
+def test_what_is_no_frame_is_said(call, says):
+    with pytest.raises(ldiv_db.LdivError, match=says):
+        call()
+
+
+def test_releases_over_time_need_a_database_that_stays(people):
+    with pytest.raises(PolicyError, match="connection: takes a connection or an address, not DuckDBPyRelation"):
+        ldiv_db.publish_release(people, {**POLICY, "key": "age"})
+
+
+def test_a_table_must_be_named_on_a_connection(con):
+    with pytest.raises(PolicyError, match="table: is required"):
+        ldiv_db.profile(con)
+
+
+def test_an_error_closes_what_was_opened(people, monkeypatch):
+    opened = []
+
+    def connect(*args):
+        opened.append(duckdb.connect(":memory:"))
+        return opened[-1]
+
+    monkeypatch.setattr(frames, "connect", connect)
+    with pytest.raises(ldiv_db.InfeasibleError):
+        ldiv_db.run(people, {**POLICY, "require": [{"distinct": 9}]})
+    with pytest.raises(duckdb.ConnectionException):
+        opened[0].execute("SELECT 1")
