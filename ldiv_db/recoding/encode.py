@@ -6,7 +6,7 @@ the leaf's number, for numbers the place between the column's bounds. NULL has t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
@@ -108,6 +108,36 @@ class Coding:
         sensitive = _Encoder(self.engine, source, False, self.weight is not None).sensitive(self.snapshot, self.own)
         return replace(self, source=source, sensitive=sensitive)
 
+    def generalising(self, source: Source) -> Coding:
+        """The same with quasi-identifiers that generalise as those of `source`, which may lack some; their codes.
+
+        The copy must be there still, of which the rows do not depend on the quasi-identifiers.
+        """
+        encoder = _Encoder(self.engine, source, False, self.weight is not None)
+        axes = tuple(encoder.axis_like(self, qi) for qi in source.quasi_identifiers)
+        return replace(self, source=source, axes=axes, ordered=encoder.in_order(axes))
+
+    def moved(self, engine: Engine, move: Callable[[Relation], Relation]) -> Coding:
+        """The same with its tables where `move` takes each, for another engine."""
+
+        def axis(found: Axis) -> Axis:
+            nodes = None if found.nodes is None else move(found.nodes)
+            return replace(found, dictionary=move(found.dictionary), nodes=nodes)
+
+        def sensitive(found: SensitiveAxis) -> SensitiveAxis:
+            judged = found.judged and (move(found.judged[0]), found.judged[1])
+            return replace(found, dictionary=move(found.dictionary), judged=judged)
+
+        return replace(
+            self,
+            engine=engine,
+            snapshot=move(self.snapshot),
+            axes=tuple(map(axis, self.axes)),
+            ordered=tuple(map(axis, self.ordered)),
+            sensitive=tuple(map(sensitive, self.sensitive)),
+            individual=self.individual and sensitive(self.individual),
+        )
+
 
 @dataclass(frozen=True)
 class Scan:
@@ -157,7 +187,7 @@ class _Encoder:
             source,
             found.snapshot,
             axes=tuple(found.axes),
-            ordered=tuple(sorted(found.axes, key=self._most_frequent, reverse=True)),
+            ordered=self.in_order(found.axes),
             sensitive=self.sensitive(found.snapshot, own),
             individual=self._individual(found.snapshot),
             own=own,
@@ -169,13 +199,13 @@ class _Encoder:
             weight=found.weight,
         )
 
-    def _most_frequent(self, axis: Axis) -> int:
-        """The rows of the axis's most frequent value.
+    def in_order(self, axes: Iterable[Axis]) -> tuple[Axis, ...]:
+        """The axes as they number rows: those first of which a value is most frequent.
 
         Rows are numbered with the most uniform quasi-identifier first, so that those of a rare value are
         neighbours: mixing them with the rest is what costs most.
         """
-        return int(self._engine.most(axis.dictionary, "rows"))
+        return tuple(sorted(axes, key=lambda axis: int(self._engine.most(axis.dictionary, "rows")), reverse=True))
 
     # -- quasi-identifiers -----------------------------------------------------------------------------
 
@@ -186,11 +216,22 @@ class _Encoder:
         axes: list[Axis] = []
         problems = Problems()
         for number, qi in enumerate(self._source.quasi_identifiers, 1):
-            make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
             with problems.collected():
-                axes.append(make(snapshot, number, qi, bool(nulls[f"q{number}"])))
+                axes.append(self._axis(snapshot, number, qi, bool(nulls[f"q{number}"])))
         problems.refuse()
         return axes
+
+    def axis_like(self, coding: Coding, qi: QuasiColumn) -> Axis:
+        """The axis of a quasi-identifier that a copy has already, its own if that generalises alike."""
+        number, known = next((i, of) for i, of in enumerate(coding.source.quasi_identifiers, 1) if of.name == qi.name)
+        axis = next(axis for axis in coding.axes if axis.name == qi.name)
+        if known.hierarchy == qi.hierarchy:
+            return replace(axis, weight=qi.weight)
+        return self._axis(coding.snapshot, number, qi, axis.null_code is not None)
+
+    def _axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
+        make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
+        return make(snapshot, number, qi, nullable)
 
     def _tree_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
         code = Identifier(f"q{number}")
