@@ -13,7 +13,7 @@ import ldiv_db
 pytestmark = pytest.mark.long
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
-    0: {"database"},
+    0: {"database", "charts"},
     1: {"taxonomies"},
     2: {"requirements"},
     3: {"policy"},
