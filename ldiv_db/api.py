@@ -33,6 +33,8 @@ from ldiv_db.profiling.profile import Profile, profile_table
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.counts import counting_sql
 from ldiv_db.running.attack import attack
+from ldiv_db.running.exploring.explore import explore
+from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.preparation import Listener
 from ldiv_db.running.release import publish_release
 from ldiv_db.running.run import plan, run, working_engine
@@ -42,6 +44,7 @@ __all__ = [
     "Audit",
     "AuditError",
     "DatabaseError",
+    "Exploration",
     "InfeasibleError",
     "LdivError",
     "Listener",
@@ -56,6 +59,7 @@ __all__ = [
     "check",
     "check_sql",
     "counts_sql",
+    "explore",
     "measure",
     "parse_policy",
     "plan",

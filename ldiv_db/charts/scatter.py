@@ -41,7 +41,8 @@ def scatter(title: str, points: Sequence[Point], x: str, y: str, frontier: Seque
     parts += [path(_stepped(frontier, across, up), "frontier")] if len(frontier) > 1 else []
     parts += [_point(point, groups, across, up) for point in points]
     said = "; ".join(f"{point.label}: {number(point.x)}, {number(point.y)}" for point in points)
-    return chart(f"{title}: {y} against {x}. {said}.", top + _HIGH + _BELOW, parts, "scatter")
+    linked = any(point.anchor for point in points)
+    return chart(f"{title}: {y} against {x}. {said}.", top + _HIGH + _BELOW, parts, "scatter", has_links=linked)
 
 
 def _rows(groups: Sequence[str]) -> Iterator[list[tuple[str, float]]]:

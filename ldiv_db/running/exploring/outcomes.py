@@ -14,6 +14,10 @@ from ldiv_db.running.exploring.variants import Variant
 Status = Literal["done", "infeasible", "refused", "failed", "error", "interrupted"]
 
 
+#: What of a policy no page shows: passwords may stand in the one, and who has the other can run the program again.
+SECRET = ("databases", "seed")
+
+
 @dataclass(frozen=True)
 class Risk:
     """What an attacker gains at best and on average who finds somebody's class.
@@ -124,6 +128,24 @@ class Exploration:
         """The mean LM of a cell of the policy's quasi-identifiers; one that is left out is lost wholly."""
         return outcome.total_loss(len(self.columns))
 
+    @property
+    def costs(self) -> list[tuple[str, float, float]]:
+        """What each column that was left out costs the others: their mean LM with it and without; most is saved first.
+
+        Empty where the policy that they are compared with could not be met.
+        """
+        reference = self.outcomes[0].loss if self.outcomes else None
+        if reference is None:
+            return []
+        lost = reference.lm_by_column
+        found = [
+            (name, (sum(lost.values()) - lost[name]) / (len(lost) - 1), outcome.loss.lm_mean)
+            for outcome in self.outcomes
+            for name in [outcome.variant.varied.get("without")]
+            if name is not None and outcome.loss is not None
+        ]
+        return sorted(found, key=lambda cost: (cost[2] - cost[1], cost[0]))
+
     def _place(self, outcome: Outcome) -> tuple[float, float]:
         return (outcome.risk.largest if outcome.risk else 0.0, self.loss_of(outcome))
 
@@ -138,18 +160,25 @@ class Exploration:
             "risk": "posterior" if self.sensitive else "prosecutor",
             "interrupted": self.interrupted,
             "seed_is_written": self.seed_is_written,
+            "costs": [{"column": name, "with": before, "without": after} for name, before, after in self.costs],
             "seconds": self.seconds,
             "variants": [
                 one.as_dict()
                 | ({} if one.loss is None else {"loss": self.loss_of(one), "frontier": one.variant.number in best})
-                | {"policy": self._policy(one)}
+                | {"policy": self.policy_of(one)}
                 for one in self.outcomes
             ],
         }
 
-    def _policy(self, outcome: Outcome) -> dict[str, Any]:
-        """The whole policy of the variant if the document is known, else what changes in it."""
-        return {**(self.document or {}), **outcome.variant.keys}
+    def policy_of(self, outcome: Outcome) -> dict[str, Any]:
+        """The policy of the variant without its secrets if the document is known, else what changes in it."""
+        whole = {**(self.document or {}), **outcome.variant.keys}
+        return {key: value for key, value in whole.items() if key not in SECRET}
+
+    @property
+    def kept_back(self) -> list[str]:
+        """The keys of the policy that are secret, and so in no page."""
+        return [key for key in SECRET if key in (self.document or {})]
 
 
 def is_beaten(place: tuple[float, float], others: Iterable[tuple[float, float]]) -> bool:

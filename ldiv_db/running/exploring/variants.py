@@ -19,7 +19,7 @@ from ldiv_db.running.exploring.coarser import Bounds, coarser
 Varied = Literal["taxonomy", "columns"]
 VARIED: tuple[str, ...] = get_args(Varied)
 #: More variants than this nobody looks at.
-MOST_VARIANTS = 1_000
+MOST_VARIANTS = 300
 #: The l that are tried where nothing is asked for.
 DEFAULT_L = (2, 3, 4, 5, 6, 7)
 
