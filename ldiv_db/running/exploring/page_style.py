@@ -42,7 +42,8 @@ STYLE = Markup(
 #: Without it all variants are on the page, one below the other.
 SCRIPT = Markup(
     "(function(){'use strict';"
-    "var box=document.getElementById('parts'),maps=document.getElementById('maps'),all=box?[].slice.call(box.querySelectorAll('article')):[];"
+    "var box=document.getElementById('parts'),maps=document.getElementById('maps');"
+    "var all=[].slice.call(document.querySelectorAll('article'));"
     "if(!all.length)return;box.className='alone';maps.parentNode.insertBefore(box,maps.nextSibling);"
     "var first=all.filter(function(a){return a.hasAttribute('data-first')})[0]||all[0];"
     "function mark(nodes,on){[].forEach.call(nodes,function(n){"
