@@ -9,8 +9,9 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cache
+from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.shared import another_connection, shared_memory
@@ -37,10 +38,11 @@ def side_by_side(engine: Engine, jobs: Sequence[Job], workers: int) -> Iterator[
         todo: queue.SimpleQueue[Job] = queue.SimpleQueue()
         for job in jobs:
             todo.put(job.moved(engine, move))
+        connections = [stack.enter_context(another_connection(engine)) for _ in range(min(workers, len(jobs)))]
         team = _Team(todo)
-        stack.callback(team.stop)
-        for _ in range(min(workers, len(jobs))):
-            team.start(stack.enter_context(another_connection(engine)))
+        stack.callback(team.stop)  # before connections are closed
+        for connection in connections:
+            team.start(connection)
         for _ in jobs:
             yield team.next()
 
@@ -52,9 +54,9 @@ class _Team:
         self._todo = todo
         self._done: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
         self._stopped = threading.Event()
-        self._members: list[tuple[threading.Thread, object]] = []
+        self._members: list[tuple[threading.Thread, Any]] = []
 
-    def start(self, connection: object) -> None:
+    def start(self, connection: Any) -> None:
         thread = threading.Thread(target=self._work, args=[connection], daemon=True)
         self._members.append((thread, connection))
         thread.start()
@@ -67,14 +69,15 @@ class _Team:
         return found
 
     def stop(self) -> None:
-        """Have all threads end, in the middle of a statement too."""
+        """Have all threads end, in the middle of a statement too; another Ctrl-C meanwhile asks for nothing more."""
         self._stopped.set()
         for thread, connection in self._members:
             while thread.is_alive():
-                connection.interrupt()  # type: ignore[attr-defined]
-                thread.join(_PAUSE)
+                with suppress(KeyboardInterrupt):
+                    connection.interrupt()
+                    thread.join(_PAUSE)
 
-    def _work(self, connection: object) -> None:
+    def _work(self, connection: Any) -> None:
         try:
             while not self._stopped.is_set():
                 self._done.put(rehearse(self._todo.get_nowait(), connection, Listener(on_statement=self._check)))
