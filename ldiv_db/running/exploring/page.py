@@ -249,7 +249,7 @@ def _policy(found: Exploration, outcome: Outcome) -> Markup:
         keys = outcome.variant.keys
         text = f"# as it is written, but for\n{_yaml(dict(keys))}" if keys else "# as it is written\n"
     elif found.kept_back:
-        text = f"# {', '.join(found.kept_back)}: as they are in your policy\n{text}"
+        text = f"# from your policy, and not shown here: {', '.join(found.kept_back)}\n{text}"
     return Markup("\n").join(element("span", line) for line in text.splitlines())
 
 
