@@ -29,7 +29,7 @@ from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, 
 from ldiv_db.database.startup import INTERRUPTED
 from ldiv_db.policy.policy import examine_file
 from ldiv_db.publishing.result import TOLD_APART
-from ldiv_db.running.exploring.explore import explore
+from ldiv_db.running.exploring.explore import explore, processors
 from ldiv_db.running.exploring.findings import findings
 from ldiv_db.running.exploring.outcomes import Exploration, Outcome
 from ldiv_db.running.exploring.page import write_page
@@ -104,7 +104,7 @@ def explore_command(
     wanted = examine_file(policy)
     if out is not None and not out.parent.is_dir():
         raise PolicyError([Problem("out", f"there is no folder {out.parent}", "make it, or name another")])
-    limits = settings(threads, memory_limit, temp_dir)
+    limits = settings(threads or _threads(workers), memory_limit, temp_dir)
     with (
         open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection,
         ProgressDisplay(quiet) as listener,
@@ -129,6 +129,14 @@ def explore_command(
     else:
         print_exploration(printer(), found)
     _end(found)
+
+
+def _threads(workers: int | None) -> int:
+    """The threads of the database that leave none idle where each worker has one statement under way.
+
+    With more of them than processors the same statements were measured to take an eighth more processor time.
+    """
+    return max(1, processors() // (workers or processors()))
 
 
 def _end(found: Exploration) -> None:

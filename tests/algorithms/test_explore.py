@@ -80,7 +80,7 @@ def ran(con, document, folder):
     try:
         result = ldiv_db.run(con, document, folder)
     except (InfeasibleError, PolicyError) as error:
-        return type(error), error.message
+        return type(error), "\n".join(line for line in error.message.splitlines() if "--show-values" not in line)
     attacks = {one.name: one for one in ldiv_db.attack(con, "released", policy=document, folder=folder).attacks}
     told = [attacks["posterior"].gains[-1].gain, attacks["posterior"].figures["mean"]] if "posterior" in attacks else []
     rows = [attacks["prosecutor"].gains[0].gain, attacks["prosecutor"].figures["mean"]]

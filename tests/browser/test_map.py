@@ -34,7 +34,8 @@ const paper=e=>{for(;e;e=e.parentElement){const c=rgb(getComputedStyle(e).backgr
 const contrast=e=>{const s=getComputedStyle(e),ink=e.namespaceURI.endsWith('svg')?s.fill:s.color;
  const a=light(rgb(ink)),b=light(paper(e));
  return (Math.max(a,b)+.05)/(Math.min(a,b)+.05)};
-const texts=()=>[...document.querySelectorAll('h1,h2,h3,p,li,th,td,dt,dd,pre span,button,caption,p a,td a,th a,svg text')].filter(
+const words='h1,h2,h3,p,li,th,td,dt,dd,pre span,button,caption,p a,td a,th a,svg text';
+const texts=()=>[...document.querySelectorAll(words)].filter(
  e=>e.textContent.trim()&&seen(e));
 const overlaps=()=>[...document.querySelectorAll('svg')].filter(seen).flatMap(svg=>{
  const boxes=[...svg.querySelectorAll('text')].map(t=>[t.textContent,t.getBoundingClientRect()]);

@@ -12,7 +12,7 @@ from typing import Any
 from ldiv_db.algorithms.auto.candidates import WORK
 from ldiv_db.database import interrupts
 from ldiv_db.database.attach import named_databases, takes_database
-from ldiv_db.database.engine import Engine
+from ldiv_db.database.engine import Engine, Step
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.yaml_documents import read_document
 from ldiv_db.policy.document import Policy
@@ -54,7 +54,8 @@ def explore(
     `k`; each is tried with each of `algorithms`. `vary` may have "columns", each quasi-identifier not published in
     turn, and "taxonomy", each with a level less. Without all of these l is 2 to 7. `workers` rehearse at once, as many
     as there are processors if it is not said, on connections of their own to the same database; inside a transaction of
-    the caller's there is one. `folder`, `catalog` and `show_values` are as for `run`.
+    the caller's there is one. `folder` and `catalog` are as for `run`; `show_values` names values that a taxonomy lacks,
+    and never others.
 
     Nothing is published and nothing enters the ledger. On Ctrl-C the Exploration has what was done, and `interrupted`
     is true. A variant that cannot be met is an outcome with its reason. Raises PolicyError for a policy that does not
@@ -66,7 +67,7 @@ def explore(
     base = reading.required()
     _refuse(base, workers)
     where = Path(folder)
-    with working_engine(connection, None, catalog) as engine, named_databases(engine, reading.databases, where):
+    with working_engine(connection, listener, catalog) as engine, named_databases(engine, reading.databases, where):
         hear.on_stage("reading the source")
         written = Variant(1, base)
         resolved, _ = resolve_variant(engine, written, where)
@@ -126,8 +127,10 @@ def _tried(engine: Engine, jobs: Sequence[Job], workers: int | None, hear: Liste
             for outcome in running:
                 found[outcome.variant.number] = outcome
                 done += work[outcome.variant.number]
-                hear.on_search(f"{len(found):,} of {len(jobs):,} are done")
+                hear.on_search(f"{len(found):,} are done")
                 hear.on_progress(done, total)
+                if hear.on_step:
+                    hear.on_step(Step(outcome.variant.label, outcome.loss.rows_published if outcome.loss else 0, 0.0))
     except KeyboardInterrupt:
         interrupted = True
         interrupts.settle()

@@ -25,6 +25,9 @@ _STATUS: Mapping[type[LdivError], Status] = {
     DatabaseError: "error",
 }
 
+#: How a line begins that says how to have values named.
+_HINT = "--show-values"
+
 
 def rehearse(job: Job, connection: Any, listener: Listener) -> Outcome:
     """What comes of the variant on that connection, of which nothing is left; errors are outcomes."""
@@ -41,8 +44,12 @@ def rehearse(job: Job, connection: Any, listener: Listener) -> Outcome:
 
 
 def _shortly(error: LdivError, status: Status) -> str:
-    """The error's message; of the database's its first line, without the statement."""
-    return error.message.partition("\n")[0] if status == "error" else error.message
+    """The error's message; of the database's its first line, without the statement.
+
+    It is for a page, so no value is named, and no hint says how.
+    """
+    lines = error.message.splitlines()
+    return lines[0] if status == "error" else "\n".join(line for line in lines if not line.startswith(_HINT))
 
 
 def _rehearsed(job: Job, engine: Engine, beside: Beside) -> Outcome:
