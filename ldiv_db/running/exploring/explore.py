@@ -54,8 +54,8 @@ def explore(
     `k`; each is tried with each of `algorithms`. `vary` may have "columns", each quasi-identifier not published in
     turn, and "taxonomy", each with a level less. Without all of these l is 2 to 7. `workers` rehearse at once, as many
     as there are processors if it is not said, on connections of their own to the same database; inside a transaction of
-    the caller's there is one. `folder` and `catalog` are as for `run`; `show_values` names values that a taxonomy lacks,
-    and never others.
+    the caller's there is one. `folder` and `catalog` are as for `run`; with `show_values` errors name values that a
+    taxonomy lacks.
 
     Nothing is published and nothing enters the ledger. On Ctrl-C the Exploration has what was done, and `interrupted`
     is true. A variant that cannot be met is an outcome with its reason. Raises PolicyError for a policy that does not
