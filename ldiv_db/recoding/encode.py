@@ -6,7 +6,7 @@ the leaf's number, for numbers the place between the column's bounds. NULL has t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
@@ -116,27 +116,6 @@ class Coding:
         encoder = _Encoder(self.engine, source, False, self.weight is not None)
         axes = tuple(encoder.axis_like(self, qi) for qi in source.quasi_identifiers)
         return replace(self, source=source, axes=axes, ordered=encoder.in_order(axes))
-
-    def moved(self, engine: Engine, move: Callable[[Relation], Relation]) -> Coding:
-        """The same with its tables where `move` takes each, for another engine."""
-
-        def axis(found: Axis) -> Axis:
-            nodes = None if found.nodes is None else move(found.nodes)
-            return replace(found, dictionary=move(found.dictionary), nodes=nodes)
-
-        def sensitive(found: SensitiveAxis) -> SensitiveAxis:
-            judged = found.judged and (move(found.judged[0]), found.judged[1])
-            return replace(found, dictionary=move(found.dictionary), judged=judged)
-
-        return replace(
-            self,
-            engine=engine,
-            snapshot=move(self.snapshot),
-            axes=tuple(map(axis, self.axes)),
-            ordered=tuple(map(axis, self.ordered)),
-            sensitive=tuple(map(sensitive, self.sensitive)),
-            individual=self.individual and sensitive(self.individual),
-        )
 
 
 @dataclass(frozen=True)

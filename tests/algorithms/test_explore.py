@@ -160,13 +160,14 @@ def test_a_column_of_nulls_that_leave_rows_out_is_left_out_with_them(con, table,
 
 
 def test_neither_workers_nor_threads_nor_order_matter(table, folder):
-    rows, found = people(9), []
+    rows, found = people(9, rows=50), []
     for workers_, threads, order in [(1, 1, rows), (2, 2, rows[::-1]), (5, 3, sorted(rows, key=str))]:
         with duckdb.connect(":memory:", config={"threads": threads}) as con:
             con.execute(f"CREATE TABLE people ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})")
             con.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?)", order)
             asked = {"algorithms": ["bsgi", "mondrian"], "vary": ["taxonomy"]}
-            found.append(ldiv_db.explore(con, policy(), [2, 3], **asked, folder=folder, workers=workers_))
+            document = policy(algorithm={"name": "bsgi", "select": "bisect"})
+            found.append(ldiv_db.explore(con, document, [2], **asked, folder=folder, workers=workers_))
     assert len({compared(one) for one in found}) == 1 and len({page(one) for one in found}) == 1
 
 
@@ -189,7 +190,7 @@ def test_in_a_transaction_of_the_callers_it_sees_what_that_has_written(con, tabl
 def test_a_frame_or_a_query_as_the_source(con, table, folder):
     table("people", COLUMNS, people(3))
     plain = ldiv_db.explore(con, policy(), [2, 3], folder=folder, workers=2)
-    for source in ({"query": "SELECT * FROM people"}, con.sql("FROM people").arrow()):
+    for source in ({"query": "SELECT * FROM people"}, con.sql("FROM people")):
         found = ldiv_db.explore(con, policy(source=source), [2, 3], folder=folder, workers=2)
         assert [one.loss for one in found.outcomes] == [one.loss for one in plain.outcomes]
 

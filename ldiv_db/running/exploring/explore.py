@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -61,32 +61,31 @@ def explore(
     is true. A variant that cannot be met is an outcome with its reason. Raises PolicyError for a policy that does not
     fit its source and for what it has nothing of to vary, InfeasibleError for an empty source.
     """
-    start, hear = time.perf_counter(), listener or Listener()
+    start, hear, where = time.perf_counter(), listener or Listener(), Path(folder)
     asked = Asked(tuple(l), tuple(k), tuple(names_of(algorithms)), tuple(names_of(vary)))
     reading = examine(policy)
     base = reading.required()
     _refuse(base, workers)
-    where = Path(folder)
+    document = _document(policy, base)
     with working_engine(connection, listener, catalog) as engine, named_databases(engine, reading.databases, where):
         hear.on_stage("reading the source")
-        written = Variant(1, base)
-        resolved, _ = resolve_variant(engine, written, where)
+        resolved, _ = resolve_variant(engine, Variant(1, base), where)
         codes = Codes(engine, show_values)
         coding = codes.of(resolved.source)
         variants = list_variants(base, resolved, asked, _bounds(engine, coding))
         jobs = [job_of(engine, variant, where, codes) for variant in variants]
         outcomes, interrupted = _tried(engine, jobs, workers, hear)
-        return Exploration(
-            source=resolved.source.name,
-            rows=coding.rows_in,
-            columns=tuple(base.quasi_identifiers),
-            sensitive=tuple(base.sensitive),
-            outcomes=outcomes,
-            seed_is_written=resolved.seed_is_written,
-            interrupted=interrupted,
-            seconds=time.perf_counter() - start,
-            document=_document(policy, base),
-        )
+    return Exploration(
+        source=resolved.source.name,
+        rows=coding.rows_in,
+        columns=tuple(base.quasi_identifiers),
+        sensitive=tuple(base.sensitive),
+        outcomes=outcomes,
+        seed_is_written=resolved.seed_is_written,
+        interrupted=interrupted,
+        seconds=time.perf_counter() - start,
+        document=document,
+    )
 
 
 def _refuse(policy: Policy, workers: int | None) -> None:
@@ -117,25 +116,42 @@ def _tried(engine: Engine, jobs: Sequence[Job], workers: int | None, hear: Liste
     in_order = sorted(jobs, key=_work, reverse=True)
     most = 1 if engine.in_transaction() else workers or processors()
     found: dict[int, Outcome] = {}
-    interrupted = False
     hear.on_stage(f"rehearsing {len(jobs):,} variants")
-    total, done = sum(map(_work, jobs)), 0
-    work = {job.variant.number: _work(job) for job in jobs}
-    running: Iterator[Outcome] = in_turn(engine, in_order) if most == 1 else side_by_side(engine, in_order, most)
+    tell = _telling(jobs, hear)
     try:
-        with closing(running):  # type: ignore[type-var]
+        with closing(in_turn(engine, in_order) if most == 1 else side_by_side(engine, in_order, most)) as running:
             for outcome in running:
                 found[outcome.variant.number] = outcome
-                done += work[outcome.variant.number]
-                hear.on_search(f"{len(found):,} are done")
-                hear.on_progress(done, total)
-                if hear.on_step:
-                    hear.on_step(Step(outcome.variant.label, outcome.loss.rows_published if outcome.loss else 0, 0.0))
+                tell(outcome)
     except KeyboardInterrupt:
-        interrupted = True
-        interrupts.settle()
-    left = (Outcome(job.variant, "interrupted", "Ctrl-C came first") for job in jobs)
-    return [found.get(one.variant.number, one) for one in left], interrupted
+        _settle()
+    left = [Outcome(job.variant, "interrupted", "Ctrl-C came first") for job in jobs]
+    return [found.get(one.variant.number, one) for one in left], len(found) < len(jobs)
+
+
+def _telling(jobs: Sequence[Job], hear: Listener) -> Callable[[Outcome], None]:
+    """What tells the listener of each outcome how much of the work is done."""
+    left = {job.variant.number: _work(job) for job in jobs}
+    total = sum(left.values())
+
+    def tell(outcome: Outcome) -> None:
+        del left[outcome.variant.number]
+        hear.on_search(f"{len(jobs) - len(left):,} are done")
+        hear.on_progress(total - sum(left.values()), total)
+        if hear.on_step:
+            hear.on_step(Step(outcome.variant.label, outcome.loss.rows_published if outcome.loss else 0, 0.0))
+
+    return tell
+
+
+def _settle() -> None:
+    """Take Ctrl-C as heard; its exception may still be on the way, as threads and the database tell of it as well."""
+    while True:
+        try:
+            interrupts.settle()
+        except KeyboardInterrupt:
+            continue
+        return
 
 
 def _work(job: Job) -> int:

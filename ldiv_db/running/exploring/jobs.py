@@ -13,6 +13,7 @@ from ldiv_db.database.templates import Relation
 from ldiv_db.policy.policy import Examined, problems_of
 from ldiv_db.policy.resolve import Findings, Resolved, Source, resolve
 from ldiv_db.recoding.encode import Coding, read_source
+from ldiv_db.recoding.moved import moved
 from ldiv_db.running.choices import make_algorithm
 from ldiv_db.running.exploring.variants import Variant
 
@@ -27,9 +28,9 @@ class Job:
     coding: Coding | None = None
     refused: str = ""
 
-    def moved(self, engine: Engine, move: Callable[[Relation], Relation]) -> Job:
-        """The same with its codes where `move` takes them, for another engine."""
-        return replace(self, coding=self.coding and self.coding.moved(engine, move))
+    def moved(self, move: Callable[[Relation], Relation]) -> Job:
+        """The same with its codes where `move` takes them."""
+        return replace(self, coding=self.coding and moved(self.coding, move))
 
 
 class Codes:

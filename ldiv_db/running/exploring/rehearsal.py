@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -55,8 +56,7 @@ def _shortly(error: LdivError, status: Status) -> str:
 def _rehearsed(job: Job, engine: Engine, beside: Beside) -> Outcome:
     resolved, algorithm, coding = job.resolved, job.algorithm, job.coding
     assert resolved and algorithm and coding  # noqa: S101 - it was not refused
-    coding = coding.moved(engine, lambda relation: relation)
-    encoded = coding.encode(coding.snapshot)
+    encoded = replace(coding, engine=engine).encode(coding.snapshot)
     ready, _, _ = make_ready(resolved, algorithm, encoded, engine, Listener())
     check_ready(ready)
     found = rehearsed(ready, beside)

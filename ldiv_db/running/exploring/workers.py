@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache
 from typing import Any
@@ -25,19 +25,19 @@ from ldiv_db.running.preparation import Listener
 _PAUSE = 0.05
 
 
-def in_turn(engine: Engine, jobs: Sequence[Job]) -> Iterator[Outcome]:
+def in_turn(engine: Engine, jobs: Sequence[Job]) -> Generator[Outcome]:
     """The outcomes, each as soon as it is there."""
     for job in jobs:
         yield rehearse(job, engine.connection, Listener())
 
 
-def side_by_side(engine: Engine, jobs: Sequence[Job], workers: int) -> Iterator[Outcome]:
+def side_by_side(engine: Engine, jobs: Sequence[Job], workers: int) -> Generator[Outcome]:
     """The same in the order in which they end; on close what is under way is stopped."""
     with ExitStack() as stack:
         move = cache(stack.enter_context(shared_memory(engine)))
         todo: queue.SimpleQueue[Job] = queue.SimpleQueue()
         for job in jobs:
-            todo.put(job.moved(engine, move))
+            todo.put(job.moved(move))
         connections = [stack.enter_context(another_connection(engine)) for _ in range(min(workers, len(jobs)))]
         team = _Team(todo)
         stack.callback(team.stop)  # before connections are closed
