@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Profile,
         Released,
         Replay,
+        Report,
         Result,
         attack,
         check,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         profile,
         publish_release,
         read_policy,
+        report,
         run,
     )
 
@@ -58,6 +60,7 @@ __all__ = [
     "Profile",
     "Released",
     "Replay",
+    "Report",
     "Result",
     "attack",
     "check",
@@ -70,6 +73,7 @@ __all__ = [
     "profile",
     "publish_release",
     "read_policy",
+    "report",
     "run",
 ]
 

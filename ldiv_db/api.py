@@ -32,7 +32,9 @@ from ldiv_db.policy.sources import open_source
 from ldiv_db.profiling.profile import Profile, profile_table
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.counts import counting_sql
-from ldiv_db.running.attack import attack
+from ldiv_db.reporting.asked import QUERIES, Asked, said_of
+from ldiv_db.reporting.report import Report, make_report
+from ldiv_db.running.attack import TRIES, attack
 from ldiv_db.running.exploring.explore import explore
 from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.preparation import Listener
@@ -54,6 +56,7 @@ __all__ = [
     "Profile",
     "Released",
     "Replay",
+    "Report",
     "Result",
     "attack",
     "check",
@@ -66,6 +69,7 @@ __all__ = [
     "profile",
     "publish_release",
     "read_policy",
+    "report",
     "run",
 ]
 
@@ -195,6 +199,63 @@ def _of_source(engine: Engine, policy: Policy, original: Relation | FileRelation
     if source is None or policy.weight is None or policy.weight.lower() in names:
         return policy
     return policy.model_copy(update={"weight": None})
+
+
+@takes_database(read_only=True)
+def report(
+    con: Any,
+    table: str,
+    policy: Policy | Mapping[str, Any] | None = None,
+    *,
+    qi: str | Sequence[str] = (),
+    sensitive: str | Sequence[str] | Mapping[str, Any] = (),
+    require: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]] = (),
+    class_column: str | None = None,
+    source: str | None = None,
+    known: str | None = None,
+    population: str | None = None,
+    control: str | None = None,
+    threshold: float | str = "0.2",
+    queries: int = QUERIES,
+    tries: int = TRIES,
+    seed: int = 0,
+    public: bool = False,
+    folder: str | Path | None = None,
+    catalog: str | None = None,
+    **said: str | None,
+) -> Report:
+    """The evidence on a release, a table or the id of a run, for the one who signs: numbers, words and charts.
+
+    The columns and what must hold are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`. With a
+    policy whose source can be read the report also has what was lost, and attacks by people of the source, or of
+    `known` and `population`, with a `control` of people who are not in it. Risks are held against `threshold` (0..1).
+    A `public` one is without what the release itself does not tell. `said` are texts for the page: `recipient`,
+    `purpose`, `release_model` (public, shared or internal), `why` (this policy), `review` (by when).
+
+    The Report has `holds`, `document`, `html()` and `save(path)`; nothing is raised if the audit fails. Raises
+    PolicyError for what does not exist or does not fit, DatabaseError if the database refuses.
+    """
+    parsed = None if policy is None else parse_policy(policy)
+    beside = parsed.path.parent if parsed and parsed.path else Path()
+    asked = Asked(
+        parsed,
+        names_of(qi),
+        sensitive if isinstance(sensitive, Mapping) else names_of(sensitive),
+        [require] if isinstance(require, str | Mapping) else list(require),
+        class_column,
+        source,
+        known,
+        population,
+        control,
+        str(threshold),
+        queries,
+        tries,
+        seed,
+        "public" if public else "internal",
+        folder=beside if folder is None else Path(folder),
+        **said_of(said),
+    )
+    return make_report(con, table, asked, catalog=catalog)
 
 
 def counts_sql(policy: Policy | Mapping[str, Any], dialect: str = "duckdb", source: str | None = None) -> str:

@@ -48,8 +48,14 @@ def bar_chart(
     return chart(_said(title, bars, unit, series, bound_name), height + 38, parts, "bars")
 
 
+def _shown(bar: Bar) -> list[tuple[int, float | None]]:
+    """The values with the numbers of their series; a dash stands for all of them if there is none."""
+    given = [(place, value) for place, value in enumerate(bar.values, 1) if value is not None]
+    return [*given] or [(1, None)]
+
+
 def _height(bar: Bar) -> float:
-    return LINE + len(bar.values) * (_THICK + 2) + _GAP
+    return LINE + len(_shown(bar)) * (_THICK + 2) + _GAP
 
 
 def _bar(bar: Bar, y: float, across: Scale, series: Sequence[str], bound_name: str) -> list[Markup]:
@@ -58,8 +64,8 @@ def _bar(bar: Bar, y: float, across: Scale, series: Sequence[str], bound_name: s
     room = WIDTH - text_width(promised, SIZE) - 8
     parts = [text(0, y + 13, shortened(bar.label, room, SIZE))]
     parts += [text(WIDTH, y + 13, promised, "soft", "end")] if promised else []
-    for place, value in enumerate(bar.values, 1):
-        at = y + LINE + (place - 1) * (_THICK + 2)
+    for row, (place, value) in enumerate(_shown(bar)):
+        at = y + LINE + row * (_THICK + 2)
         end = across(value or 0.0)
         tip = ", ".join(part for part in (bar.label, series[place - 1] if series else "", number(value)) if part)
         parts += [rectangle(across(0.0), at, end - across(0.0), _THICK, f"s{place}", tip)]
@@ -67,7 +73,7 @@ def _bar(bar: Bar, y: float, across: Scale, series: Sequence[str], bound_name: s
         near = end + 6 if not end - 2 <= past <= end + 58 else past + 6
         parts.append(text(near, at + 10, number(value), "tick"))
     if bar.bound is not None:
-        x, below = across(bar.bound), y + LINE + len(bar.values) * (_THICK + 2)
+        x, below = across(bar.bound), y + LINE + len(_shown(bar)) * (_THICK + 2)
         parts.append(line(x, y + LINE - 3, x, below + 1, "bound"))
     return parts
 

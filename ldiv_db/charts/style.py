@@ -12,7 +12,8 @@ _DARK = (
 CHART_STYLE = Markup(
     f".chart{{{_LIGHT};display:block;width:100%;height:auto;max-width:32rem;overflow:visible}}"
     f"@media screen and (prefers-color-scheme:dark){{.chart{{{_DARK}}}}}"
-    ".chart text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;fill:var(--ink)}"
+    ".chart text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;fill:var(--ink);"
+    "paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}"
     ".chart .soft{fill:var(--soft)}.chart .tick{font-size:11px;fill:var(--soft);font-variant-numeric:tabular-nums}"
     ".chart .grid{stroke:var(--grid);stroke-width:1}.chart .axis{stroke:var(--soft);stroke-width:1}"
     ".chart .bound{stroke:var(--ink);stroke-width:2}.chart .dashed{stroke-dasharray:4 3}"

@@ -19,6 +19,7 @@ COMMANDS = {
     " writes nothing to the database.",
     "measure": "Measure what any published table lost against its source; writes nothing.",
     "attack": "Attack a published table: what is gained at best, and what is promised at most.",
+    "report": "Write the evidence on a release as a page for the one who signs; writes nothing to the database.",
     "run": "Anonymize, audit and publish under a policy: all or nothing.",
     "runs": "List the runs of the ledger, the latest last; `ldiv release list` has the releases of series.",
     "plan": "Show what a run would do, by counts alone; writes nothing.",
@@ -90,6 +91,7 @@ def ldiv(
       ldiv plan warehouse.duckdb policy.yml
       ldiv run warehouse.duckdb policy.yml
       ldiv check warehouse.duckdb published.patients --qi age,sex --sensitive disease --require distinct:3
+      ldiv report warehouse.duckdb published.patients --policy policy.yml --out report.html
 
     \b
     With --json every command prints one JSON object, of a failure `{"error": {"kind": …, "problems": […]}}`.

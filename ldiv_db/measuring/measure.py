@@ -15,6 +15,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.measuring.distributions import Spread, compare_columns
 from ldiv_db.measuring.divergence import Divergence, measure_divergence
 from ldiv_db.measuring.prefix_trees import grow_tries
 from ldiv_db.measuring.queries import QueryErrors, measure_queries
@@ -38,7 +39,7 @@ MOST_QUERIES = 1_000_000
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to measure besides: CAVG for `l`, CM for the column `class_label`, errors of random queries, KL.
+    """What to measure besides: CAVG for `l`, CM for the column `class_label`, errors of random queries, KL, spreads.
 
     `class_column` holds class ids that tell classes apart as well.
     """
@@ -49,6 +50,7 @@ class Wanted:
     queries: int = 0
     seed: int = 0
     kl: bool = True
+    spreads: bool = False
 
     def problems(self) -> list[Problem]:
         """What is wrong with the numbers."""
@@ -70,7 +72,7 @@ class Measurement:
 
     `rows_added` is by how many rows it has more than the source; `rows_unmatched` of its rows cover no row of the
     source, `rows_uncovered` of the source's are covered by none of its (both None if KL was not asked for). `cm` is
-    None without a class label, `queries` without queries.
+    None without a class label, `queries` without queries, `spreads` if columns' distributions were not asked for.
     """
 
     published: str
@@ -83,6 +85,7 @@ class Measurement:
     rows_uncovered: int | None
     cm: int | None
     queries: QueryErrors | None
+    spreads: tuple[Spread, ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The measurement as JSON has it, keys as those of a run."""
@@ -101,6 +104,7 @@ class Measurement:
             "l": self.l,
             "loss": {**self.loss.as_dict(self.l), "cm": self.cm},
             "queries": self.queries.as_dict() if self.queries else None,
+            **({} if self.spreads is None else {"spreads": [spread.as_dict() for spread in self.spreads]}),
         }
 
 
@@ -171,7 +175,8 @@ class _Measuring:
             if wanted.queries:
                 queries = measure_queries(engine, found, sensitive, tries, kept, wanted.queries, wanted.seed)
         l = wanted.l or self._promised(sensitive)  # noqa: E741
-        return self._measurement(str(source.relation), loss, rows_in, numbered, found, divergence, queries, l)
+        measured = self._measurement(str(source.relation), loss, rows_in, numbered, found, divergence, queries, l)
+        return replace(measured, spreads=compare_columns(engine, found, sensitive)) if wanted.spreads else measured
 
     # -- columns -------------------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
 A query (as in the papers on Anatomy and on LDIV) asks for the rows whose values lie within given ones: of 1 to all
 quasi-identifiers, at random, a range of numbers or a node of the tree, and of one sensitive attribute some values.
 Every such predicate with q quasi-identifiers takes `SELECTIVITY ** (1 / (q + 1))` of its column's domain, around a
-row of the source drawn at random, so that rare values are asked for rarely. The answer is estimated from the
+row of the source drawn at random, so that rare values are asked for rarely. Without a sensitive attribute it asks for
+quasi-identifiers alone. The answer is estimated from the
 published table as if each row spread evenly over what its values cover. The error is `|estimate - answer|` over the
 answer, or over 0.1 % of the rows where the answer is less: small counts would otherwise outweigh all others.
 
@@ -102,7 +103,8 @@ def _draws(
     for query in range(queries):
         count = 1 + _draw(seed, query, "count", len(keys))
         order = sorted(range(len(keys)), key=lambda place: _draw(seed, query, f"order {place}", 2**64))
-        asked = {*order[:count], len(keys) + _draw(seed, query, "sensitive", len(sensitive))}
+        asked = set(order[:count])
+        asked |= {len(keys) + _draw(seed, query, "sensitive", len(sensitive))} if sensitive else set()
         line: list[int] = [query, _draw(seed, query, "anchor", rows)]
         for place, column in enumerate([*keys, *sensitive]):
             width = _width(column, count) if place in asked else 0

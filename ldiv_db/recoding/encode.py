@@ -6,7 +6,7 @@ the leaf's number, for numbers the place between the column's bounds. NULL has t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
@@ -115,7 +115,16 @@ class Coding:
         """
         encoder = _Encoder(self.engine, source, False, self.weight is not None)
         axes = tuple(encoder.axis_like(self, qi) for qi in source.quasi_identifiers)
-        return replace(self, source=source, axes=axes, ordered=encoder.in_order(axes))
+        return replace(self, source=source, axes=axes, ordered=as_numbered(self.engine, axes))
+
+
+def as_numbered(engine: Engine, axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The axes in the order in which they number rows: by the rows of their most frequent values, most first.
+
+    With the most uniform quasi-identifier first, rows of a rare value are neighbours: mixing them with the rest is
+    what costs most.
+    """
+    return tuple(sorted(axes, key=lambda axis: int(engine.most(axis.dictionary, "rows")), reverse=True))
 
 
 @dataclass(frozen=True)
@@ -166,7 +175,7 @@ class _Encoder:
             source,
             found.snapshot,
             axes=tuple(found.axes),
-            ordered=self.in_order(found.axes),
+            ordered=as_numbered(engine, found.axes),
             sensitive=self.sensitive(found.snapshot, own),
             individual=self._individual(found.snapshot),
             own=own,
@@ -177,14 +186,6 @@ class _Encoder:
             left_out=found.left_out,
             weight=found.weight,
         )
-
-    def in_order(self, axes: Iterable[Axis]) -> tuple[Axis, ...]:
-        """The axes as they number rows: those first of which a value is most frequent.
-
-        Rows are numbered with the most uniform quasi-identifier first, so that those of a rare value are
-        neighbours: mixing them with the rest is what costs most.
-        """
-        return tuple(sorted(axes, key=lambda axis: int(self._engine.most(axis.dictionary, "rows")), reverse=True))
 
     # -- quasi-identifiers -----------------------------------------------------------------------------
 

@@ -56,6 +56,8 @@ from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
 from ldiv_db.recoding import counts
 from ldiv_db.recoding import statement as recode_sql
+from ldiv_db.reporting.asked import Asked
+from ldiv_db.reporting.report import make_report
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy
@@ -183,7 +185,7 @@ def statements():
             several(con, select, listener)
     with duckdb.connect(config={"threads": 1}) as con:
         measure_everything(Engine(con, on_statement=listen))
-    steps = [decompose, leave_out_everything, replay, count_rows_alone, profile_orders, spare_harmless_values]
+    steps = [decompose, leave_out_everything, replay, count_rows_alone, profile_orders, spare_harmless_values, report]
     for more in [*steps, leave_open, plan_from_counts]:
         with duckdb.connect(config={"threads": 1}) as con:
             more(con, listener)
@@ -296,6 +298,15 @@ def spare_harmless_values(con, listener):
     check(engine, Relation.parse("source"), Question(["zip"], settings, require), Violations(engine).see)
     columns = question.Columns(["zip"], [], settings)
     attacks.attack_table(engine, Relation.parse("source"), columns, require, question.Attackers())
+
+
+def report(con, listener):
+    """The evidence on a release, with all that its source tells."""
+    fill(con, "source", {"zip": "VARCHAR", "s": "VARCHAR"}, [(f"{i % 4:02d}", "abc"[i % 3]) for i in range(12)])
+    policy = {"source": "source", "target": "out", "quasi_identifiers": {"zip": {"taxonomy": {"prefix": [2, 1]}}},
+              "sensitive": ["s"], "require": [{"distinct": 2}], "algorithm": "mondrian"}  # fmt: skip
+    ldiv_db.run(con, policy, listener=listener)
+    make_report(con, "out", Asked(parse_policy(policy), queries=2, tries=2), listener)
 
 
 def count_rows_alone(con, listener):

@@ -20,7 +20,7 @@ FLOORS = {
     4: {"recoding"},
     5: {"algorithms", "auditing", "measuring", "profiling"},
     6: {"attacking", "publishing"},
-    7: {"running"},
+    7: {"reporting", "running"},
     8: {"api"},
     9: {"commands", "__init__"},
     10: {"__main__"},

@@ -1,0 +1,233 @@
+"""`ldiv report`: the evidence on a release as a page, and a report held against its table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer, split_names
+from ldiv_db.commands.options import (
+    Catalog,
+    ClassColumn,
+    Database,
+    Json,
+    Memory,
+    QuasiIdentifiers,
+    Quiet,
+    SensitiveColumns,
+    TempDir,
+    Threads,
+    catalog_name,
+    settings,
+)
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.sources import resolve_source
+from ldiv_db.policy.parts import LARGEST_SEED
+from ldiv_db.policy.policy import read_policy
+from ldiv_db.publishing.result import print_rows
+from ldiv_db.reporting.asked import QUERIES, Asked, said_of
+from ldiv_db.reporting.from_ledger import find_run
+from ldiv_db.reporting.report import Report, make_report, read_report, refuse_ending, verify_report
+from ldiv_db.reporting.verify import Verification
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+#: Where the page goes if nothing is said, and how many differences a verification lists.
+_OUT, _LISTED = Path("report.html"), 20
+_STAGE = "working the numbers out"
+
+
+@app.command("report")
+def report_command(
+    database: Database,
+    release: Annotated[
+        str, typer.Argument(help="A table, a view, a .parquet or .csv file, or the id of a run.", show_default=False)
+    ],
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="The policy of the release; its source is read as well, if it is there.", show_default=False),
+    ] = None,
+    qi: QuasiIdentifiers = None,
+    sensitive: SensitiveColumns = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(help="Without a policy: what must hold, e.g. distinct:3; may be repeated.", show_default=False),
+    ] = None,
+    class_column: ClassColumn = None,
+    source: Annotated[
+        str | None, typer.Option(help="The original table or file; the policy's if not given.", show_default=False)
+    ] = None,
+    known: Annotated[
+        str | None,
+        typer.Option(
+            help="A table or file of people whose quasi-identifiers are known; the source if not given.",
+            show_default=False,
+        ),
+    ] = None,
+    population: Annotated[
+        str | None,
+        typer.Option(
+            help="A table or file of all people that there may be; the source if not given.", show_default=False
+        ),
+    ] = None,
+    control: Annotated[
+        str | None, typer.Option(help="A table or file of people who are not in the release.", show_default=False)
+    ] = None,
+    threshold: Annotated[str, typer.Option(help="A risk above this counts as high (0 to 1).")] = "0.2",
+    queries: Annotated[int, typer.Option(min=0, max=100_000, help="Random COUNT queries to answer.")] = QUERIES,
+    tries: Annotated[int, typer.Option(min=1, max=100_000, help="How many people attacks are tried on.")] = 2_000,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Draws queries and people.")] = 0,
+    recipient: Annotated[str | None, typer.Option(help="Who receives the release.", show_default=False)] = None,
+    purpose: Annotated[str | None, typer.Option(help="What it is for.", show_default=False)] = None,
+    release_model: Annotated[
+        Literal["public", "shared", "internal"] | None,
+        typer.Option(help="To anybody, to some under conditions, or in the owner's own rooms.", show_default=False),
+    ] = None,
+    why: Annotated[str | None, typer.Option(help="Why this policy was chosen.", show_default=False)] = None,
+    review: Annotated[str | None, typer.Option(help="By when it is to be reviewed.", show_default=False)] = None,
+    public: Annotated[bool, typer.Option("--public", help="Leave out what the release itself does not tell.")] = False,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A file that ends in .html, .json or .pdf; repeated. report.html if not given, and without --json.",
+            show_default=False,
+        ),
+    ] = None,
+    verify: Annotated[
+        Path | None,
+        typer.Option(help="A report's JSON: work its numbers out again, and write no report.", show_default=False),
+    ] = None,
+    threads: Threads = None,
+    memory_limit: Memory = None,
+    temp_dir: TempDir = None,
+    catalog: Catalog = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Write the evidence on a release as a page for the one who signs; writes nothing to the database.
+
+    The page is one file without any request to a network. It has the audit, identifiability (prosecutor, journalist,
+    marketer), singling out, linkability and inference, attacks, what was lost, earlier releases, what is not protected,
+    hashes, and room to sign. It is for those who may read the source; one made with --public is for anybody who
+    may read the release. No value of the data is in it but those that the policy names. PDF needs chromium or
+    weasyprint.
+
+    With --verify every number of a report is worked out again from the table, by the report's own question.
+    The exit code is 1 if the release does not meet what was asked of it, or a report is not of this table.
+
+    \b
+    Examples:
+      ldiv report warehouse.duckdb published.patients --policy policy.yml --recipient "University hospital"
+      ldiv report warehouse.duckdb 639e4bc7c7404ba6a93c61d4f3acd987 --policy policy.yml --out r.html --out r.json
+      ldiv report warehouse.duckdb published.patients --policy policy.yml --public --out public.html
+      ldiv report :memory: release.parquet --qi age,sex --sensitive disease --require distinct:3
+      ldiv report warehouse.duckdb published.patients --verify r.json --policy policy.yml
+    """
+    files = _files(out, json, verify)
+    texts = {"recipient": recipient, "purpose": purpose, "release_model": release_model, "why": why, "review": review}
+    asked = Asked(
+        None if policy is None else read_policy(policy),
+        [],
+        sensitive or [],
+        require or [],
+        class_column,
+        source,
+        known,
+        population,
+        control,
+        threshold,
+        queries,
+        tries,
+        seed,
+        "public" if public else "internal",
+        folder=_folder(policy, verify),
+        **said_of(texts),
+    )
+    reported = None if verify is None else read_report(verify)
+    limits = settings(threads, memory_limit, temp_dir)
+    with (
+        open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection,
+        ProgressDisplay(quiet, _STAGE) as listener,
+    ):
+        asked = replace(asked, qi=_split(connection, release, qi or []))
+        how = (asked, listener, catalog_name(catalog))
+        found: Report | Verification = (
+            make_report(connection, release, *how)
+            if reported is None
+            else verify_report(connection, reported, release, *how)
+        )
+    _give(found, release, files, json)
+    raise typer.Exit(0 if found.holds else 1)
+
+
+def _files(out: list[Path] | None, json: bool, verify: Path | None) -> list[Path]:
+    """The files that are to be written; raises PolicyError for those that cannot be."""
+    if verify is not None:
+        if out:
+            raise PolicyError([Problem("out", "does not go with --verify, which writes no report")])
+        return []
+    files = out or ([] if json else [_OUT])
+    for file in files:
+        refuse_ending(file)
+    return files
+
+
+def _split(connection: Any, release: str, qi: list[str]) -> list[str]:
+    """The quasi-identifiers by name; one that is a column's whole name is not split at commas."""
+    if not qi:
+        return []
+    engine = Engine(connection)
+    columns = columns_of(engine, resolve_source(engine, find_run(engine, release).table, Path(), "table"))
+    return split_names(qi, {column.name.lower() for column in columns})
+
+
+def _folder(policy: Path | None, verify: Path | None) -> Path:
+    """Where the files lie that a policy names: beside it, or beside the report that quotes it."""
+    beside = policy or verify
+    return beside.parent if beside else Path()
+
+
+def _give(found: Report | Verification, release: str, files: list[Path], json: bool) -> None:
+    """Write the files, and print what was found."""
+    if isinstance(found, Report):
+        for file in files:
+            found.save(file)
+    if json:
+        print_json(found.as_dict())
+    elif isinstance(found, Report):
+        _print_report(printer(), found, files)
+    else:
+        _print_verification(printer(), found, release)
+
+
+def _print_report(console: Console, found: Report, files: list[Path]) -> None:
+    said: dict[str, Any] = found.document["statement"]
+    console.print(f"{said['table']}: {'meets' if found.holds else 'does not meet'} what was asked of it")
+    risk, threshold = said["largest_risk"], found.document["identifiability"]["threshold"]
+    if risk is not None:
+        side = "within" if said["within_threshold"] else "above"
+        console.print(f"largest risk of recognition {risk:.4g}, {side} the threshold of {threshold:g}")
+    for file in files:
+        console.print(f"written to {file}: {file.stat().st_size:,} bytes")
+
+
+def _print_verification(console: Console, found: Verification, release: str) -> None:
+    if found.holds:
+        console.print(f"the report is of {release}: {found.figures:,} figures worked out again, all the same")
+    elif found.same_release:
+        differ = f"{len(found.differences):,} of {found.figures:,} figures differ"
+        console.print(f"the rows of {release} are those of the report, but {differ}")
+    else:
+        console.print(f"the report is of another table than {release}: its rows are others")
+    for name, (old, new) in found.versions.items():
+        console.print(f"note: {name} was {old}, and is {new}")
+    if found.differences:
+        rows = [(one.where, one.reported, one.found) for one in found.differences[:_LISTED]]
+        listed = f"the first {_LISTED} of {len(found.differences):,}" if len(found.differences) > _LISTED else "all"
+        print_rows(console, f"differences, {listed}", ("figure", "in the report", "worked out again"), rows)

@@ -1,0 +1,1 @@
+"""The evidence on a release as one document, and as a page for who signs it."""

@@ -1,0 +1,105 @@
+"""What a report is asked: the table, what its columns are and must hold, and what else is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.policy.policy import Policy
+
+#: Whom a report is for: who may read the source as well, or anybody who may read the release.
+Audience = Literal["internal", "public"]
+#: How a release is made available (ISO/IEC 27559): to anybody, to who signed a contract, in the owner's own rooms.
+ReleaseModel = Literal["public", "shared", "internal"]
+#: Random counts by which the error of an analyst's queries is estimated.
+QUERIES = 1_000
+
+
+#: What people say of a release, which no table tells.
+TEXTS = ("recipient", "purpose", "release_model", "why", "review")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The question of a report; all of it stands in the report, so that it can be asked again.
+
+    Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. `known`,
+    `population`, `control` and `source` name tables or files of people; the source stands for the first two where they
+    are not named. `audience` decides what is left out.
+    """
+
+    policy: Policy | None = None
+    qi: Sequence[str] = ()
+    sensitive: Sequence[str] | Mapping[str, Any] = ()
+    require: Sequence[str | Mapping[str, Any]] = ()
+    class_column: str | None = None
+    source: str | None = None
+    known: str | None = None
+    population: str | None = None
+    control: str | None = None
+    threshold: str = "0.2"
+    queries: int = QUERIES
+    tries: int = 2_000
+    seed: int = 0
+    audience: Audience = "internal"
+    recipient: str | None = None
+    purpose: str | None = None
+    release_model: ReleaseModel | None = None
+    why: str | None = None
+    review: str | None = None
+    folder: Path = field(default_factory=Path)
+
+    @property
+    def is_public(self) -> bool:
+        return self.audience == "public"
+
+    def refuse(self) -> None:
+        """Raise PolicyError with everything that is wrong with the question."""
+        problems = list(self._problems())
+        if problems:
+            raise PolicyError(problems)
+
+    def _problems(self) -> Sequence[Problem]:
+        columns = {"qi": self.qi, "sensitive": self.sensitive, "require": self.require, "class": self.class_column}
+        if self.policy is None:
+            needed = [key for key in ("qi", "require") if not columns[key]]
+            found = [Problem(key, "is required where no policy is given") for key in needed]
+            people = {"known": self.known, "population": self.population, "control": self.control}
+            what = "needs a policy, which says what labels stand for"
+            return found + [Problem(key, what, "give --policy") for key, given in people.items() if given]
+        found = [Problem(key, "is said by the policy: name none beside it") for key, given in columns.items() if given]
+        if self.policy.decomposes:
+            what = "publishes several tables, and a report is of one"
+            found.append(Problem("algorithm.name", what, "check, measure and attack take a pair"))
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """The question without its policy, folder and texts for people, and what a public report leaves out."""
+        left_out = {"policy", "folder", *TEXTS}
+        if self.is_public:
+            left_out |= {"source", "known", "population", "control", "queries", "tries", "seed"}
+        return {key: _plain(value) for key, value in _items(self) if key not in left_out}
+
+
+def _items(asked: Asked) -> list[tuple[str, Any]]:
+    return [(one.name, getattr(asked, one.name)) for one in fields(asked)]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def said_of(texts: Mapping[str, str | None]) -> dict[str, Any]:
+    """The texts for people, by their keys; raises PolicyError for other keys, and for a release model that is none."""
+    problems = [Problem(key, "is no text of a report", nearest(key, TEXTS)) for key in texts if key not in TEXTS]
+    model, models = texts.get("release_model"), get_args(ReleaseModel)
+    if model is not None and model not in models:
+        problems.append(Problem("release_model", f"{model!r} is none", ", ".join(models)))
+    if problems:
+        raise PolicyError(problems)
+    return dict(texts)

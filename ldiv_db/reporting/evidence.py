@@ -1,0 +1,187 @@
+"""The evidence on a release: one document of numbers and words, the same again for the same table and question.
+
+Parts that tell more than the release itself are for internal eyes: everything worked out from the source, from tables
+of people or from the ledger. Who has everybody's quasi-identifiers learns from how many rows were unique, suppressed or
+answered wrongly what no class of the release says. A public report is without them. Seeds and searches are in neither.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.auditing.check import Question, check
+from ldiv_db.database.attach import named_databases
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError
+from ldiv_db.database.sources import resolve_source
+from ldiv_db.policy.sources import open_source
+from ldiv_db.publishing.result import versions
+from ldiv_db.reporting.asked import TEXTS, Asked
+from ldiv_db.reporting.attacks_tried import attack_documents, attacks_on, identifiability, three_risks
+from ldiv_db.reporting.content import content_of
+from ldiv_db.reporting.from_ledger import Noted, earlier_releases, find_run
+from ldiv_db.reporting.from_release import (
+    Table,
+    audit_document,
+    audit_sql,
+    classes_of,
+    question_about,
+)
+from ldiv_db.reporting.from_source import source_document
+from ldiv_db.reporting.guarantees import protection_of
+from ldiv_db.reporting.residual import not_tried, residual_risks
+from ldiv_db.reporting.written import policy_hash, policy_text, written_policy
+
+#: The form of documents; a document of another form is not verified.
+FORM = "ldiv report 1"
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What a report is of: the table, the question about it, and its source or why there is none."""
+
+    engine: Engine
+    table: Table
+    question: Question
+    asked: Asked
+    noted: Noted
+    source: Table | None
+    why_not: str | None
+
+    @property
+    def algorithm(self) -> str | None:
+        """What made the release: the policy's choice, which may be among others; else the ledger's; None if unknown."""
+        if self.asked.policy is not None and (self.noted.run or self.asked.policy.names_algorithm):
+            return self.asked.policy.algorithm.name
+        return self.noted.run["algorithm"] if self.noted.run else None
+
+
+def gather(engine: Engine, name: str, asked: Asked) -> Document:
+    """The evidence on a table, or on what the run of that id published.
+
+    Raises PolicyError for what does not exist or does not fit, and for a source that is named and is not there.
+    """
+    asked.refuse()
+    noted = find_run(engine, name)
+    with ExitStack() as stack:
+        if asked.policy is not None and not asked.is_public:
+            stack.enter_context(named_databases(engine, asked.policy.databases, asked.folder))
+        table = resolve_source(engine, noted.table, Path(), "table")
+        source, why_not = _source(engine, asked)
+        question = question_about(engine, table, asked)
+        return _document(_Subject(engine, table, question, asked, noted, source, why_not))
+
+
+def _source(engine: Engine, asked: Asked) -> tuple[Table | None, str | None]:
+    """The source, or why there is none; raises PolicyError if an option names it and it is not there."""
+    if asked.is_public:
+        return None, "this report is for those who may not read the source"
+    if asked.policy is None:
+        return None, "no policy was given, which says what the columns of the source are"
+    if asked.source is not None:
+        return resolve_source(engine, asked.source, Path(), "source"), None
+    try:
+        return open_source(engine, asked.policy.source, asked.folder), None
+    except PolicyError as error:
+        return None, "; ".join(problem.what for problem in error.problems)
+
+
+def _document(subject: _Subject) -> Document:
+    """All sections; numbers that only the release is needed for, then those for internal eyes."""
+    engine, question, asked = subject.engine, subject.question, subject.asked
+    audits = audit_document(check(engine, subject.table, question))
+    found = attacks_on(engine, subject.table, question, asked, subject.source)
+    threshold = float(asked.threshold)
+    document: Document = {
+        "form": FORM,
+        "asked": asked.as_dict(),
+        "policy": None if asked.policy is None else written_policy(asked.policy, asked.is_public),
+        "statement": _statement(subject, audits["holds"], found, threshold),
+        "data": _data(subject),
+        "algorithm": _algorithm(subject),
+        "audit": audits,
+        "classes": classes_of(engine, subject.table, question),
+        "identifiability": {"threshold": threshold, "risks": identifiability(found, threshold)},
+        "risks": three_risks(found, threshold),
+        "attacks": {"holds": found.holds, "rows": found.rows, "attacks": attack_documents(found)},
+        "residual": residual_risks(question, asked.policy),
+        "not_tried": not_tried(question, asked, subject.source is not None),
+        "source": None,
+        "earlier": None,
+        "annex": _annex(subject),
+    }
+    return document if asked.is_public else document | _internal(subject)
+
+
+def _internal(subject: _Subject) -> Document:
+    """What only those may see who may read the source."""
+    asked, policy, source = subject.asked, subject.asked.policy, subject.source
+    found: Document = {"source": None, "why_no_source": subject.why_not}
+    if source is not None and policy is not None:
+        found["source"] = source_document(subject.engine, subject.table, source, policy, asked)
+    name = None if policy is None else str(policy.source)
+    return found | {"earlier": earlier_releases(subject.engine, subject.noted.run, name)}
+
+
+def _statement(subject: _Subject, holds: bool, found: Attacks, threshold: float) -> Document:
+    """What is said first: of which table, for whom, whether it meets what was asked, and the largest risk."""
+    asked = subject.asked
+    (prosecutor,) = [attack for attack in found.attacks if attack.name == "prosecutor"]
+    largest = prosecutor.gains[0].gain
+    return {
+        "table": subject.noted.table,
+        "run": subject.noted.about(asked.is_public),
+        **{key: getattr(asked, key) for key in TEXTS},
+        "rows": found.rows,
+        "classes": found.classes,
+        "holds": holds,
+        "promises_hold": found.holds,
+        "largest_risk": largest,
+        "within_threshold": None if largest is None else largest <= threshold,
+    }
+
+
+def _data(subject: _Subject) -> Document:
+    """The columns by their roles; of direct identifiers a public report says nothing."""
+    question, policy = subject.question, subject.asked.policy
+    ways = (
+        {} if policy is None else {name: _way(qi.numeric, qi.is_open) for name, qi in policy.quasi_identifiers.items()}
+    )
+    names = list(ways) or list(question.quasi_identifiers)
+    return {
+        "identifiers": list(policy.identifiers) if policy and not subject.asked.is_public else [],
+        "quasi_identifiers": [{"column": name, "generalised": ways.get(name)} for name in names],
+        "sensitive": list(question.sensitive),
+        "keep": list(policy.keep) if policy else [],
+        "class_column": question.class_column,
+    }
+
+
+def _way(numeric: bool, is_open: bool) -> str:
+    return "to ranges of numbers" if numeric else "by its type" if is_open else "along a taxonomy"
+
+
+def _algorithm(subject: _Subject) -> Document:
+    policy = subject.asked.policy
+    options = {} if policy is None else policy.algorithm.options
+    transparent = policy is not None and policy.transparent
+    protection = protection_of(subject.algorithm, policy).as_dict()
+    return {"name": subject.algorithm, "options": options, "transparent": transparent, "protection": protection}
+
+
+def _annex(subject: _Subject) -> Document:
+    """Hashes, versions, and the audit as SQL."""
+    policy = subject.asked.policy
+    document = None if policy is None else written_policy(policy, subject.asked.is_public)
+    return {
+        "release": content_of(subject.engine, subject.table).as_dict(),
+        "policy_sha256": None if document is None else policy_hash(document),
+        "policy_text": None if document is None else policy_text(document),
+        "versions": versions(),
+        "audit": audit_sql(subject.engine, subject.table, subject.question, subject.noted.table),
+    }

@@ -1,0 +1,69 @@
+"""Against whom a release protects, by the algorithm that made it: the table of docs/guarantees.md, in words to sign."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ldiv_db.policy.policy import Policy
+
+_PROVED, _BOUND = "at most 1/l, proved", "what each requirement promises of a class, proved by the audit"
+_NO_BOUND = "nothing: no bound is known"
+_SHOWN = "nothing: in a counterexample somebody's value becomes certain"
+_NOTHING, _OPEN = "nothing", "nothing: no counterexample is known, and no proof"
+_SERIES = "what the inference check of the series allows, against who knows people and policy"
+
+
+@dataclass(frozen=True)
+class Protection:
+    """What is kept from each attacker; each knows what the one before him knows, and nobody's sensitive value."""
+
+    people: str
+    method: str
+    seed: str
+    releases: str
+
+    def as_dict(self) -> dict[str, str]:
+        return {
+            "everybody's quasi-identifiers, and the policy": self.people,
+            "the method too: this program, without its seed": self.method,
+            "the seed too": self.seed,
+            "other releases of the same people": self.releases,
+        }
+
+
+_TRIED = Protection(
+    _BOUND, "nothing: which algorithm was chosen may tell more than that algorithm does", _NOTHING, _NOTHING
+)
+_SUPPRESSING = Protection(_BOUND, _NO_BOUND, _SHOWN, _NOTHING)
+_GLOBAL = Protection(_BOUND, _OPEN, _OPEN, _NOTHING)
+#: Of algorithms as they are without `transparent: true` and without a key.
+PROTECTION = {
+    "bsgi": Protection(_PROVED, _NO_BOUND, _SHOWN, _NOTHING),
+    "auto": _TRIED,
+    "fast": _TRIED,
+    "topdown": Protection(_BOUND, _SHOWN, _SHOWN, _NOTHING),
+    "peel": Protection(_BOUND, _NO_BOUND, _SHOWN, _NOTHING),
+    "cuts": Protection(_BOUND, _SHOWN, _SHOWN, _NOTHING),
+    "tp": _SUPPRESSING,
+    "tp_plus": _SUPPRESSING,
+    "hilbert": _SUPPRESSING,
+    "mondrian": _GLOBAL,
+    "incognito": _GLOBAL,
+    "tds": _GLOBAL,
+}
+_TRANSPARENT = Protection(_PROVED, _PROVED, _NOTHING, "nothing: publish the same people once")
+_UNKNOWN = Protection(_BOUND, "nothing: how the release was made is not known", _NOTHING, _NOTHING)
+
+
+def protection_of(algorithm: str | None, policy: Policy | None) -> Protection:
+    """What the release keeps from whom; of a table whose making is not known what its audit proves."""
+    if algorithm is None:
+        return _UNKNOWN
+    if policy is not None and policy.transparent:
+        return _TRANSPARENT
+    if policy is not None and algorithm == "cuts" and policy.algorithm.options.get("scheme") == "none":
+        return _GLOBAL
+    found = PROTECTION.get(algorithm, Protection(_BOUND, _NO_BOUND, _NO_BOUND, _NOTHING))
+    if policy is not None and policy.key is not None and algorithm in ("bsgi", "auto", "fast"):
+        return Protection(found.people, found.method, found.seed, _SERIES)
+    return found

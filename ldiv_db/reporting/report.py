@@ -1,0 +1,127 @@
+"""Reports as a caller asks for them: worked out on a connection of his, written to files, and read again."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.texts import NESTED_BYTES, read_text
+from ldiv_db.reporting.asked import Asked
+from ldiv_db.reporting.evidence import Document, gather
+from ldiv_db.reporting.page import page_of
+from ldiv_db.reporting.pdf import write_pdf
+from ldiv_db.reporting.verify import Verification, verify
+from ldiv_db.running.preparation import Listener
+from ldiv_db.running.run import working_engine
+
+#: The endings of the files that a report may go to.
+ENDINGS = (".html", ".json", ".pdf")
+
+
+@dataclass(frozen=True)
+class Report:
+    """The evidence on a release: `document` holds all numbers and words of the page."""
+
+    document: Document
+
+    @property
+    def holds(self) -> bool:
+        """Whether the release meets what was asked of it."""
+        return bool(self.document["statement"]["holds"])
+
+    def as_dict(self) -> Document:
+        return self.document
+
+    def html(self) -> str:
+        """The page: one file that asks for nothing else, the same for the same document."""
+        return page_of(self.document)
+
+    def save(self, path: str | Path) -> None:
+        """Write the report, in the form that the ending says (.html, .json, .pdf), in place of a file that is there.
+
+        Raises PolicyError for another ending, and for a PDF where no converter is installed; OSError if the file cannot
+        be written.
+        """
+        path = Path(path)
+        refuse_ending(path)
+        if path.suffix.lower() == ".pdf":
+            write_pdf(self.html(), path)
+        else:
+            _write(path, self.html() if path.suffix.lower() == ".html" else self.json())
+
+    def json(self) -> str:
+        """The document as JSON text, for `verify`."""
+        return json.dumps(self.document, indent=2, ensure_ascii=False) + "\n"
+
+
+def refuse_ending(path: Path) -> None:
+    """Raise PolicyError for a file of no known form, or in no folder."""
+    if path.suffix.lower() not in ENDINGS:
+        raise PolicyError([Problem("out", f"{path} has none of the endings {', '.join(ENDINGS)}")])
+    if not path.parent.is_dir():
+        raise PolicyError([Problem("out", f"there is no folder {path.parent}", "make it, or name another")])
+
+
+def make_report(
+    connection: Any, name: str, asked: Asked, listener: Listener | None = None, catalog: str | None = None
+) -> Report:
+    """The report on a table, or on what the run of that id published."""
+    with working_engine(connection, listener, catalog) as engine:
+        return Report(_plain(gather(engine, name, asked)))
+
+
+def verify_report(
+    connection: Any,
+    document: Mapping[str, Any],
+    table: str,
+    asked: Asked,
+    listener: Listener | None = None,
+    catalog: str | None = None,
+) -> Verification:
+    """The report worked out again from `table`; `asked` brings the folder of taxonomies, and perhaps the policy."""
+    with working_engine(connection, listener, catalog) as engine:
+        return verify(engine, dict(document), table, asked, _plain)
+
+
+def read_report(path: Path) -> Document:
+    """The document in a file; raises PolicyError if it is none."""
+    try:
+        found = json.loads(read_text(path, NESTED_BYTES))
+    except OSError as error:
+        raise PolicyError([Problem("verify", f"cannot read {path}: {error.strerror}")]) from error
+    except ValueError as error:
+        what = "is no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
+        raise PolicyError([Problem("verify", f"{path} {what}", "give what `ldiv report --json` printed")]) from error
+    return found if isinstance(found, dict) else {}
+
+
+def _plain(document: Document) -> Document:
+    """The document as JSON has it; exact decimals become numbers."""
+    plain: Document = json.loads(json.dumps(document, default=float))
+    return plain
+
+
+def _write(path: Path, text: str) -> None:
+    """Write the file whole or not at all."""
+    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        Path(part).chmod(0o666 & ~_umask())
+        Path(part).replace(path)
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    """The bits that new files of this process lack."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,155 @@
+"""`ldiv report`: the files that it writes, what it prints, its exit codes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ldiv_db.reporting import pdf
+
+FEW = ("--queries", "5", "--tries", "10")
+
+
+@pytest.fixture
+def released(bed: Any) -> Any:
+    assert bed.run("--json").code == 0
+    return bed
+
+
+def report(bed: Any, *words: Any) -> Any:
+    return bed.call("report", bed.database, "published.patients", "--policy", bed.policy, *FEW, *words)
+
+
+def test_the_page_and_its_document(released: Any) -> None:
+    page, document = released.folder / "r.html", released.folder / "r.json"
+    found = report(released, "--recipient", "the ward", "--out", page, "--out", document)
+    assert found.code == 0, found
+    assert "meets what was asked of it" in found.out and f"written to {page}" in found.out
+    assert "the ward" in page.read_text() and json.loads(document.read_text())["statement"]["holds"] is True
+    assert stat.S_IMODE(page.stat().st_mode) == 0o666 & ~_umask()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_json_is_the_document(released: Any) -> None:
+    found = report(released, "--json")
+    assert found.code == 0 and found.json["form"] == "ldiv report 1"
+    assert not (released.folder / "report.html").exists()
+
+
+def test_without_out_the_page_is_here(released: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(released.folder)
+    assert report(released, "--public").code == 0
+    assert "<strong>Public.</strong>" in (released.folder / "report.html").read_text()
+
+
+def test_a_run_by_its_id(released: Any) -> None:
+    (run,) = released.call("runs", released.database, "--json").json["runs"]
+    words = ("--policy", released.policy, *FEW, "--json")
+    by_id = released.call("report", released.database, run["run_id"], *words)
+    assert by_id.code == 0 and by_id.json == report(released, "--json").json
+
+
+def test_nothing_is_written_to_the_database(released: Any) -> None:
+    before = released.database.read_bytes()
+    report(released, "--json")
+    assert released.database.read_bytes() == before
+
+
+def test_a_release_that_fails_is_reported_with_code_1(released: Any) -> None:
+    words = ("--qi", "age,country", "--sensitive", "disease", "--require", "distinct:4", "--json")
+    found = released.call("report", released.database, "published.patients", *words)
+    assert found.code == 1 and found.json["statement"]["holds"] is False
+
+
+def test_verify_says_of_which_release_a_report_is(released: Any) -> None:
+    document = released.folder / "r.json"
+    assert report(released, "--out", document).code == 0
+    words = ("report", released.database, "published.patients", "--verify", document)
+    found = released.call(*words)
+    assert found.code == 0 and "worked out again, all the same" in found.out
+    released.sql("UPDATE published.patients SET disease = 'Measles' WHERE disease = 'Flu' AND ward = 'W0'")
+    other = released.call(*words, "--policy", released.policy)
+    assert other.code == 1 and "is of another table" in other.out and "annex.release.sha256" in other.out
+    assert released.call(*words, "--json").json["same_release"] is False
+    forged = json.loads(document.read_text())
+    forged["statement"]["rows"] = 23
+    document.write_text(json.dumps(forged))
+    assert "statement.rows" in released.call(*words).out
+
+
+def test_a_file_without_a_database(released: Any) -> None:
+    path = released.folder / "r.parquet"
+    released.sql(f"COPY published.patients TO '{path}'")
+    words = (
+        "--qi",
+        "age,country",
+        "--class",
+        "class_id",
+        "--sensitive",
+        "disease",
+        "--require",
+        "distinct:3",
+        "--json",
+    )
+    found = released.call("report", ":memory:", path, *words)
+    assert found.code == 0 and found.json["data"]["class_column"] == "class_id"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--out", "r.txt"), "out: r.txt has none of the endings"),
+        (("--out", "nowhere/r.html"), "out: there is no folder nowhere"),
+        (("--qi", "age"), "qi: is said by the policy"),
+        (("--threshold", "2", "--json"), "threshold: takes a number from 0 to 1"),
+        (("--source", "nothing", "--json"), "source: no table or view nothing"),
+        (("--verify", "none.json"), "verify: cannot read none.json"),
+        (("--verify", "r.json", "--out", "r.html"), "out: does not go with --verify"),
+    ],
+)
+def test_what_is_refused_with_code_2(released: Any, words: tuple[str, ...], message: str) -> None:
+    found = released.fails(2, "report", released.database, "published.patients", "--policy", released.policy, *words)
+    assert message in found
+
+
+def test_a_file_that_is_no_report_is_refused(released: Any) -> None:
+    for text in ("[1]", "{", '{"form": 1}', "\x00"):
+        path = released.write("none.json", text)
+        words = ("report", released.database, "published.patients", "--verify", path)
+        assert "verify: " in released.fails(2, *words)
+
+
+def test_a_database_that_is_none_has_code_3(released: Any) -> None:
+    released.fails(3, "report", released.folder / "no.duckdb", "t", "--policy", released.policy)
+
+
+def test_a_pdf_without_a_converter_is_refused(released: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    found = report(released, "--out", released.folder / "r.pdf")
+    assert found.code == 2 and "no program that converts to PDF is installed" in found.err
+
+
+def test_a_converter_that_fails_says_so(released: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Path(released.write("weasyprint", "#!/bin/sh\nexit 7\n"))
+    program.chmod(0o755)
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: str(program))
+    found = report(released, "--out", released.folder / "r.pdf")
+    assert found.code == 2 and "exit code 7" in found.err and not (released.folder / "r.pdf").exists()
+
+
+def test_a_converter_gets_the_page(released: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Path(released.write("weasyprint", '#!/bin/sh\ncp "$1" "$2"\n'))
+    program.chmod(0o755)
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: str(program))
+    assert report(released, "--out", released.folder / "r.pdf").code == 0
+    assert (released.folder / "r.pdf").read_text().startswith("<!doctype html>")

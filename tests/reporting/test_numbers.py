@@ -1,0 +1,265 @@
+"""Every number of a report against another way to work it out."""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import itertools
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import pytest
+from hospitals import HOSTILE, SEED, fill_hospital, hospital_policy, quoted
+
+import ldiv_db
+from ldiv_db.reporting.guarantees import PROTECTION
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.fixture
+def hospital(con):
+    fill_hospital(con)
+    ldiv_db.run(con, hospital_policy())
+    return con
+
+
+@pytest.fixture
+def document(hospital):
+    return ldiv_db.report(hospital, "published", hospital_policy(), queries=20, tries=30).document
+
+
+def classes_of(con, table, columns):
+    """The rows of each combination, in plain Python."""
+    rows = con.execute(f"SELECT {', '.join(map(quoted, columns))} FROM {table}").fetchall()
+    return collections.Counter(rows)
+
+
+def test_the_audit_is_that_of_check(hospital, document):
+    (found,) = ldiv_db.check(hospital, "published", ["age", HOSTILE], "disease", [{"frequency": 2}, {"k": 3}])
+    (attribute,) = document["audit"]["attributes"]
+    assert document["audit"]["holds"] is found.holds is True
+    for reported, verdict in zip(attribute["requirements"], found.as_dict()["requirements"], strict=True):
+        assert {key: reported[key] for key in verdict} == verdict
+    assert [one["requirement"] for one in attribute["requirements"]] == ["frequency l=2", "k k=3"]
+    assert "`" not in attribute["requirements"][0]["means"] and "l-diversity" in attribute["requirements"][0]["means"]
+
+
+def test_attacks_are_those_of_attack(hospital, document):
+    people = dict.fromkeys(("known", "population", "targets"), "patients")
+    found = ldiv_db.attack(hospital, "published", policy=hospital_policy(), **people, tries=30).as_dict()
+    for attack in found["attacks"]:
+        attack["figures"] = {k: v for k, v in attack["figures"].items() if k not in ("other_tables", "free_bytes")}
+    assert document["attacks"]["attacks"] == json.loads(json.dumps(found["attacks"], default=float))
+
+
+def test_classes_are_counted(hospital, document):
+    sizes = collections.Counter(classes_of(hospital, "published", ["age", HOSTILE]).values())
+    found = document["classes"]["sizes"]
+    binned = collections.Counter()
+    for size, classes in sizes.items():
+        binned[found["least"] + (size - found["least"]) // found["width"] * found["width"]] += classes
+    assert {one["from"]: one["classes"] for one in found["bins"]} == binned
+    assert (found["least"], found["most"]) == (min(sizes), max(sizes))
+    assert sum(one["rows"] for one in found["bins"]) == 48
+
+
+def test_largest_shares_are_counted(hospital, document):
+    values = collections.defaultdict(collections.Counter)
+    for (*label, disease), rows in classes_of(hospital, "published", ["age", HOSTILE, "disease"]).items():
+        values[tuple(label)][disease] += rows
+    bins = [0] * 20
+    for counts in values.values():
+        share = Fraction(max(counts.values()), counts.total())
+        bins[next(i for i in range(20) if Fraction(i, 20) < share <= Fraction(i + 1, 20))] += 1
+    assert document["classes"]["largest_shares"] == {"disease": bins}
+
+
+def test_identifiability_by_hand(hospital, document):
+    sizes = classes_of(hospital, "published", ["age", HOSTILE])
+    before = classes_of(hospital, "patients", ["age", HOSTILE])
+    prosecutor = document["identifiability"]["risks"][0]
+    assert prosecutor["largest"] == pytest.approx(1 / min(sizes.values()))
+    assert prosecutor["mean"] == pytest.approx(len(sizes) / 48)
+    assert prosecutor["rows_above"] == sum(rows for rows in sizes.values() if rows < 5)
+    assert prosecutor["verdict"] == ("above the threshold" if min(sizes.values()) < 5 else "within the threshold")
+    was = document["source"]["risk_before"]
+    assert (was["largest"], was["mean"]) == (1 / min(before.values()), pytest.approx(len(before) / 48))
+    assert document["statement"]["largest_risk"] == prosecutor["largest"]
+
+
+def test_uniqueness_by_hand(hospital, document):
+    before = classes_of(hospital, "patients", ["age", HOSTILE])
+    found = document["source"]["uniqueness"]
+    assert found["combinations"] == len(before)
+    assert found["unique_rows"] == sum(rows == 1 for rows in before.values())
+    assert found["rare_rows"] == sum(rows for rows in before.values() if rows < 5)
+    for left, other in (("age", HOSTILE), (HOSTILE, "age")):
+        alone = classes_of(hospital, "patients", [other])
+        assert found["unique_without"][left] == sum(rows == 1 for rows in alone.values())
+
+
+def test_utility_is_that_of_measure(hospital, document):
+    found = ldiv_db.measure(hospital, "published", hospital_policy(), queries=20, kl=False).as_dict()
+    utility = document["source"]["utility"]
+    expected = json.loads(json.dumps(found, default=float))
+    assert {key: utility[key] for key in utility if key != "spreads"} == {
+        k: expected[k] for k in utility if k != "spreads"
+    }
+
+
+def test_distributions_by_hand(hospital, document):
+    spreads = {spread["column"]: spread for spread in document["source"]["utility"]["spreads"]}
+    ages = collections.Counter(row[0] for row in classes_of(hospital, "patients", ["age"]).elements())
+    values, bins = sorted(ages), spreads["age"]["edges"]
+    before = [sum(ages[value] for value in values[low:high]) for low, high in itertools.pairwise(bins)]
+    assert spreads["age"]["before"] == before
+    after = [0.0] * len(before)
+    for (label,), rows in classes_of(hospital, "published", ["age"]).items():
+        low, _, high = re.fullmatch(r"\[?(\d+)(-(\d+)\])?", label).groups()
+        covered = [place for place, value in enumerate(values) if int(low) <= value <= int(high or low)]
+        for place in covered:
+            after[next(b for b in range(len(before)) if bins[b] <= place < bins[b + 1])] += rows / len(covered)
+    assert spreads["age"]["after"] == pytest.approx(after, abs=1e-6)
+    diseases = sorted(collections.Counter(classes_of(hospital, "patients", ["disease"])).values(), reverse=True)
+    assert spreads["disease"]["before"] == spreads["disease"]["after"] == diseases
+    for spread in spreads.values():
+        assert sum(spread["before"]) == 48 and sum(spread["after"]) == pytest.approx(48, abs=1e-6)
+
+
+def test_three_risks_are_decided_by_their_intervals(document):
+    names = ["singling out by one column", "singling out by several columns", "linkability", "inference"]
+    assert [risk["risk"] for risk in document["risks"]] == names
+    for risk in document["risks"]:
+        if risk["number"] is None:
+            assert risk["verdict"] == "nothing to try"
+        else:
+            assert risk["verdict"] == ("within the threshold" if risk["interval"][1] <= 0.2 else "undecided")
+
+
+def test_with_a_control_the_risk_beyond_it_decides(hospital):
+    hospital.execute("CREATE TABLE others AS SELECT * FROM patients")
+    asked = {"control": "others", "queries": 0, "tries": 30, "threshold": "0.9"}
+    document = ldiv_db.report(hospital, "published", hospital_policy(), **asked).document
+    inference = document["risks"][-1]
+    assert inference["control"] and inference["measure"] == "risk beyond the control"
+    assert inference["number"] == 0 and inference["success_rate"] > 0
+    assert inference["verdict"] == "within the threshold"
+
+
+# -- hashes ----------------------------------------------------------------------------------------------
+
+
+def test_the_hash_is_of_rows_in_any_order(con):
+    con.execute("CREATE TABLE a AS SELECT i % 7 AS x, 'v' || i AS y FROM range(5000) AS t(i)")
+    con.execute("CREATE TABLE b AS FROM a ORDER BY y DESC")
+    con.execute("CREATE TABLE c AS SELECT x, CASE WHEN y = 'v77' THEN 'v78' ELSE y END AS y FROM a")
+    con.execute("CREATE TABLE d AS FROM a UNION ALL SELECT 0, 'v0'")
+    digests = {name: digest_of(con, name) for name in "abcd"}
+    assert digests["a"] == digests["b"]
+    assert len(set(digests.values())) == 3
+
+
+def digest_of(con, table):
+    asked = {"qi": ["x"], "sensitive": ["y"], "require": ["k:1"]}
+    return ldiv_db.report(con, table, **asked).document["annex"]["release"]["sha256"]
+
+
+def test_values_that_join_to_the_same_text_are_told_apart(con):
+    pairs = [
+        ("'ab', 'c'", "'a', 'bc'"),
+        ("NULL, ''", "'', NULL"),
+        ("'NULL', 'x'", "NULL, 'x'"),
+        ("'-', ''", "NULL, ''"),
+    ]
+    for number, (one, other) in enumerate(pairs):
+        con.execute(f"CREATE TABLE one{number} (x VARCHAR, y VARCHAR)")
+        con.execute(f"CREATE TABLE other{number} (x VARCHAR, y VARCHAR)")
+        con.execute(f"INSERT INTO one{number} VALUES ({one})")
+        con.execute(f"INSERT INTO other{number} VALUES ({other})")
+        assert digest_of(con, f"one{number}") != digest_of(con, f"other{number}")
+
+
+def test_the_hash_by_hand(con):
+    con.execute("CREATE TABLE t (x VARCHAR, y INTEGER)")
+    con.execute("INSERT INTO t VALUES ('a', 1), (NULL, 22)")
+    rows = sorted(hashlib.sha256(text.encode()).hexdigest() for text in ("1:a1:1", "-:2:22"))
+    parts = collections.defaultdict(list)
+    for row in rows:
+        parts[row[:3]].append(row)
+    inner = "".join(hashlib.sha256("".join(parts[part]).encode()).hexdigest() for part in sorted(parts))
+    whole = json.dumps([["x", "y"], hashlib.sha256(inner.encode()).hexdigest()])
+    assert digest_of(con, "t") == hashlib.sha256(whole.encode()).hexdigest()
+
+
+def test_the_policys_hash_is_without_its_seed_and_its_form(hospital, document):
+    other = hospital_policy(seed=1, sensitive={"disease": {}})
+    again = ldiv_db.report(hospital, "published", other, queries=0, tries=1).document
+    assert again["annex"]["policy_sha256"] == document["annex"]["policy_sha256"]
+    harder = hospital_policy(require=[{"frequency": 2}, {"k": 2}])
+    changed = ldiv_db.report(hospital, "published", harder, queries=0, tries=1).document
+    assert changed["annex"]["policy_sha256"] != document["annex"]["policy_sha256"]
+
+
+def test_the_audit_as_sql_finds_no_class(hospital, document):
+    assert hospital.execute(document["annex"]["audit"]["sql"]).fetchall() == []
+
+
+# -- what is said beside the numbers -----------------------------------------------------------------------
+
+
+def test_guarantees_are_those_of_the_documentation():
+    rows = [line for line in (DOCS / "guarantees.md").read_text().splitlines() if line.startswith("| `")]
+    plain = [line.split("|") for line in rows if "transparent" not in line.split("|")[1]]
+    said = {name.strip(" `"): cells for _, names, *cells, _ in plain for name in names.split(",") if "with" not in name}
+    for name, protection in PROTECTION.items():
+        people, method, seed, releases = said[name]
+        assert ("1/l, proved" in people) == ("1/l, proved" in protection.people)
+        shown = ("[counterexample]" in method, "in a counterexample" in protection.method)
+        assert shown[0] == shown[1]
+        for words in ("no bound", "no counterexample"):
+            assert (words in method) == (words in protection.method)
+        assert ("counterexample" in seed) <= ("counterexample" in protection.seed)
+        assert protection.releases == "nothing" and (releases.strip().startswith("nothing") or "`key`" in releases)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "mean much the same"),
+        ({"keep": ["name"], "identifiers": None}, "Columns are published as they are"),
+        (
+            {"sensitive": {"disease": {"harmless": ["zzflu"]}}, "require": [{"frequency": 1}]},
+            "harmless values of disease: 1",
+        ),
+    ],
+)
+def test_residual_risks_follow_from_the_policy(con, changes, words):
+    fill_hospital(con)
+    policy = hospital_policy(**changes)
+    ldiv_db.run(con, policy)
+    document = ldiv_db.report(con, "published", policy, queries=0, tries=5).document
+    assert any(words in line for line in document["residual"])
+
+
+def test_earlier_releases_are_those_of_the_same_source_before(hospital):
+    hospital.execute("CREATE TABLE elsewhere AS FROM patients")
+    ids = [ldiv_db.run(hospital, hospital_policy(target=f"out{i}")).run_id for i in range(2)]
+    ldiv_db.run(hospital, hospital_policy(source="elsewhere", target="other"))
+    few = {"queries": 0, "tries": 1}
+    first = ldiv_db.report(hospital, "out0", hospital_policy(target="out0"), **few).document["earlier"]
+    last = ldiv_db.report(hospital, ids[1], hospital_policy(target="out1"), **few).document["earlier"]
+    assert [run["target"] for run in first["runs"]] == ["published"]
+    assert [run["target"] for run in last["runs"]] == ["published", "out0"]
+
+
+def test_no_seed_no_value_and_no_address_is_in_it(hospital, document, tmp_path):
+    duckdb.connect(str(tmp_path / "other.duckdb")).close()
+    policy = hospital_policy(databases={"other": str(tmp_path / "other.duckdb")})
+    attached = ldiv_db.report(hospital, "published", policy, queries=0, tries=1)
+    for text in (json.dumps(document), json.dumps(attached.document), attached.html()):
+        assert str(SEED) not in text and "other.duckdb" not in text
+        assert "zz" not in text

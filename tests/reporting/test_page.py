@@ -1,0 +1,293 @@
+"""The page: one file, the same again, for readers of all kinds, and nothing in it that a name could break out of."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import re
+from html.parser import HTMLParser
+
+import duckdb
+import pytest
+from hospitals import HOSTILE, fill_hospital, hospital_policy
+
+import ldiv_db
+from ldiv_db.reporting.page import page_of
+
+HEADINGS = [
+    "Statement, scope and recipient", "Context and release model", "The data", "Policy, and why",
+    "Algorithm and its guarantee", "Audit", "Identifiability", "Singling out, linkability, inference", "Attacks tried",
+    "Utility", "Earlier releases", "Residual risks, and what is not protected", "Roles, sign-off, review date", "Annex",
+]  # fmt: skip
+VOID = {"meta", "br"}
+FEW = {"queries": 5, "tries": 10}
+
+
+class Page(HTMLParser):
+    """A page as a screen reader has it: elements with their attributes and texts; tags must close in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.elements = [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        element = {"tag": tag, "attrs": dict(attrs), "text": "", "inside": [one["tag"] for one in self.open]}
+        self.elements.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()["tag"] == tag
+
+    def handle_data(self, data):
+        for element in self.open:
+            element["text"] += data
+
+    def of(self, tag):
+        return [element for element in self.elements if element["tag"] == tag]
+
+
+@pytest.fixture(scope="module")
+def hospital():
+    with duckdb.connect(config={"threads": 1}) as con:
+        fill_hospital(con)
+        ldiv_db.run(con, hospital_policy())
+        yield con
+
+
+@pytest.fixture(scope="module")
+def report(hospital):
+    said = {"recipient": HOSTILE, "purpose": "care", "release_model": "shared", "why": HOSTILE, "review": "2030"}
+    return ldiv_db.report(hospital, "published", hospital_policy(), **FEW, **said)
+
+
+@pytest.fixture(scope="module")
+def text(report):
+    return report.html()
+
+
+@pytest.fixture(scope="module")
+def page(text):
+    return Page(text)
+
+
+def test_the_sections_are_headed_in_order(page):
+    heads = [re.sub(r"^\d+\. | internal$", "", " ".join(one["text"].split())) for one in page.of("h2")]
+    assert heads == HEADINGS
+    assert len(page.of("h1")) == 1
+    links = [one["attrs"]["href"][1:] for one in page.of("a")]
+    assert set(links) <= {one["attrs"].get("id") for one in page.elements}
+
+
+def test_it_asks_for_nothing(text):
+    for word in ("http://", "https://", "src=", "url(", "@import", "<script", "<link", "<iframe", "<img", "srcset"):
+        assert word not in text.replace("&#34;", '"')
+    assert "default-src 'none'" in text
+
+
+def test_it_is_small(text):
+    assert len(text.encode()) <= 1_000_000
+
+
+def test_a_wide_table_stays_small(con):
+    names = [f"c{i}" for i in range(60)]
+    con.execute(f"CREATE TABLE wide AS SELECT {', '.join(f'i % {n % 5 + 2} AS {c}' for n, c in enumerate(names))},"
+                " 's' || i % 9 AS s FROM range(90) AS t(i)")  # fmt: skip
+    policy = {"source": "wide", "target": "out", "quasi_identifiers": names, "sensitive": "s", "require": [{"k": 2}],
+              "algorithm": "mondrian"}  # fmt: skip
+    ldiv_db.run(con, policy)
+    assert len(ldiv_db.report(con, "out", policy, **FEW).html().encode()) <= 1_000_000
+
+
+def test_names_and_texts_of_others_are_only_text(page, text):
+    assert not page.of("b") and not page.of("script")
+    assert "\u202e" not in text
+    assert any("<script>alert('x')</script>" in one["text"] for one in page.of("th"))
+
+
+def test_a_screen_reader_has_all_of_it(page):
+    assert page.of("html")[0]["attrs"]["lang"] == "en"
+    assert page.of("title")[0]["text"]
+    for table in page.of("table"):
+        assert table["text"].strip()
+    assert len(page.of("caption")) == len(page.of("table"))
+    assert all(one["attrs"].get("scope") in ("col", "row") for one in page.of("th"))
+    charts = page.of("svg")
+    assert len(charts) >= 7
+    for chart in charts:
+        assert chart["attrs"]["role"] == "img" and len(chart["attrs"]["aria-label"]) > 20
+        assert "figure" in chart["inside"]
+    assert all(one["text"] for one in page.of("figcaption"))
+    for region in (one for one in page.elements if one["attrs"].get("role") == "region"):
+        assert region["attrs"]["aria-label"]
+
+
+def test_charts_have_marks(page):
+    for number in range(len(page.of("svg"))):
+        chart = page.of("svg")[number]
+        start = page.elements.index(chart)
+        marks = []
+        for one in page.elements[start + 1 :]:
+            if "svg" not in one["inside"]:
+                break
+            marks += [one] if one["tag"] in ("rect", "path") else []
+        assert marks
+
+
+def test_the_word_that_nobody_may_sign_is_not_there(text):
+    assert "anonymous" not in text.lower()
+
+
+def test_ids_are_unique(page):
+    ids = [one["attrs"]["id"] for one in page.elements if "id" in one["attrs"]]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_page_is_the_same_for_any_order_of_rows_and_number_of_threads(report):
+    for threads in (1, 2):
+        with duckdb.connect(config={"threads": threads}) as con:
+            fill_hospital(con)
+            ldiv_db.run(con, hospital_policy())
+            for name in ("patients", "published"):
+                rows = con.execute(f"FROM {name}").fetchall()
+                random.Random(threads).shuffle(rows)
+                con.execute(f"TRUNCATE {name}")
+                con.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+            again = ldiv_db.report(con, "published", hospital_policy(), **FEW).document
+            assert without_order(again) == without_order(report.document)
+
+
+def without_order(document):
+    """The document without what the order of rows tells, and without the run, which is another."""
+    found = copy.deepcopy(document)
+    next(one for one in found["attacks"]["attacks"] if one["attack"] == "form").clear()
+    return found | {"statement": {}}
+
+
+def test_the_page_is_the_same_again(hospital, text):
+    said = {"recipient": HOSTILE, "purpose": "care", "release_model": "shared", "why": HOSTILE, "review": "2030"}
+    assert ldiv_db.report(hospital, "published", hospital_policy(), **FEW, **said).html() == text
+
+
+def test_a_zone_of_the_connection_changes_nothing(hospital, text):
+    said = {"recipient": HOSTILE, "purpose": "care", "release_model": "shared", "why": HOSTILE, "review": "2030"}
+    hospital.execute("SET TimeZone = 'Asia/Kolkata'")
+    try:
+        assert ldiv_db.report(hospital, "published", hospital_policy(), **FEW, **said).html() == text
+    finally:
+        hospital.execute("RESET TimeZone")
+
+
+def test_the_page_is_made_of_the_document_alone(report, text):
+    assert page_of(json.loads(report.json())) == text
+
+
+# -- a public report ---------------------------------------------------------------------------------------
+
+
+def test_a_public_report_does_not_depend_on_the_source(con):
+    fill_hospital(con)
+    ldiv_db.run(con, hospital_policy())
+    before = ldiv_db.report(con, "published", hospital_policy(), public=True)
+    con.execute("DELETE FROM patients WHERE age < 50")
+    con.execute("UPDATE patients SET disease = 'other', age = age + 1")
+    after = ldiv_db.report(con, "published", hospital_policy(), public=True)
+    assert before.html() == after.html() and before.json() == after.json()
+    con.execute("DROP TABLE patients")
+    assert ldiv_db.report(con, "published", hospital_policy(), public=True).json() == before.json()
+
+
+def test_a_public_report_leaves_out_what_the_release_does_not_tell(hospital):
+    found = ldiv_db.report(hospital, "published", hospital_policy(), public=True)
+    document, text = found.document, found.html()
+    assert document["source"] is None and document["earlier"] is None and document["risks"] == []
+    assert set(document["policy"]) <= {"quasi_identifiers", "sensitive", "require", "algorithm", "keep"}
+    assert {one["attack"] for one in document["attacks"]["attacks"]}.isdisjoint({"linking", "journalist", "inference"})
+    assert "patients" not in text and "rows_suppressed" not in json.dumps(document)
+    assert "Uniqueness before" not in text and "internal</span>" not in text
+    Page(text)
+
+
+# -- tables of every kind ----------------------------------------------------------------------------------
+
+
+def test_a_table_of_another_tool_without_ledger_or_policy(con):
+    con.execute("CREATE TABLE theirs AS SELECT i % 3 AS age, 'd' || i % 4 AS disease FROM range(24) AS t(i)")
+    found = ldiv_db.report(con, "theirs", qi="age", sensitive="disease", require=["distinct:3", "k:8"])
+    assert found.holds and found.document["algorithm"]["name"] is None
+    text = found.html()
+    Page(text)
+    assert "How the table was made is not known" in text and "no policy was given" in text
+    assert found.document["earlier"] == {"runs": [], "releases": []}
+
+
+def test_a_table_that_fails_says_so(con):
+    con.execute("CREATE TABLE theirs AS SELECT i AS age, 'd' AS disease FROM range(4) AS t(i)")
+    found = ldiv_db.report(con, "theirs", qi="age", sensitive="disease", require="distinct:2")
+    assert not found.holds
+    text = found.html()
+    assert "does not meet" in text and "✗ not met" in text and "✗ no" in text
+    Page(text)
+
+
+def test_rows_alone(con):
+    con.execute("CREATE TABLE source AS SELECT i % 5 AS age FROM range(20) AS t(i)")
+    policy = {"source": "source", "target": "out", "quasi_identifiers": ["age"], "require": [{"k": 4}],
+              "algorithm": "mondrian"}  # fmt: skip
+    ldiv_db.run(con, policy)
+    found = ldiv_db.report(con, "out", policy, **FEW)
+    assert found.holds and found.document["classes"]["largest_shares"] == {}
+    assert any("No attribute is named as sensitive" in line for line in found.document["residual"])
+    Page(found.html())
+
+
+def test_nulls_one_row_and_no_rows(con):
+    for number, rows in enumerate(["(NULL, NULL)", "(1, 'a'), (NULL, 'a'), (NULL, NULL)", None]):
+        con.execute(f"CREATE TABLE t{number} (age INTEGER, disease VARCHAR)")
+        if rows:
+            con.execute(f"INSERT INTO t{number} VALUES {rows}")
+        found = ldiv_db.report(con, f"t{number}", qi="age", sensitive="disease", require=["k:1"])
+        assert found.document["statement"]["rows"] == (len(rows.split("(")) - 1 if rows else 0)
+        Page(found.html())
+
+
+def test_a_pair_of_tables_is_refused(con):
+    policy = hospital_policy(algorithm="anatomy", require=[], key="name", identifiers=None, target={"prefix": "p"})
+    policy["sensitive"] = {"disease": {"l": 2}}
+    with pytest.raises(ldiv_db.PolicyError, match="a report is of one"):
+        ldiv_db.report(con, "p_qi", policy)
+
+
+def test_without_its_source_a_report_says_what_it_lacks(con):
+    fill_hospital(con)
+    policy = hospital_policy(quasi_identifiers={"age": {"numeric": True}}, identifiers=["name", HOSTILE])
+    ldiv_db.run(con, policy)
+    con.execute("DROP TABLE patients")
+    found = ldiv_db.report(con, "published", policy)
+    assert found.document["source"] is None and "no table or view patients" in found.document["why_no_source"]
+    assert "no table or view patients" in found.html()
+
+
+def test_a_source_that_is_named_must_be_there(hospital):
+    with pytest.raises(ldiv_db.PolicyError, match="source: no table"):
+        ldiv_db.report(hospital, "published", hospital_policy(), source="nowhere")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({}, "qi: is required"),
+        ({"qi": "age", "require": "k:2", "known": "patients"}, "known: needs a policy"),
+        ({"policy": hospital_policy(), "qi": "age"}, "qi: is said by the policy"),
+        ({"policy": hospital_policy(), "threshold": "much"}, "threshold: takes a number"),
+        ({"policy": hospital_policy(), "receiver": "x"}, "receiver: is no text of a report"),
+        ({"policy": hospital_policy(), "release_model": "free"}, "release_model: 'free' is none"),
+    ],
+)
+def test_questions_that_are_none(hospital, asked, message):
+    with pytest.raises(ldiv_db.PolicyError, match=message):
+        ldiv_db.report(hospital, "published", **asked)

@@ -1,0 +1,132 @@
+"""A report held against tables: its own, and others that differ by a cell; reports that were changed, or are none."""
+
+from __future__ import annotations
+
+import copy
+
+import duckdb
+import pytest
+from hospitals import fill_hospital, hospital_policy
+
+import ldiv_db
+from ldiv_db.policy.policy import parse_policy
+from ldiv_db.reporting.asked import Asked
+from ldiv_db.reporting.report import verify_report
+
+FEW = {"queries": 5, "tries": 10}
+
+
+@pytest.fixture(scope="module")
+def hospital():
+    with duckdb.connect(config={"threads": 1}) as con:
+        fill_hospital(con)
+        ldiv_db.run(con, hospital_policy())
+        con.execute("CREATE TABLE copied AS FROM published ORDER BY disease DESC, age")
+        con.execute("CREATE TABLE changed AS FROM published")
+        con.execute("UPDATE changed SET disease = 'zzother' WHERE rowid = 7")
+        yield con
+
+
+@pytest.fixture(scope="module")
+def document(hospital):
+    return ldiv_db.report(hospital, "published", hospital_policy(), **FEW, recipient="us").document
+
+
+@pytest.fixture(scope="module")
+def public(hospital):
+    return ldiv_db.report(hospital, "published", hospital_policy(), public=True).document
+
+
+def verified(con, document, table="published", **given):
+    return verify_report(con, document, table, Asked(**given))
+
+
+def test_a_report_is_of_its_table(hospital, document):
+    found = verified(hospital, document)
+    assert found.holds and found.same_release and not found.differences and not found.versions
+    assert found.figures > 300
+
+
+def test_the_same_policy_may_be_given(hospital, document):
+    assert verified(hospital, document, policy=parse_policy(hospital_policy(seed=1))).holds
+
+
+def test_a_copy_in_another_order_is_the_same_release(hospital, document, public):
+    for reported in (document, public):
+        found = verified(hospital, reported, "copied", policy=parse_policy(hospital_policy()))
+        assert found.holds and found.same_release
+
+
+def test_one_changed_cell_is_noticed(hospital, document):
+    found = verified(hospital, document, "changed")
+    assert not found.holds and not found.same_release
+    assert "annex.release.sha256" in [one.where for one in found.differences]
+
+
+#: Numbers of all sections by their places.
+CHANGED = {
+    "statement.largest_risk": ("statement", "largest_risk"),
+    "audit.attributes[0].requirements[0].worst": ("audit", "attributes", 0, "requirements", 0, "worst"),
+    "classes.sizes.bins[0].classes": ("classes", "sizes", "bins", 0, "classes"),
+    "attacks.attacks[0].gains[0].gain": ("attacks", "attacks", 0, "gains", 0, "gain"),
+    "source.utility.loss.lm_by_column.age": ("source", "utility", "loss", "lm_by_column", "age"),
+    "source.uniqueness.unique_rows": ("source", "uniqueness", "unique_rows"),
+    "source.content.rows": ("source", "content", "rows"),
+    "identifiability.risks[1].mean": ("identifiability", "risks", 1, "mean"),
+}
+
+
+def test_changed_numbers_are_found_by_their_places(hospital, document):
+    forged = copy.deepcopy(document)
+    for *way, last in CHANGED.values():
+        part = forged
+        for key in way:
+            part = part[key]
+        part[last] = 0.123456
+    del forged["residual"]
+    found = verified(hospital, forged)
+    assert found.same_release and not found.holds
+    assert {one.where for one in found.differences if one.reported == 0.123456} == set(CHANGED)
+    assert {one.where for one in found.differences} == {*CHANGED, "residual"}
+
+
+def test_other_versions_are_noted_and_no_difference(hospital, document):
+    older = copy.deepcopy(document)
+    older["annex"]["versions"]["duckdb"] = "1.0"
+    found = verified(hospital, older)
+    assert found.holds and found.versions["duckdb"][0] == "1.0"
+
+
+def test_a_public_report_is_verified_with_the_policy(hospital, public):
+    with pytest.raises(ldiv_db.PolicyError, match="give --policy"):
+        verified(hospital, public)
+    assert verified(hospital, public, policy=parse_policy(hospital_policy())).holds
+
+
+def test_a_report_without_a_policy(hospital):
+    asked = {"qi": ["age"], "sensitive": ["disease"], "require": ["k:1", {"distinct": 1}]}
+    document = ldiv_db.report(hospital, "published", **asked).document
+    assert verified(hospital, document).holds
+    with pytest.raises(ldiv_db.PolicyError, match="was made without one"):
+        verified(hospital, document, policy=parse_policy(hospital_policy()))
+
+
+def test_another_policy_is_refused(hospital, document):
+    with pytest.raises(ldiv_db.PolicyError, match="is not the one that the report quotes"):
+        verified(hospital, document, policy=parse_policy(hospital_policy(require=[{"k": 2}])))
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {},
+        {"form": "ldiv report 1"},
+        {"form": "another", "asked": {}, "annex": {}, "statement": {}},
+        {"form": "ldiv report 1", "asked": {}, "annex": {}, "statement": {}},
+        {"form": "ldiv report 1", "asked": {"unknown": 1}, "annex": {}, "statement": {}},
+        {"form": "ldiv report 1", "asked": [], "annex": {}, "statement": {}},
+    ],
+)
+def test_what_is_no_report_is_refused(hospital, damaged):
+    with pytest.raises(ldiv_db.PolicyError, match=r"verify: is (no report|a report that lacks)"):
+        verified(hospital, damaged)
