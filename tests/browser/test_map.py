@@ -1,12 +1,13 @@
-"""The risk-utility map in a real browser: a script of ours in the page says what a reader would see."""
+"""The risk-utility map in a browser: a click or Enter on a mark shows its variant; all can be read on any screen."""
 
-import base64
-import json
-import re
-import shutil
-import subprocess
+from __future__ import annotations
 
+import os
+from pathlib import Path
+
+import chromium
 import pytest
+from test_report import CONTRASTS, OVERLAPS, WIDTHS
 
 from ldiv_db.policy.policy import parse_policy
 from ldiv_db.recoding.loss import Loss
@@ -14,51 +15,15 @@ from ldiv_db.running.exploring.outcomes import Exploration, Outcome, Risk
 from ldiv_db.running.exploring.page import page
 from ldiv_db.running.exploring.variants import Variant
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
-    pytest.mark.xdist_group("chromium"),
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.skipif(chromium.installed() is None, reason="Chromium is not installed"),
 ]
 NAMES = ("age", "a column of a very long name, ünïcode and <b>tags</b>", "zip")
-#: Runs before the page's own script, and counts what goes wrong.
-EARS = "<script>window.wrong=[];addEventListener('error',e=>wrong.push(String(e.message)));</script>"
-#: Looks at the page as it is, then chooses a mark by a click, and another one by the keyboard.
-PROBE = """<script>addEventListener('load',async()=>{
-const pause=()=>new Promise(r=>setTimeout(r,50)),seen=e=>e.getClientRects().length>0;
-const rgb=c=>(c.match(/[\\d.]+/g)||[]).map(Number),light=c=>{const [r,g,b]=c.slice(0,3).map(v=>{v/=255;
- return v<=.03928?v/12.92:((v+.055)/1.055)**2.4});return .2126*r+.7152*g+.0722*b};
-const paper=e=>{for(;e;e=e.parentElement){const c=rgb(getComputedStyle(e).backgroundColor);
- if(c.length===3||c[3]>0)return c}
- return [255,255,255]};
-const contrast=e=>{const s=getComputedStyle(e),ink=e.namespaceURI.endsWith('svg')?s.fill:s.color;
- const a=light(rgb(ink)),b=light(paper(e));
- return (Math.max(a,b)+.05)/(Math.min(a,b)+.05)};
-const words='h1,h2,h3,p,li,th,td,dt,dd,pre span,button,caption,p a,td a,th a,svg text';
-const texts=()=>[...document.querySelectorAll(words)].filter(
- e=>e.textContent.trim()&&seen(e));
-const overlaps=()=>[...document.querySelectorAll('svg')].filter(seen).flatMap(svg=>{
- const boxes=[...svg.querySelectorAll('text')].map(t=>[t.textContent,t.getBoundingClientRect()]);
- return boxes.flatMap(([a,x],i)=>boxes.slice(i+1).filter(([b,y])=>x.left+1<y.right&&y.left+1<x.right&&x.top+2<y.bottom
-  &&y.top+2<x.bottom).map(([b])=>a+' / '+b))});
-const shown=()=>[...document.querySelectorAll('article')].filter(seen).map(e=>e.id),found={width:innerWidth};
-found.first=shown();
-const marks=[...document.querySelectorAll('.maps svg a')];
-found.marks=marks.length;
-marks[1].dispatchEvent(new MouseEvent('click',{bubbles:true,cancelable:true}));await pause();
-found.clicked=[marks[1].getAttribute('href'),shown()];
-marks[2].focus();found.focused=document.activeElement===marks[2];
-found.current=[...document.querySelectorAll('.maps a[aria-current]')].map(a=>a.getAttribute('href'));
-document.querySelector('article[aria-current] button').click();await pause();
-found.copied=String(getSelection());
-found.overlaps=overlaps();
-found.least=Math.min(...texts().map(contrast));
-found.wide=document.documentElement.scrollWidth;
-found.requests=performance.getEntriesByType('resource').map(r=>r.name);
-found.wrong=wrong;
-const pre=document.createElement('pre');pre.id='probe';
-pre.textContent=btoa(unescape(encodeURIComponent(JSON.stringify(found))));
-document.body.append(pre)})</script>"""
+MARKS = "[...document.querySelectorAll('#maps svg a')]"
+SHOWN = "[...document.querySelectorAll('article')].filter(one => one.getClientRects().length).map(one => one.id)"
+CURRENT = "[...document.querySelectorAll('#maps a[aria-current]')].map(one => one.getAttribute('href'))"
 
 
 def outcome(number, varied, risk, lost):
@@ -72,49 +37,90 @@ def outcome(number, varied, risk, lost):
 
 
 @pytest.fixture(scope="module")
-def text():
+def path(tmp_path_factory):
     """The page of a dozen variants, of which one was refused."""
     outcomes = [outcome(l, {"l": l}, 1 / l, 0.1 * l) for l in range(2, 9)]  # noqa: E741
     outcomes += [outcome(20 + i, {"without": name}, 0.3, 0.6 + i / 9) for i, name in enumerate(NAMES)]
     outcomes.append(Outcome(Variant(40, outcomes[0].variant.policy, {"l": 40}), "infeasible", "too few values\nof x"))
     document = {"source": "main.people", "target": "r", "require": [{"k": 2}], "sensitive": ["disease"], "seed": 3}
-    return page(Exploration("main.people", 900, NAMES, ("disease",), outcomes, True, document=document))
+    found = tmp_path_factory.mktemp("map") / "map.html"
+    text = page(Exploration("main.people", 900, NAMES, ("disease",), outcomes, True, document=document))
+    found.write_text(text, encoding="utf-8")
+    return found
 
 
-def opened(text, folder, width, *options, form="--dump-dom"):
-    (folder / "map.html").write_text(text, encoding="utf-8")
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND"]
-    command += [f"--user-data-dir={folder / 'profile'}", f"--window-size={width},900", "--virtual-time-budget=4000"]
-    command += [*options, form, (folder / "map.html").as_uri()]
-    return subprocess.run(command, capture_output=True, check=True, timeout=180).stdout.decode()
+@pytest.fixture(scope="module")
+def browser():
+    with chromium.launched(chromium.installed()) as found:
+        yield found
 
 
-def probed(text, folder, width, *options):
-    """What the script in the page saw, of a page in a frame as wide as a narrow screen."""
-    with_probe = text.replace("<title>", EARS + "<title>", 1).replace("</body>", PROBE + "</body>", 1)
-    dom = opened(with_probe, folder, width, *options)
-    return json.loads(base64.b64decode(re.search(r'<pre id="probe">([^<]*)</pre>', dom)[1]))
+def opened(browser, path, width=1024, dark=False):
+    tab = browser.tab()
+    tab.open(path, width, dark)
+    return tab
 
 
-@pytest.mark.parametrize("width", [360, 1024, 1920])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_reader_finds_every_variant(text, tmp_path, width, scheme):
-    options = [] if scheme == "light" else ["--blink-settings=preferredColorScheme=0"]
-    found = probed(text, tmp_path, width, *options)
-    assert found["wrong"] == [] and found["requests"] == []
-    assert found["marks"] == 2 * 10 and found["first"] == ["v2"]
-    href, shown = found["clicked"]
-    assert shown == [href[1:]] and set(found["current"]) == {href} and found["focused"]
-    assert f"k: {href[2:]}" in found["copied"] and "seed: 3" not in found["copied"]
-    assert found["overlaps"] == [] and found["least"] >= 4.5
-    assert found["wide"] <= max(found["width"], 360)
+def click(tab, element):
+    """A click of the mouse in the middle of an element."""
+    tab.value(f"{element}.scrollIntoView({{block: 'center'}})")
+    box = tab.value(f"(b => [b.left + b.width / 2, b.top + b.height / 2])({element}.getBoundingClientRect())")
+    for kind in ("mousePressed", "mouseReleased"):
+        where = {"x": box[0], "y": box[1], "button": "left", "clickCount": 1}
+        tab.call("Input.dispatchMouseEvent", type=kind, **where)
 
 
-def test_without_scripts_all_is_there(text, tmp_path):
-    dom = opened(text.replace("<script>", "<script type='text/none'>"), tmp_path, 1024)
-    assert dom.count("<article") == 10 and 'class="alone"' not in dom
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_screen(browser, path, width, dark):
+    tab = opened(browser, path, width, dark)
+    if folder := os.environ.get("LDIV_SCREENSHOTS"):
+        tab.screenshot(Path(folder) / f"map-{width}-{'dark' if dark else 'light'}.png")
+    assert tab.messages == [] and tab.requests == [path.as_uri()]
+    assert tab.value("document.documentElement.scrollWidth") <= width
+    assert tab.value(f"{MARKS}.length") == 2 * 10
+    assert tab.value(OVERLAPS) == []
+    assert tab.value(CONTRASTS) == []
 
 
-def test_it_prints(text, tmp_path):
-    opened(text, tmp_path, 1024, f"--print-to-pdf={tmp_path / 'map.pdf'}")
-    assert (tmp_path / "map.pdf").read_bytes().startswith(b"%PDF")
+def test_a_click_on_a_mark_shows_its_variant(browser, path):
+    tab = opened(browser, path)
+    assert tab.value(SHOWN) == ["v2"]  # the policy as it is written
+    for number in (1, 12):
+        mark = f"{MARKS}[{number}]"
+        href = tab.value(f"{mark}.getAttribute('href')")
+        click(tab, mark)
+        assert tab.value(SHOWN) == [href[1:]] and tab.value(CURRENT) == [href, href]
+        assert tab.value("document.activeElement.id") == href[1:]
+    assert tab.messages == []
+
+
+def test_enter_on_a_mark_shows_its_variant(browser, path):
+    tab = opened(browser, path)
+    mark = f"{MARKS}[4]"
+    tab.value(f"{mark}.focus()")
+    key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+    for kind in ("keyDown", "keyUp"):
+        tab.call("Input.dispatchKeyEvent", type=kind, **key)
+    assert tab.value(SHOWN) == [tab.value(f"{mark}.getAttribute('href')")[1:]]
+
+
+def test_the_policy_is_copied(browser, path):
+    tab = opened(browser, path)
+    click(tab, "document.querySelector('#v2 button')")
+    assert "- k: 2" in tab.value("String(getSelection())").splitlines()
+    assert "seed: 3" not in tab.value("document.body.textContent")
+
+
+def test_without_scripts_all_is_there(browser, path):
+    tab = browser.tab()
+    tab.call("Emulation.setScriptExecutionDisabled", value=True)
+    tab.open(path, 1024)
+    assert len(tab.value(SHOWN)) == 10 and tab.value("document.querySelectorAll('button').length") == 0
+
+
+def test_it_prints(browser, path):
+    """All variants are on paper, also those that the screen does not show."""
+    tab = opened(browser, path, dark=True)
+    made = tab.pdf()
+    assert made.startswith(b"%PDF") and made.count(b"/Type /Page") > 4
