@@ -203,7 +203,7 @@ def _cells(found: Exploration, outcome: Outcome, is_best: bool) -> list[str]:
         outcome.variant.label,
         "*" if is_best else "",
         f"{found.loss_of(outcome):.4f}",
-        *("-" if number is None else f"{number:.4f}" for number in risks),
+        *("-" if number is None else f"{number:.4g}" for number in risks),
         f"{loss.classes:,}",
         outcome.algorithm,
         f"{loss.rows_suppressed:,}",

@@ -81,6 +81,7 @@ def test_the_page(bed: Any) -> None:
     assert links == parts and len(parts) == 4
     assert len(page.all("svg")) == 2 + len(parts)  # two maps, and the loss by column of each variant
     assert all(one["aria-label"] for one in page.all("svg"))
+    assert "\ufffd" not in text and "infeasible" in text
     assert "http" not in text and not {"link", "img", "iframe", "object"} & {name for name, _ in page.tags}
     assert len(page.all("script")) == 1 and "src" not in page.all("script")[0]
     assert "do not publish it" in text and "not shown here: seed" in text and "seed: 0" not in text

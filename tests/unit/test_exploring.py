@@ -12,7 +12,7 @@ from ldiv_db.policy.policy import parse_policy
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.running.exploring.coarser import coarser
 from ldiv_db.running.exploring.outcomes import Exploration, Outcome, Risk
-from ldiv_db.running.exploring.page import MOST_PARTS, page
+from ldiv_db.running.exploring.page import page
 from ldiv_db.running.exploring.variants import MOST_VARIANTS, Variant
 from ldiv_db.taxonomies.taxonomy import Tree, number
 
@@ -146,5 +146,5 @@ def test_a_page_of_the_most_variants_is_small():
         outcomes.append(Outcome(variant, "done", "", "bsgi", 3, loss, Risk(1 / (i + 1), 0.01, 0.5, 0.1)))
     document = {"source": "t", "quasi_identifiers": {name: {"taxonomy": {"file": f"{name}.csv"}} for name in names}}
     text = page(Exploration("t", 100, names, ("s",), outcomes, True, document=document))
-    assert text.count("<article") == MOST_PARTS and len(text.encode()) <= 1_000_000
+    assert 50 < text.count("<article") < MOST_VARIANTS and len(text.encode()) <= 1_000_000
     assert text.count("<tr") == MOST_VARIANTS + 1

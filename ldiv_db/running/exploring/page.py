@@ -5,7 +5,7 @@ The same exploration gives the same bytes: nothing on it is of the moment at whi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,12 @@ from ldiv_db.running.exploring.findings import findings
 from ldiv_db.running.exploring.outcomes import Exploration, Outcome, is_beaten
 from ldiv_db.running.exploring.page_style import SCRIPT, STYLE
 
-#: So many variants have a part of their own, those of the frontier first: with more a page would be too large.
-MOST_PARTS = 100
+#: So many characters are for variants that have a part of their own: with more a page would be too large.
+_ROOM = 600_000
 #: A policy longer than this is shown by what changes in it.
 _LONGEST_POLICY = 4_000
+#: What four digits would write as nothing.
+_LEAST = 0.00005
 _INTERNAL = (
     "For those who decide on the release. It tells more of the data than the release will: keep it as you keep the"
     " source, and do not publish it."
@@ -49,6 +51,7 @@ def write_page(found: Exploration, path: Path) -> None:
 
 def page(found: Exploration) -> str:
     """The page of an exploration."""
+    parts = parts_of(found)
     body = [
         element("h1", "Risk and utility of ", element("code", found.source)),
         element("p", _INTERNAL, class_="internal"),
@@ -56,10 +59,10 @@ def page(found: Exploration) -> str:
             "p", f"{len(found.done):,} variants of a policy, rehearsed on {found.rows:,} rows. Nothing was published."
         ),
         element("ul", *(element("li", _sentence(line)) for line in findings(found))),
-        *_charts(found),
-        *_table(found),
+        *_charts(found, set(parts)),
+        *_table(found, set(parts)),
         *_others(found),
-        element("section", *_parts(found), id="parts"),
+        element("section", *(parts[number] for number in sorted(parts)), id="parts"),
         element("section", element("h2", "What the figures mean"), _list(_MEANINGS)),
     ]
     title = f"Risk and utility of {found.source}"
@@ -80,13 +83,13 @@ def _sentence(text: str) -> str:
 # -- charts ------------------------------------------------------------------------------------------
 
 
-def _charts(found: Exploration) -> Iterable[Markup]:
+def _charts(found: Exploration, linked: Set[int]) -> Iterable[Markup]:
     """Loss against each of the two risks, of which the first is the one that variants are compared by."""
     if not found.done:
         return
-    charts = [_chart(found, "prosecutor", _PROSECUTOR)]
+    charts = [_chart(found, "prosecutor", _PROSECUTOR, linked)]
     if found.sensitive:
-        charts.insert(0, _chart(found, "posterior", _POSTERIOR))
+        charts.insert(0, _chart(found, "posterior", _POSTERIOR, linked))
     yield element("h2", "Map")
     yield element(
         "p", "Each mark leads to its variant. The line is the frontier: lower is less loss, left is less risk."
@@ -94,14 +97,14 @@ def _charts(found: Exploration) -> Iterable[Markup]:
     yield element("div", *charts, class_="maps", id="maps")
 
 
-def _chart(found: Exploration, risk: str, name: str) -> Markup:
-    linked = set(map(_number, detailed(found)))
+def _chart(found: Exploration, risk: str, name: str, linked: Set[int]) -> Markup:
     points = [_point(found, one, risk, _number(one) in linked) for one in found.ranked]
     places = [(point.x, point.y) for point in points]
     best = sorted({place for place in places if not is_beaten(place, places)})
     points.sort(key=lambda point: (point.x, point.y) in best)  # drawn last they lie above the others
+    groups = sorted({point.group for point in points})
     line = [next(point for point in points if (point.x, point.y) == place) for place in best]
-    return element("figure", scatter("Loss against risk", points, name, _LOSS, line))
+    return element("figure", scatter("Loss against risk", points, name, _LOSS, line, groups))
 
 
 def _point(found: Exploration, outcome: Outcome, risk: str, linked: bool) -> Point:
@@ -128,11 +131,11 @@ def _anchor(outcome: Outcome) -> str:
 # -- tables ------------------------------------------------------------------------------------------
 
 
-def _table(found: Exploration) -> Iterable[Markup]:
+def _table(found: Exploration, linked: Set[int]) -> Iterable[Markup]:
     """All variants that were rehearsed, by risk and loss."""
     if not found.done:
         return
-    best, linked = set(map(_number, found.frontier)), set(map(_number, detailed(found)))
+    best = set(map(_number, found.frontier))
     heads = ["Variant", "Frontier", "Loss", *(["Largest share"] if found.sensitive else []), "1 / smallest class"]
     heads += ["Classes", "Rows left out", "Algorithm"]
     rows = [_row(found, one, _number(one) in best, _number(one) in linked) for one in found.ranked]
@@ -162,7 +165,9 @@ def _row(found: Exploration, outcome: Outcome, is_best: bool, linked: bool) -> M
 
 
 def _decimal(number: float | None) -> str:
-    return "–" if number is None else f"{number:.4f}"
+    if number is None:
+        return "–"
+    return "< 0.0001" if 0 < number < _LEAST else f"{number:.4f}"
 
 
 def _others(found: Exploration) -> Iterable[Markup]:
@@ -172,9 +177,7 @@ def _others(found: Exploration) -> Iterable[Markup]:
         return
     yield element("h2", "Not possible, or not come to")
     rows = [
-        element(
-            "tr", element("th", one.variant.label, scope="row"), element("td", one.status), element("td", one.reason)
-        )
+        element("tr", element("th", one.variant.label, scope="row"), *(element("td", part) for part in _why(one)))
         for one in others
     ]
     heads = element("tr", *(element("th", head, scope="col") for head in ("Variant", "Status", "Reason")))
@@ -193,30 +196,37 @@ def _scrolling(*parts: Markup) -> Markup:
 # -- variants ----------------------------------------------------------------------------------------
 
 
-def detailed(found: Exploration) -> list[Outcome]:
-    """The variants that have a part of their own, in the order of the table."""
-    first = list(map(_number, [*found.frontier, *found.ranked]))
-    kept = set(list(dict.fromkeys(first))[:MOST_PARTS])
-    return [outcome for outcome in found.ranked if _number(outcome) in kept]
+def parts_of(found: Exploration) -> dict[int, Markup]:
+    """The parts of variants by their numbers: of the frontier first, then by risk and loss, as far as there is room."""
+    parts: dict[int, Markup] = {}
+    room = _ROOM
+    for outcome in [*found.frontier, *found.ranked]:
+        if _number(outcome) not in parts:
+            part = _part(found, outcome)
+            room -= len(part)
+            if room < 0:
+                break
+            parts[_number(outcome)] = part
+    return parts
 
 
-def _parts(found: Exploration) -> Iterable[Markup]:
-    for outcome in detailed(found):
-        loss, label = outcome.loss, outcome.variant.label
-        assert loss is not None  # noqa: S101 - it was rehearsed
-        bars = [Bar(name, (lost,)) for name, lost in loss.lm_by_column.items()]
-        yield element(
-            "article",
-            element("h2", label),
-            _list(_facts(found, outcome)),
-            element("h3", "Loss by column"),
-            bar_chart(f"Loss by column, {label}", bars, "mean LM of a cell (0 to 1)"),
-            element("h3", "Policy"),
-            element("pre", _policy(found, outcome), tabindex="0", aria_label="policy"),
-            id=_anchor(outcome),
-            tabindex="-1",
-            data_first="" if outcome is found.outcomes[0] else None,
-        )
+def _part(found: Exploration, outcome: Outcome) -> Markup:
+    """A variant: its figures, its loss by column and its policy."""
+    loss, label = outcome.loss, outcome.variant.label
+    assert loss is not None  # noqa: S101 - it was rehearsed
+    bars = [Bar(name, (lost,)) for name, lost in loss.lm_by_column.items()]
+    return element(
+        "article",
+        element("h2", label),
+        _list(_facts(found, outcome)),
+        element("h3", "Loss by column"),
+        bar_chart(f"Loss by column, {label}", bars, "mean LM of a cell (0 to 1)"),
+        element("h3", "Policy"),
+        element("pre", _policy(found, outcome), tabindex="0", aria_label="policy"),
+        id=_anchor(outcome),
+        tabindex="-1",
+        data_first="" if outcome is found.outcomes[0] else None,
+    )
 
 
 def _facts(found: Exploration, outcome: Outcome) -> list[tuple[str, str]]:
