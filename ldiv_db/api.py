@@ -38,6 +38,8 @@ from ldiv_db.recoding.counts import counting_sql
 from ldiv_db.reporting.asked import QUERIES, Asked, said_of
 from ldiv_db.reporting.report import Report, make_report
 from ldiv_db.running.attack import TRIES, attack
+from ldiv_db.running.exploring.explore import explore
+from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.preparation import Listener
 from ldiv_db.running.release import publish_release
 from ldiv_db.running.run import plan, run, working_engine
@@ -48,6 +50,7 @@ __all__ = [
     "AuditError",
     "Audits",
     "DatabaseError",
+    "Exploration",
     "InfeasibleError",
     "LdivError",
     "Listener",
@@ -67,6 +70,7 @@ __all__ = [
     "check",
     "check_sql",
     "counts_sql",
+    "explore",
     "measure",
     "parse_policy",
     "plan",

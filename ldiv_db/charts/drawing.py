@@ -43,11 +43,17 @@ def path(points: Iterable[tuple[float, float]], kind: str) -> Markup:
     return element("path", d=steps, class_=kind)
 
 
-def chart(said: str, height: float, parts: Sequence[Markup], kind: str, width: float = WIDTH) -> Markup:
-    """The whole chart: an image to a screen reader, of which `said` says what it shows."""
+def chart(
+    said: str, height: float, parts: Sequence[Markup], kind: str, width: float = WIDTH, has_links: bool = False
+) -> Markup:
+    """The whole chart: an image to a screen reader, of which `said` says what it shows.
+
+    One that `has_links` is a group, as what is in an image cannot be reached.
+    """
     view = f"0 0 {_place(width)} {_place(height)}"
     holes = {"viewbox": view, "width": _place(width), "height": _place(height)}
-    return element("svg", *parts, class_=f"chart {kind}", role="img", aria_label=said, **holes)
+    role = "group" if has_links else "img"
+    return element("svg", *parts, class_=f"chart {kind}", role=role, aria_label=said, **holes)
 
 
 def legend(series: Sequence[str], y: float) -> Markup:

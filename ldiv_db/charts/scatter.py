@@ -24,12 +24,16 @@ class Point:
     anchor: str | None = None
 
 
-def scatter(title: str, points: Sequence[Point], x: str, y: str, frontier: Sequence[Point] = ()) -> Markup:
+def scatter(
+    title: str, points: Sequence[Point], x: str, y: str, frontier: Sequence[Point] = (), groups: Sequence[str] = ()
+) -> Markup:
     """Points by their groups' shapes and colours, and a stepped line through `frontier`, which is in the order of x.
+
+    `groups` are in the order in which they take shapes and colours, that of their points if they are not given.
 
     `x` and `y` name the axes with their units. A point with an `anchor` is a link that the keyboard reaches.
     """
-    groups = list(dict.fromkeys(point.group for point in points if point.group))
+    groups = groups or list(dict.fromkeys(point.group for point in points if point.group))
     rows = list(_rows(groups))
     top = LINE * len(rows) + LINE + 6
     across = scale((point.x for point in points), _LEFT, WIDTH - 10)
@@ -41,7 +45,8 @@ def scatter(title: str, points: Sequence[Point], x: str, y: str, frontier: Seque
     parts += [path(_stepped(frontier, across, up), "frontier")] if len(frontier) > 1 else []
     parts += [_point(point, groups, across, up) for point in points]
     said = "; ".join(f"{point.label}: {number(point.x)}, {number(point.y)}" for point in points)
-    return chart(f"{title}: {y} against {x}. {said}.", top + _HIGH + _BELOW, parts, "scatter")
+    linked = any(point.anchor for point in points)
+    return chart(f"{title}: {y} against {x}. {said}.", top + _HIGH + _BELOW, parts, "scatter", has_links=linked)
 
 
 def _rows(groups: Sequence[str]) -> Iterator[list[tuple[str, float]]]:

@@ -23,6 +23,7 @@ COMMANDS = {
     "run": "Anonymize, audit and publish under a policy: all or nothing.",
     "runs": "List the runs of the ledger, the latest last; `ldiv release list` has the releases of series.",
     "plan": "Show what a run would do, by counts alone; writes nothing.",
+    "explore": "Rehearse variants of a policy and show what each would lose and tell; nothing is published.",
     "check": "Audit any table: do all its classes meet the requirements?",
     "migrate": "Bring the catalog, schema `ldiv` of the database or of a file of its own, up to date.",
     "taxonomy": "Import, build, show and check the taxonomies of the catalog.",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from ldiv_db.policy.document import AlgorithmSpec, Policy
+from ldiv_db.policy.document import AlgorithmSpec, Policy, QuasiIdentifier
 from ldiv_db.policy.parts import read_requirement
 from ldiv_db.requirements import RequirementSpec, plain
 
@@ -15,8 +15,11 @@ Place = tuple[int, str]
 
 
 def changed(policy: Policy, change: Mapping[str, Any]) -> Policy:
-    """The policy with the `require` and the `algorithm` of a change, as far as it has them."""
-    found: dict[str, Any] = {}
+    """The policy with what a change has of `require`, `algorithm`, `quasi_identifiers` and `identifiers`."""
+    found: dict[str, Any] = {key: list(change[key]) for key in ("identifiers",) if key in change}
+    if "quasi_identifiers" in change:
+        written = change["quasi_identifiers"].items()
+        found["quasi_identifiers"] = {name: QuasiIdentifier.model_validate(settings) for name, settings in written}
     if "require" in change:
         found["require"] = [read_requirement(written) for written in change["require"]]
     if "algorithm" in change:
@@ -33,6 +36,18 @@ def replaced(
         written
         for number, spec in enumerate(policy.require)
         for written in _entries(spec, {name: others.get((number, name)) for name in attributes if spec.concerns(name)})
+    ]
+
+
+def requiring(policy: Policy, parameter: Callable[[RequirementSpec], str], value: int) -> list[dict[str, Any]] | None:
+    """The policy's `require` with another value of a parameter that `parameter` names for each; None if none has it."""
+    others = [spec.kind.written_with(spec.argument, parameter(spec), value) for spec in policy.require]
+    if all(other is None for other in others):
+        return None
+    pairs = zip(policy.require, others, strict=True)
+    return [
+        _entry({spec.name: spec.argument if other is None else other}, spec.sensitive, spec.others_known)
+        for spec, other in pairs
     ]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase
 from ldiv_db.policy.document import QuasiIdentifier
 from ldiv_db.policy.parts import TaxonomySpec
 from ldiv_db.policy.problems import Problems
@@ -74,8 +75,13 @@ def read_named_taxonomy(engine: Engine, spec: TaxonomySpec | None, folder: Path)
     if spec is None or (spec.file is None and spec.name is None):
         return None
     if spec.file is not None:
-        return readers.read_taxonomy(folder / spec.file, spec.tree)
-    return taxonomies.require(engine, spec.name or "")
+        found = readers.read_taxonomy(folder / spec.file, spec.tree)
+    else:
+        found = taxonomies.require(engine, spec.name or "")
+    if spec.skip > found.skippable:
+        what = f"the taxonomy has {count_phrase(found.skippable, 'level', 'levels')} between its values and its root"
+        raise PolicyError([Problem("taxonomy.skip", what)])
+    return found.skipping(spec.skip) if spec.skip else found
 
 
 def read_hierarchies(

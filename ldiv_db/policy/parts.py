@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -76,22 +76,30 @@ class TaxonomySpec(Part):
     )
     dates: list[str] | None = Field(default=None, min_length=1)
     flat: Literal[True] | None = None
+    #: How many levels above the values of a taxonomy in a file or in the catalog are left out.
+    skip: int = Field(default=0, ge=0, le=MAX_DEPTH)
 
     def problems(self, key: str) -> list[Problem]:
         kinds = ("name", "file", "ranges", "prefix", "dates", "flat")
         if sum(getattr(self, name) is not None for name in kinds) != 1:
             listed = ", ".join(f"`{name}:`" for name in kinds[1:])
             return [Problem(key, f"takes one of: a name in the catalog, {listed}")]
-        if self.prefix is not None and sorted(set(self.prefix), reverse=True) != self.prefix:
-            return [Problem(f"{key}.prefix", "takes falling lengths, e.g. [5, 3, 1]")]
         unknown = [unit for unit in self.dates or () if unit not in UNITS]
         if unknown:
             return [Problem(f"{key}.dates", f"no unit {unit!r}", nearest(unit, UNITS)) for unit in unknown]
+        return list(self._misfits(key))[:1]
+
+    def _misfits(self, key: str) -> Iterator[Problem]:
+        """What does not go together, or stands in another order than it should."""
+        if self.prefix is not None and sorted(set(self.prefix), reverse=True) != self.prefix:
+            yield Problem(f"{key}.prefix", "takes falling lengths, e.g. [5, 3, 1]")
         if self.dates is not None and [unit for unit in UNITS if unit in self.dates] != self.dates:
-            return [Problem(f"{key}.dates", f"takes rising units of {', '.join(UNITS)}")]
+            yield Problem(f"{key}.dates", f"takes rising units of {', '.join(UNITS)}")
         if self.tree is not None and self.file is None:
-            return [Problem(f"{key}.tree", "goes with `file:`")]
-        return []
+            yield Problem(f"{key}.tree", "goes with `file:`")
+        if self.skip and self.file is None and self.name is None:
+            what = "goes with `file:` or a name in the catalog"
+            yield Problem(f"{key}.skip", what, "leave levels out of the list")
 
 
 def named_taxonomy(value: Any) -> Any:

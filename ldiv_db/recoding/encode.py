@@ -108,6 +108,15 @@ class Coding:
         sensitive = _Encoder(self.engine, source, False, self.weight is not None).sensitive(self.snapshot, self.own)
         return replace(self, source=source, sensitive=sensitive)
 
+    def generalising(self, source: Source) -> Coding:
+        """The same with quasi-identifiers that generalise as those of `source`, which may lack some; their codes.
+
+        The copy must be there still, of which the rows do not depend on the quasi-identifiers.
+        """
+        encoder = _Encoder(self.engine, source, False, self.weight is not None)
+        axes = tuple(encoder.axis_like(self, qi) for qi in source.quasi_identifiers)
+        return replace(self, source=source, axes=axes, ordered=as_numbered(self.engine, axes))
+
 
 def as_numbered(engine: Engine, axes: Sequence[Axis]) -> tuple[Axis, ...]:
     """The axes in the order in which they number rows: by the rows of their most frequent values, most first.
@@ -207,10 +216,8 @@ class _Encoder:
         axes: list[Axis] = []
         problems = Problems()
         for number, qi in enumerate(self._source.quasi_identifiers, 1):
-            make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
             with problems.collected():
-                rows = self._counts.get(f"q{number}", snapshot)
-                axes.append(make(rows, number, qi, bool(nulls[f"q{number}"])))
+                axes.append(self._axis(self._counts.get(f"q{number}", snapshot), number, qi, bool(nulls[f"q{number}"])))
         problems.refuse()
         return axes
 
@@ -224,6 +231,18 @@ class _Encoder:
             (c, self._engine.record(template, rows=self._counts[n], columns=[c], weight=WEIGHT)) for c, n in names
         ]
         return {column.alias.name: found[column.alias.name] for column, found in counts}
+
+    def axis_like(self, coding: Coding, qi: QuasiColumn) -> Axis:
+        """The axis of a quasi-identifier that a copy has already, its own if that generalises alike."""
+        number, known = next((i, of) for i, of in enumerate(coding.source.quasi_identifiers, 1) if of.name == qi.name)
+        axis = next(axis for axis in coding.axes if axis.name == qi.name)
+        if known.hierarchy == qi.hierarchy:
+            return replace(axis, weight=qi.weight)
+        return self._axis(coding.snapshot, number, qi, axis.null_code is not None)
+
+    def _axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
+        make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
+        return make(snapshot, number, qi, nullable)
 
     def _tree_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
         code = Identifier(f"q{number}")

@@ -104,6 +104,7 @@ class PSensitiveK(CountRequirement):
     """p-sensitive k-anonymity: `|G| >= k` and at least `p` distinct sensitive values (Truta & Vinay 2006)."""
 
     name = "p_sensitive"
+    l_parameter = "p"
     reaches = "values"
     more_is_better = kept_by_select = spares = True
     bounds_below = {"rows": "k", "values": "p"}  # noqa: RUF012

@@ -22,6 +22,8 @@ class Written:
     fields: ClassVar[Mapping[str, Reader]] = {}
     #: Those of them that may be left out.
     optional: ClassVar[frozenset[str]] = frozenset()
+    #: The parameter that says how many values a class seems to have, if it has one of this name.
+    l_parameter: ClassVar[str] = "l"
     #: What is wrong where the parameters need a source and there is none, and what to do.
     lacks_source: ClassVar[tuple[str, str]] = ("auto needs a source, say the number", "")
 
@@ -81,3 +83,11 @@ class Written:
             raise ValueError("auto needs the distribution of the source")
         given = {k: auto if k in _AUTOMATIC and v == AUTO else v for k, v in written.items()}
         return {name: read(given[name]) for name, read in cls.fields.items() if name in given}
+
+    @classmethod
+    def written_with(cls, argument: Any, name: str, value: int) -> Any:
+        """The argument as it is written with another value of a parameter; None if it has none of that name."""
+        if name not in cls.fields:
+            return None
+        parameters = cls.by_name(argument) | {name: value}
+        return value if list(parameters) == [name] else parameters

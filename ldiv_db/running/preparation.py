@@ -80,17 +80,11 @@ def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool)
     resolved, algorithm, destination = choices.resolved, choices.algorithm, choices.destination
     hear.on_stage("reading the source")
     encoded = encode(engine, resolved.source, show_values=show_values, counted=True)
-    requirements, absent = resolve_requirements(engine, resolved.required, encoded)
-    task = make_task(engine, encoded, requirements, resolved.source.seed, hear, resolved.transparent)
-    refuse_unknown(resolved.suppressed, task.requirements)
-    algorithm, reason = algorithm.chosen(task)
-    algorithm.refuse_unfit(task)
+    ready, reason, absent = make_ready(resolved, algorithm, encoded, engine, hear)
+    algorithm, task = ready.algorithm, ready.task
     case = Case(choices.policy, task, resolved, resolve_requirements, show_values)
-    with (
-        remedied(case),
-        explained(engine, encoded, requirements, algorithm.says_why, algorithm.takes_any_class, show_values),
-    ):
-        feasible = algorithm.check(task)
+    with remedied(case):
+        feasible = check_ready(ready, show_values)
     estimate = estimate_run(engine, encoded, destination.folder)
     parts = planned_parts(task, algorithm, resolved.part_rows)
     reasons = [
@@ -102,6 +96,29 @@ def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool)
     warnings = _warnings(engine, resolved, task)
     hear.on_stage("forming classes")
     return Preparation(resolved, algorithm, task, feasible, destination, estimate, case, reasons, warnings)
+
+
+def make_ready(
+    resolved: Resolved, algorithm: Algorithm, encoded: Encoded, engine: Engine, hear: Listener
+) -> tuple[Ready, str, list[Named]]:
+    """What classes are made of, why that algorithm makes them if there is a reason, and values that no row has.
+
+    Raises PolicyError for what the algorithm does not take.
+    """
+    requirements, absent = resolve_requirements(engine, resolved.required, encoded)
+    task = make_task(engine, encoded, requirements, resolved.source.seed, hear, resolved.transparent)
+    refuse_unknown(resolved.suppressed, task.requirements)
+    chosen, reason = algorithm.chosen(task)
+    chosen.refuse_unfit(task)
+    return Ready(resolved, chosen, task), reason, absent
+
+
+def check_ready(ready: Ready, show_values: bool = False) -> Feasibility:
+    """What the counts say; raises InfeasibleError with its reasons if what is required cannot be met."""
+    algorithm, task = ready.algorithm, ready.task
+    says, takes = algorithm.says_why, algorithm.takes_any_class
+    with explained(task.engine, ready.encoded, ready.requirements, says, takes, show_values):
+        return algorithm.check(task)
 
 
 def lacking_rows(engine: Engine, resolved: Resolved, encoded: Encoded, absent: Sequence[Named]) -> list[str]:

@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import refuse_settings
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
+from ldiv_db.database.templates import Relation
 from ldiv_db.distributing.solving import Dividing
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy.policy import GivenPolicy, examine, take_for_source
@@ -127,14 +128,31 @@ def plan(
         choices = resolve_run(engine, reading, Path(folder))
         ready = prepare(engine, choices, listener or Listener(), show_values)
         if rehearse:
-            made, recoding = work_out(ready, beside)
+            made = rehearsed(ready, beside).plan
             ready = replace(ready, tried=made.search.get("tried", ()))
-            _measured(ready, recoding)
-            draft = _draft(ready, recoding)
-            with draft.rows() as holes:
-                release = engine.materialise("release", PUBLISHED, **holes)
-            draft.audits(release)
         return ready
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a run would have done: `release` is a TEMP table in place of what it would have published."""
+
+    plan: Plan
+    recoding: Recoding
+    loss: Loss
+    similarity: tuple[Similarity, ...]
+    release: Relation
+    audits: list[Audit]
+
+
+def rehearsed(ready: Ready, beside: Beside) -> Rehearsal:
+    """All that a run does, with a TEMP table in place of the release; raises as a run does."""
+    made, recoding = work_out(ready, beside)
+    loss, similarity = _measured(ready, recoding)
+    draft = _draft(ready, recoding)
+    with draft.rows() as holes:
+        release = ready.task.engine.materialise("release", PUBLISHED, **holes)
+    return Rehearsal(made, recoding, loss, similarity, release, draft.audits(release))
 
 
 def work_out(ready: Ready, beside: Beside, workers: int | None = 1) -> tuple[Plan, Recoding]:
@@ -166,7 +184,7 @@ def _recode(ready: Ready, plan: Plan) -> Recoding:
 
 
 def _draft(
-    ready: Preparation,
+    ready: Ready,
     recoding: Recoding,
     run_id: str = "",
     describe: Callable[[list[Audit]], Result] | None = None,
@@ -177,7 +195,7 @@ def _draft(
     return RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, run_id, describe)
 
 
-def _measured(ready: Preparation, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:
+def _measured(ready: Ready, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:
     """What is lost, and how many rows are open to the similarity attack, of what is to be published."""
     engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.resolved.released.has_class_ids
     similarity = measure_similarity(engine, encoded, recoding, ready.resolved.required.attributes, has_ids)

@@ -108,6 +108,40 @@ class Taxonomy:
         return Taxonomy((Node(0, None, ROOT_LABEL, 0, 0, last), *moved, null), self.origin)
 
     @property
+    def skippable(self) -> int:
+        """How many times the lowest level between leaves and root can be left out."""
+        heights = self._heights()
+        return max(heights[self.nodes[0].node] - 1, 0)
+
+    def skipping(self, levels: int) -> Taxonomy:
+        """The taxonomy without the nodes that stand so many levels or fewer above the lowest of their leaves.
+
+        Leaves and the root stay, so losses keep their measure: a value that is generalised goes further up at once.
+        """
+        heights, root = self._heights(), self.nodes[0].node
+        kept = [node for node in self.nodes if node.node == root or not 0 < heights[node.node] <= levels]
+        numbers = {node.node: number for number, node in enumerate(kept)}
+        by_node = {node.node: node for node in self.nodes}
+        made: dict[int, Node] = {}
+        for node in kept:
+            above = node.parent
+            while above is not None and above not in numbers:
+                above = by_node[above].parent
+            parent = None if above is None else made[above]
+            depth = 0 if parent is None else parent.depth + 1
+            number = None if parent is None else parent.node
+            made[node.node] = replace(node, node=numbers[node.node], parent=number, depth=depth)
+        return Taxonomy(tuple(made.values()), self.origin)
+
+    def _heights(self) -> dict[int, int]:
+        """How many levels each node stands above the lowest of its leaves."""
+        heights = dict.fromkeys((node.node for node in self.nodes), 0)
+        for node in reversed(self.nodes):  # children stand after their parent
+            if node.parent is not None:
+                heights[node.parent] = max(heights[node.parent], heights[node.node] + 1)
+        return heights
+
+    @property
     def by_range(self) -> bool:
         """Whether leaves hold ranges of numbers rather than values."""
         return any(node.min_value is not None for node in self.nodes)

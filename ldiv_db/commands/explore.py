@@ -1,0 +1,210 @@
+"""`ldiv explore`: the risk-utility map of a policy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer
+from ldiv_db.commands.options import (
+    Catalog,
+    Database,
+    Json,
+    Memory,
+    PolicyFile,
+    Quiet,
+    ShowValues,
+    TempDir,
+    Threads,
+    catalog_name,
+    settings,
+)
+from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, PolicyError, Problem
+from ldiv_db.database.startup import INTERRUPTED
+from ldiv_db.policy.policy import examine_file
+from ldiv_db.publishing.result import TOLD_APART
+from ldiv_db.running.exploring.explore import explore, processors
+from ldiv_db.running.exploring.findings import findings
+from ldiv_db.running.exploring.outcomes import Exploration, Outcome
+from ldiv_db.running.exploring.page import write_page
+from ldiv_db.running.exploring.variants import MOST_VARIANTS
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+#: More workers than this no machine of ours has processors for.
+_MOST_WORKERS = 256
+
+
+@app.command("explore")
+def explore_command(
+    database: Database,
+    policy: PolicyFile,
+    l: Annotated[  # noqa: E741 - the field's name for it
+        list[str] | None,
+        typer.Option(
+            "--l",
+            help="The l of every requirement that has one (the p of p_sensitive): 2..7, or 2,4,8; repeated. 2..7 if"
+            " nothing is asked for.",
+            show_default=False,
+        ),
+    ] = None,
+    k: Annotated[
+        list[str] | None,
+        typer.Option("--k", help="The k of every requirement that has one, written as l.", show_default=False),
+    ] = None,
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Algorithms, comma-separated or repeated; the first takes the place of the policy's.",
+            show_default=False,
+        ),
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="columns: each quasi-identifier not published in turn. taxonomy: each with a level less, numbers in"
+            " ranges of one width. Comma-separated or repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the map here, one HTML page; replaces a file.", show_default=False)
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, max=_MOST_WORKERS, help="Variants rehearsed at once; as many as processors if not given."),
+    ] = None,
+    json: Json = False,
+    threads: Threads = None,
+    memory_limit: Memory = None,
+    temp_dir: TempDir = None,
+    catalog: Catalog = None,
+    quiet: Quiet = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Rehearse variants of a policy and show what each would lose and tell; nothing is published.
+
+    Loss is the mean LM of a cell; a column that is not published is lost wholly. Risk is the largest share of a class
+    that a sensitive value has (`posterior` in `ldiv attack`), and 1 / the rows of the smallest class (`prosecutor`). A
+    variant on the frontier, *, is one than which no other loses less without telling more. Ctrl-C keeps what is done.
+    The map is for those who decide: it is not made to be published.
+
+    \b
+    Examples:
+      ldiv explore warehouse.duckdb policy.yml
+      ldiv explore warehouse.duckdb policy.yml --l 2..7 --algorithm bsgi,topdown --out map.html
+      ldiv explore warehouse.duckdb policy.yml --vary taxonomy,columns --json
+    """
+    wanted = examine_file(policy)
+    if out is not None and not out.parent.is_dir():
+        raise PolicyError([Problem("out", f"there is no folder {out.parent}", "make it, or name another")])
+    limits = settings(threads or _threads(workers), memory_limit, temp_dir)
+    with (
+        open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection,
+        ProgressDisplay(quiet) as listener,
+    ):
+        found = explore(
+            connection,
+            wanted,
+            _numbers("l", l),
+            _numbers("k", k),
+            _names(algorithm),
+            _names(vary),
+            folder=policy.parent,
+            workers=workers,
+            listener=listener,
+            catalog=catalog_name(catalog),
+            show_values=show_values,
+        )
+    if out is not None:
+        write_page(found, out)
+    if json:
+        print_json(found.as_dict())
+    else:
+        print_exploration(printer(), found)
+    _end(found)
+
+
+def _threads(workers: int | None) -> int:
+    """The threads of the database that leave none idle where each worker has one statement under way.
+
+    With more of them than processors the same statements were measured to take an eighth more processor time.
+    """
+    return max(1, processors() // (workers or processors()))
+
+
+def _end(found: Exploration) -> None:
+    """End with the exit code of what went wrong, if anything did."""
+    if found.interrupted:
+        done = sum(outcome.status != "interrupted" for outcome in found.outcomes)
+        typer.echo(f"interrupted: {done:,} of {len(found.outcomes):,} variants were come to", err=True)
+        raise typer.Exit(INTERRUPTED)
+    statuses = {outcome.status for outcome in found.outcomes}
+    if "error" in statuses:
+        raise typer.Exit(DatabaseError.exit_code)
+    if "failed" in statuses:
+        raise typer.Exit(AuditError.exit_code)
+    if not found.done:
+        raise typer.Exit(InfeasibleError.exit_code)
+
+
+def _names(texts: Sequence[str] | None) -> list[str]:
+    """The words in options that take several."""
+    return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
+
+
+def _numbers(option: str, texts: Sequence[str] | None) -> list[int]:
+    """The whole numbers in options: `2..7`, `2,4,8`."""
+    return [number for text in texts or () for part in text.split(",") for number in _range(option, part.strip())]
+
+
+def _range(option: str, text: str) -> Iterator[int]:
+    found = re.fullmatch(r"(\d{1,10})(?:\.\.(\d{1,10}))?", text, re.ASCII)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    if first > last:
+        raise PolicyError([Problem(option, f"takes whole numbers, not {text!r}", "e.g. 2..7, or 2,4,8")])
+    if last - first >= MOST_VARIANTS:
+        raise PolicyError([Problem(option, f"{text} are more than {MOST_VARIANTS:,} variants", "ask for fewer")])
+    yield from range(first, last + 1)
+
+
+# -- for people --------------------------------------------------------------------------------------
+
+
+def print_exploration(console: Console, found: Exploration) -> None:
+    """The variants as tables: those that were rehearsed by risk and loss, then the others with their reasons."""
+    best = {outcome.variant.number for outcome in found.frontier}
+    if found.done:
+        table = Table(title=f"{found.source}: {len(found.done):,} variants, {found.rows:,} rows")
+        risks = ["posterior", "prosecutor"] if found.sensitive else ["prosecutor"]
+        for heading in ("variant", "*", "loss", *risks, TOLD_APART, "algorithm", "rows left out"):
+            table.add_column(heading)
+        for outcome in found.ranked:
+            table.add_row(*_cells(found, outcome, outcome.variant.number in best))
+        console.print(table)
+    for outcome in found.outcomes:
+        if outcome.loss is None:
+            console.print(f"{outcome.variant.label}: {outcome.status}: {outcome.reason}")
+    for line in findings(found):
+        console.print(line)
+
+
+def _cells(found: Exploration, outcome: Outcome, is_best: bool) -> list[str]:
+    loss, risk = outcome.loss, outcome.risk
+    assert loss is not None and risk is not None  # noqa: S101 - it was rehearsed
+    risks = [risk.posterior, risk.prosecutor] if found.sensitive else [risk.prosecutor]
+    return [
+        outcome.variant.label,
+        "*" if is_best else "",
+        f"{found.loss_of(outcome):.4f}",
+        *("-" if number is None else f"{number:.4g}" for number in risks),
+        f"{loss.classes:,}",
+        outcome.algorithm,
+        f"{loss.rows_suppressed:,}",
+    ]

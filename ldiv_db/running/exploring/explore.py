@@ -1,0 +1,177 @@
+"""`ldiv explore`: which l, which algorithm, which column costs most; nothing is published."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.algorithms.auto.candidates import WORK
+from ldiv_db.database import interrupts
+from ldiv_db.database.attach import named_databases, takes_database
+from ldiv_db.database.engine import Engine, Step
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.yaml_documents import read_document
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.given import names_of
+from ldiv_db.policy.parts import VALUES
+from ldiv_db.policy.policy import GivenPolicy, examine
+from ldiv_db.policy.resolve import QuasiColumn
+from ldiv_db.recoding.bounds import bounds_of
+from ldiv_db.recoding.encode import Coding
+from ldiv_db.running.exploring.jobs import Codes, Job, job_of, resolve_variant
+from ldiv_db.running.exploring.outcomes import Exploration, Outcome
+from ldiv_db.running.exploring.variants import Asked, Variant, list_variants
+from ldiv_db.running.exploring.workers import in_turn, side_by_side
+from ldiv_db.running.preparation import Listener
+from ldiv_db.running.run import working_engine
+
+#: The work of a rehearsal by algorithm, in that of the quickest; of those that were not measured.
+_SEVERAL, _OTHER = 8, 4
+
+
+@takes_database(read_only=True)
+def explore(
+    connection: Any,
+    policy: GivenPolicy,
+    l: Iterable[int] = (),  # noqa: E741 - the field's name for it
+    k: Iterable[int] = (),
+    algorithms: str | Sequence[str] = (),
+    vary: str | Sequence[str] = (),
+    *,
+    folder: str | Path = ".",
+    workers: int | None = None,
+    listener: Listener | None = None,
+    catalog: str | None = None,
+    show_values: bool = False,
+) -> Exploration:
+    """The risk-utility map of a policy: variants of it rehearsed, with what each would lose and tell.
+
+    Every requirement that has an l gets those of `l` in turn (the p of `p_sensitive`), every one that has a k those of
+    `k`; each is tried with each of `algorithms`. `vary` may have "columns", each quasi-identifier not published in
+    turn, and "taxonomy", each with a level less. Without all of these l is 2 to 7. `workers` rehearse at once, as many
+    as there are processors if it is not said, on connections of their own to the same database; inside a transaction of
+    the caller's there is one. `folder` and `catalog` are as for `run`; with `show_values` errors name values that a
+    taxonomy lacks.
+
+    Nothing is published and nothing enters the ledger. On Ctrl-C the Exploration has what was done, and `interrupted`
+    is true. A variant that cannot be met is an outcome with its reason. Raises PolicyError for a policy that does not
+    fit its source and for what it has nothing of to vary, InfeasibleError for an empty source.
+    """
+    start, hear, where = time.perf_counter(), listener or Listener(), Path(folder)
+    asked = Asked(tuple(l), tuple(k), tuple(names_of(algorithms)), tuple(names_of(vary)))
+    reading = examine(policy)
+    base = reading.required()
+    _refuse(base, workers)
+    document = _document(policy, base)
+    with working_engine(connection, listener, catalog) as engine, named_databases(engine, reading.databases, where):
+        hear.on_stage("reading the source")
+        resolved, _ = resolve_variant(engine, Variant(1, base), where)
+        codes = Codes(engine, show_values)
+        coding = codes.of(resolved.source)
+        variants = list_variants(base, resolved, asked, _bounds(engine, coding))
+        jobs = [job_of(engine, variant, where, codes) for variant in variants]
+        outcomes, interrupted = _tried(engine, jobs, workers, hear)
+    return Exploration(
+        source=resolved.source.name,
+        rows=coding.rows_in,
+        columns=tuple(base.quasi_identifiers),
+        sensitive=tuple(base.sensitive),
+        outcomes=outcomes,
+        seed_is_written=resolved.seed_is_written,
+        interrupted=interrupted,
+        seconds=time.perf_counter() - start,
+        document=document,
+    )
+
+
+def _refuse(policy: Policy, workers: int | None) -> None:
+    """Raise PolicyError for what has no variants, and for workers that are none."""
+    problems = []
+    if policy.is_series:
+        what = f"{policy.algorithm.name} publishes release by release, which is not explored"
+        problems.append(Problem("algorithm.name", what, "explore one release, without a key"))
+    if workers is not None and workers < 1:
+        problems.append(Problem("workers", f"takes a whole number from 1, not {workers!r}"))
+    if problems:
+        raise PolicyError(problems)
+
+
+def _bounds(engine: Engine, coding: Coding) -> Any:
+    """What finds the smallest and the largest number of a column."""
+    codes = {axis.name: axis.code for axis in coding.axes}
+
+    def bounds(column: QuasiColumn) -> tuple[float, float]:
+        smallest, largest = bounds_of(engine, coding.snapshot, codes[column.name], column.column)
+        return float(smallest), float(largest)
+
+    return bounds
+
+
+def _tried(engine: Engine, jobs: Sequence[Job], workers: int | None, hear: Listener) -> tuple[list[Outcome], bool]:
+    """The outcomes by number, and whether Ctrl-C left some of them out; those that take longest begin first."""
+    in_order = sorted(jobs, key=_work, reverse=True)
+    most = 1 if engine.in_transaction() else workers or processors()
+    found: dict[int, Outcome] = {}
+    hear.on_stage(f"rehearsing {len(jobs):,} variants")
+    tell = _telling(jobs, hear)
+    try:
+        with closing(in_turn(engine, in_order) if most == 1 else side_by_side(engine, in_order, most)) as running:
+            for outcome in running:
+                found[outcome.variant.number] = outcome
+                tell(outcome)
+    except KeyboardInterrupt:
+        _settle()
+    left = [Outcome(job.variant, "interrupted", "Ctrl-C came first") for job in jobs]
+    return [found.get(one.variant.number, one) for one in left], len(found) < len(jobs)
+
+
+def _telling(jobs: Sequence[Job], hear: Listener) -> Callable[[Outcome], None]:
+    """What tells the listener of each outcome how much of the work is done."""
+    left = {job.variant.number: _work(job) for job in jobs}
+    total = sum(left.values())
+
+    def tell(outcome: Outcome) -> None:
+        del left[outcome.variant.number]
+        hear.on_search(f"{len(jobs) - len(left):,} are done")
+        hear.on_progress(total - sum(left.values()), total)
+        if hear.on_step:
+            hear.on_step(Step(outcome.variant.label, outcome.loss.rows_published if outcome.loss else 0, 0.0))
+
+    return tell
+
+
+def _settle() -> None:
+    """Take Ctrl-C as heard; its exception may still be on the way, as threads and the database tell of it as well."""
+    while True:
+        try:
+            interrupts.settle()
+        except KeyboardInterrupt:
+            continue
+        return
+
+
+def _work(job: Job) -> int:
+    """About how long a rehearsal takes, in the time of the quickest."""
+    if job.refused:
+        return 0
+    name = job.variant.policy.algorithm.name
+    return _SEVERAL if name == "auto" else WORK.get(name, _OTHER)
+
+
+def processors() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _document(given: GivenPolicy, policy: Policy) -> Mapping[str, Any] | None:
+    """The policy as it is written, None if it was not given as a document."""
+    if policy.path is not None:
+        found = read_document(policy.path, "policy", VALUES)
+    else:
+        found = given if isinstance(given, Mapping) else None
+    plain = isinstance(found, Mapping) and isinstance(found.get("source"), str | Mapping)
+    return found if plain else None

@@ -1,0 +1,186 @@
+"""What came of the variants: what each would lose and tell, and the frontier of those that no other is better than."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ldiv_db.recoding.loss import Loss
+from ldiv_db.running.exploring.variants import Variant
+
+#: What became of a variant: it was rehearsed, the data cannot meet it, its policy is refused, its release failed the
+#: audit, the database failed, or there was no time for it.
+Status = Literal["done", "infeasible", "refused", "failed", "error", "interrupted"]
+
+
+#: What of a policy no page shows: passwords may stand in the one, and who has the other can run the program again.
+SECRET = ("databases", "seed")
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What an attacker gains at best and on average who finds somebody's class.
+
+    `posterior` is the largest share of a class that a sensitive value has which is not harmless, None without a
+    sensitive attribute, and its mean over rows; `prosecutor` is 1 / the rows of the smallest class, and classes / rows.
+    All are those of an attack on the table that would be published.
+    """
+
+    posterior: float | None
+    posterior_mean: float | None
+    prosecutor: float | None
+    prosecutor_mean: float | None
+
+    @property
+    def largest(self) -> float:
+        """The number that variants are compared by: the posterior, without a sensitive attribute the prosecutor's."""
+        return next((risk for risk in (self.posterior, self.prosecutor) if risk is not None), 0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a variant: `loss`, `risk` and `l` if it was rehearsed, else the `reason`; `algorithm` made it."""
+
+    variant: Variant
+    status: Status
+    reason: str = ""
+    algorithm: str = ""
+    l: int | None = None  # noqa: E741 - the field's name for it
+    loss: Loss | None = None
+    risk: Risk | None = None
+
+    def total_loss(self, columns: int) -> float:
+        """The mean LM of a cell of so many quasi-identifiers; those that are left out are lost wholly."""
+        assert self.loss is not None  # noqa: S101 - it was rehearsed
+        lost = self.loss.lm_by_column
+        return (sum(lost.values()) + columns - len(lost)) / columns
+
+    def as_dict(self) -> dict[str, Any]:
+        """The outcome as JSON has it."""
+        variant = self.variant
+        found: dict[str, Any] = {
+            "number": variant.number,
+            "label": variant.label,
+            "varied": dict(variant.varied),
+            "change": dict(variant.keys),
+            "status": self.status,
+        }
+        if self.loss is None or self.risk is None:
+            return found | {"reason": self.reason}
+        loss = self.loss
+        return found | {
+            "algorithm": self.algorithm,
+            "l": self.l,
+            "risk": self.risk.as_dict(),
+            "lm_mean": loss.lm_mean,
+            "lm_by_column": loss.lm_by_column,
+            "classes": loss.classes,
+            "smallest_class": loss.smallest_class,
+            "largest_class": loss.largest_class,
+            "avg_class_size": loss.average_class_size,
+            "rows_published": loss.rows_published,
+            "rows_suppressed": loss.rows_suppressed,
+            "cells_suppressed": loss.cells_suppressed,
+            "stars": loss.stars,
+        }
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """The outcomes of variants of a policy on a source of `rows` rows, in the order of the variants' numbers.
+
+    `columns` are the quasi-identifiers of the policy as it is written. Where it was `interrupted` some variants were
+    not come to.
+    """
+
+    source: str
+    rows: int
+    columns: Sequence[str]
+    sensitive: Sequence[str]
+    outcomes: Sequence[Outcome]
+    seed_is_written: bool
+    interrupted: bool = False
+    seconds: float = 0.0
+    #: The policy's document, if it was given as one: what the keys of a variant are put into.
+    document: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    @property
+    def done(self) -> list[Outcome]:
+        """Those that were rehearsed."""
+        return [outcome for outcome in self.outcomes if outcome.loss is not None]
+
+    @property
+    def ranked(self) -> list[Outcome]:
+        """Those that were rehearsed, by risk, then by loss."""
+        return sorted(self.done, key=lambda one: (*self._place(one), one.variant.number))
+
+    @property
+    def frontier(self) -> list[Outcome]:
+        """Of those that were rehearsed the ones than which no other has less loss without more risk, or the reverse."""
+        places = [self._place(one) for one in self.done]
+        return [one for one in self.ranked if not is_beaten(self._place(one), places)]
+
+    def loss_of(self, outcome: Outcome) -> float:
+        """The mean LM of a cell of the policy's quasi-identifiers; one that is left out is lost wholly."""
+        return outcome.total_loss(len(self.columns))
+
+    @property
+    def costs(self) -> list[tuple[str, float, float]]:
+        """What each column that was left out costs the others: their mean LM with it and without; most is saved first.
+
+        Empty where the policy that they are compared with could not be met.
+        """
+        reference = self.outcomes[0].loss if self.outcomes else None
+        if reference is None:
+            return []
+        lost = reference.lm_by_column
+        found = [
+            (name, (sum(lost.values()) - lost[name]) / (len(lost) - 1), outcome.loss.lm_mean)
+            for outcome in self.outcomes
+            for name in [outcome.variant.varied.get("without")]
+            if name is not None and outcome.loss is not None
+        ]
+        return sorted(found, key=lambda cost: (cost[2] - cost[1], cost[0]))
+
+    def _place(self, outcome: Outcome) -> tuple[float, float]:
+        return (outcome.risk.largest if outcome.risk else 0.0, self.loss_of(outcome))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The exploration as JSON has it."""
+        best = {outcome.variant.number for outcome in self.frontier}
+        return {
+            "source": self.source,
+            "rows": self.rows,
+            "quasi_identifiers": list(self.columns),
+            "sensitive": list(self.sensitive),
+            "risk": "posterior" if self.sensitive else "prosecutor",
+            "interrupted": self.interrupted,
+            "seed_is_written": self.seed_is_written,
+            "costs": [{"column": name, "with": before, "without": after} for name, before, after in self.costs],
+            "seconds": self.seconds,
+            "variants": [
+                one.as_dict()
+                | ({} if one.loss is None else {"loss": self.loss_of(one), "frontier": one.variant.number in best})
+                | {"policy": self.policy_of(one)}
+                for one in self.outcomes
+            ],
+        }
+
+    def policy_of(self, outcome: Outcome) -> dict[str, Any]:
+        """The policy of the variant without its secrets if the document is known, else what changes in it."""
+        whole = {**(self.document or {}), **outcome.variant.keys}
+        return {key: value for key, value in whole.items() if key not in SECRET}
+
+    @property
+    def kept_back(self) -> list[str]:
+        """The keys of the policy that are secret, and so in no page."""
+        return [key for key in SECRET if key in (self.document or {})]
+
+
+def is_beaten(place: tuple[float, float], others: Iterable[tuple[float, float]]) -> bool:
+    """Whether one of the others has no more of either number, and less of one."""
+    return any(other[0] <= place[0] and other[1] <= place[1] and other != place for other in others)

@@ -1,0 +1,163 @@
+"""Variants of a policy: other parameters, other algorithms, a column left out, a level of a taxonomy less."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from ldiv_db.algorithms.registry import ALGORITHMS
+from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.policy.changes import changed, requiring
+from ldiv_db.policy.document import Policy, QuasiIdentifier
+from ldiv_db.policy.resolve import Resolved
+from ldiv_db.requirements.parameters import LARGEST
+from ldiv_db.running.exploring.coarser import Bounds, coarser
+
+#: What can be varied besides parameters and algorithms.
+Varied = Literal["taxonomy", "columns"]
+VARIED: tuple[str, ...] = get_args(Varied)
+#: More variants than this nobody looks at.
+MOST_VARIANTS = 300
+#: The l that are tried where nothing is asked for.
+DEFAULT_L = (2, 3, 4, 5, 6, 7)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be varied: the values of l and of k, names of algorithms, and what else."""
+
+    l: Sequence[int] = ()  # noqa: E741 - the field's name for it
+    k: Sequence[int] = ()
+    algorithms: Sequence[str] = ()
+    vary: Sequence[str] = ()
+
+    def problems(self) -> Iterator[Problem]:
+        """What of it is none."""
+        for key, values in (("l", self.l), ("k", self.k)):
+            wrong = [value for value in values if not 1 <= value <= LARGEST]
+            yield from (Problem(key, f"takes whole numbers from 1 to {LARGEST:,}, not {value!r}") for value in wrong)
+        for name in self.algorithms:
+            if name not in ALGORITHMS:
+                yield Problem("algorithm", f"no algorithm {name!r}", nearest(name, ALGORITHMS))
+        for name in self.vary:
+            if name not in VARIED:
+                yield Problem("vary", f"takes {' and '.join(VARIED)}, not {name!r}", nearest(name, VARIED))
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A variant by its number from 1: what is varied, and the keys of the policy as they are in it.
+
+    `varied` has `l`, `k`, `algorithm`, `without` or `coarser`, a column each; nothing of the policy as it is written.
+    """
+
+    number: int
+    policy: Policy
+    varied: Mapping[str, Any] = field(default_factory=dict)
+    keys: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """What is varied, in a few words."""
+        words = {"l": "l = {}", "k": "k = {}", "algorithm": "{}", "without": "without {}", "coarser": "coarser {}"}
+        return ", ".join(words[key].format(value) for key, value in self.varied.items()) or "as written"
+
+
+def list_variants(policy: Policy, resolved: Resolved, asked: Asked, bounds: Bounds) -> list[Variant]:
+    """The variants, the policy as it is written first; raises PolicyError for what it has nothing of to vary.
+
+    Where algorithms are named, the first takes the place of the policy's. Each column is varied alone.
+    """
+    problems = list(asked.problems())
+    if problems:
+        raise PolicyError(problems)
+    found: list[Variant] = []
+    for varied, keys in _changes(policy, resolved, asked, bounds):
+        variant = Variant(len(found) + 1, changed(policy, keys), varied, keys)
+        same = [number for number, earlier in enumerate(found) if variant.policy == earlier.policy]
+        if not same:
+            found.append(variant)
+        elif not found[same[0]].varied:
+            found[same[0]] = replace(found[same[0]], varied=varied)
+        if len(found) > MOST_VARIANTS:
+            raise PolicyError([Problem("explore", f"these are more than {MOST_VARIANTS:,} variants", "ask for fewer")])
+    return found
+
+
+#: What is varied, and the keys of a policy that say so.
+_Change = tuple[dict[str, Any], dict[str, Any]]
+
+
+def _changes(policy: Policy, resolved: Resolved, asked: Asked, bounds: Bounds) -> Iterator[_Change]:
+    algorithms = [_algorithm(policy, name) for name in asked.algorithms] or [({}, {})]
+    ls = _parameters(policy, "l", asked.l or (() if asked != Asked() else _default_l(policy)))
+    ks = _parameters(policy, "k", asked.k)
+    yield algorithms[0]
+    for algorithm in algorithms:
+        for values in _crossed(policy, ls, ks):
+            yield _both(values, algorithm)
+    if "columns" in asked.vary:
+        yield from (_both(change, algorithms[0]) for change in _left_out(policy))
+    if "taxonomy" in asked.vary:
+        yield from (_both(change, algorithms[0]) for change in _coarser(policy, resolved, bounds))
+
+
+def _both(first: _Change, second: _Change) -> _Change:
+    return {**first[0], **second[0]}, {**first[1], **second[1]}
+
+
+def _algorithm(policy: Policy, name: str) -> _Change:
+    """Another algorithm; the policy's own keeps its options, and is no change."""
+    if policy.algorithm.name == name and policy.names_algorithm:
+        return {}, {}
+    return {"algorithm": name}, {"algorithm": name}
+
+
+def _default_l(policy: Policy) -> Sequence[int]:
+    return DEFAULT_L if _requiring(policy, "l", 2) else ()
+
+
+def _requiring(policy: Policy, name: str, value: int) -> list[dict[str, Any]] | None:
+    return requiring(policy, lambda spec: spec.kind.l_parameter if name == "l" else name, value)
+
+
+def _parameters(policy: Policy, name: str, values: Sequence[int]) -> list[int]:
+    """The values of a parameter; raises PolicyError if no requirement has it."""
+    if values and _requiring(policy, name, values[0]) is None:
+        asked = ", ".join(dict.fromkeys(spec.name for spec in policy.require)) or "nothing"
+        hint = "vary k" if name == "l" and _requiring(policy, "k", 2) else "add a requirement that has one"
+        raise PolicyError([Problem(name, f"the policy requires {asked}, which has no {name}", hint)])
+    return list(dict.fromkeys(values))
+
+
+def _crossed(policy: Policy, ls: Sequence[int], ks: Sequence[int]) -> Iterator[_Change]:
+    """Every l with every k, as far as they are varied."""
+    named = [[(name, value) for value in values] for name, values in (("l", ls), ("k", ks)) if values]
+    for varied in map(dict, itertools.product(*named)):
+        asking, keys = policy, dict[str, Any]()
+        for name, value in varied.items():
+            keys = {"require": _requiring(asking, name, value)}
+            asking = changed(asking, keys)
+        yield varied, keys
+
+
+def _left_out(policy: Policy) -> Iterator[_Change]:
+    """Each quasi-identifier not published, if there are others."""
+    written = {name: qi.model_dump(exclude_unset=True) for name, qi in policy.quasi_identifiers.items()}
+    for name in written if len(written) > 1 else ():
+        others = {other: settings for other, settings in written.items() if other != name}
+        keys = {"quasi_identifiers": others, "identifiers": [*policy.identifiers, name]}
+        yield {"without": name}, keys
+
+
+def _coarser(policy: Policy, resolved: Resolved, bounds: Bounds) -> Iterator[_Change]:
+    """Each quasi-identifier with a level less, if it has one to spare."""
+    written = {name: qi.model_dump(exclude_unset=True) for name, qi in policy.quasi_identifiers.items()}
+    inferred = {one.column: one.settings for one in resolved.inferred}
+    for column in resolved.source.quasi_identifiers:
+        qi: QuasiIdentifier = policy.quasi_identifiers[column.name].settled(**inferred.get(column.name, {}))
+        settings = coarser(qi, column, bounds)
+        if settings is not None:
+            yield {"coarser": column.name}, {"quasi_identifiers": {**written, column.name: settings}}

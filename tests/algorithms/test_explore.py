@@ -1,0 +1,288 @@
+"""Exploring a policy: every variant is what a run of its policy would be, and nothing is left behind."""
+
+import json
+import random
+
+import duckdb
+import pytest
+import yaml
+
+import ldiv_db
+from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.running.exploring import workers
+from ldiv_db.running.exploring.outcomes import is_beaten
+from ldiv_db.running.exploring.page import page
+from ldiv_db.running.exploring.variants import MOST_VARIANTS
+
+TREE = "Oslo;Norway;Europe;*\nBergen;Norway;Europe;*\nRome;Italy;Europe;*\nTokyo;Japan;Asia;*\nSeoul;Korea;Asia;*\n"
+CITIES = [line.partition(";")[0] for line in TREE.splitlines()]
+DISEASES = ["flu", "Grippe ü", "癌", "asthma", "it's", "none"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "city.csv").write_text(TREE, encoding="utf-8")
+    return tmp_path
+
+
+def policy(**changes):
+    document = {
+        "source": "people",
+        "target": "released",
+        "quasi_identifiers": {
+            "age": {"numeric": True},
+            "city": {"taxonomy": {"file": "city.csv"}, "weight": 2},
+            "zip": {"taxonomy": {"prefix": [4, 2, 1]}},
+            "sex": {"taxonomy": {"flat": True}},
+        },
+        "sensitive": ["disease"],
+        "keep": ["ward"],
+        "require": [{"distinct": 2}],
+        "algorithm": "mondrian",  # few statements
+        "seed": 7,
+    }
+    return {key: value for key, value in (document | changes).items() if value is not None}
+
+
+def people(seed, rows=90, nulls=0.05):
+    drawn = random.Random(seed)
+
+    def some(value):
+        return None if drawn.random() < nulls else value
+
+    return [
+        (some(drawn.randrange(18, 90)), some(drawn.choice(CITIES)), some(f"{drawn.randrange(900, 1400):04}"),
+         some(drawn.choice("mf")), drawn.choice(DISEASES), drawn.randrange(3))
+        for _ in range(rows)
+    ]  # fmt: skip
+
+
+COLUMNS = {"age": "INTEGER", "city": "VARCHAR", "zip": "VARCHAR", "sex": "VARCHAR", "disease": "VARCHAR",
+           "ward": "INTEGER"}  # fmt: skip
+
+
+def names_left(con):
+    return con.execute(
+        "SELECT table_name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal"
+        " UNION ALL SELECT database_name FROM duckdb_databases() WHERE NOT internal ORDER BY ALL ASC NULLS FIRST"
+    ).fetchall()
+
+
+def compared(found):
+    document = found.as_dict()
+    document.pop("seconds")
+    return json.dumps(document, default=str)
+
+
+def ran(con, document, folder):
+    """The loss of a run, and what an attack on its release gains; or the error's message."""
+    con.execute("DROP TABLE IF EXISTS released")
+    try:
+        result = ldiv_db.run(con, document, folder)
+    except (InfeasibleError, PolicyError) as error:
+        return type(error), "\n".join(line for line in error.message.splitlines() if "--show-values" not in line)
+    attacks = {one.name: one for one in ldiv_db.attack(con, "released", policy=document, folder=folder).attacks}
+    told = [attacks["posterior"].gains[-1].gain, attacks["posterior"].figures["mean"]] if "posterior" in attacks else []
+    rows = [attacks["prosecutor"].gains[0].gain, attacks["prosecutor"].figures["mean"]]
+    return result.algorithm, result.l, result.loss, [*told, *rows]
+
+
+def of_outcome(outcome):
+    if outcome.loss is None:
+        return {"infeasible": InfeasibleError, "refused": PolicyError}[outcome.status], outcome.reason
+    risks = [number for number in outcome.risk.as_dict().values() if number is not None]
+    return outcome.algorithm, outcome.l, outcome.loss, risks
+
+
+def agree(con, found, document, folder):
+    """Every variant is what a run of the policy that it shows does."""
+    for outcome in found.outcomes:
+        whole = found.policy_of(outcome) | {"seed": document["seed"]}
+        assert of_outcome(outcome) == ran(con, whole, folder), outcome.variant.label
+        # As it is copied from the page.
+        assert yaml.safe_load(yaml.safe_dump(whole)) == whole
+
+
+def test_a_variant_is_what_a_run_of_its_policy_would_be(con, table, folder):
+    table("people", COLUMNS, people(0, rows=60))
+    asked = {"l": [2, 7], "algorithms": ["mondrian", "bsgi"], "vary": ["columns", "taxonomy"]}
+    found = ldiv_db.explore(con, policy(), **asked, folder=folder, workers=2)
+    assert len(found.outcomes) == 2 * 2 + 4 + 3  # of l = 2 the first is the policy as it is written, of sex no level
+    assert {outcome.status for outcome in found.outcomes} == {"done", "infeasible"}
+    agree(con, found, policy(), folder)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"require": [{"k": 3}], "sensitive": None, "keep": ["ward", "disease"], "algorithm": "mondrian"},
+        {"sensitive": {"disease": {"harmless": "none"}, "ward": {}},
+         "keep": None, "require": [{"frequency": 2}, {"k": 3}]},
+        {"individual": "ward", "keep": None, "require": [{"distinct": 2}],
+         "algorithm": {"name": "bsgi", "select": "bisect"}},
+        {"recode": "set", "algorithm": {"name": "bsgi", "select": "bisect", "residue": "suppress"}},
+        {"output": {"bounds": True}},
+        {"quasi_identifiers": ["age", "sex"], "identifiers": ["zip", "city"]},
+        {"require": [{"entropy": 2.5}, {"p_sensitive": {"p": 2, "k": 4}}]},
+        {"algorithm": "cuts", "quasi_identifiers": {"city": {"taxonomy": {"file": "city.csv"}}, "sex": {}},
+         "identifiers": ["age", "zip"], "require": [{"frequency": 2}]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_of_other_policies(con, table, folder, changes):
+    table("people", COLUMNS, people(5, rows=30))
+    document = policy(**changes)
+    asked = {"k": [2, 5]} if "sensitive" not in document else {"l": [2, 3]}
+    asked["vary"] = ["taxonomy"] if "algorithm" in changes else ["columns"]
+    found = ldiv_db.explore(con, document, **asked, folder=folder, workers=2)
+    assert found.done
+    agree(con, found, document, folder)
+
+
+def test_of_counts(con, table, folder):
+    table("people", COLUMNS, people(6, rows=80, nulls=0))
+    con.execute("CREATE TABLE counted AS SELECT age, city, sex, disease, count(*) AS n FROM people GROUP BY ALL")
+    keys = {"city": {"taxonomy": {"file": "city.csv"}}, "sex": {}, "age": {"taxonomy": {"ranges": [5, 10, 20]}}}
+    document = policy(source="counted", weight="n", quasi_identifiers=keys, keep=None, algorithm="tp_plus")
+    found = ldiv_db.explore(con, document, [2, 3], vary=["columns", "taxonomy"], folder=folder, workers=2)
+    assert len(found.done) > 4 and {"coarser": "age"} in [dict(one.variant.varied) for one in found.done]
+    agree(con, found, document, folder)
+
+
+def test_a_column_of_nulls_that_leave_rows_out_is_left_out_with_them(con, table, folder):
+    table("people", COLUMNS, [(age, city, None if i % 2 else z, *rest)
+                              for i, (age, city, z, *rest) in enumerate(people(8, nulls=0))])  # fmt: skip
+    document = policy(nulls="suppress")
+    found = ldiv_db.explore(con, document, vary="columns", folder=folder, workers=1)
+    rows = {one.variant.label: one.loss.rows_published for one in found.done}
+    assert rows["without zip"] == 90 and rows["without age"] == 45
+    agree(con, found, document, folder)
+
+
+def test_neither_workers_nor_threads_nor_order_matter(table, folder):
+    rows, found = people(9, rows=50), []
+    for workers_, threads, order in [(1, 1, rows), (2, 2, rows[::-1]), (5, 3, sorted(rows, key=str))]:
+        with duckdb.connect(":memory:", config={"threads": threads}) as con:
+            con.execute(f"CREATE TABLE people ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})")
+            con.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?)", order)
+            asked = {"algorithms": ["bsgi", "mondrian"], "vary": ["taxonomy"]}
+            document = policy(algorithm={"name": "bsgi", "select": "bisect"})
+            found.append(ldiv_db.explore(con, document, [2], **asked, folder=folder, workers=workers_))
+    assert len({compared(one) for one in found}) == 1 and len({page(one) for one in found}) == 1
+
+
+def test_nothing_is_left_in_the_database(con, table, folder):
+    table("people", COLUMNS, people(1))
+    before = names_left(con)
+    for workers_ in (1, 2):
+        ldiv_db.explore(con, policy(), [2, 9], vary="taxonomy", folder=folder, workers=workers_)
+        assert names_left(con) == before
+
+
+def test_in_a_transaction_of_the_callers_it_sees_what_that_has_written(con, table, folder):
+    con.begin()
+    table("people", COLUMNS, people(2))
+    found = ldiv_db.explore(con, policy(), [2, 3], folder=folder, workers=2)
+    assert len(found.done) == 2
+    con.rollback()
+
+
+def test_a_frame_or_a_query_as_the_source(con, table, folder):
+    table("people", COLUMNS, people(3))
+    plain = ldiv_db.explore(con, policy(), [2, 3], folder=folder, workers=2)
+    for source in ({"query": "SELECT * FROM people"}, con.sql("FROM people")):
+        found = ldiv_db.explore(con, policy(source=source), [2, 3], folder=folder, workers=2)
+        assert [one.loss for one in found.outcomes] == [one.loss for one in plain.outcomes]
+
+
+def test_the_frontier_is_that_of_all_pairs():
+    drawn = random.Random(4)
+    for _ in range(50):
+        places = [(drawn.randrange(6), drawn.randrange(6)) for _ in range(drawn.randrange(1, 12))]
+        best = [place for place in places if not is_beaten(place, places)]
+        for risk, loss in places:
+            beaten = any((r < risk and l <= loss) or (r <= risk and l < loss) for r, l in places)  # noqa: E741
+            assert ((risk, loss) in best) != beaten
+
+
+def test_a_column_left_out_is_lost_wholly(con, table, folder):
+    table("people", COLUMNS, people(4))
+    found = ldiv_db.explore(con, policy(), vary="columns", folder=folder, workers=1)
+    first, *others = found.done
+    assert found.loss_of(first) == pytest.approx(first.loss.lm_mean)
+    for one in others:
+        assert found.loss_of(one) == pytest.approx((sum(one.loss.lm_by_column.values()) + 1) / 4)
+    saved = [before - after for _, before, after in found.costs]
+    assert len(saved) == 4 and saved == sorted(saved, reverse=True)
+
+
+def test_ctrl_c_keeps_what_is_done(con, table, folder, monkeypatch):
+    table("people", COLUMNS, people(4))
+    for workers_ in (1, 2):
+        real, calls = workers.rehearse, []
+
+        def rehearse(job, connection, listener, real=real, calls=calls):
+            calls.append(job)
+            if len(calls) == 3:
+                raise KeyboardInterrupt
+            return real(job, connection, listener)
+
+        before = names_left(con)
+        with monkeypatch.context() as patch:
+            patch.setattr(workers, "rehearse", rehearse)
+            found = ldiv_db.explore(con, policy(), [1, 2, 3, 4], folder=folder, workers=workers_)
+        assert found.interrupted and [one.status for one in found.outcomes].count("interrupted") >= 2
+        assert found.done or workers_ == 2
+        assert names_left(con) == before and "interrupted" in page(found)
+
+
+def test_an_error_of_the_database_is_the_outcome_of_its_variant_alone(con, table, folder, monkeypatch):
+    table("people", COLUMNS, people(4))
+    real = workers.rehearse.__globals__["rehearsed"]
+
+    def rehearsed(ready, beside):
+        if ready.task.requirements[0].l == 3:
+            raise ldiv_db.DatabaseError("Out of Memory Error: full\nin a statement")
+        return real(ready, beside)
+
+    monkeypatch.setitem(workers.rehearse.__globals__, "rehearsed", rehearsed)
+    found = ldiv_db.explore(con, policy(), [2, 3, 4], folder=folder, workers=2)
+    assert [one.status for one in found.outcomes] == ["done", "error", "done"]
+    assert found.outcomes[1].reason == "Out of Memory Error: full"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"l": [0]}, "l: takes whole numbers"),
+        ({"l": [2], "algorithms": ["bsig"]}, "did you mean 'bsgi'"),
+        ({"vary": ["rows"]}, "vary: takes taxonomy and columns, not 'rows'"),
+        ({"k": [2]}, "the policy requires distinct, which has no k"),
+        ({"workers": 0}, "workers: takes a whole number from 1"),
+        ({"l": range(1, MOST_VARIANTS + 3)}, "more than 300 variants"),
+    ],
+)
+def test_what_cannot_be_varied(con, table, folder, asked, said):
+    table("people", COLUMNS, people(4))
+    with pytest.raises(PolicyError, match=said):
+        ldiv_db.explore(con, policy(), **asked, folder=folder)
+
+
+def test_a_policy_of_k_alone_has_no_l(con, table, folder):
+    table("people", COLUMNS, people(4))
+    document = policy(require=[{"k": 2}])
+    with pytest.raises(PolicyError, match=r"the policy requires k, which has no l \(vary k\)"):
+        ldiv_db.explore(con, document, [2], folder=folder)
+    assert [one.variant.label for one in ldiv_db.explore(con, document, folder=folder).outcomes] == ["as written"]
+
+
+def test_releases_over_time_are_not_explored(con, table, folder):
+    table("people", COLUMNS, people(4))
+    with pytest.raises(PolicyError, match="which is not explored"):
+        ldiv_db.explore(con, policy(key="ward", keep=None, algorithm="bsgi", target={"prefix": "r"}), folder=folder)
+
+
+def test_a_policy_that_does_not_fit_its_source_is_refused_at_once(con, table, folder):
+    table("people", COLUMNS, people(4))
+    with pytest.raises(PolicyError, match="does not classify"):
+        ldiv_db.explore(con, policy(keep=None), [2, 3], folder=folder)

@@ -1,0 +1,149 @@
+"""`ldiv explore`: a table, a page and JSON; exit codes; Ctrl-C; what the page says and what it does not."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+INTERRUPTED = Path(__file__).with_name("interrupted.py")
+HOSTILE = '<script>alert("ü")</script>'
+
+
+def explore(bed: Any, *words: Any) -> Any:
+    return bed.call("explore", bed.database, bed.policy, *words)
+
+
+class Reader(HTMLParser):
+    """The elements of a page: their names, attributes and texts; a tag that is not closed is an error."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.said: list[tuple[str, str]] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.said.append((self.open[-1] if self.open else "", data))
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def test_a_table_with_the_frontier(bed: Any) -> None:
+    done = explore(bed, "--l", "2..3,9", "--quiet")
+    assert done.code == 0, done.err
+    assert re.search(r"l = 3 +│ \* +│ 0\.\d{4} │ 0\.3333", done.out) and "l = 9: infeasible: " in done.out
+    assert "2 of 2 are on the frontier" in done.out
+    assert not bed.sql("SELECT 1 FROM duckdb_tables() WHERE schema_name = 'published'")
+
+
+def test_what_json_has_is_what_a_run_gives(bed: Any) -> None:
+    found = explore(bed, "--l", "2", "--vary", "columns,taxonomy", "--json").json
+    assert [one["label"] for one in found["variants"]] == [
+        "as written", "l = 2", "without age", "without country", "coarser age", "coarser country",
+    ]  # fmt: skip
+    assert found["risk"] == "posterior" and not found["interrupted"] and len(found["costs"]) == 2
+    for one in found["variants"]:
+        if one["status"] == "done":
+            assert "seed" not in one["policy"]
+            other = {"seed": 0, "target": {"file": "out.csv", "if_exists": "replace"}}
+            bed.policy.write_text(yaml.safe_dump(one["policy"] | other))
+            ran = bed.call("run", bed.database, bed.policy, "--json").json
+            assert ran["loss"]["lm_by_column"] == one["lm_by_column"] and ran["classes"] == one["classes"]
+
+
+def test_the_page(bed: Any) -> None:
+    out = bed.folder / "map.html"
+    done = explore(bed, "--l", "2,3,9", "--vary", "columns", "--out", out)
+    assert done.code == 0, done.err
+    text = out.read_text(encoding="utf-8")
+    page = Reader(text)
+    parts = {one["id"] for one in page.all("article")}
+    links = {str(one["href"])[1:] for one in page.all("a")}
+    assert links == parts and len(parts) == 4
+    assert len(page.all("svg")) == 2 + len(parts)  # two maps, and the loss by column of each variant
+    assert all(one["aria-label"] for one in page.all("svg"))
+    assert "\ufffd" not in text and "infeasible" in text
+    assert "http" not in text and not {"link", "img", "iframe", "object"} & {name for name, _ in page.tags}
+    assert len(page.all("script")) == 1 and "src" not in page.all("script")[0]
+    assert "do not publish it" in text and "not shown here: seed" in text and "seed: 0" not in text
+    assert not [value for value in ("Flu", "Cancer", "Hepatitis", "Asthma", "Norway", "Oslo") if value in text]
+    again = bed.folder / "again.html"
+    explore(bed, "--l", "2,3,9", "--vary", "columns", "--out", again, "--workers", "1")
+    assert again.read_bytes() == out.read_bytes()
+
+
+def test_hostile_names(bed: Any) -> None:
+    name = HOSTILE.replace('"', '""')
+    bed.sql(f'ALTER TABLE patients RENAME country TO "{name}"')
+    bed.sql(f'ALTER TABLE patients RENAME TO "{name}"')
+    keys = {"age": {"numeric": True}, HOSTILE: {"taxonomy": {"file": "country.csv"}}}
+    out = bed.folder / "map.html"
+    bed.write_policy(source=f'main."{name}"', quasi_identifiers=keys)
+    assert explore(bed, "--l", "2", "--vary", "columns", "--out", out).code == 0
+    text = out.read_text(encoding="utf-8")
+    page = Reader(text)
+    assert "<script>alert" not in text and len(page.all("script")) == 1
+    assert any(HOSTILE in said for tag, said in page.said if tag == "a")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--l", "x"], "l: takes whole numbers, not 'x'"),
+        (["--l", "7..2"], "l: takes whole numbers, not '7..2'"),
+        (["--l", "1..1000000000"], "more than 300 variants"),
+        (["--l", "٣"], "l: takes whole numbers"),
+        (["--algorithm", "bsig"], "did you mean 'bsgi'?"),
+        (["--vary", "rows"], "vary: takes taxonomy and columns"),
+        (["--k", "2"], "which has no k"),
+        (["--out", "nowhere/map.html"], "there is no folder nowhere"),
+    ],
+)
+def test_bad_input(bed: Any, words: list[str], said: str) -> None:
+    done = explore(bed, *words)
+    assert done.code == 2 and said in done.err, done.err
+
+
+def test_nothing_possible_ends_with_1(bed: Any) -> None:
+    done = explore(bed, "--l", "60,70", "--algorithm", "mondrian")
+    assert done.code == 1 and "refused" in done.out
+
+
+def test_a_database_in_use_or_missing_ends_with_3(bed: Any) -> None:
+    assert bed.call("explore", bed.folder / "none.duckdb", bed.policy).code == 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_keeps_what_is_done(bed: Any, workers: int) -> None:
+    """It comes while the first release is audited: what was done by then is shown."""
+    bed.write_policy(algorithm="mondrian", require=[{"distinct": 2}])
+    out, before = bed.folder / "map.html", bed.files()
+    words = ["--l", "1..60", "--workers", str(workers), "--out", str(out)]
+    begin = [sys.executable, str(INTERRUPTED), "auditing/sum_counts", "explore"]
+    command = [*begin, str(bed.database), str(bed.policy), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 130 and "Traceback" not in done.stderr, done.stderr
+    assert re.search(r"interrupted: \d+ of 60 variants were come to", done.stderr)
+    assert "Ctrl-C came first" in done.stdout and "Not possible, or not come to" in out.read_text(encoding="utf-8")
+    out.unlink()
+    assert bed.files() == before
