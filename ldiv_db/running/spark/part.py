@@ -79,7 +79,7 @@ def _run(work: PartWork, engine: Engine, node: int, cells: Any) -> tuple[PartTol
     if work.versions != versions():
         raise DatabaseError(f"executors have other versions than the driver: {versions()}, not {work.versions}")
     part = work.work
-    task = part_task(part, engine, numbered(part, engine, engine.frame("cells", cells)))
+    task = part_task(part, engine, numbered(part, engine, engine.register("cells", cells)))
     plan = solve(part, task)
     recoding = plan_recoding(engine, task.encoded, plan.assigned, part.forms, plan.classes, plan.blanked, plan.stars)
     loss = measure_recoding(engine, task.encoded, recoding, work.class_id)

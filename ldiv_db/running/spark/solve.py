@@ -11,6 +11,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine, Settings, open_database
 from ldiv_db.database.errors import DatabaseError, LdivError
+from ldiv_db.database.places import Place
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.release_columns import keeps_type
 from ldiv_db.publishing.destinations import Destination
@@ -92,7 +93,7 @@ def _run(work: RunWork, engine: Engine, destination: _InExecutor, table: Any) ->
     if work.versions != versions():
         raise DatabaseError(f"executors have other versions than the driver: {versions()}, not {work.versions}")
     choices = work.choices
-    rows = engine.frame("source", table.rename_columns(list(choices.names)))
+    rows = engine.register("source", table.rename_columns(list(choices.names)))
     source = replace(choices.resolved.source, relation=rows)
     resolved = replace(choices.resolved, source=source)
     chosen = Choices(choices.policy, resolved, choices.algorithm, destination)
@@ -118,6 +119,10 @@ class _InExecutor(Destination):
     @property
     def folder(self) -> Path | None:
         return None
+
+    @property
+    def place(self) -> Place:
+        raise DatabaseError("rows in an executor are read by Spark alone")
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
         assert isinstance(draft, RunDraft)  # noqa: S101 - nothing else is run here
