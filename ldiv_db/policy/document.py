@@ -145,7 +145,7 @@ def _in_range(seed: int) -> int:
 
 
 class Policy(Document):
-    """A whole policy; see the README's policy reference for every key."""
+    """A whole policy; see the policy reference for every key."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 

@@ -66,7 +66,7 @@ class Result:
         return [{**v.as_dict(), "sensitive": audit.sensitive or None} for audit in self.audits for v in audit.verdicts]
 
     def as_dict(self) -> dict[str, Any]:
-        """The result as JSON has it, keys as in the README."""
+        """The result as JSON has it, keys as in the reference."""
         return {
             "run_id": self.run_id,
             "algorithm": self.algorithm,
@@ -107,7 +107,7 @@ class Released:
     notes: Sequence[str] = field(default_factory=tuple)
 
     def as_dict(self) -> dict[str, Any]:
-        """The result as JSON has it, keys as in the README."""
+        """The result as JSON has it, keys as in the reference."""
         return {
             **self.figures,
             "requirements": [{**v.as_dict(), "sensitive": a.sensitive} for a in self.audits for v in a.verdicts],
