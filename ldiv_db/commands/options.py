@@ -33,13 +33,13 @@ Database = Annotated[
     str,
     typer.Argument(
         help="A DuckDB file, or what DuckDB attaches: postgres:…, sqlite:…, ducklake:…, mysql:…, md:…; ${NAME} in it is"
-        " the environment's, so that no password need stand there. :memory: is for files alone.",
+        " read from the environment, so that no password is written there. :memory: is only for files.",
         show_default=False,
     ),
 ]
 PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr, errors alone.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only errors on stderr, no progress.")]
 #: The database makes all its threads at once.
 MOST_THREADS = 1_024
 Threads = Annotated[
@@ -67,11 +67,11 @@ ShowValues = Annotated[
     bool,
     typer.Option(
         "--show-values",
-        help="Name values that a policy is refused for: too frequent ones, or not in a taxonomy.",
+        help="Show the values that a policy is refused for: too frequent ones, or not in a taxonomy.",
     ),
 ]
 ClassColumn = Annotated[
-    str | None, typer.Option("--class", help="A column of class ids that tells classes apart as well.")
+    str | None, typer.Option("--class", help="A column of class ids that distinguishes classes as well.")
 ]
 CategoriesOf = Annotated[
     list[str] | None,
@@ -92,8 +92,8 @@ TaxonomyOf = Annotated[
 HarmlessOf = Annotated[
     list[str] | None,
     typer.Option(
-        help="A sensitive value of which nothing is promised, though its rows count: COLUMN=VALUE; repeated. NULL is"
-        ' null, a text of that name "null".',
+        help="A sensitive value that needs no protection, though its rows count: COLUMN=VALUE; may be repeated. NULL"
+        ' is null, the text null is "null".',
         show_default=False,
     ),
 ]
@@ -104,16 +104,20 @@ SameOf = Annotated[
 
 SensitiveColumns = Annotated[
     list[str] | None,
-    typer.Option(help="A sensitive attribute; may be repeated, and left out for k alone.", show_default=False),
+    typer.Option(
+        help="A sensitive attribute; may be repeated, and left out if only k is required.", show_default=False
+    ),
 ]
 QuasiIdentifiers = Annotated[
     list[str] | None,
     typer.Option(help="Quasi-identifiers, comma-separated or repeated.", show_default=False),
 ]
 OthersKnown = Annotated[bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")]
-SuppressedRows = Annotated[
-    Literal["judge", "ignore", "unknown"],
-    typer.Option(help="Rows whose QIs are all * or NULL, or whose sensitive value is NULL."),
+_SUPPRESSED = "How to take rows whose QIs are all * or NULL, or whose sensitive value is NULL."
+SuppressedRows = Annotated[Literal["judge", "ignore", "unknown"], typer.Option(help=_SUPPRESSED)]
+SuppressedIfGiven = Annotated[
+    Literal["judge", "ignore", "unknown"] | None,
+    typer.Option(help=f"{_SUPPRESSED} The policy's, or judge, if not given.", show_default=False),
 ]
 SensitiveTable = Annotated[
     str | None, typer.Option(help="The sensitive table of an anatomised pair.", show_default=False)

@@ -262,7 +262,7 @@ def _refuse_read_file(engine: Engine, policy: Policy, folder: Path, source: Rela
             raise refused("target.file", f"{name} is {what}", "name another file")
     reads = lineage.reads_file(engine, source, path) if isinstance(source, Relation) else False
     if reads is None:
-        what = f"{name} is there, and the source reads files of which it cannot be told whether it is one"
+        what = f"{name} is there, and whether it is one of the files that the source reads cannot be determined"
         raise refused("target.file", what, "name a new file")
     if reads:
         raise refused("target.file", f"{name} is read by the source", "name another file")

@@ -80,7 +80,7 @@ def test_categories_are_said_once(released: Any) -> None:
 def test_values_are_shown_on_request(released: Any) -> None:
     words = ("--policy", released.policy, "--known", released.folder / "people.csv", "--show-values")
     called = attack(released, *words)
-    assert called.code == 0 and "told most surely: disease" in called.out and "Norway" in called.out
+    assert called.code == 0 and "most certain: disease" in called.out and "Norway" in called.out
 
 
 def test_a_broken_promise_is_exit_code_1(released: Any) -> None:

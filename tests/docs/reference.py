@@ -124,7 +124,7 @@ def arguments(function: Any) -> str:
         if parameter.kind is parameter.KEYWORD_ONLY and not starred:
             shown.append("*")
             starred = True
-        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}".replace("'", '"')
         shown.append(f"{parameter.name}: {parameter.annotation}{default}")
     return "".join(f"\n    {line}," for line in shown) + "\n"
 

@@ -21,5 +21,10 @@ def test_nothing_is_left_out() -> None:
     assert all(f"### `{name}`" in python for name in ldiv_db.__all__)
 
 
+def test_every_argument_and_every_option_has_help() -> None:
+    rows = [line for line in PAGES["commands.md"]().splitlines() if line.startswith("| `")]
+    assert len(rows) > 100 and not [row for row in rows if row.endswith("|  |")]
+
+
 def test_what_would_be_markup() -> None:
     assert cell("a  <b> | *c* `*|*`") == "a &lt;b> \\| \\*c\\* `*\\|*`"
