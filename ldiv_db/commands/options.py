@@ -26,7 +26,7 @@ def _size(text: str | None) -> str | None:
     """The size as the database takes it; refused if it is none."""
     if text is None or (_SIZE.fullmatch(text.strip()) and float(re.split("[a-zA-Z ]", text.strip())[0]) > 0):
         return text
-    raise typer.BadParameter(f"{text!r} is no size, write e.g. 500MB or 4GB")
+    raise typer.BadParameter(f"{text!r} is not a size, write e.g. 500MB or 4GB")
 
 
 Database = Annotated[
@@ -200,7 +200,7 @@ def _yaml(text: str, option: str, texts: Sequence[Sequence[str]] = ()) -> Any:
     try:
         return parse_document(read_text(Path(text), POLICY_BYTES) if _is_path(text) else text, texts)
     except (OSError, ValueError) as error:
-        raise PolicyError([Problem(option, f"is no YAML, and no file of YAML: it {error}")]) from error
+        raise PolicyError([Problem(option, f"is neither YAML nor a file of YAML: it {error}")]) from error
 
 
 def _is_path(text: str) -> bool:

@@ -111,7 +111,7 @@ def check_command(
         list[str] | None,
         typer.Option(
             "--type",
-            help="The type of a sensitive column that is no text, as DuckDB names it: salary=INTEGER. May be repeated.",
+            help="The type of a sensitive column that is not text, in DuckDB's words: salary=INTEGER. May be repeated.",
             show_default=False,
         ),
     ] = None,

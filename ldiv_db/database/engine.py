@@ -262,7 +262,7 @@ class Engine(PlainQueries):
         try:
             self.connection.register(view.name, frame)
         except (duckdb.Error, TypeError) as error:
-            raise DatabaseError(f"{type(frame).__name__} is no frame that the database reads") from error
+            raise DatabaseError(f"{type(frame).__name__} is not a frame that the database reads") from error
         self._given.append(view)
         return view
 

@@ -178,7 +178,7 @@ def check_file(destination: InFile, sources: Sequence[str] = ()) -> None:
     if any(_same_file(path, Path(other)) for other in [*catalog.open_files(engine), *sources]):
         raise refused("target.file", f"{name} is the source, or is open here", "name another file")
     if path.exists() and not path.is_file():
-        raise refused("target.file", f"{name} is no file")
+        raise refused("target.file", f"{name} is not a file")
 
 
 def refuse_log(destination: DatabaseFile) -> None:

@@ -107,7 +107,7 @@ def test_a_file(released: Any) -> None:
         (["--qi", "age", "--sensitive", "disease", "--known", "people.csv"], "known: no file people.csv"),
         (["--qi", "age", "--sensitive", "disease", "--known", "main.patients"], "needs a policy"),
         (["--qi", "age", "--sensitive", "disease", "--require", "distinct"], "name:value"),
-        (["--qi", "age", "--sensitive", "disease", "--categories", "[[x]"], "categories: is no YAML"),
+        (["--qi", "age", "--sensitive", "disease", "--categories", "[[x]"], "categories: is neither YAML"),
         (["--qi", "age", "--categories", "[[x], [y]]"], "categories: is about a sensitive attribute"),
         (["--policy", "nothing.yml"], "cannot read nothing.yml"),
         (["--qi", "age", "--sensitive", "disease", "--targets", "main.patients"], "targets: needs a policy"),

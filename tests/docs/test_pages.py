@@ -55,6 +55,7 @@ BLOCKS = [pair for page in HERE for pair in sections(page)]
 LABELS = [f"{name_of(page)}:{block.line}" for page, block in BLOCKS]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", HERE, ids=name_of)
 def test_a_page_can_be_followed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
