@@ -22,6 +22,8 @@ from ldiv_db.database.templates import header, resource_folder
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 _EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
+#: The choices of an option, which versions of typer put into brackets of different kinds.
+_CHOICES = re.compile(r"\w+(?:\|\w+)+")
 _FUNCTIONS = ("run", "plan", "publish_release", "profile", "check", "measure", "attack", "read_policy", "parse_policy")
 _STATEMENTS = ("check_sql", "counts_sql")
 _ERRORS = ("LdivError", "PolicyError", "InfeasibleError", "AuditError", "DatabaseError")
@@ -77,7 +79,9 @@ def row(parameter: Any, context: Any) -> str:
     if parameter.param_type_name == "argument":
         written = f"`{parameter.name.upper()}`" + ("" if parameter.required else ", optional")
     else:
-        written = f"`{parameter.get_help_record(context)[0]}`".replace("|", "\\|")
+        choices = _CHOICES.search(parameter.get_help_record(context)[0])
+        takes = "" if parameter.is_flag else f" {choices[0]}" if choices else " …"
+        written = f"`{', '.join(parameter.opts)}{takes}`".replace("|", "\\|")
     needed = " Required." if parameter.required and parameter.param_type_name == "option" else ""
     default = parameter.default
     shown = f" Default: {default}." if default not in (None, False, ()) and not callable(default) else ""
