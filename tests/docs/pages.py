@@ -141,9 +141,12 @@ class Reader:
 
 
 def differs(shown: str, printed: str) -> str | None:
-    """The first line of `shown` that `printed` does not have in its place; None if all are there."""
-    rest = [line.rstrip() for line in printed.splitlines()]
-    for line in (line.rstrip() for line in shown.splitlines()):
+    """The first line of `shown` that `printed` does not have in its place; None if all are there.
+
+    Blanks count as one: how wide columns are depends on what else is in a table.
+    """
+    rest = [" ".join(line.split()) for line in printed.splitlines()]
+    for line in (" ".join(line.split()) for line in shown.splitlines()):
         if not line.strip(" …"):
             continue
         pattern = re.compile(".*".join(re.escape(part) for part in line.split("…")))
