@@ -31,7 +31,7 @@ _ERRORS = ("LdivError", "PolicyError", "InfeasibleError", "AuditError", "Databas
 
 def cell(text: str) -> str:
     """A text in one cell of a table."""
-    return plain(re.sub(r"\s+", " ", text).strip()).replace("|", "\\|")
+    return plain(re.sub(r"\s+", " ", text).strip()).replace("|", "&#124;")
 
 
 def plain(text: str) -> str:
@@ -76,16 +76,18 @@ def command(name: str, found: Any, level: int = 2) -> Iterator[str]:
 
 def row(parameter: Any, context: Any) -> str:
     """A row for an argument (in capitals) or an option."""
+    said = cell(parameter.help or "")
     if parameter.param_type_name == "argument":
-        written = f"`{parameter.name.upper()}`" + ("" if parameter.required else ", optional")
-    else:
-        choices = _CHOICES.search(parameter.get_help_record(context)[0])
-        takes = "" if parameter.is_flag else f" {choices[0]}" if choices else " …"
-        written = f"`{', '.join(parameter.opts)}{takes}`".replace("|", "\\|")
-    needed = " Required." if parameter.required and parameter.param_type_name == "option" else ""
+        return f"| `{parameter.name.upper()}`{'' if parameter.required else ', optional'} | {said} |"
+    written = ", ".join(f"`{option}{'' if parameter.is_flag else ' …'}`" for option in parameter.opts)
+    if choices := _CHOICES.search(parameter.get_help_record(context)[0]):
+        said += f" One of {choices[0].replace('|', ', ')}."
+    if parameter.required:
+        said += " Required."
     default = parameter.default
-    shown = f" Default: {default}." if default not in (None, False, ()) and not callable(default) else ""
-    return f"| {written} | {cell(parameter.help or '')}{needed}{shown} |"
+    if default not in (None, False, ()) and not callable(default):
+        said += f" Default: {default}."
+    return f"| {written} | {said} |"
 
 
 def python() -> str:

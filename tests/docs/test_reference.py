@@ -27,4 +27,4 @@ def test_every_argument_and_every_option_has_help() -> None:
 
 
 def test_what_would_be_markup() -> None:
-    assert cell("a  <b> | *c* `*|*`") == "a &lt;b> \\| \\*c\\* `*\\|*`"
+    assert cell("a  <b> | *c* `*<`") == "a &lt;b> &#124; \\*c\\* `*<`"
