@@ -299,5 +299,5 @@ def _no_label(axis: KnownAxis) -> str:
         values = "number" if axis.kind == "real" else axis.kind
         return f"neither a range of {values}s nor NULL nor *"
     if axis.hierarchy.taxonomy is None:
-        return "sets whose members cannot be told"
+        return "sets whose members cannot be read"
     return f"not in the taxonomy {axis.hierarchy.taxonomy.origin}"

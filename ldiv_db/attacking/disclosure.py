@@ -220,7 +220,7 @@ def _background(target: AttackedAttribute, excluded: int) -> Attack:
     engine.drop(measures)
     gains = (
         gain_of("posterior", posterior, bounds.excluded(excluded)),
-        gain_of("share of rows told for certain", target.share(few["rows"]), bounds.few_values(excluded + 1)),
+        gain_of("share of rows known for certain", target.share(few["rows"]), bounds.few_values(excluded + 1)),
     )
     return Attack("background knowledge", target.sensitive, gains, {"excluded": excluded, **few})
 

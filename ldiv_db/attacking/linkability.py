@@ -60,7 +60,7 @@ def parts_of(people: People) -> Parts | None:
     known = {axis.axis.name.lower(): axis for axis in people.axes}
     names = [name.lower() for part in asked for name in part]
     unknown = [name for part in asked for name in part if name.lower() not in known]
-    problems = [Problem("link_columns", f"{name} is no quasi-identifier that targets have") for name in unknown]
+    problems = [Problem("link_columns", f"{name} is not a quasi-identifier that targets have") for name in unknown]
     if not all(asked):
         problems.append(Problem("link_columns", "takes two lists of columns", "a,b|c,d"))
     if len(set(names)) < len(names):

@@ -106,7 +106,7 @@ def audit_table(
     refuse_unknown(subject.suppressed, requirements)
     known = [requirement for requirement in requirements if requirement.others_known]
     if subject.pair and known:
-        what = "others_known: a pair does not tell which other sensitive values a row has"
+        what = "others_known: a pair does not show which other sensitive values a row has"
         raise PolicyError([Problem("require", what)])
     with counted(engine, subject, sensitive, as_it_lies) as counts:
         plain = [requirement for requirement in requirements if not requirement.others_known]

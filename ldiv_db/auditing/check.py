@@ -44,7 +44,7 @@ def question_of(policy: Policy) -> Question:
         raise PolicyError([Problem("policy", what, "name them and their group, and leave the policy out")])
     open_columns = [name for name, qi in policy.quasi_identifiers.items() if qi.is_open]
     if policy.output.bounds and open_columns:
-        what = f"publishes bounds, and only the source tells whether {open_columns[0]} has them"
+        what = f"publishes bounds, and only the source shows whether {open_columns[0]} has them"
         raise PolicyError([Problem("policy", what, "`numeric: true` in the policy says so")])
     ids = next(iter(policy.released.class_ids), None)
     keys, folder = policy.released.identifying, policy.path.parent if policy.path else Path()

@@ -209,7 +209,7 @@ def _columns(engine: Engine, sensitive: Iterable[str], types: Mapping[str, str])
     for name, kind in types.items():
         known = type_named(engine, kind)
         found[name.lower()] = known or ""
-        problems += [] if known else [Problem("type", f"{kind!r} of {name} is no type of DuckDB's")]
+        problems += [] if known else [Problem("type", f"{kind!r} of {name} is not a type of DuckDB")]
     if problems:
         raise PolicyError(problems)
     return [Column(name, found[lower]) for lower, name in names.items()]

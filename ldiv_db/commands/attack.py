@@ -78,7 +78,9 @@ def attack_command(
     taxonomy: TaxonomyOf = None,
     harmless: HarmlessOf = None,
     same: SameOf = None,
-    m: Annotated[int, typer.Option("--m", min=0, max=LARGEST, help="How many values of a class can be excluded.")] = 1,
+    m: Annotated[
+        int, typer.Option("--m", min=0, max=LARGEST, help="How many values of a class the attacker can exclude.")
+    ] = 1,
     threshold: Annotated[str, typer.Option(help="A risk of re-identification above this counts as high.")] = "0.2",
     known: Annotated[
         str | None,
@@ -86,7 +88,9 @@ def attack_command(
     ] = None,
     population: Annotated[
         str | None,
-        typer.Option(help="A table or file of all people that there may be, e.g. the source.", show_default=False),
+        typer.Option(
+            help="A table or file of everybody who could be in the release, e.g. the source.", show_default=False
+        ),
     ] = None,
     counting: Annotated[
         bool, typer.Option("--counting", help="The population is everybody: count who can be in which class.")
@@ -135,12 +139,12 @@ def attack_command(
     tries: Annotated[
         int, typer.Option(min=1, max=MOST_TRIES, help="How many targets, people of the control, predicates are tried.")
     ] = 2_000,
-    seed: Annotated[int, typer.Option(min=0, help="What is drawn follows from it.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of what is drawn.")] = 0,
     show_values: Annotated[
-        bool, typer.Option("--show-values", help="List known people and what is told of them.")
+        bool, typer.Option("--show-values", help="List known people and what is revealed about them.")
     ] = False,
     replay: Annotated[
-        bool, typer.Option("--replay", help="Run the policy's program on what else the values could be.")
+        bool, typer.Option("--replay", help="Run the program again on all that the values could be.")
     ] = False,
     replay_seed: Annotated[
         str | None,
@@ -156,7 +160,7 @@ def attack_command(
         ),
     ] = None,
     replay_limit: Annotated[
-        int, typer.Option(min=2, max=LARGEST, help="About so many worlds are tried at most.")
+        int, typer.Option(min=2, max=LARGEST, help="The most worlds that are tried, about.")
     ] = Replay().limit,
     threads: Threads = None,
     memory_limit: Memory = None,
@@ -164,12 +168,12 @@ def attack_command(
     catalog: Catalog = None,
     json: Json = False,
 ) -> None:
-    """Attack a published table: what is gained at best, and what is promised at most.
+    """Attack a published table: what an attacker gains at best, and what is promised at most.
 
     Homogeneity, similarity (with --categories), skewness, background knowledge of m excluded values, the posterior
     of every row's value, prosecutor, journalist (with --population) and marketer risk, and what the table's form says.
     With more knowledge: linking (--known), counting of who can be in which class (--counting, with --population),
-    what several releases tell together (--also, with --known), what the release itself teaches of people's values
+    what several releases together reveal (--also, with --known), what the release itself teaches about people's values
     (--definetti), labels read backwards (--downcoding), singling out, linkability and inference (--targets, and
     --control), and the program run again on all that the values could be (--replay, also of anatomised releases).
     The exit code is 1 if a promise is broken. Only counts are printed, unless --show-values.
@@ -303,7 +307,7 @@ def _print_figures(console: Console, found: Attack) -> None:
     if found.shown:
         columns = list(found.shown[0])
         listed = [[_figure(row[name]) for name in columns] for row in found.shown]
-        print_rows(console, f"told most surely: {found.sensitive}", columns, listed)
+        print_rows(console, f"most certain: {found.sensitive}", columns, listed)
 
 
 def _number(value: float | None) -> str:

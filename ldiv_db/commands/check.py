@@ -89,7 +89,7 @@ def check_command(
     threshold:0.5,HIV=0.1 (and absent=allow if no row need have the values), alpha_k:alpha=0.5,k=3,
     p_sensitive:p=2,k=5, t_closeness:0.2 (or t=0.2,distance=equal|ordered|hierarchical),
     distinct_alpha:l=3,alpha=1, entropy_alpha:l=2,alpha=2, recursive_alpha:c=2,l=2,alpha=1; of numbers and
-    times range:k=5,e=1000, proximity:epsilon=500,m=3 (of times e=30 days). For one sensitive attribute alone:
+    times range:k=5,e=1000, proximity:epsilon=500,m=3 (of times e=30 days). For one of several sensitive attributes:
     disease=distinct:3.
 
     DATABASE may be :memory: if TABLE is a file. A --qi that is a column's whole name is not split at commas.

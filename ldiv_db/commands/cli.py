@@ -18,7 +18,7 @@ COMMANDS = {
     "profile": "Show how identifying a table's columns are, and a policy to start from;"
     " writes nothing to the database.",
     "measure": "Measure what any published table lost against its source; writes nothing.",
-    "attack": "Attack a published table: what is gained at best, and what is promised at most.",
+    "attack": "Attack a published table: what an attacker gains at best, and what is promised at most.",
     "report": "Write the evidence on a release as a page for the one who signs; writes nothing to the database.",
     "run": "Anonymize, audit and publish under a policy: all or nothing.",
     "runs": "List the runs of the ledger, the latest last; `ldiv release list` has the releases of series.",

@@ -24,7 +24,7 @@ def demo_command(
         Literal["refine", "bisect", "greedy"] | None, typer.Option(help="How classes are selected.")
     ] = None,
     transparent: Annotated[
-        bool, typer.Option("--transparent", help="Withstand who knows how the release was made.")
+        bool, typer.Option("--transparent", help="Withstand an attacker who knows how the release was made.")
     ] = False,
     directory: Annotated[
         Path | None, typer.Option(help="Keep the database and the policy in this folder.", show_default=False)

@@ -26,21 +26,21 @@ def _size(text: str | None) -> str | None:
     """The size as the database takes it; refused if it is none."""
     if text is None or (_SIZE.fullmatch(text.strip()) and float(re.split("[a-zA-Z ]", text.strip())[0]) > 0):
         return text
-    raise typer.BadParameter(f"{text!r} is no size, write e.g. 500MB or 4GB")
+    raise typer.BadParameter(f"{text!r} is not a size, write e.g. 500MB or 4GB")
 
 
 Database = Annotated[
     str,
     typer.Argument(
         help="A DuckDB file, or what DuckDB attaches: postgres:…, sqlite:…, ducklake:…, mysql:…, md:…; ${NAME} in it is"
-        " the environment's, so that no password need stand there. :memory: is for files alone; of `ldiv run`, spark is"
-        " the session of the environment.",
+        " read from the environment, so that no password is written there. :memory: is only for files; for `ldiv run`,"
+        " spark is the session of the environment.",
         show_default=False,
     ),
 ]
 PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr, errors alone.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only errors on stderr, no progress.")]
 #: The database makes all its threads at once.
 MOST_THREADS = 1_024
 Threads = Annotated[
@@ -78,11 +78,11 @@ ShowValues = Annotated[
     bool,
     typer.Option(
         "--show-values",
-        help="Name values that a policy is refused for: too frequent ones, or not in a taxonomy.",
+        help="Show the values that a policy is refused for: too frequent ones, or not in a taxonomy.",
     ),
 ]
 ClassColumn = Annotated[
-    str | None, typer.Option("--class", help="A column of class ids that tells classes apart as well.")
+    str | None, typer.Option("--class", help="A column of class ids that distinguishes classes as well.")
 ]
 CategoriesOf = Annotated[
     list[str] | None,
@@ -103,8 +103,8 @@ TaxonomyOf = Annotated[
 HarmlessOf = Annotated[
     list[str] | None,
     typer.Option(
-        help="A sensitive value of which nothing is promised, though its rows count: COLUMN=VALUE; repeated. NULL is"
-        ' null, a text of that name "null".',
+        help="A sensitive value that needs no protection, though its rows count: COLUMN=VALUE; may be repeated. NULL"
+        ' is null, the text null is "null".',
         show_default=False,
     ),
 ]
@@ -115,16 +115,20 @@ SameOf = Annotated[
 
 SensitiveColumns = Annotated[
     list[str] | None,
-    typer.Option(help="A sensitive attribute; may be repeated, and left out for k alone.", show_default=False),
+    typer.Option(
+        help="A sensitive attribute; may be repeated, and left out if only k is required.", show_default=False
+    ),
 ]
 QuasiIdentifiers = Annotated[
     list[str] | None,
     typer.Option(help="Quasi-identifiers, comma-separated or repeated.", show_default=False),
 ]
 OthersKnown = Annotated[bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")]
-SuppressedRows = Annotated[
-    Literal["judge", "ignore", "unknown"],
-    typer.Option(help="Rows whose QIs are all * or NULL, or whose sensitive value is NULL."),
+_SUPPRESSED = "How to take rows whose QIs are all * or NULL, or whose sensitive value is NULL."
+SuppressedRows = Annotated[Literal["judge", "ignore", "unknown"], typer.Option(help=_SUPPRESSED)]
+SuppressedIfGiven = Annotated[
+    Literal["judge", "ignore", "unknown"] | None,
+    typer.Option(help=f"{_SUPPRESSED} The policy's, or judge, if not given.", show_default=False),
 ]
 SensitiveTable = Annotated[
     str | None, typer.Option(help="The sensitive table of an anatomised pair.", show_default=False)
@@ -207,7 +211,7 @@ def _yaml(text: str, option: str, texts: Sequence[Sequence[str]] = ()) -> Any:
     try:
         return parse_document(read_text(Path(text), POLICY_BYTES) if _is_path(text) else text, texts)
     except (OSError, ValueError) as error:
-        raise PolicyError([Problem(option, f"is no YAML, and no file of YAML: it {error}")]) from error
+        raise PolicyError([Problem(option, f"is neither YAML nor a file of YAML: it {error}")]) from error
 
 
 def _is_path(text: str) -> bool:

@@ -61,7 +61,7 @@ def profile_command(
     """Show how identifying a table's columns are, and a policy to start from; writes nothing to the database.
 
     Without --qi columns are taken for identifiers if nearly every row has its own value, if they name rows of
-    another table, or by their name, and else for quasi-identifiers; the reason stands beside. The policy says
+    another table, or by their name, and otherwise for quasi-identifiers; the reason is shown. The policy says
     what a column is on the screen. Without --sensitive it asks for k-anonymity. Only counts are printed, no values.
 
     \b
@@ -120,7 +120,7 @@ def print_profile(console: Console, found: Profile) -> None:
 
 
 def _print_uniqueness(console: Console, found: dict[str, Any]) -> None:
-    table = Table(title="how far the quasi-identifiers together tell rows apart", show_header=False)
+    table = Table(title="how far the quasi-identifiers together distinguish rows", show_header=False)
     table.add_row("different combinations", f"{found['combinations']:,}")
     table.add_row("unique rows", f"{found['unique_rows']:,} ({found['unique_share']:.1%})")
     rare, share = found[f"rows_below_{RARE}"], found[f"share_below_{RARE}"]
@@ -138,7 +138,7 @@ def _print_few_columns(console: Console, found: list[dict[str, Any]]) -> None:
     """What one column, two or three tell: an attacker rarely knows them all."""
     rows = [(", ".join(few["columns"]), f"{few['combinations']:,}", f"{few['unique_rows']:,}") for few in found]
     if rows:
-        title = "which few of them tell most rows apart"
+        title = "which few of them distinguish most rows"
         print_rows(console, title, ("columns", "different combinations", "unique rows"), rows)
 
 

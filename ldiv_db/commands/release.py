@@ -57,7 +57,7 @@ _SHOWN = {
 #: What they are called where rows wait before they join a group.
 _SHOWN_OF_PLUS = _SHOWN | {"rows_placed": "  that had waited too long"}
 #: What is said beside a verdict on tables that no series made.
-_IN_TURN = "note: all keys of a group were looked at together, group after group; several groups at once may tell more"
+_IN_TURN = "note: all keys of a group were examined together, group after group; several groups at once may reveal more"
 
 
 @app.callback()
@@ -147,7 +147,7 @@ def print_released(result: Released, json: bool) -> None:
 @app.command("list")
 def list_command(
     database: Database,
-    series: Annotated[str | None, typer.Argument(help="One series alone.", show_default=False)] = None,
+    series: Annotated[str | None, typer.Argument(help="Only this series.", show_default=False)] = None,
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
@@ -238,16 +238,17 @@ def check_command(
     ] = None,
     key: Annotated[str | None, typer.Option(help="The column that says which row is which over time.")] = None,
     group: Annotated[
-        list[str] | None, typer.Option(help="The columns that tell groups apart: an id, or quasi-identifiers.")
+        list[str] | None, typer.Option(help="The columns that distinguish groups: an id, or quasi-identifiers.")
     ] = None,
     sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive column with its l, e.g. disease:3.")] = None,
     count: Annotated[str | None, typer.Option(help="The column of counts of the sensitive tables.")] = None,
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
-    """Check what comparing releases tells of any key: of a series, or of any published tables with a key.
+    """Check what comparing releases reveals about any key: of a series, or of any published tables with a key.
 
-    Groups are compared in pairs. Of tables that no series made, whose groups change, all groups together may tell more.
+    Groups are compared in pairs. In tables that no series made groups change; there all groups together may reveal
+    more.
 
     \b
     Examples:
@@ -288,7 +289,7 @@ def _limit(text: str) -> tuple[str, int]:
     """A column with its l."""
     name, _, least = text.rpartition(":")
     if not name or not least.isdigit() or int(least) < 1:
-        raise PolicyError([Problem("--sensitive", f"{text!r} is no column with its l", "e.g. disease:3")])
+        raise PolicyError([Problem("--sensitive", f"{text!r} is not a column with its l", "e.g. disease:3")])
     return name, int(least)
 
 
@@ -298,7 +299,7 @@ def _print_inference(found: Inference) -> None:
         for name, least in found.limits.items()
     ]
     out = printer()
-    title = f"what {len(found.releases)} releases tell" if len(found.releases) > 1 else "what the release tells"
+    title = f"what {len(found.releases)} releases reveal" if len(found.releases) > 1 else "what the release reveals"
     print_rows(out, title, ["attribute", "at most", "best probability", "holds"], rows)
     for channel in found.channels:
         out.print(str(channel))

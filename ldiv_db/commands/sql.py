@@ -28,7 +28,7 @@ from ldiv_db.commands.options import (
     SameOf,
     SensitiveColumns,
     SensitiveTable,
-    SuppressedRows,
+    SuppressedIfGiven,
     TaxonomyOf,
     WeightsOf,
     catalog_name,
@@ -111,7 +111,7 @@ def check_command(
         list[str] | None,
         typer.Option(
             "--type",
-            help="The type of a sensitive column that is no text, as DuckDB names it: salary=INTEGER. May be repeated.",
+            help="The type of a sensitive column that is not text, in DuckDB's words: salary=INTEGER. May be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -121,7 +121,7 @@ def check_command(
     harmless: HarmlessOf = None,
     same: SameOf = None,
     others_known: OthersKnown = False,
-    suppressed: SuppressedRows | None = None,
+    suppressed: SuppressedIfGiven = None,
     sensitive_table: SensitiveTable = None,
     group: Group = None,
     count: CountColumn = None,
@@ -189,7 +189,7 @@ def counts_command(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Print the counts of equal rows that a plan needs, as one SELECT: no row need leave its database.
+    """Print the counts of equal rows that a plan needs, as one SELECT: no row has to leave its database.
 
     The policy that plans from what it gives has that as its `source`, and `weight: n`.
 

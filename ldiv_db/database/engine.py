@@ -269,7 +269,7 @@ class Engine(PlainQueries):
         try:
             self.connection.register(view.name, frame)
         except (duckdb.Error, TypeError):
-            raise DatabaseError(f"{type(frame).__name__} is no frame that the database reads") from None
+            raise DatabaseError(f"{type(frame).__name__} is not a frame that the database reads") from None
         self._given.append(view)
         self._registered.add(view)
         return view

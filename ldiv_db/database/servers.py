@@ -41,7 +41,7 @@ _FORMS = (
     (r"(?:relation|table|schema) \"[^\"]*\" already exists", "a table or schema of that name was made meanwhile"),
     (r"(?:relation|schema) \"[^\"]*\" does not exist", "a table or schema that was there is gone"),
     (r"file is not a database|file is encrypted|database disk image is malformed",
-     "the file is no database of that kind"),
+     "the file is not a database of that kind"),
     (r"unable to open database", "the file cannot be opened"),
     (r"Mismatch Type Error", "a column holds a value of another type than it declares, give its type in a view"),
 )  # fmt: skip

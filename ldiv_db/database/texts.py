@@ -30,14 +30,14 @@ def read_text(path: Path, most: int) -> str:
     # Without O_NONBLOCK to open a pipe would wait for somebody to write into it.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("is no regular file")
+            raise ValueError("is not a regular file")
         content = file.read(most + 1)
     if len(content) > most:
         raise ValueError(f"is larger than {most // MEGABYTE} MB")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"is no UTF-8 text: {error.reason}") from None  # its own text would quote the file
+        raise ValueError(f"is not UTF-8 text: {error.reason}") from None  # its own text would quote the file
 
 
 def read_lines(text: str, delimiter: str = ";") -> Iterator[tuple[int, list[str]]]:
@@ -49,7 +49,7 @@ def read_lines(text: str, delimiter: str = ";") -> Iterator[tuple[int, list[str]
         except StopIteration:
             return
         except csv.Error as error:
-            raise ValueError(f"line {line} is no line of levels: {error}") from None
+            raise ValueError(f"line {line} is not a line of levels: {error}") from None
         if len(cells) > MAX_DEPTH:
             raise ValueError(f"line {line} has more than {MAX_DEPTH} levels")
         yield line, cells
@@ -114,4 +114,4 @@ def load_yaml(text: str, loader: Callable[[str], Any], form: str = "YAML") -> An
         said, where = "is nested too deeply", ""
     except (ValueError, LookupError, AttributeError, TypeError, OverflowError):
         said, where = "a number, a date or another value is none of its type", ""  # how constructors of YAML fail
-    raise ValueError(f"is no {form}: {said}{where}")
+    raise ValueError(f"is not {form}: {said}{where}")

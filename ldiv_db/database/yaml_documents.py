@@ -37,7 +37,7 @@ def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any
     mapping: dict[Any, Any] = {}
     for key_node, value_node in node.value:
         if not isinstance(key_node, yaml.ScalarNode):
-            raise yaml.constructor.ConstructorError(problem="a key is no text", problem_mark=key_node.start_mark)
+            raise yaml.constructor.ConstructorError(problem="a key is not a text", problem_mark=key_node.start_mark)
         key = None if _is_null(key_node) else loader.construct_scalar(key_node)
         if key in mapping:
             raise yaml.constructor.ConstructorError(

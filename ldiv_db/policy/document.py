@@ -150,7 +150,7 @@ PART_ROWS = 1_000_000
 
 
 class Policy(Document):
-    """A whole policy; see the README's policy reference for every key.
+    """A whole policy; see the policy reference for every key.
 
     A source and a target may be left out: where a frame is given they are that frame, and a table in memory.
     Raises PolicyError with all that cannot be read; what does not go together is said where the policy is used.
@@ -179,6 +179,7 @@ class Policy(Document):
             suppressed: Literal["judge", "ignore", "unknown"] = ...,
             output: Output | Mapping[str, Any] = ...,
             transparent: bool = ...,
+            part_rows: int = ...,
             seed: int = ...,
         ) -> None: ...
 

@@ -32,7 +32,7 @@ class Inferred:
     why: str
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as JSON has it, keys as in the README."""
+        """The same as JSON has it, keys as in the reference."""
         return {"column": self.column, "as": dict(self.settings), "why": self.why}
 
 

@@ -97,7 +97,7 @@ def parse_policy(document: Any) -> Policy:
 
 
 def examine_file(path: str | Path) -> Examined:
-    """What is written in a YAML file; raises PolicyError if it cannot be read or is no YAML."""
+    """What is written in a YAML file; raises PolicyError if it cannot be read or is not YAML."""
     reading = examine(read_document(Path(path), "policy", VALUES))
     if reading.policy is not None:
         reading.policy.read_from(Path(path))

@@ -9,7 +9,7 @@ from ldiv_db.policy.document import Policy
 def same_problems(policy: Policy) -> list[Problem]:
     """What is at odds with sensitive columns whose texts are one after some steps, if there are any."""
     why = (
-        "a transparent release: how a row is written tells it from others of its value"
+        "a transparent release: how a row is written distinguishes it from others of its value"
         if policy.transparent
         else "releases over time, which are compared by what they write"
         if policy.is_series

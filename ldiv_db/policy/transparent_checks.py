@@ -50,7 +50,7 @@ def _of_algorithm(policy: Policy) -> _Given:
 
 
 def _of_people(policy: Policy) -> _Given:
-    several, again = "it is proved for one sensitive attribute", "releases that are compared tell more"
+    several, again = "it is proved for one sensitive attribute", "releases that are compared reveal more"
     return {
         "sensitive": (len(policy.sensitive) > 1, several, "name one, and leave out the others"),
         "individual": (policy.individual is not None, "it is proved for one row of each person", ""),
@@ -61,7 +61,7 @@ def _of_people(policy: Policy) -> _Given:
 
 
 def _left_out(policy: Policy) -> _Given:
-    missing = "who is left out is told apart"
+    missing = "people who are left out stand out"
     return {
         "nulls": (policy.nulls == "suppress", missing, "nulls: value"),
         "nulls_sensitive": (policy.nulls_sensitive == "suppress", missing, "nulls_sensitive: value"),

@@ -12,7 +12,7 @@ def weight_problems(policy: Policy) -> list[Problem]:
         return []
     if not policy.weight.strip():
         return [Problem("weight", "names no column")]
-    tables = "publishes tables of single rows, which counts do not tell apart"
+    tables = "publishes tables of single rows, which counts do not distinguish"
     given = {
         "individual": (policy.individual is not None, "counts do not say whose rows they are"),
         "key": (policy.key is not None, "counts do not say which row is which over time"),

@@ -37,7 +37,7 @@ def why_by_name(summary: Summary) -> str:
     """Why a column is taken for an identifier by its name; empty if it is not."""
     name = summary.column.name
     if summary.texts is not None and _PERSONAL.search(name):
-        return "its name: tells who somebody is"
+        return "its name says who somebody is"
     numbers = summary.distinct > FEW_VALUES and summary.rows < CATEGORY_ROWS * summary.distinct
     if _NUMBERING.search(name) and numbers and not (summary.column.is_fractional or summary.column.is_time):
         return "its name: a key"

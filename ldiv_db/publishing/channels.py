@@ -42,7 +42,7 @@ class Channel:
 
     def __str__(self) -> str:
         what = f"{self.attribute}: {count_phrase(self.keys, 'key', 'keys')}, up to {self.best:.3f}"
-        who = f", for who knows {self.known}, by the combinations of " if self.known else ", by "
+        who = f", to an attacker who knows {self.known}, by the combinations of " if self.known else ", by "
         return what + who + " and ".join(self.releases)
 
 

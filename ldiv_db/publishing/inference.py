@@ -100,12 +100,12 @@ class Inference:
         if self.holds:
             return
         lines = [
-            f"{channel.attribute} of {count_phrase(channel.keys, 'key', 'keys')} can be told with probability"
+            f"{channel.attribute} of {count_phrase(channel.keys, 'key', 'keys')} can be inferred with probability"
             f" {channel.best:.3g}, more than 1/{self.limits[channel.attribute]}, by {_means(channel)}"
             for channel in self.channels
         ]
         whose = f" of {count_phrase(self.keys_exposed, 'key', 'keys')}" if self.keys_exposed else ""
-        raise AuditError(f"too much can be told{whose}, nothing was published:\n" + "\n".join(lines))
+        raise AuditError(f"too much can be inferred{whose}, nothing was published:\n" + "\n".join(lines))
 
 
 def check_releases(

@@ -22,7 +22,7 @@ from ldiv_db.requirements import plain
 STARTED, WRITTEN, PUBLISHED = "started", "written", "published"
 #: How groups of decompositions are formed; nothing is noted of those that were formed in the order of content.
 COINS = "coins"
-ORDERED = "groups were formed in the order of the quasi-identifiers, which may tell nearly everybody's value"
+ORDERED = "groups were formed in the order of the quasi-identifiers, which may reveal nearly everybody's value"
 WITHDRAW = "withdraw what was published, and publish the table anew under another target"
 #: The columns of runs, of the requirements that a run met, and of releases.
 _RUN_COLUMNS = {

@@ -49,11 +49,12 @@ class Combined:
             return None
         worst = max(self.told, key=lambda channel: (channel.best, channel.keys))
         keys = count_phrase(worst.keys, "key", "keys")
-        what = f"{worst.attribute} of {keys} with probability up to {worst.best:.3g} to who knows {worst.known}"
+        what = f"{worst.attribute} of {keys} with probability up to {worst.best:.3g}"
+        what += f" for an attacker who knows {worst.known}"
         more = f", and {len(self.told) - 1} more pairs of attributes" if self.told[1:] else ""
         if self.published:
-            return f"the table of combinations tells {what}{more}"
-        return f"there is no table of combinations: it would tell {what}{more}"
+            return f"the table of combinations reveals {what}{more}"
+        return f"there is no table of combinations: it would reveal {what}{more}"
 
 
 def plan_combinations(engine: Engine, option: Option, shown: Relation, secrets: Sequence[Secret]) -> Combined:

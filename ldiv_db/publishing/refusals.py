@@ -178,7 +178,7 @@ def check_file(destination: InFile, sources: Sequence[str] = ()) -> None:
     if any(_same_file(path, Path(other)) for other in [*catalog.open_files(engine), *sources]):
         raise refused("target.file", f"{name} is the source, or is open here", "name another file")
     if path.exists() and not path.is_file():
-        raise refused("target.file", f"{name} is no file")
+        raise refused("target.file", f"{name} is not a file")
 
 
 def refuse_log(destination: DatabaseFile) -> None:
@@ -262,7 +262,7 @@ def _refuse_read_file(engine: Engine, policy: Policy, folder: Path, source: Rela
             raise refused("target.file", f"{name} is {what}", "name another file")
     reads = lineage.reads_file(engine, source, path) if isinstance(source, Relation) else False
     if reads is None:
-        what = f"{name} is there, and the source reads files of which it cannot be told whether it is one"
+        what = f"{name} is there, and whether it is one of the files that the source reads cannot be determined"
         raise refused("target.file", what, "name a new file")
     if reads:
         raise refused("target.file", f"{name} is read by the source", "name another file")

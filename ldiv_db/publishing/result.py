@@ -22,7 +22,7 @@ from ldiv_db.recoding.loss import Loss
 
 #: What classes are called on every screen: those with different labels or published ids, which readers can tell apart,
 #: and those that an algorithm made, of which several may be published with equal labels.
-TOLD_APART, MADE = "classes told apart", "classes made"
+TOLD_APART, MADE = "distinct classes", "classes made"
 #: The columns of an audit; the worst class is that of the least margin.
 _HEADINGS = ("requirement", "holds", "worst reached", "worst class", "margin", "violating classes", "rows in them")
 
@@ -80,7 +80,7 @@ class Result(Shown):
         return [{**v.as_dict(), "sensitive": audit.sensitive or None} for audit in self.audits for v in audit.verdicts]
 
     def as_dict(self) -> dict[str, Any]:
-        """The result as JSON has it, keys as in the README."""
+        """The result as JSON has it, keys as in the reference."""
         return {
             "run_id": self.run_id,
             "algorithm": self.algorithm,
@@ -121,7 +121,7 @@ class Released(Shown):
     notes: Sequence[str] = field(default_factory=tuple)
 
     def as_dict(self) -> dict[str, Any]:
-        """The result as JSON has it, keys as in the README."""
+        """The result as JSON has it, keys as in the reference."""
         return {
             **self.figures,
             "requirements": [{**v.as_dict(), "sensitive": a.sensitive} for a in self.audits for v in a.verdicts],
@@ -159,7 +159,7 @@ def print_result(console: Console, result: Result) -> None:
         table.add_row("KL divergence", f"{loss.kl:.4f} nats")
     for attack in result.similarity:
         shown = f"of {attack.rows_after:,} rows, of {attack.rows_before:,} in the source"
-        table.add_row(f"category of {attack.sensitive} told", shown)
+        table.add_row(f"category of {attack.sensitive} revealed", shown)
     table.add_row("seconds", f"{result.seconds:.2f}")
     table.add_row("run", result.run_id)
     console.print(table)

@@ -23,7 +23,7 @@ def bounds_of(engine: Engine, rows: Relation | FileRelation, code: Identifier, c
     if found["unplaced"] or not (abs(smallest) < float("inf") and abs(largest) < float("inf")):
         raise _refused(column, "holds NaN or infinity, which no range covers")
     if not largest - smallest < (_WIDEST_INTEGER if column.kind == "integer" else _WIDEST):
-        raise _refused(column, "holds numbers too far apart to tell how far")
+        raise _refused(column, "holds numbers too far apart to compare")
     return smallest, largest
 
 

@@ -188,4 +188,4 @@ def require_keys(engine: Engine, source: Source, rows: Relation, key: Identifier
     if counts["missing"] or counts["doubled"]:
         missing = count_phrase(counts["missing"], "row has", "rows have")
         shared = f"{counts['doubled']:,} rows share theirs"
-        raise InfeasibleError(f"key {source.key_name}: {missing} none, and {shared}; a key tells rows apart")
+        raise InfeasibleError(f"key {source.key_name}: {missing} none, and {shared}; a key must distinguish rows")

@@ -86,7 +86,7 @@ def recoding_sql(
 ) -> str:
     """The SELECT in a dialect; `source` names the table there, `policy` is that of the run.
 
-    The policy is needed only where values have thresholds of their own, which the ledger does not tell. Raises
+    The policy is needed only where values have thresholds of their own, which are not in the ledger. Raises
     PolicyError for a run whose recoding no such SELECT expresses. Comments before it name the requirements that hold
     on the table of the run alone.
     """
@@ -158,7 +158,7 @@ def _met(engine: Engine, run: Run) -> list[tuple[str, dict[str, Any]]]:
 def _refuse_harmless(engine: Engine, run: Run) -> None:
     """Raise PolicyError for a run in which nothing was promised of some values."""
     if any(HARMLESS in parameters for _, parameters in _met(engine, run)):
-        what = "has harmless values, of which the ledger tells the number alone: no SELECT keeps what it promised"
+        what = "has harmless values, of which the ledger has only the number: no SELECT keeps what it promised"
         raise PolicyError([Problem("RUN", what, "leave `harmless` out of the policy, and run it")])
 
 
@@ -209,7 +209,7 @@ def _own(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecodi
     if not wanted:
         return []
     if policy is None:
-        what = "values have thresholds of their own, which the ledger does not tell"
+        what = "values have thresholds of their own, which are not in the ledger"
         raise PolicyError([Problem("--policy", what, "name the file of the run's policy")])
     column = _sensitive(recoding)
     wanted_specs = [spec for spec in policy.require if spec.name in dict(wanted)]
@@ -229,7 +229,7 @@ def _sensitive(recoding: GlobalRecoding) -> RecodedColumn:
 
 
 def _from_base(key: str) -> PolicyError:
-    what = "thresholds from a base follow from the rows that the run had, which the ledger does not tell"
+    what = "thresholds from a base follow from the rows that the run had, which are not in the ledger"
     return PolicyError([Problem(key, what, "write the thresholds out in the policy, and run it")])
 
 

@@ -123,7 +123,7 @@ def _construct_pairs(loader: _PairLoader, node: yaml.MappingNode) -> tuple[Any, 
 def _key(loader: _PairLoader, node: yaml.Node) -> str:
     """The label of a node with children."""
     if not isinstance(node, yaml.ScalarNode):
-        raise yaml.constructor.ConstructorError(problem="a label is no text", problem_mark=node.start_mark)
+        raise yaml.constructor.ConstructorError(problem="a label is not a text", problem_mark=node.start_mark)
     return str(loader.construct_scalar(node))
 
 
@@ -241,7 +241,7 @@ def _refuse_widths(widths: Sequence[Decimal], origin: Decimal, integers: bool) -
         what = f"takes rising widths above 0, from {_NARROWEST:e} to {_WIDEST:e}, and an origin up to that"
         raise PolicyError([Problem("ranges", what)])
     problems = [
-        Problem("ranges", f"{wide} is no multiple of {narrow}")
+        Problem("ranges", f"{wide} is not a multiple of {narrow}")
         for narrow, wide in itertools.pairwise(widths)
         if wide % narrow
     ]

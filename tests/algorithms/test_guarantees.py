@@ -1,4 +1,4 @@
-"""The examples of `docs/guarantees.md` give what the page says."""
+"""The examples of `docs/explanation/guarantees.md` give what the page says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "guarantees.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "guarantees.md"
 
 
 @pytest.mark.long

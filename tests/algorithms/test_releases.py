@@ -197,7 +197,7 @@ def test_classes_keep_who_waited_longest_and_refuse_what_would_tell(con, people,
         with pytest.raises(error):
             publish(con, wanted | change)
     con.execute("UPDATE pub.p_1 SET s1 = 'z' WHERE class_id = 1 AND s1 IN ('a', 'b')")
-    with pytest.raises(ldiv_db.AuditError, match="can be told with probability 1, more than 1/3, by comp"):
+    with pytest.raises(ldiv_db.AuditError, match="can be inferred with probability 1, more than 1/3, by comp"):
         publish(con, wanted)
     assert set(snapshot(con)) == set(before)
     con.execute("DELETE FROM pub.p_2 WHERE class_id = 1")
@@ -451,7 +451,9 @@ def test_a_release_that_would_tell_too_much_is_refused(con, people, snapshot):
     publish(con, policy())
     con.execute("UPDATE pub.p_1_sa SET s1 = 'z' WHERE group_id = 1 AND s1 IN ('a', 'b')")
     before = snapshot(con)
-    with pytest.raises(ldiv_db.AuditError, match="s1 of 3 keys can be told with probability 1, more than 1/3, by comp"):
+    with pytest.raises(
+        ldiv_db.AuditError, match="s1 of 3 keys can be inferred with probability 1, more than 1/3, by comp"
+    ):
         publish(con, policy())
     assert snapshot(con) == before
     with pytest.raises(ldiv_db.AuditError):

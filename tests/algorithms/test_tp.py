@@ -184,7 +184,7 @@ def test_what_is_not_eligible_is_refused(con, place):
         ({"require": [{"frequency": 2}, {"unique_distinct": 2}]}, "tp cannot promise unique_distinct"),
         ({"require": [{"t_closeness": 0.5}]}, "tp cannot promise t_closeness"),
         ({"sensitive": ["secret", "rid"], "keep": []}, "tp takes one sensitive attribute"),
-        ({"individual": "rid", "keep": []}, "tp does not tell individuals apart"),
+        ({"individual": "rid", "keep": []}, "tp does not distinguish individuals"),
         ({"recode": "set"}, "publishes stars, not sets"),
         (
             {"recode": "set", "algorithm": {"name": "tp", "form": "ranges", "coarsen": {"town": 1}}},

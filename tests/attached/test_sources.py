@@ -135,7 +135,7 @@ def test_a_mapping_that_is_no_query_is_refused(source: Any, con: Any) -> None:
 
 
 def test_what_is_no_frame_is_refused(folder: Path, con: Any) -> None:
-    with pytest.raises(PolicyError, match="source: object is no frame"):
+    with pytest.raises(PolicyError, match="source: object is not a frame"):
         ldiv_db.run(con, document(object()), folder=folder)
 
 

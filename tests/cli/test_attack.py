@@ -80,7 +80,7 @@ def test_categories_are_said_once(released: Any) -> None:
 def test_values_are_shown_on_request(released: Any) -> None:
     words = ("--policy", released.policy, "--known", released.folder / "people.csv", "--show-values")
     called = attack(released, *words)
-    assert called.code == 0 and "told most surely: disease" in called.out and "Norway" in called.out
+    assert called.code == 0 and "most certain: disease" in called.out and "Norway" in called.out
 
 
 def test_a_broken_promise_is_exit_code_1(released: Any) -> None:
@@ -107,7 +107,7 @@ def test_a_file(released: Any) -> None:
         (["--qi", "age", "--sensitive", "disease", "--known", "people.csv"], "known: no file people.csv"),
         (["--qi", "age", "--sensitive", "disease", "--known", "main.patients"], "needs a policy"),
         (["--qi", "age", "--sensitive", "disease", "--require", "distinct"], "name:value"),
-        (["--qi", "age", "--sensitive", "disease", "--categories", "[[x]"], "categories: is no YAML"),
+        (["--qi", "age", "--sensitive", "disease", "--categories", "[[x]"], "categories: is neither YAML"),
         (["--qi", "age", "--categories", "[[x], [y]]"], "categories: is about a sensitive attribute"),
         (["--policy", "nothing.yml"], "cannot read nothing.yml"),
         (["--qi", "age", "--sensitive", "disease", "--targets", "main.patients"], "targets: needs a policy"),

@@ -62,7 +62,7 @@ BAD = {
     # -- the policy's file
     "policy: no file": command("cannot read", "run", DB, "{folder}/none.yml"),
     "policy: a folder": command("cannot read", "run", DB, "{folder}"),
-    "policy: no YAML": policy_text("is no YAML", "a: [1"),
+    "policy: no YAML": policy_text("is not YAML", "a: [1"),
     "policy: empty": policy_text("policy: is empty", ""),
     "policy: a list": policy_text("is not a mapping", "- a"),
     "policy: a text": policy_text("is not a mapping", "source"),
@@ -72,12 +72,12 @@ BAD = {
         "half a character", "run", DB, "{folder}/p.yml", files={"p.yml": 'a: "\\ud800"'}
     ),
     "policy: a key that is a list": command(
-        "a key is no text", "run", DB, "{folder}/p.yml", files={"p.yml": "? [a, b]\n: 1"}
+        "a key is not a text", "run", DB, "{folder}/p.yml", files={"p.yml": "? [a, b]\n: 1"}
     ),
     "policy: a number of 5,000 digits": command(
-        "is no YAML", "run", DB, "{folder}/p.yml", files={"p.yml": "a: " + "1" * 5000}
+        "is not YAML", "run", DB, "{folder}/p.yml", files={"p.yml": "a: " + "1" * 5000}
     ),
-    "policy: a date that is none": policy_text("is no YAML", "a: 2024-13-45"),
+    "policy: a date that is none": policy_text("is not YAML", "a: 2024-13-45"),
     "policy: aliases without end": command(
         "its aliases stand for", "plan", DB, "{folder}/p.yml", files={"p.yml": BOMB}
     ),
@@ -87,10 +87,10 @@ BAD = {
     "policy: larger than any": command(
         "larger than 1 MB", "run", DB, "{folder}/p.yml", files={"p.yml": "#" * 2**20 + "##"}
     ),
-    "policy: a device": command("is no regular file", "run", DB, "/dev/zero"),
-    "policy: two documents": policy_text("is no YAML", "a: 1\n---\nb: 2"),
-    "policy: an object": policy_text("is no YAML", "!!python/object:x {}"),
-    "policy: binary": policy_text("is no YAML", "\x00\x01"),
+    "policy: a device": command("is not a regular file", "run", DB, "/dev/zero"),
+    "policy: two documents": policy_text("is not YAML", "a: 1\n---\nb: 2"),
+    "policy: an object": policy_text("is not YAML", "!!python/object:x {}"),
+    "policy: binary": policy_text("is not YAML", "\x00\x01"),
     # -- keys
     "key: unknown": policy("sorce: unknown key (did you mean 'source'?)", sorce="x"),
     "key: source missing": policy("source: is required", source=None),
@@ -150,7 +150,7 @@ BAD = {
     "qi: rising prefixes": policy("takes falling lengths", **age(taxonomy={"prefix": [1, 2]})),
     "qi: prefix of nothing": policy("prefix.0: ", **age(taxonomy={"prefix": [0]})),
     "qi: no widths": policy("ranges: ", **age(taxonomy={"ranges": []})),
-    "qi: widths that do not nest": policy("10.0 is no multiple of 4.0", **age(taxonomy={"ranges": [4, 10]})),
+    "qi: widths that do not nest": policy("10.0 is not a multiple of 4.0", **age(taxonomy={"ranges": [4, 10]})),
     "qi: a negative width": policy("takes rising widths above 0", **age(taxonomy={"ranges": [-5]})),
     "qi: a broken width": policy("whole numbers take whole widths", **age(taxonomy={"ranges": [0.5]})),
     "qi: the widest width": policy(
@@ -192,15 +192,15 @@ BAD = {
     "taxonomy: a label twice": policy(
         "'Europe' stands for more than one node", **country("Norway;Europe;*\nEurope;Asia;*\n")
     ),
-    "taxonomy: not UTF-8": policy("taxonomy t.csv: is no UTF-8", **country("Norw\udce6y;*\n")),
-    "taxonomy: a field beyond any": policy("line 1 is no line of levels", **country(f"Norway;{'x' * 140_000};*\n")),
+    "taxonomy: not UTF-8": policy("taxonomy t.csv: is not UTF-8", **country("Norw\udce6y;*\n")),
+    "taxonomy: a field beyond any": policy("line 1 is not a line of levels", **country(f"Norway;{'x' * 140_000};*\n")),
     "taxonomy: too many levels": policy("has more than 100 levels", **country(";".join(map(str, range(200))) + "\n")),
     "taxonomy: nested too deeply": policy("is nested too deeply", **country("[" * 5000, name="t.json")),
     "taxonomy: aliases without end": policy("its aliases stand for", **country(BOMB, name="t.yml")),
-    "taxonomy: a key that is a list": policy("a label is no text", **country("? [a, b]\n: [c]\n", name="t.yml")),
+    "taxonomy: a key that is a list": policy("a label is not a text", **country("? [a, b]\n: [c]\n", name="t.yml")),
     "taxonomy: half a character": policy("half a character", **country('{"\\ud800": ["Norway"]}', name="t.json")),
     "taxonomy: larger than any": policy("is larger than 8 MB", **country("#" * 2**23 + "##", name="t.yml")),
-    "taxonomy: no JSON": policy("is no YAML or JSON", **country("{", name="t.json")),
+    "taxonomy: no JSON": policy("is not YAML or JSON", **country("{", name="t.json")),
     "taxonomy: holds nothing": policy("holds no value", **country("[]", name="t.json")),
     "taxonomy: no such tree": policy("has no tree 'x'", **country("a: [b]", name="t.yml", tree="x")),
     # -- requirements
@@ -362,7 +362,7 @@ BAD = {
     "command: no memory to speak of": command("Out of Memory", "run", DB, POLICY, "--memory-limit", "1KB", code=3),
     "command: less memory than it takes": command("Out of Memory", "run", DB, POLICY, "--memory-limit", "1MB", code=3),
     "command: no number of threads": command("should be a valid integer", "plan", DB, POLICY, "--threads", "two"),
-    "command: no memory": command("'lots' is no size", "run", DB, POLICY, "--memory-limit", "lots"),
+    "command: no memory": command("'lots' is not a size", "run", DB, POLICY, "--memory-limit", "lots"),
     "command: no database file": command("no database file", "run", "{folder}/none.duckdb", POLICY, code=3),
     "command: a folder as database": command("no database file", "run", "{folder}", POLICY, code=3),
     "command: a text as database": command(

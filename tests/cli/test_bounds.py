@@ -21,7 +21,7 @@ def test_a_pipe_is_no_policy_and_nobody_waits_for_it(bed: Any, words: list[str])
     os.mkfifo(bed.folder / "pipe.yml")
     call = [words[0], bed.database, *words[1:], bed.folder / "pipe.yml"]
     called = bed.call(*call)
-    assert (called.code, called.out) == (2, "") and "is no regular file" in called.err
+    assert (called.code, called.out) == (2, "") and "is not a regular file" in called.err
 
 
 def test_a_pipe_is_no_source_taxonomy_categories_or_known_people(bed: Any) -> None:
@@ -33,7 +33,7 @@ def test_a_pipe_is_no_source_taxonomy_categories_or_known_people(bed: Any) -> No
     assert "no file pipe.yml" in bed.run().err
     check = ("check", bed.database, "patients", "--qi", "age", "--sensitive", "disease", "--require")
     called = bed.call(*check, "distinct_alpha:l=2,alpha=1", "--categories", bed.folder / "pipe.yml")
-    assert called.code == 2 and "is no regular file" in called.err
+    assert called.code == 2 and "is not a regular file" in called.err
     bed.write_policy()
     attack = ("attack", bed.database, "patients", "--policy", bed.policy, "--known", bed.folder / "pipe.csv")
     assert "known: no file" in bed.call(*attack).err

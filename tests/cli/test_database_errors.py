@@ -65,7 +65,7 @@ def test_a_memory_limit_that_is_no_size_is_a_usage_error(bed: Any, command: str,
         "profile": ["patients"],
         "check": ["patients", "--qi", "age", "--sensitive", "disease", "--require", "k:1"],
     }.get(command, [bed.policy])
-    assert "is no size" in bed.fails(2, command, bed.database, *words, "--memory-limit", size)
+    assert "is not a size" in bed.fails(2, command, bed.database, *words, "--memory-limit", size)
 
 
 @pytest.mark.parametrize("size", ["500MB", "1.5 GB", "2GiB", "1000000KB", "1TB"])

@@ -121,7 +121,7 @@ def test_files_that_cannot_be_told_are_not_replaced(bed: Any, monkeypatch: Any) 
     monkeypatch.chdir(bed.folder)
     make_files(bed, "CREATE MACRO m(f) AS TABLE FROM read_parquet(f || '.parquet'); CREATE VIEW v AS FROM m('raw')")
     bed.write_policy(source="v", target={"file": "raw.parquet", "if_exists": "replace"})
-    assert "cannot be told" in bed.fails(2, "run", bed.database, bed.policy)
+    assert "cannot be determined" in bed.fails(2, "run", bed.database, bed.policy)
     bed.write_policy(source="v", target={"file": "new.parquet", "if_exists": "replace"})
     assert bed.run().code == 0
 

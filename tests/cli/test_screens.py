@@ -51,7 +51,7 @@ def test_columns_without_room_are_named(bed: Any, monkeypatch: pytest.MonkeyPatc
     assert bed.run("--quiet").code == 0
     monkeypatch.setenv("COLUMNS", "80")
     shown = bed.call("runs", bed.database).out
-    assert "no room for: target, rows published, classes told apart, LM (--json has all)" in shown
+    assert "no room for: target, rows published, distinct classes, LM (--json has all)" in shown
     monkeypatch.setenv("COLUMNS", "40")
     keys = ("--qi", "age,country", "--class", "class_id", "--sensitive", "disease", "--require", "distinct:3")
     shown = bed.call("check", bed.database, "published.patients", *keys).out
@@ -107,15 +107,15 @@ def test_each_count_of_classes_has_its_term_everywhere(bed: Any, monkeypatch: py
     assert planned["classes_made"] == 8
     assert re.search(r"classes made +│ up to 8 ", bed.call("plan", bed.database, bed.policy).out)
     called = bed.run("--quiet")
-    assert re.search(r"classes told apart +│ 1 ", called.out) and re.search(r"classes made +│ 8;", called.out)
-    assert "audit of disease: 1 classes told apart" in called.out
+    assert re.search(r"distinct classes +│ 1 ", called.out) and re.search(r"classes made +│ 8;", called.out)
+    assert "audit of disease: 1 distinct classes" in called.out
     keys = ("--qi", "age,country", "--sensitive", "disease")
     checked = bed.call("check", bed.database, "published.patients", *keys, "--require", "distinct:3")
-    assert "1 classes told apart" in checked.out
-    assert "1 classes told apart" in bed.call("attack", bed.database, "published.patients", *keys).out
+    assert "1 distinct classes" in checked.out
+    assert "1 distinct classes" in bed.call("attack", bed.database, "published.patients", *keys).out
     measured = ("measure", bed.database, "published.patients", "--policy", bed.policy)
-    assert re.search(r"classes told apart +│ 1 ", bed.call(*measured).out)
-    assert "classes told apart" in bed.call("runs", bed.database).out
+    assert re.search(r"distinct classes +│ 1 ", bed.call(*measured).out)
+    assert "distinct classes" in bed.call("runs", bed.database).out
     bed.write_policy(require=[{"distinct": 3}], target="published.again")
     found = bed.run("--json").json
     assert (found["classes"], found["classes_made"]) == (1, 8)

@@ -77,7 +77,7 @@ def test_a_policy_of_bounds_and_of_pairs_is_refused(patients: Any) -> None:
     )
     open_bounds = patients.write("bounds.yml", policy + "output: {bounds: true}\n")
     called = patients.call("sql", "check", "released", "--policy", open_bounds)
-    assert (called.code, "only the source tells whether age has them" in called.err) == (2, True)
+    assert (called.code, "only the source shows whether age has them" in called.err) == (2, True)
     pair = patients.write(
         "pair.yml",
         "source: p\ntarget: {prefix: p}\nkey: id\nquasi_identifiers: [age]\nsensitive: {disease: {l: 2}}\n"
@@ -94,7 +94,7 @@ def test_a_policy_of_bounds_and_of_pairs_is_refused(patients: Any) -> None:
         (("--qi", "age", "--require", "distinct:2"), "sensitive: is missing"),
         (("--sensitive", "disease", "--require", "distinct:2"), "qi: is missing"),
         ((*ASKED, "--require", "nothing:2"), "nothing"),
-        ((*ASKED, "--require", "k:2", "--type", "disease=NOTHING"), "is no type of DuckDB's"),
+        ((*ASKED, "--require", "k:2", "--type", "disease=NOTHING"), "is not a type of DuckDB"),
         ((*ASKED, "--require", "k:2", "--type", "salary=INTEGER"), "'salary' is not sensitive"),
         ((*ASKED, "--require", "k:2", "--type", "salary"), "takes a column and its type"),
         ((*ASKED, "--require", "k:2", "--group", "g"), "goes with --group"),

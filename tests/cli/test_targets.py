@@ -86,7 +86,7 @@ def test_a_file_that_exists_is_replaced_on_demand_only(bed: Any, name: str) -> N
         ({"file": "release.duckdb", "table": "a.b.c"}, "names a database"),
         ({"table": "other.main.x"}, "another database"),
         ({"table": "main.shown", "if_exists": "replace"}, "is a view"),
-        ({"file": "folder.csv", "if_exists": "replace"}, "is no file"),
+        ({"file": "folder.csv", "if_exists": "replace"}, "is not a file"),
     ],
 )
 def test_targets_that_are_refused(bed: Any, wanted: Any, message: str) -> None:

@@ -75,7 +75,7 @@ def test_ranges_are_built(bed: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--ranges", "5,12", "--from", "0", "--to", "9"), "12 is no multiple of 5"),
+        (("--ranges", "5,12", "--from", "0", "--to", "9"), "12 is not a multiple of 5"),
         (("--ranges", "x", "--from", "0", "--to", "9"), "takes numbers"),
         (("--ranges", "nan", "--from", "0", "--to", "9"), "ranges"),
         (("--ranges", "inf", "--from", "0", "--to", "9"), "ranges"),

@@ -1,4 +1,4 @@
-"""docs/dbt.md: its commands run, and what it shows stands in the project."""
+"""docs/how-to/dbt.md: its commands run, and what it shows stands in the project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dbt_projects import PACKAGE, Project
 pytest.importorskip("dbt.adapters.duckdb", reason="dbt-duckdb is not installed: pip install '.[dbt]'")
 pytestmark = pytest.mark.dbt
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "dbt.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "dbt.md"
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", DOCS.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 COMMANDS = [line for kind, text in BLOCKS if not kind for line in text.splitlines()]
 

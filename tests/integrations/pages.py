@@ -1,4 +1,4 @@
-"""The pages of `docs/integrations`: their files and commands, as they stand there."""
+"""The pages of `docs/how-to` on other tools: their files and commands, as they stand there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "integrations"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "how-to"
 #: A fenced block, its language, and the paragraph before it.
 BLOCK = re.compile(r"(?P<before>(?:^[^\n]+\n)+)\n^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`([\w./]+\.\w+)`")

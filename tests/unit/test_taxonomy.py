@@ -176,7 +176,7 @@ def test_ranges_group_by_the_next_width():
 @pytest.mark.parametrize(
     ("widths", "integers", "what"),
     [
-        ([5, 12], True, "12 is no multiple of 5"),
+        ([5, 12], True, "12 is not a multiple of 5"),
         ([10, 5], True, "rising widths"),
         ([5, 5], True, "rising widths"),
         ([0], True, "above 0"),

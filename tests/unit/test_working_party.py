@@ -433,7 +433,7 @@ def test_the_same_for_any_order_and_number_of_threads(tmp_path):
         ({"targets": "nobody"}, "no table or view nobody"),
         ({"tries": 0, "seed": -1}, "(?s)tries: takes.*seed: takes"),
         ({"tries": 100_001}, "tries: takes a whole number from 1 to 100,000"),
-        ({"link_columns": (["age", "zip"], ["zip", "s"])}, "(?s)s is no quasi-identifier.*twice"),
+        ({"link_columns": (["age", "zip"], ["zip", "s"])}, "(?s)s is not a quasi-identifier.*twice"),
         ({"link_columns": (["age"], [])}, "takes two lists"),
         ({"control": "few"}, "(?s)control: has no column zip.*control: has no column s"),
         ({"control": "others"}, "control: age is of another type"),

@@ -3,7 +3,7 @@
 Individuals whose rows must stay apart are for BSGI alone, and so are requirements that are not monotone, where classes
 of different values keep them. Where shares are what makes classes large, its classes of different values are the
 smallest that will do, and lost least. Peeling lost least where rows alone are counted, the top-down specialisation
-under every other requirement that was measured (README).
+under every other requirement that was measured (docs/benchmarks.md).
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def check_levels(axes: Sequence[Axis], levels: Mapping[str, int]) -> None:
     for name, level in levels.items():
         key = f"algorithm.coarsen.{name}"
         if name not in known:
-            problems.append(Problem(key, "is no quasi-identifier", nearest(name, known)))
+            problems.append(Problem(key, "is not a quasi-identifier", nearest(name, known)))
             continue
         taxonomy = known[name]
         if taxonomy is None:

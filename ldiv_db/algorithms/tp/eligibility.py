@@ -26,7 +26,7 @@ def eligible_l(task: Task, name: str) -> int:
     if len(task.encoded.sensitive) > 1:
         problems.append(Problem("sensitive", f"{name} takes one sensitive attribute", "bsgi takes several"))
     if task.encoded.individual is not None:
-        problems.append(Problem("individual", f"{name} does not tell individuals apart", "bsgi does"))
+        problems.append(Problem("individual", f"{name} does not distinguish individuals", "bsgi does"))
     if problems:
         raise PolicyError(problems)
     least = max(2, *(requirement.unique_class_size() or 2 for requirement in task.requirements))

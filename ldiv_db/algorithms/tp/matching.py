@@ -84,7 +84,7 @@ def match(surplus: Sequence[Surplus]) -> list[tuple[int, int, int]]:
     if len(ours) * len(theirs) > MOST_PAIRS:
         raise InfeasibleError(
             f"matching takes at most {MOST_PAIRS:,} pairs of groups to be matched, these are"
-            f" {len(ours) * len(theirs):,}: coarsen, or take tp_plus, which is no exact optimum"
+            f" {len(ours) * len(theirs):,}: coarsen, or take tp_plus, which is not an exact optimum"
         )
     networkx = _networkx()
     graph = networkx.DiGraph()

@@ -15,7 +15,7 @@ def collected(engine: Engine, name: str, frame: Any) -> Relation:
     with plainly("count"):
         table = frame.toArrow()
     with engine.scope() as scope:
-        return scope.keep(engine.copy(name, engine.frame(name, table)))
+        return scope.keep(engine.copy(name, engine.register(name, table)))
 
 
 def as_arrow(engine: Engine, table: Relation) -> Any:

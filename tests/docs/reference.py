@@ -1,0 +1,175 @@
+"""Pages of the reference that are written from the program: its commands, its Python names, its SQL templates.
+
+`python -m tests.docs.reference` writes them; `test_reference.py` makes them again and compares.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import ldiv_db
+from ldiv_db.commands.cli import COMMANDS
+from ldiv_db.database.templates import header, resource_folder
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
+_EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
+#: The choices of an option, which versions of typer put into brackets of different kinds.
+_CHOICES = re.compile(r"\w+(?:\|\w+)+")
+_FUNCTIONS = ("run", "plan", "publish_release", "profile", "check", "measure", "attack", "read_policy", "parse_policy")
+_STATEMENTS = ("check_sql", "counts_sql")
+_ERRORS = ("LdivError", "PolicyError", "InfeasibleError", "AuditError", "DatabaseError")
+
+
+def cell(text: str) -> str:
+    """A text in one cell of a table."""
+    return plain(re.sub(r"\s+", " ", text).strip()).replace("|", "&#124;")
+
+
+def plain(text: str) -> str:
+    """A text of ours as Markdown: what would be markup there stands for itself, code aside."""
+    parts = text.split("`")
+    parts[::2] = [part.replace("<", "&lt;").replace("*", "\\*") for part in parts[::2]]
+    return "`".join(parts)
+
+
+def commands() -> str:
+    """The page of the command line."""
+    head = [
+        "# Commands",
+        "`ldiv COMMAND --help` says the same. This page is written from it, by `python -m tests.docs.reference`.",
+        "Every command takes `--json` and then prints one JSON object, on a failure one with the key `error`"
+        " ([errors and exit codes](result.md#errors)). `ldiv --install-completion` makes bash, zsh and fish complete"
+        " words.",
+    ]
+    for name in COMMANDS:
+        head += list(command(f"ldiv {name}", typer.main.get_command(import_module(f"ldiv_db.commands.{name}").app)))
+    return "\n\n".join(head) + "\n"
+
+
+def command(name: str, found: Any, level: int = 2) -> Iterator[str]:
+    """The section of a command, and of those of a group one by one."""
+    said = inspect.cleandoc(found.help or "").replace("\b\n", "").replace("\b", "")
+    yield f"{'#' * level} `{name}`"
+    if hasattr(found, "commands"):
+        yield said
+        for inner in found.commands:
+            yield from command(f"{name} {inner}", found.commands[inner], level + 1)
+        return
+    examples = _EXAMPLES.search(f"{said}\n")
+    yield _EXAMPLES.sub("\n", f"{said}\n").strip()
+    if examples:
+        lines = inspect.cleandoc(examples["examples"].strip("\n"))
+        yield f"<!-- needs: files of the reader -->\n```sh\n{lines}\n```"
+    context = found.context_class(found)
+    rows = [row(parameter, context) for parameter in found.params if not parameter.hidden]
+    yield "\n".join(["| argument or option | meaning |", "|---|---|", *rows])
+
+
+def row(parameter: Any, context: Any) -> str:
+    """A row for an argument (in capitals) or an option."""
+    said = cell(parameter.help or "")
+    if parameter.param_type_name == "argument":
+        return f"| `{parameter.name.upper()}`{'' if parameter.required else ', optional'} | {said} |"
+    written = ", ".join(f"`{option}{'' if parameter.is_flag else ' …'}`" for option in parameter.opts)
+    if choices := _CHOICES.search(parameter.get_help_record(context)[0]):
+        said += f" One of {choices[0].replace('|', ', ')}."
+    if parameter.required:
+        said += " Required."
+    default = parameter.default
+    if default not in (None, False, ()) and not callable(default):
+        said += f" Default: {default}."
+    return f"| {written} | {said} |"
+
+
+def python() -> str:
+    """The page of the names that `import ldiv_db` has."""
+    rest = [name for name in ldiv_db.__all__ if name not in (*_FUNCTIONS, *_STATEMENTS, *_ERRORS)]
+    parts = [
+        "# Python",
+        "The names of `import ldiv_db`, from their docstrings, by `python -m tests.docs.reference`."
+        " [How to use it from Python](../how-to/python.md) shows them at work. `con` is a DuckDB connection, or the"
+        " address of a [database](../how-to/attached.md).",
+    ]
+    for title, names in (
+        ("Functions", _FUNCTIONS),
+        ("SQL for other databases", _STATEMENTS),
+        ("What they take and give", rest),
+        ("Errors", _ERRORS),
+    ):
+        parts += [f"## {title}", *(part for name in names for part in name_section(name))]
+    return "\n\n".join(parts) + "\n"
+
+
+def name_section(name: str) -> Iterator[str]:
+    """What a function or a class says of itself."""
+    thing = getattr(ldiv_db, name)
+    yield f"### `{name}`"
+    if inspect.isfunction(thing):
+        yield f"```python\ndef {name}({arguments(thing)}): ...\n```"
+    yield plain(inspect.cleandoc(thing.__doc__ or ""))
+    if inspect.isclass(thing):
+        if names := [f"`{field.name}`" for field in fields(thing) if field.repr] if is_dataclass(thing) else []:
+            yield f"Fields: {', '.join(names)}."
+        if listed := "\n".join(members(thing)):
+            yield listed
+
+
+def arguments(function: Any) -> str:
+    """A function's parameters, one a line, with types and defaults as in the source."""
+    shown, starred = [], False
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            shown.append("*")
+            starred = True
+        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}".replace("'", '"')
+        shown.append(f"{parameter.name}: {parameter.annotation}{default}")
+    return "".join(f"\n    {line}," for line in shown) + "\n"
+
+
+def members(thing: type) -> Iterator[str]:
+    """A line for each public method and property with a docstring."""
+    for name, value in sorted(vars(thing).items()):
+        documented = inspect.isfunction(value) or isinstance(value, property)
+        if documented and not name.startswith(("_", "model_")) and value.__doc__:
+            called = name if isinstance(value, property) else f"{name}()"
+            yield f"- `{called}`: {cell(value.__doc__)}"
+
+
+def templates() -> str:
+    """The page of the SQL templates, by folder, with what each returns."""
+    folder = resource_folder("sql")
+    names = sorted(path.relative_to(folder).as_posix() for path in Path(str(folder)).rglob("*.sql.j2"))
+    parts = [
+        "# SQL templates",
+        "Everything is computed by these SELECTs. `sql/README.md` says how to read them, and `ldiv plan DATABASE"
+        " policy.yml --sql` shows the statements of a run. This page is written by `python -m tests.docs.reference`.",
+    ]
+    for place, group in groupby(names, key=lambda name: name.rsplit("/", 1)[0]):
+        rows = [f"| `{name.rsplit('/', 1)[1].removesuffix('.sql.j2')}` | {returned(name)} |" for name in group]
+        parts += [f"## `{place}`", "\n".join(["| template | returns |", "|---|---|", *rows])]
+    return "\n\n".join(parts) + "\n"
+
+
+def returned(name: str) -> str:
+    return cell(str(header(name.removesuffix(".sql.j2"))["returns"]))
+
+
+PAGES = {"commands.md": commands, "python.md": python, "templates.md": templates}
+
+
+def main() -> None:
+    for name, page in PAGES.items():
+        (FOLDER / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

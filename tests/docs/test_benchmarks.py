@@ -1,0 +1,33 @@
+"""The page of benchmarks: each section has its command, and the figures that are soon measured are measured again."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ldiv_db.commands.cli import app
+from tests.cli.conftest import called
+from tests.docs.pages import DOCS
+
+PAGE = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+SECTIONS = {part.split("\n", 1)[0]: part.split("\n", 1)[1] for part in PAGE.split("\n## ")[1:]}
+#: Sections of what was measured on data that are not in the repository, or on copies made for it.
+BY_HAND = {"Harmless values"}
+
+
+@pytest.mark.parametrize("title", SECTIONS)
+def test_a_section_says_how_it_was_measured(title: str) -> None:
+    commands = re.findall(r"^(?:ldiv|python -m tests\.benchmarks\.)\S* ?.*$", SECTIONS[title], re.MULTILINE)
+    assert commands or title in BY_HAND
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("select", "l"), [("bisect", 4), ("refine", 6)])
+def test_the_demo_loses_what_the_table_says(select: str, l: int) -> None:  # noqa: E741 - the field's name for it
+    rows = [line.strip("|").split("|") for line in SECTIONS["Adult, by l"].splitlines() if line.startswith("|")]
+    shown = next(row for row in rows if row[0].strip() == str(l))
+    column = [cell.strip(" `") for cell in rows[0]].index(select)
+    found = called(app, ["demo", "--select", select, "--l", l, "--json", "--quiet"], "ldiv").json
+    assert f"{found['classes']:,}" == shown[1].strip()
+    assert f"{found['loss']['lm_mean']:.4f}".lstrip("0") == shown[column].split(",")[0].strip()
