@@ -1,4 +1,4 @@
-"""Against whom a release protects, by the algorithm that made it: the table of docs/guarantees.md, in words to sign."""
+"""Against whom a release protects, by the algorithm that made it: the table of docs/explanation/guarantees.md, in words to sign."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What remains: against what a release does not protect, as its policy leaves it, and what was not tried.
 
-The sentences are those of docs/guarantees.md and docs/attacks.md, each where it applies.
+The sentences are those of docs/explanation/guarantees.md and docs/explanation/attacks.md, each where it applies.
 """
 
 from __future__ import annotations

@@ -24,7 +24,19 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 _EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
 #: The choices of an option, which versions of typer put into brackets of different kinds.
 _CHOICES = re.compile(r"\w+(?:\|\w+)+")
-_FUNCTIONS = ("run", "plan", "publish_release", "profile", "check", "measure", "attack", "read_policy", "parse_policy")
+_FUNCTIONS = (
+    "run",
+    "plan",
+    "publish_release",
+    "profile",
+    "check",
+    "measure",
+    "attack",
+    "explore",
+    "report",
+    "read_policy",
+    "parse_policy",
+)
 _STATEMENTS = ("check_sql", "counts_sql")
 _ERRORS = ("LdivError", "PolicyError", "InfeasibleError", "AuditError", "DatabaseError")
 
