@@ -29,11 +29,9 @@ class Shown:
     """What has a form. None of it holds a row of the data, or a value that the policy does not name."""
 
     def to_frame(self) -> Any:
-        """The figures as a frame of pandas', which is imported now; raises ImportError without it."""
-        try:
-            from pandas import DataFrame  # noqa: PLC0415 - takes long, and may not be installed
-        except ImportError as error:
-            raise ImportError("frames are those of pandas: python3 -m pip install 'ldiv-db[pandas]'") from error
+        """The figures as a frame of pandas'."""
+        from pandas import DataFrame  # noqa: PLC0415 - takes long
+
         return DataFrame(list(self._form.records(self)))
 
     def __repr__(self) -> str:
