@@ -1,4 +1,7 @@
-"""Against whom a release protects, by the algorithm that made it: the table of docs/explanation/guarantees.md, in words to sign."""
+"""Against whom a release protects, by the algorithm that made it, in words to sign.
+
+It is the table of docs/explanation/guarantees.md.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def skewed(con, seed, rows=60):
         usual = (30, "Łódź", True)
         other = (draw.choice([None, 20, 30, 41]), draw.choice([None, "a`b", "é"]), draw.choice([None, True, False]))
         row = usual if number % 2 else other
-        disease, note = draw.choice(["flu", "flu", "HIV", "cold"]), draw.choice([None, "x", ""])
+        disease, note = draw.choice(["flu", "flu", "HIV", "cold", "ok"]), draw.choice([None, "x", ""])
         con.execute("INSERT INTO source VALUES (?, ?, ?, ?, ?)", [*row, disease, note])
 
 

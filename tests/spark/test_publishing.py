@@ -149,6 +149,8 @@ def test_what_is_not_for_spark_is_refused_by_name(spark, con):
     assert "quasi_identifiers.many: is array, which is not read" in str(error.value)
     assert "keep.pairs: is map" in str(error.value)
     listed = {"quasi_identifiers": ["age"], "sensitive": ["s"], "identifiers": ["many", "pairs", "name"]}
+    with pytest.raises(DatabaseError, match=r"taken by ldiv_db\.run alone"):
+        ldiv_db.plan(spark, {**policy, **listed})
     for change, said in {
         ("individual", "name"): "individual: is not kept apart on Spark",
         ("source", "nowhere"): "source: nowhere: ",
