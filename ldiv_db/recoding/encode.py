@@ -216,8 +216,10 @@ class _Encoder:
         axes: list[Axis] = []
         problems = Problems()
         for number, qi in enumerate(self._source.quasi_identifiers, 1):
+            make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
             with problems.collected():
-                axes.append(self._axis(self._counts.get(f"q{number}", snapshot), number, qi, bool(nulls[f"q{number}"])))
+                rows = self._counts.get(f"q{number}", snapshot)
+                axes.append(make(rows, number, qi, bool(nulls[f"q{number}"])))
         problems.refuse()
         return axes
 
@@ -231,18 +233,6 @@ class _Encoder:
             (c, self._engine.record(template, rows=self._counts[n], columns=[c], weight=WEIGHT)) for c, n in names
         ]
         return {column.alias.name: found[column.alias.name] for column, found in counts}
-
-    def axis_like(self, coding: Coding, qi: QuasiColumn) -> Axis:
-        """The axis of a quasi-identifier that a copy has already, its own if that generalises alike."""
-        number, known = next((i, of) for i, of in enumerate(coding.source.quasi_identifiers, 1) if of.name == qi.name)
-        axis = next(axis for axis in coding.axes if axis.name == qi.name)
-        if known.hierarchy == qi.hierarchy:
-            return replace(axis, weight=qi.weight)
-        return self._axis(coding.snapshot, number, qi, axis.null_code is not None)
-
-    def _axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
-        make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
-        return make(snapshot, number, qi, nullable)
 
     def _tree_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
         code = Identifier(f"q{number}")
@@ -317,6 +307,15 @@ class _Encoder:
             weight=self._weight,
         )
         return Axis.numbered(number, qi.name, dictionary, scale, null_code, qi.weight)
+
+    def axis_like(self, coding: Coding, qi: QuasiColumn) -> Axis:
+        """The axis of a quasi-identifier that a copy has already, its own if that generalises alike."""
+        number, known = next((i, of) for i, of in enumerate(coding.source.quasi_identifiers, 1) if of.name == qi.name)
+        axis = next(axis for axis in coding.axes if axis.name == qi.name)
+        if known.hierarchy == qi.hierarchy:
+            return replace(axis, weight=qi.weight)
+        make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
+        return make(coding.snapshot, number, qi, axis.null_code is not None)
 
     # -- sensitive attributes --------------------------------------------------------------------------
 

@@ -134,28 +134,6 @@ def plan(
         return ready
 
 
-@dataclass(frozen=True)
-class Rehearsal:
-    """What a run would have done: `release` is a TEMP table in place of what it would have published."""
-
-    plan: Plan
-    recoding: Recoding
-    loss: Loss
-    similarity: tuple[Similarity, ...]
-    release: Relation
-    audits: list[Audit]
-
-
-def rehearsed(ready: Ready, beside: Beside) -> Rehearsal:
-    """All that a run does, with a TEMP table in place of the release; raises as a run does."""
-    made, recoding = work_out(ready, beside)
-    loss, similarity = _measured(ready, recoding)
-    draft = _draft(ready, recoding)
-    with draft.rows() as holes:
-        release = ready.task.engine.materialise("release", PUBLISHED, **holes)
-    return Rehearsal(made, recoding, loss, similarity, release, draft.audits(release))
-
-
 def work_out(ready: Ready, beside: Beside, workers: int | None = 1) -> tuple[Plan, Recoding]:
     """The algorithm's plan, and how its classes are published; so many processes solve what is divided."""
 
@@ -182,6 +160,28 @@ def _recode(ready: Ready, plan: Plan) -> Recoding:
     """How the plan's classes are published."""
     engine, forms = ready.task.engine, ready.resolved.released.forms
     return plan_recoding(engine, ready.encoded, plan.assigned, forms, plan.classes, plan.blanked, plan.stars)
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a run would have done: `release` is a TEMP table in place of what it would have published."""
+
+    plan: Plan
+    recoding: Recoding
+    loss: Loss
+    similarity: tuple[Similarity, ...]
+    release: Relation
+    audits: list[Audit]
+
+
+def rehearsed(ready: Ready, beside: Beside) -> Rehearsal:
+    """All that a run does, with a TEMP table in place of the release; raises as a run does."""
+    made, recoding = work_out(ready, beside)
+    loss, similarity = _measured(ready, recoding)
+    draft = _draft(ready, recoding)
+    with draft.rows() as holes:
+        release = ready.task.engine.materialise("release", PUBLISHED, **holes)
+    return Rehearsal(made, recoding, loss, similarity, release, draft.audits(release))
 
 
 def _draft(

@@ -147,3 +147,26 @@ def test_ctrl_c_keeps_what_is_done(bed: Any, workers: int) -> None:
     assert "Ctrl-C came first" in done.stdout and "Not possible, or not come to" in out.read_text(encoding="utf-8")
     out.unlink()
     assert bed.files() == before
+
+
+def test_a_target_that_is_there_and_a_catalog_beside(bed: Any) -> None:
+    assert bed.run("--quiet").code == 0
+    catalog = bed.folder / "ours.duckdb"
+    assert bed.call("migrate", bed.database, "--catalog", catalog).code == 0
+    before = bed.files()
+    done = explore(bed, "--l", "2", "--catalog", catalog, "--memory-limit", "1GB", "--threads", "1")
+    assert done.code == 0 and bed.files() == before, done.err
+
+
+def test_a_file_and_another_database_as_sources(bed: Any) -> None:
+    bed.sql(f"COPY patients TO '{bed.folder / 'people.csv'}'")
+    losses = []
+    for changes in (
+        {"source": "people.csv"},
+        {"source": "other.main.patients", "databases": {"other": str(bed.database)}},
+    ):
+        bed.write_policy(**changes)
+        done = bed.call("explore", ":memory:", bed.policy, "--l", "2", "--json")
+        assert done.code == 0 and str(bed.database) not in done.out, done.err
+        losses.append([one["lm_by_column"] for one in done.json["variants"]])
+    assert losses[0] == losses[1]
