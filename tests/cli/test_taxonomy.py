@@ -98,7 +98,7 @@ def test_ranges_that_are_none(bed: Any, words: tuple[str, ...], says: str) -> No
         ("t.csv", "", ["is empty"]),
         ("t.csv", "a;x;*\nb;a;*\n", ["'a' stands for more than one node"]),
         ("t.yml", "a: [x, y]\nb: [x, y]\n", ["'x' stands for", "'y' stands for"]),
-        ("t.yml", "a: [x\n", ["no YAML"]),
+        ("t.yml", "a: [x\n", ["not YAML"]),
         ("t.json", "{}", ["no value"]),
         ("t.json", "[" * 1500, ["error"]),
     ],

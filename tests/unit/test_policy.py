@@ -129,7 +129,7 @@ def test_files(tmp_path):
     path = tmp_path / "policy.yml"
     assert "cannot read" in problems(path, read_policy)["policy"]
     path.write_text("a: [b")
-    assert "no YAML" in problems(path, read_policy)["policy"]
+    assert "not YAML" in problems(path, read_policy)["policy"]
     path.write_text("")
     assert "empty" in problems(path, read_policy)["policy"]
     path.write_text(

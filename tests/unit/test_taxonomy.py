@@ -111,7 +111,7 @@ def test_one_tree_of_several(tmp_path):
 
 
 def test_no_yaml(tmp_path):
-    assert "no YAML" in problems(read_taxonomy, write(tmp_path / "x.yml", "a: [b"))
+    assert "not YAML" in problems(read_taxonomy, write(tmp_path / "x.yml", "a: [b"))
 
 
 def test_parent_child_table(engine, con):
