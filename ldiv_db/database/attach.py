@@ -21,21 +21,27 @@ from ldiv_db.database.extensions import load_extension
 from ldiv_db.database.frames import OfFrame, is_frame, open_frames
 from ldiv_db.database.places import TablePlace
 from ldiv_db.database.servers import refuses_options, sentence_of
+from ldiv_db.database.spark_session import is_session
 from ldiv_db.database.templates import Identifier, Relation, literal
 
 #: The name under which the catalog's file is attached, and the source's if its own name is taken.
 CATALOG, _SOURCE = "ldiv_catalog", "ldiv_source"
 #: The names that DuckDB, or we, keep for other databases and schemas.
 _TAKEN = ("memory", "temp", "system", "main", "information_schema", "pg_catalog", "ldiv", CATALOG)
+#: What runs on Spark.
+_TAKES_SESSIONS = "ldiv_db.run"
 _ATTACHED = "SELECT database_name FROM duckdb_databases()"
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def takes_database(read_only: bool, of_frame: OfFrame | None = None) -> Callable[[Function], Function]:
+def takes_database(
+    read_only: bool, of_frame: OfFrame | None = None, of_session: bool = False
+) -> Callable[[Function], Function]:
     """Has a function whose first argument is a connection take an address in its place, opened for the call.
 
     With `of_frame`, which settles the other arguments, it also takes a frame, or a mapping of names to frames: a
-    database in memory is then its connection, which is kept open unless it is `read_only`.
+    database in memory is then its connection, which is kept open unless it is `read_only`. With `of_session` it is
+    given a session of Spark's as well.
     """
 
     def decorate(function: Function) -> Function:
@@ -52,7 +58,10 @@ def takes_database(read_only: bool, of_frame: OfFrame | None = None) -> Callable
             elif of_frame is not None and are_frames:
                 bound = of_frame(shape, given, args[1:], {name: kwargs[name] for name in kwargs if name != first})
                 opening = open_frames(given, keep=not read_only)
-            elif are_frames or not hasattr(given, "execute"):
+            elif is_session(given) and not of_session:
+                what = f"takes no session of Spark's, as {_TAKES_SESSIONS} does"
+                raise PolicyError([Problem(first, what, "open the files of what it published with DuckDB")])
+            elif are_frames or not (hasattr(given, "execute") or is_session(given)):
                 frame = "" if of_frame is None else ", a frame"
                 raise PolicyError([Problem(first, f"takes a connection{frame} or an address, not {_kind(given)}")])
             else:

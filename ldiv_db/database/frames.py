@@ -132,7 +132,7 @@ def _name_frame(engine: Engine, name: Any, frame: Any) -> Callable[[], object]:
     if not isinstance(name, str) or not name:
         raise PolicyError([Problem("frames", f"{name!r} is no name of a frame", "map texts to frames")])
     if not is_frame(frame):
-        raise PolicyError([Problem(name, f"{type(frame).__name__} is no frame that the database reads", KINDS)])
+        raise PolicyError([Problem(name, f"{type(frame).__name__} is not a frame that the database reads", KINDS)])
     view = Relation(("temp", "main", name)).sql()
     engine.execute(f"CREATE TEMP VIEW {view} AS FROM {view_of_frame(engine, name, frame).sql()}")
     return lambda: attempt(engine.connection, f"DROP VIEW IF EXISTS {view}")

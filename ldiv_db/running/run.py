@@ -18,7 +18,7 @@ from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import refuse_settings
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
-from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.spark_session import is_session
 from ldiv_db.database.templates import Relation
 from ldiv_db.distributing.solving import Dividing
 from ldiv_db.measuring.measure import Wanted, measure_table
@@ -34,13 +34,12 @@ from ldiv_db.running.choices import Choices, resolve_run
 from ldiv_db.running.preparation import Listener, Preparation, Ready, prepare
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.similarity import measure_similarity
-from ldiv_db.running.spark.session import is_session
 
 #: Opens another engine on the connection, of which nothing is left when it is closed.
 Beside = Callable[[], AbstractContextManager[Engine]]
 
 
-@takes_database(read_only=False, of_frame=take_for_source)
+@takes_database(read_only=False, of_frame=take_for_source, of_session=True)
 def run(
     connection: Any,
     policy: GivenPolicy,
@@ -248,9 +247,6 @@ def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> Glob
 @contextmanager
 def working_engine(connection: Any, listener: Listener | None = None, catalog: str | None = None) -> Iterator[Engine]:
     """An engine on the caller's connection, of which nothing is left; refuses settings that would mislead it."""
-    if is_session(connection):
-        what = "a session of Spark's is taken by ldiv_db.run alone; open the files of what it published with DuckDB"
-        raise DatabaseError(what)
     listener = listener or Listener()
     engine = Engine(connection, listener.on_step, listener.on_statement, catalog)
     refuse_settings(engine)

@@ -149,7 +149,7 @@ def test_what_is_not_for_spark_is_refused_by_name(spark, con):
     assert "quasi_identifiers.many: is array, which is not read" in str(error.value)
     assert "keep.pairs: is map" in str(error.value)
     listed = {"quasi_identifiers": ["age"], "sensitive": ["s"], "identifiers": ["many", "pairs", "name"]}
-    with pytest.raises(DatabaseError, match=r"taken by ldiv_db\.run alone"):
+    with pytest.raises(PolicyError, match=r"takes no session of Spark's, as ldiv_db\.run does"):
         ldiv_db.plan(spark, {**policy, **listed})
     for change, said in {
         ("individual", "name"): "individual: is not kept apart on Spark",

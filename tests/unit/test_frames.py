@@ -66,7 +66,9 @@ def released(result):
 
 
 @pytest.mark.parametrize(
-    "given", [lambda r: r, Stream, lambda r: {"people": r}, lambda r: {"people": Stream(r)}], ids=str
+    "given",
+    [lambda r: r, Stream, lambda r: {"people": r}, lambda r: {"people": Stream(r)}],
+    ids=["relation", "stream", "named relation", "named stream"],
 )
 def test_a_run_on_a_frame_releases_what_one_on_the_table_does(people, expected, given):
     result = ldiv_db.run(given(people), POLICY)
@@ -240,9 +242,9 @@ def test_what_is_read_once_is_read_whole():
     [
         (lambda: ldiv_db.run(3, POLICY), "connection: takes a connection, a frame or an address, not int"),
         (lambda: ldiv_db.profile(None), "con: takes a connection, a frame or an address, not NoneType"),
-        (lambda: ldiv_db.run({"a": [1]}, POLICY), "a: list is no frame that the database reads"),
+        (lambda: ldiv_db.run({"a": [1]}, POLICY), "a: list is not a frame that the database reads"),
         (lambda: ldiv_db.run({3: 4}, POLICY), "3 is no name of a frame"),
-        (lambda: ldiv_db.profile({"a": Stream(None), "b": Stream(None)}), "no frame that the database reads"),
+        (lambda: ldiv_db.profile({"a": Stream(None), "b": Stream(None)}), "is not a frame that the database reads"),
     ],
 )
 def test_what_is_no_frame_is_said(call, says):

@@ -16,6 +16,7 @@ from ldiv_db.recoding.encoded import WEIGHT, Axis, Encoded, Renamed, SensitiveAx
 from ldiv_db.recoding.snapshot import loose, names_of, reject_nulls, renamed
 from ldiv_db.requirements import ROWS_ALONE
 from ldiv_db.running.spark.carrying import as_arrow, collected
+from ldiv_db.running.spark.kept import kept
 
 #: Dictionaries of up to so many values are sent to every executor; longer ones are joined as tables are.
 BROADCAST = 500_000
@@ -120,7 +121,7 @@ def _cells(
             frame = _coded(session, engine, frame, axis, types[axis.code.name])
     names = [axis.code.name for axis in coded] + [column.alias.name for column in taken.kept]
     weight = functions.count(functions.lit(1)).alias(WEIGHT.name)
-    return frame.groupBy(*names).agg(weight).persist()
+    return kept(session, frame.groupBy(*names).agg(weight))
 
 
 def _coded(session: Any, engine: Engine, frame: Any, axis: Axis | SensitiveAxis, kind: Any) -> Any:

@@ -30,6 +30,7 @@ from ldiv_db.recoding.encoded import WEIGHT
 from ldiv_db.requirements.named import Named
 from ldiv_db.running.preparation import Listener, lacking_rows, make_task, resolve_requirements
 from ldiv_db.running.spark.columns import encode_there
+from ldiv_db.running.spark.kept import kept
 from ldiv_db.running.spark.movable import CellsThere, layout_of, started
 from ldiv_db.running.spark.numbers import in_order, with_numbers, with_types
 from ldiv_db.running.spark.part import PartTold, PartWork, part_solver
@@ -88,7 +89,7 @@ def solve_divided(work: Dividing, source: Source) -> Iterator[Solved | str]:
             return
         stack.callback(divided.close)
         work.hear.on_stage("forming classes")
-        frame = stack.enter_context(_kept(_solve(work, task, source, divided)))
+        frame = stack.enter_context(_kept(work.session, _solve(work, task, source, divided)))
         with plainly("solve the parts in executors"):
             told = frame.where("told IS NOT NULL").select("told").collect()
         parts: list[PartTold] = sorted((unpacked(bytes(row[0])) for row in told), key=lambda part: part.node)
@@ -226,9 +227,9 @@ def _result(work: Dividing, task: Task, feasible: Feasibility, sums: Sums, notes
 
 
 @contextmanager
-def _kept(frame: Any) -> Iterator[Any]:
+def _kept(session: Any, frame: Any) -> Iterator[Any]:
     """The frame, kept by executors once it is worked out."""
-    made = frame.persist()
+    made = kept(session, frame)
     try:
         yield made
     finally:

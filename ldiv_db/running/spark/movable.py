@@ -14,6 +14,7 @@ from ldiv_db.database.templates import Identifier, Relation, render
 from ldiv_db.distributing.positions import Grained
 from ldiv_db.recoding.encoded import WEIGHT, Axis, Encoded
 from ldiv_db.running.spark.carrying import as_arrow, collected, sent
+from ldiv_db.running.spark.kept import kept
 
 #: How cells are moved in place of rows.
 MOVES = {"bsgi/split_cells": "running/spark/split_cells", "distributing/move_rows": "running/spark/move_cells"}
@@ -62,7 +63,8 @@ class CellsThere:
         there, made = self._there(holes)
         more = {"nodes": self._nodes, "weight": WEIGHT, "order": self._layout.order, "kept": self._layout.kept}
         with plainly("move rows"):
-            moved = self._spark.session.sql(written_step(render(MOVES[template], {**there, **more}), DIALECT)).persist()
+            split = self._spark.session.sql(written_step(render(MOVES[template], {**there, **more}), DIALECT))
+            moved = kept(self._spark.session, split)
             moved.count()
         self._spark.drop(self._nodes, *made)
         self._cells.unpersist()
@@ -119,4 +121,4 @@ def started(session: Any, engine: Engine, cells: Any, positions: Sequence[Graine
             names = {"code": position.axis.code.name, "grain": position.coarse.name}
             listed = functions.broadcast(listed.select("code", "grain").withColumnsRenamed(names))
             frame = frame.join(listed, position.axis.code.name)
-    return frame.persist()
+    return kept(session, frame)

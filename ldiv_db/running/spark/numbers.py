@@ -10,6 +10,7 @@ from ldiv_db.database.spark_failures import plainly
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.recoding.encoded import Axis, Encoded
 from ldiv_db.running.spark.carrying import as_arrow
+from ldiv_db.running.spark.kept import kept
 
 
 def _column(name: str) -> Any:
@@ -52,7 +53,7 @@ def with_numbers(session: Any, engine: Engine, rows: Any, released: ReleaseColum
     shown = _shown(session, engine, listed, names, len(told), encoded)
     order = [functions.col(name).asc_nulls_first() for name in [*names, "shown"]]
     order += [functions.col("part"), functions.col("class_id")]
-    ranged = shown.repartitionByRange(*order).withColumn("place", functions.spark_partition_id()).persist()
+    ranged = kept(session, shown.repartitionByRange(*order).withColumn("place", functions.spark_partition_id()))
     try:
         with plainly("number classes"):
             counts = {row[0]: row[1] for row in ranged.groupBy("place").count().collect()}

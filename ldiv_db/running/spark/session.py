@@ -1,4 +1,4 @@
-"""Sessions of Spark's: which object is one, and how the environment's is had. Nothing else of ours makes one."""
+"""The session of Spark's that the environment says. Nothing else of ours makes one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,6 @@ from ldiv_db.database.spark_failures import sentence
 
 #: What stands in the place of a database.
 NAME = "spark"
-
-
-def is_session(value: Any) -> bool:
-    """Whether it is a session of Spark's, classic or of Spark Connect; told without importing either."""
-    return any(kind.__name__ == "SparkSession" and kind.__module__.startswith("pyspark.") for kind in type(value).mro())
-
-
-def is_remote(session: Any) -> bool:
-    """Whether it is a session of Spark Connect, behind which no Java machine can be reached."""
-    return type(session).__module__.startswith("pyspark.sql.connect")
 
 
 def environment_session() -> Any:
