@@ -119,7 +119,8 @@ def report_command(
     weasyprint.
 
     With --verify every number of a report is worked out again from the table, by the report's own question.
-    The exit code is 1 if the release does not meet what was asked of it, or a report is not of this table.
+    The exit code is 1 if the release does not meet what was asked of it, an attack gains more than is promised, or a
+    report is not of this table.
 
     \b
     Examples:
@@ -208,7 +209,9 @@ def _give(found: Report | Verification, release: str, files: list[Path], json: b
 
 def _print_report(console: Console, found: Report, files: list[Path]) -> None:
     said: dict[str, Any] = found.document["statement"]
-    console.print(f"{said['table']}: {'meets' if found.holds else 'does not meet'} what was asked of it")
+    console.print(f"{said['table']}: {'meets' if said['holds'] else 'does not meet'} what was asked of it")
+    if said["promises_hold"] is False:
+        console.print("attacks gain more than is promised: see section 9")
     risk, threshold = said["largest_risk"], found.document["identifiability"]["threshold"]
     if risk is not None:
         side = "within" if said["within_threshold"] else "above"

@@ -32,8 +32,9 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """Whether the release meets what was asked of it."""
-        return bool(self.document["statement"]["holds"])
+        """Whether the release meets what was asked of it, and no attack gained more than that promises."""
+        said = self.document["statement"]
+        return bool(said["holds"]) and said["promises_hold"] is not False
 
     def as_dict(self) -> Document:
         return self.document

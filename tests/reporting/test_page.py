@@ -235,6 +235,17 @@ def test_a_table_that_fails_says_so(con):
     Page(text)
 
 
+def test_a_promise_that_an_attack_breaks_fails_the_report(con):
+    """Rows without labels are left out of the audit, and tell their values all the same."""
+    con.execute("CREATE TABLE theirs AS SELECT '*' AS age, 'd' AS disease FROM range(4)")
+    con.execute("INSERT INTO theirs SELECT '[1-9]', 'd' || i FROM range(4) AS t(i)")
+    policy = {"source": "source", "target": "out", "quasi_identifiers": ["age"], "sensitive": "disease",
+              "require": [{"distinct": 2}], "suppressed": "ignore"}  # fmt: skip
+    found = ldiv_db.report(con, "theirs", policy, public=True)
+    assert found.document["statement"]["holds"] and not found.holds
+    assert "✗ broken" in found.html()
+
+
 def test_rows_alone(con):
     con.execute("CREATE TABLE source AS SELECT i % 5 AS age FROM range(20) AS t(i)")
     policy = {"source": "source", "target": "out", "quasi_identifiers": ["age"], "require": [{"k": 4}],
