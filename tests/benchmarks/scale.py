@@ -198,7 +198,11 @@ def _session(case: Case, folder: Path) -> Iterator[Any]:
     finally:
         session.stop()
         # a local cluster keeps what its executors wrote beside Spark itself
-        shutil.rmtree(Path(os.environ.get("SPARK_HOME", "")) / "work" / application, ignore_errors=True)
+        shutil.rmtree(_spark_home() / "work" / application, ignore_errors=True)
+
+
+def _spark_home() -> Path:
+    return Path(os.environ.get("SPARK_HOME") or Path(str(import_module("pyspark").__file__)).parent)
 
 
 def _settings(case: Case, folder: Path) -> dict[str, str]:
