@@ -41,7 +41,7 @@ class CellsHere:
 
     def move(self, template, **holes):
         layout = {"order": self.layout.order, "kept": self.layout.kept, "weight": WEIGHT}
-        self.nodes = self.engine.materialise("moved", MOVES[template], nodes=self.nodes, **layout, **holes)
+        self.nodes = self.engine.materialise("moved", MOVES[template], nodes=self.nodes, **{**holes, **layout})
 
     def settle(self, nodes):
         self.settled += nodes

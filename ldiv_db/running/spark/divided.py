@@ -94,7 +94,10 @@ def solve_divided(work: Dividing, source: Source) -> Iterator[Solved | str]:
             told = frame.where("told IS NOT NULL").select("told").collect()
         parts: list[PartTold] = sorted((unpacked(bytes(row[0])) for row in told), key=lambda part: part.node)
         notes = [*_said(work, task, absent), *feasible.notes]
-        yield _release(work, task, feasible, frame, parts, notes)
+        rows, kept_types = _named_rows(work, task, frame, parts)
+        if kept_types or work.choices.resolved.released.has_class_ids:  # there is more to it than names
+            rows = stack.enter_context(_kept(work.session, rows))
+        yield _release(work, task, feasible, rows, parts, kept_types, notes)
 
 
 def _prepared(work: Dividing, source: Source) -> tuple[Task, Any, Sequence[Named]]:
@@ -183,26 +186,37 @@ def _solve(work: Dividing, task: Task, source: Source, divided: CellsThere) -> A
     )
     codes = [*(axis.code.name for axis in encoded.axes), *(axis.code.name for axis in encoded.sensitive)]
     names = ["node", *codes, *(column.alias.name for column in encoded.kept), WEIGHT.name]
-    return divided.parts.select(*names).groupBy("node").applyInArrow(part_solver(part), schema)
+    return divided.by_part(names).applyInArrow(part_solver(part), schema)
+
+
+def _named_rows(work: Dividing, task: Task, frame: Any, parts: list[PartTold]) -> tuple[Any, frozenset[str]]:
+    """The rows of all parts under their names, and the quasi-identifiers that keep their types."""
+    from pyspark.sql import functions  # noqa: PLC0415 - an extra
+
+    released = work.choices.resolved.released
+    named = [functions.col(f"x{i}").alias(name) for i, name in enumerate(released.all)]
+    rows = frame.where("told IS NULL").select("part", *named)
+    typed = frozenset[str].intersection(*(part.kept for part in parts))
+    rows = with_types(work.session, work.engine, rows, [axis for axis in task.encoded.axes if axis.name in typed])
+    if released.has_class_ids:
+        rows = with_numbers(work.session, work.engine, rows, released, task.encoded)
+    return rows.drop("part"), typed
 
 
 def _release(
-    work: Dividing, task: Task, feasible: Feasibility, frame: Any, parts: list[PartTold], notes: list[str]
+    work: Dividing,
+    task: Task,
+    feasible: Feasibility,
+    rows: Any,
+    parts: list[PartTold],
+    typed: frozenset[str],
+    notes: list[str],
 ) -> Solved:
     """The rows of all parts as one release, and what is told of it."""
-    from pyspark.sql import functions  # noqa: PLC0415 - an extra
-
-    resolved = work.choices.resolved
-    released = resolved.released
-    named = [functions.col(f"x{i}").alias(name) for i, name in enumerate(released.all)]
-    rows = frame.where("told IS NULL").select("part", *named)
-    kept = frozenset[str].intersection(*(part.kept for part in parts))
-    rows = with_types(work.session, work.engine, rows, [axis for axis in task.encoded.axes if axis.name in kept])
-    if released.has_class_ids:
-        rows = with_numbers(work.session, work.engine, rows, released, task.encoded)
+    released = work.choices.resolved.released
     sums = summed(rows, released.identifying + released.class_ids, task.encoded, parts)
-    rows = in_order(rows.drop("part"), released.all)
-    return Solved(rows, Told(_result(work, task, feasible, sums, notes), task.wanted, (), tuple(kept)))
+    ordered = in_order(rows, released.all, sums.loss.rows_published)
+    return Solved(ordered, Told(_result(work, task, feasible, sums, notes), task.wanted, (), tuple(typed)))
 
 
 def _result(work: Dividing, task: Task, feasible: Feasibility, sums: Sums, notes: list[str]) -> Result:

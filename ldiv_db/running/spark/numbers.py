@@ -12,6 +12,9 @@ from ldiv_db.recoding.encoded import Axis, Encoded
 from ldiv_db.running.spark.carrying import as_arrow
 from ldiv_db.running.spark.kept import kept
 
+#: About how many rows a file of a release in parts has.
+FILE_ROWS = 500_000
+
 
 def _column(name: str) -> Any:
     from pyspark.sql import functions  # noqa: PLC0415 - an extra
@@ -33,13 +36,15 @@ def with_types(session: Any, engine: Engine, rows: Any, axes: Sequence[Axis]) ->
     return rows
 
 
-def in_order(rows: Any, names: Sequence[str]) -> Any:
-    """The rows sorted by all that is published of them, in files that depend on that alone.
+def in_order(rows: Any, names: Sequence[str], count: int) -> Any:
+    """The `count` rows in files that depend on what is published alone, each sorted by all of it.
 
-    They are dealt out by their content first: where a file ends would else depend on which part had which rows.
+    Rows are dealt out by their content, to so many files as their number says: which part had which rows, and how many
+    partitions the session has, is in none of them.
     """
     columns = [_column(name) for name in names]
-    return rows.repartition(*columns).orderBy(*(column.asc_nulls_first() for column in columns))
+    dealt = rows.repartition(max(1, -(-count // FILE_ROWS)), *columns)
+    return dealt.sortWithinPartitions(*(column.asc_nulls_first() for column in columns))
 
 
 def with_numbers(session: Any, engine: Engine, rows: Any, released: ReleaseColumns, encoded: Encoded) -> Any:

@@ -60,7 +60,7 @@ def _solve(work: PartWork, cells: Any) -> Any:
         opened(work.work, Settings(work.settings.threads, work.settings.memory_limit, folder)) as engine,
     ):
         try:
-            told, rows = _run(work, engine, node, cells.drop_columns(["node"]))
+            told, rows = _run(work, engine, node, cells.drop_columns(["place", "node"]))
             found = engine.reader(rows).read_all()
             data = packed(told)
         except LdivError as error:
