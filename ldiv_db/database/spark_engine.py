@@ -37,7 +37,6 @@ class SparkEngine(Engine):
         self._render = partial(render, folders=())
         self._scratch = []
         self._given = []
-        self._frames: dict[Relation, Any] = {}
         self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
         self._numbers = itertools.count(1)
 
@@ -58,10 +57,7 @@ class SparkEngine(Engine):
         """A view of a frame of Spark's."""
         target = self._temp_name(name)
         with plainly("read what was counted"):
-            made = frame.persist() if kept else frame
-            made.createOrReplaceTempView(target.name)
-        if kept:
-            self._frames[target] = made
+            (frame.persist() if kept else frame).createOrReplaceTempView(target.name)
         self._scratch.append(target)
         if self._on_step:
             self._on_step(Step(name, 0, 0.0))
@@ -94,9 +90,7 @@ class SparkEngine(Engine):
                     self.session.conf.unset(name) if old is None else self.session.conf.set(name, old)
 
     def _forget(self, relation: Relation) -> None:
-        frame = self._frames.pop(relation, None)
-        if frame is not None:
-            frame.unpersist()
+        # What was kept of it goes with it: a frame of Spark Connect's could not say so once what it reads is dropped.
         self.session.catalog.dropTempView(relation.name)
 
     def _temp_name(self, name: str) -> Relation:

@@ -63,9 +63,10 @@ def names_in_schema(session: Any, table: Relation) -> list[str]:
 
 def make_schema(session: Any, table: Relation) -> None:
     """Make the schema of a table, if it names one that is not there."""
-    if len(table.parts) > 1:
-        with plainly("make the schema"):
-            session.sql(f"CREATE SCHEMA IF NOT EXISTS {quoted(Relation(table.parts[:-1]))}")
+    schema = quoted(Relation(table.parts[:-1]))
+    with plainly("make the schema"):
+        if schema and not session.catalog.databaseExists(schema):
+            session.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
 
 
 def make_empty(session: Any, table: Relation, columns: Sequence[Any]) -> None:

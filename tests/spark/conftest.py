@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("alike")
+pytest.register_assert_rewrite("alike", "drivers")
 #: How the session is set: not as we would have it.
 SETTINGS = {
     "spark.ui.enabled": "false",

@@ -79,7 +79,7 @@ def test_algorithms(spark, con, tmp_path, algorithm):
 SEVERAL = [
     {"require": [{"distinct": 2, "sensitive": "disease"}, {"k": 3}]},
     {"require": [{"t_closeness": 0.6}], "sensitive": ["disease"]},
-    {"require": [{"range": 1}], "sensitive": ["dose"], "keep": ["note", "photo", "disease"]},
+    {"require": [{"range": {"k": 3, "e": 1}}], "sensitive": ["dose"], "keep": ["note", "photo", "disease"]},
     {"require": [{"k": 5}], "sensitive": [], "keep": ["note", "photo", "disease", "dose"]},
     {"require": [{"threshold": {"default": 0.8, "HIV": 0.7}}], "output": {"class_id": True, "bounds": True}},
     {"require": [{"k": 3}], "output": {"types": "text"}},

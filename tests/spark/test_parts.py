@@ -30,7 +30,7 @@ def skewed(con, seed, rows=60):
 
 @pytest.mark.parametrize("name", CASES)
 def test_parts_are_published_as_those_of_an_embedded_run(spark, con, tmp_path, name):
-    skewed(con, name)
+    skewed(con, name, 61 if name == "one task" else 60)  # of pairs one row is left out
     policy = {
         "quasi_identifiers": ["age", "city", "smokes"],
         "sensitive": ["disease"],

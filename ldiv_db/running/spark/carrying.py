@@ -26,4 +26,11 @@ def as_arrow(engine: Engine, table: Relation) -> Any:
 def sent(spark: SparkEngine, engine: Engine, name: str, table: Relation) -> Relation:
     """A view in Spark of a table of the driver's."""
     with plainly("send a plan to its executors"):
-        return spark.keep(name, spark.session.createDataFrame(as_arrow(engine, table)), kept=False)
+        return spark.keep(name, _there(spark.session, as_arrow(engine, table)), kept=False)
+
+
+def _there(session: Any, table: Any) -> Any:
+    """The table as a frame; Spark Connect takes the types of one without rows from a schema alone."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - an extra
+
+    return session.createDataFrame(table, None if table.num_rows else from_arrow_schema(table.schema))
