@@ -18,9 +18,10 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.spark_failures import plainly
 from ldiv_db.database.templates import Relation
-from ldiv_db.distributing.parts import row_columns, work_of
+from ldiv_db.distributing.parts import row_columns
 from ldiv_db.policy.required import smallest_class
 from ldiv_db.publishing.result import Result, versions
+from ldiv_db.recoding.encode import as_numbered
 from ldiv_db.recoding.encoded import WEIGHT, Encoded, Renamed
 from ldiv_db.recoding.global_recoding import recoding_of
 from ldiv_db.recoding.loss import Loss, measure_recoding
@@ -82,15 +83,19 @@ def _counted(work: Dividing, task: Task, cells: Any) -> Task:
     engine, encoded = work.engine, task.encoded
     beside = tuple(_beside(work, encoded.kept))
     encoded = replace(encoded, kept=beside)
-    counts = collected(engine, "counts", _grouped(work, encoded, cells))
-    numbering = work_of(task, work.choices.algorithm).numbering
-    holes = {"axes": numbering, "sensitive": encoded.sensitive, "own": [], "kept": beside, "weight": WEIGHT}
+    return replace(task, encoded=counted(engine, encoded, collected(engine, "counts", _grouped(work, encoded, cells))))
+
+
+def counted(engine: Engine, encoded: Encoded, counts: Relation) -> Encoded:
+    """The encoded table with the counts (codes, kept columns, weight) of its equal rows in place of these."""
+    numbering = as_numbered(engine, encoded.axes)
+    holes = {"axes": numbering, "sensitive": encoded.sensitive, "own": [], "kept": encoded.kept, "weight": WEIGHT}
     numbered = engine.materialise("cells", "distributing/number_cells", cells=counts, **holes)
     engine.drop(counts)
     rows = engine.view(
         "repeated", "recoding/input/repeat_rows", cells=numbered, columns=row_columns(encoded), weight=WEIGHT
     )
-    return replace(task, encoded=replace(encoded, rows=rows, cells=numbered))
+    return replace(encoded, rows=rows, cells=numbered)
 
 
 def _beside(work: Dividing, columns: Sequence[Renamed]) -> Iterator[Renamed]:
@@ -134,7 +139,7 @@ def _release(
     encoded, released = found.task.encoded, resolved.released
     loss = measure_recoding(engine, encoded, found.recoding, released.has_class_ids)
     shown = keep_types(engine, found.recoding, resolved.typed)
-    publication = Publication(_published(engine, encoded, shown), encoded, shown.spans, tuple(columns))
+    publication = Publication(published(engine, encoded, shown), encoded, shown.spans, tuple(columns))
     rows = applied(work.session, engine, publication, cells, work.choices, source.fields)
     if released.has_class_ids:
         rows = with_numbers(work.session, engine, rows, released, encoded)
@@ -143,8 +148,8 @@ def _release(
     return Solved(rows, Told(_result(work, found, loss, notes), found.task.wanted, (), typed))
 
 
-def _published(engine: Engine, encoded: Encoded, recoding: Recoding) -> Relation:
-    """What is published of each combination of codes."""
+def published(engine: Engine, encoded: Encoded, recoding: Recoding) -> Relation:
+    """What is published of each combination of codes, of a table whose equal rows are counted (`encoded.cells`)."""
     with engine.scope() as scope:
         holes = {"cells": encoded.cells, "weight": WEIGHT}
         stretches = engine.materialise("stretches", "running/spark/list_stretches", assigned=recoding.assigned, **holes)
