@@ -76,7 +76,7 @@ def publish_counts(engine, policy):
     encoded = replace(ready.encoded, kept=())
     listed = ", ".join(column.name for column in row_columns(encoded))
     text = f"SELECT {listed}, count(*) AS {WEIGHT.name} FROM {encoded.rows.sql()} GROUP BY {listed}"
-    encoded = counted(engine, encoded, engine.view_of("counts", text))
+    encoded = counted(engine, encoded, engine.copy("counts", engine.view_of("rows", text)))
     ready = replace(ready, task=replace(ready.task, encoded=encoded))
     _, recoding = work_out(ready, lambda: working_engine(engine.connection))
     return encoded, recoding, published(engine, encoded, recoding)
