@@ -1,14 +1,17 @@
 """Cells of counts in DuckDB, moved by the templates that move them in Spark."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.distributing import positions
-from ldiv_db.distributing.parts import numbered, work_of
+from ldiv_db.distributing.parts import numbered, row_columns, work_of
 from ldiv_db.policy.policy import examine
 from ldiv_db.recoding.encoded import WEIGHT
 from ldiv_db.running.choices import resolve_run
 from ldiv_db.running.preparation import Listener, prepare
+from ldiv_db.running.run import work_out, working_engine
+from ldiv_db.running.spark.counted import counted, published
 from ldiv_db.running.spark.divided import split_nodes
 from ldiv_db.running.spark.movable import MOVES, layout_of
 
@@ -65,3 +68,15 @@ def number_parts(engine, policy, part_rows):
     numbered(work_of(task, algorithm), engine, cells.nodes)
     for axis in task.encoded.axes:
         engine.materialise("texts", "running/spark/list_texts", dictionary=axis.dictionary)
+
+
+def publish_counts(engine, policy):
+    """A policy planned on the counts of equal rows: the table as it was planned on, the recoding, what is published."""
+    ready = prepare(engine, resolve_run(engine, examine(policy), Path()), Listener(), False)
+    encoded = replace(ready.encoded, kept=())
+    listed = ", ".join(column.name for column in row_columns(encoded))
+    text = f"SELECT {listed}, count(*) AS {WEIGHT.name} FROM {encoded.rows.sql()} GROUP BY {listed}"
+    encoded = counted(engine, encoded, engine.copy("counts", engine.view_of("rows", text)))
+    ready = replace(ready, task=replace(ready.task, encoded=encoded))
+    _, recoding = work_out(ready, lambda: working_engine(engine.connection))
+    return encoded, recoding, published(engine, encoded, recoding)

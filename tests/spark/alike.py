@@ -67,14 +67,14 @@ def _in_utc(value: Any) -> Any:
     return value.astimezone(datetime.UTC) if is_instant else value
 
 
-def assert_alike(session: Any, con: Any, embedded: Any, found: Any) -> None:
-    """The releases are the same row for row, and so is all that is said of them."""
+def assert_alike(session: Any, con: Any, embedded: Any, found: Any, several: bool = False) -> None:
+    """The releases are the same row for row, and so is all that is said of them; `several` files if not one part."""
     theirs = con.sql("FROM out.released")
     theirs = theirs.to_arrow_table() if hasattr(theirs, "to_arrow_table") else theirs.arrow()
     ours = session.table(found.target).toArrow()
     assert ours.column_names == theirs.column_names
     # Several files are read in any order; in each rows are in that of the release.
-    placed = sorted if "parts" in found.search else list
+    placed = sorted if several or "parts" in found.search else list
     for mine, other in zip(placed(written(ours)), placed(written(theirs)), strict=True):
         assert mine == other
     assert [audit.as_dict() for audit in found.audits] == [audit.as_dict() for audit in embedded.audits]

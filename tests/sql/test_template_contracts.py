@@ -13,7 +13,7 @@ import people_in_parts
 import pytest
 import sqlglot
 import tables
-from cells_here import number_parts
+from cells_here import number_parts, publish_counts
 from oracle_tp import hard_groups
 from sqlglot import exp
 from stated import plain, undecided, unstated_orders
@@ -208,6 +208,12 @@ def statements():
             policy = {"source": "source", "target": "never", "quasi_identifiers": ["age"], "sensitive": ["s"]}
             policy |= {"algorithm": algorithm, "require": [{"unique_distinct" if algorithm == "bsgi" else "k": 2}]}
             number_parts(Engine(con, on_statement=listen), policy, 8)
+    for scheme in ("vioRec", "vioSA"):
+        with duckdb.connect(config={"threads": 1}) as con:
+            fill(con, "source", {"age": "INTEGER", "s": "VARCHAR"}, [(i % 4, "aab"[i % 3]) for i in range(30)])
+            policy = {"source": "source", "target": "never", "quasi_identifiers": {"age": {"taxonomy": {"flat": True}}}}
+            policy |= {"sensitive": ["s"], "algorithm": {"name": "cuts", "scheme": scheme}}
+            publish_counts(Engine(con, on_statement=listen), {**policy, "require": [{"threshold": 0.5}]})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(composer, "render", lambda *said: listen(render(*said)) or render(*said))
         write_down_the_audit()

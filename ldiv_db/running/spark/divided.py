@@ -77,12 +77,12 @@ def solve_divided(work: Dividing, source: Source) -> Iterator[Solved | str]:
         yield f"{work.choices.algorithm.name} plans on all rows together"
         return
     with ExitStack() as stack:
-        task, cells, absent = _prepared(work, source)
+        task, cells, absent = prepared(work, source)
         stack.callback(cells.unpersist)
         if reason := why_whole(task, work.choices.algorithm):
             yield reason
             return
-        feasible = _checked(work, task)
+        feasible = checked(work, task)
         divided = _divide(work, task, feasible, cells)
         if isinstance(divided, str):
             yield divided
@@ -93,14 +93,14 @@ def solve_divided(work: Dividing, source: Source) -> Iterator[Solved | str]:
         with plainly("solve the parts in executors"):
             told = frame.where("told IS NOT NULL").select("told").collect()
         parts: list[PartTold] = sorted((unpacked(bytes(row[0])) for row in told), key=lambda part: part.node)
-        notes = [*_said(work, task, absent), *feasible.notes]
+        notes = [*said(work, task, absent), *feasible.notes]
         rows, kept_types = _named_rows(work, task, frame, parts)
         if kept_types or work.choices.resolved.released.has_class_ids:  # there is more to it than names
             rows = stack.enter_context(_kept(work.session, rows))
         yield _release(work, task, feasible, rows, parts, kept_types, notes)
 
 
-def _prepared(work: Dividing, source: Source) -> tuple[Task, Any, Sequence[Named]]:
+def prepared(work: Dividing, source: Source) -> tuple[Task, Any, Sequence[Named]]:
     """The table encoded where it lies, as a task of which counts alone are known here, and its cells.
 
     Also the values with thresholds of their own that no row has.
@@ -115,7 +115,7 @@ def _prepared(work: Dividing, source: Source) -> tuple[Task, Any, Sequence[Named
     return task, there.cells, absent
 
 
-def _said(work: Dividing, task: Task, absent: Sequence[Named]) -> list[str]:
+def said(work: Dividing, task: Task, absent: Sequence[Named]) -> list[str]:
     """What is to be said of the run, as a run elsewhere says it."""
     resolved = work.choices.resolved
     rows = replace(task, encoded=replace(task.encoded, cells=None))
@@ -123,7 +123,7 @@ def _said(work: Dividing, task: Task, absent: Sequence[Named]) -> list[str]:
     return [planned, *resolved.warnings, *lacking_rows(work.engine, resolved, task.encoded, absent)]
 
 
-def _checked(work: Dividing, task: Task) -> Feasibility:
+def checked(work: Dividing, task: Task) -> Feasibility:
     """What is known by counts; raises InfeasibleError if the requirements cannot be met."""
     algorithm = work.choices.algorithm
     says, takes_any = algorithm.says_why, algorithm.takes_any_class

@@ -14,6 +14,7 @@ from ldiv_db.database.spark_engine import SparkEngine
 from ldiv_db.database.spark_failures import plainly
 from ldiv_db.database.spark_types import arrow_schema
 from ldiv_db.running.preparation import Listener
+from ldiv_db.running.spark.counted import plans_from_counts, refuse_whole, solve_counted
 from ldiv_db.running.spark.divided import Dividing, Solved, Source, solve_divided
 from ldiv_db.running.spark.resolve import SparkChoices
 from ldiv_db.running.spark.solve import PartColumn, RunWork, part_columns, solver
@@ -45,10 +46,12 @@ def solve_there(
             spark = SparkEngine(session, hear.on_step)
             stack.callback(spark.close_scratch)
             work = Dividing(session, engine, spark, choices, hear, _settings(session, 1), show_values)
-            found = stack.enter_context(solve_divided(work, Source(taken, source.frame.schema.fields, rows)))
+            solve = solve_counted if plans_from_counts(choices.algorithm) else solve_divided
+            found = stack.enter_context(solve(work, Source(taken, source.frame.schema.fields, rows)))
             if isinstance(found, Solved):
                 yield found
                 return
+            refuse_whole(choices.algorithm.name, rows, choices.resolved.part_rows)
             notes = (f"solved in one task of one executor: {found}",)
         hear.on_stage("forming classes")
         solved = stack.enter_context(_solve_whole(session, choices, source, taken, kl, show_values))
