@@ -13,7 +13,8 @@ from ldiv_db.database.errors import DatabaseError
 from ldiv_db.running.spark import ledger, targets
 
 TARGETS = "ldiv_db.running.spark.targets"
-#: When a driver dies (the run after one that left none puts it back: two more calls), what of the target is there then, and how its run ends in the ledger.
+#: When a driver dies, what of the target is there then, and how its run ends in the ledger. The run after one that
+#: left no target puts it back, which takes two more calls.
 DEATHS = {
     "table": [
         (f"{TARGETS}:CatalogTable.stage", "before", "old", []),
@@ -92,7 +93,7 @@ def test_a_full_disk(spark, lasting, tmp_path, monkeypatch, step):
         else:
             own = getattr(*step)
             monkeypatch.setattr(*step, lambda *given: (stack.enter_context(full_disk(spark)), own(*given)))
-        with pytest.raises(DatabaseError, match="^Spark cannot .*: [^\n]*$") as error:
+        with pytest.raises(DatabaseError, match=r"^Spark cannot .*: [^\n]*$") as error:
             ldiv_db.run(spark, policy, tmp_path)
     assert "\tat " not in str(error.value)
     assert [row["age"] for row in spark.table("full").collect()] == ["old"]
