@@ -83,4 +83,4 @@ def test_no_sql_keeps_what_was_promised(mostly_well: Any) -> None:
     policy(bed, algorithm="tds", require=[{"frequency": 2}])
     run = bed.run("--json").json["run_id"]
     says = bed.fails(2, "sql", "recode", bed.database, run, "--policy", bed.policy)
-    assert "has harmless values, of which the ledger tells the number alone" in says
+    assert "has harmless values, of which the ledger has only the number" in says
