@@ -52,6 +52,12 @@ def description(session: Any, table: Relation) -> Mapping[str, str]:
     return {row[0]: row[1] for row in rows[start:]}
 
 
+def read(session: Any, table: Relation) -> Any:
+    """The table as a frame, with the files that it has now: another session may have written or renamed some."""
+    session.catalog.refreshTable(quoted(table))
+    return session.table(quoted(table))
+
+
 def names_in_schema(session: Any, table: Relation) -> list[str]:
     """The names of all tables beside a table; none if its schema is not there."""
     where = f" IN {quoted(Relation(table.parts[:-1]))}" if len(table.parts) > 1 else ""

@@ -196,7 +196,7 @@ def test_a_pair_whose_tables_differ_fails(pair: Any, change: str, groups: int) -
 
 def test_a_pair_tells_no_other_sensitive_values(pair: Any) -> None:
     words = ("--sensitive-table", "c", "--group", "g", "--sensitive", "n", "--require", "k:1", "--others-known")
-    assert "does not tell" in check(pair, *words, qi="", table="q").err
+    assert "a pair does not show" in check(pair, *words, qi="", table="q").err
 
 
 # -- violations --------------------------------------------------------------------------------------------

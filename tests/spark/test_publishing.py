@@ -1,10 +1,5 @@
 """Publishing on Spark: all or nothing, whatever is there, whatever fails, and whatever a dead run left."""
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
 import uuid
 
 import duckdb
@@ -102,41 +97,6 @@ def test_what_dead_runs_left_is_settled_by_the_next(spark, con, tmp_path, target
     assert place.current().toArrow().equals(old)
     there = names(spark) if target == "table" else {path.name for path in tmp_path.iterdir()}
     assert not {staged, aside} & there
-
-
-DYING = """
-import os, signal, sys, ldiv_db
-from pyspark.sql import SparkSession
-from ldiv_db.running.spark import targets
-own = getattr(targets.ParquetFolder, sys.argv[1])
-def die(*given):
-    if sys.argv[2] == "after":
-        own(*given)
-    os.kill(os.getpid(), signal.SIGKILL)
-setattr(targets.ParquetFolder, sys.argv[1], die)
-conf = {"spark.ui.enabled": "false", "spark.sql.warehouse.dir": sys.argv[3] + "/warehouse", "spark.log.level": "OFF",
-        "spark.sql.codegen.wholeStage": "false", "spark.sql.adaptive.enabled": "false"}
-spark = SparkSession.builder.master("local[1]").config(map=conf).getOrCreate()
-frame = spark.createDataFrame([(i % 7, "ABCD"[i % 4]) for i in range(40)], "age INT, disease STRING")
-ldiv_db.run(spark, {"source": frame, "target": {"file": "r.parquet", "if_exists": "replace"}, "require": [{"k": 3}],
-                    "quasi_identifiers": ["age"], "sensitive": ["disease"], "algorithm": "mondrian"}, sys.argv[3])
-"""
-
-
-@pytest.mark.parametrize(("step", "when"), [("stage", "after"), ("_move", "after"), ("commit", "before")])
-def test_a_driver_that_is_killed(spark, con, tmp_path, step, when):
-    policy = policy_of(spark, con, {"file": "r.parquet", "if_exists": "replace"})
-    ldiv_db.run(spark, policy, tmp_path)
-    before = spark.read.parquet(str(tmp_path / "r.parquet")).toArrow()
-    dying = [sys.executable, "-c", textwrap.dedent(DYING), step, when, str(tmp_path)]
-    ended = subprocess.run(dying, capture_output=True, check=False, env={**os.environ})
-    assert ended.returncode == -signal.SIGKILL, ended.stderr[-2000:]
-    if step != "_move":  # which moved the old one aside
-        assert spark.read.parquet(str(tmp_path / "r.parquet")).toArrow().equals(before)
-    found = ldiv_db.run(spark, policy, tmp_path)
-    assert any("did not end" in note for note in found.notes)
-    assert spark.read.parquet(str(tmp_path / "r.parquet")).toArrow().equals(before)
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("ldiv_")] == []
 
 
 def test_what_is_not_for_spark_is_refused_by_name(spark, con):

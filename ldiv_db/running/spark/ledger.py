@@ -92,7 +92,7 @@ class InTables(Ledger):
             return
         tables.make_lasting(self._session, self._run, _RUN)
         with plainly("read the ledger"):
-            rows = self._session.table(tables.quoted(self._run)).collect()
+            rows = tables.read(self._session, self._run).collect()
         known = [row for row in rows if row["target"] == target]
         done = {row["run_id"] for row in known if row["status"] != WRITTEN}
         status = {True: DROPPED, False: PUBLISHED}

@@ -127,7 +127,7 @@ class CatalogTable(SparkTarget):
 
     def current(self) -> Any:
         with plainly(f"read {self.name}"):
-            return self.session.table(tables.quoted(self.table))
+            return tables.read(self.session, self.table)
 
     def commit(self, run_id: str) -> None:
         staged, there = self._at(_STAGED, run_id), self.exists()
