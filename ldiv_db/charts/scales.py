@@ -11,6 +11,8 @@ from dataclasses import dataclass
 _LETTER = 0.6
 #: The steps between ticks, in powers of ten.
 _STEPS = (1.0, 2.0, 5.0, 10.0)
+#: What is nearer to zero is drawn as zero: doubles have no steps between such values.
+_NOTHING = 1e-280
 _THOUSANDS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -37,7 +39,7 @@ def scale(
 
     `whole` puts ticks at whole numbers alone. Values that are all equal, or none, get room around them.
     """
-    found = sorted(value for value in values if math.isfinite(value))
+    found = sorted(value if abs(value) > _NOTHING else 0.0 for value in values if math.isfinite(value))
     low, high = (found[0], found[-1]) if found else (0.0, 1.0)
     if high - low <= 1e-9 * max(abs(low), abs(high)):  # doubles tell no ticks apart there
         low, high = min(low, 0.0), max(high, 0.0) or (0.0 if low else 1.0)

@@ -54,7 +54,7 @@ def test_a_scale_keeps_order_and_stays_inside(values, other):
 
 
 def test_scales_of_nothing_and_of_one_value():
-    for values in ([], [0.0], [5.0], [-3.0], [math.nan, math.inf]):
+    for values in ([], [0.0], [5.0], [-3.0], [math.nan, math.inf], [0.0, 5e-324]):
         found = scale(values, 0.0, 1.0)
         assert found.high > found.low
 
