@@ -19,7 +19,7 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 #: Seconds without a word after which a browser is given up.
-_PATIENCE = 60
+_PATIENCE = 30
 #: The browser reads commands from the descriptor 3 and answers on 4, each message ending with a zero.
 _LAUNCH = 'exec "$0" "$@" 3<&{reads} 4>&{writes}'
 _OPTIONS = ("--headless", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--remote-debugging-pipe",
@@ -69,6 +69,13 @@ class Tab:
         found = self.call("Runtime.evaluate", expression=script, returnByValue=True)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
+
+    def comes(self, script: str, wanted: Any) -> bool:
+        """Whether the expression comes to give this, once the page has heard of what was done to it."""
+        until = time.monotonic() + _PATIENCE
+        while (found := self.value(script)) != wanted and time.monotonic() < until:
+            time.sleep(0.02)
+        return bool(found == wanted)
 
     def pdf(self) -> bytes:
         return base64.b64decode(self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)["data"])
