@@ -47,6 +47,20 @@ def Entropy(
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
 ) -> RequirementSpec: ...
+def BetaLikeness(
+    beta: Number,
+    kind: str | None = None,
+    *,
+    sensitive: str | Sequence[str] = (),
+    others_known: bool = False,
+) -> RequirementSpec: ...
+def DeltaDisclosure(
+    delta: Number,
+    log: str | None = None,
+    *,
+    sensitive: str | Sequence[str] = (),
+    others_known: bool = False,
+) -> RequirementSpec: ...
 def Range(
     k: int | Literal["auto"],
     e: Number,

@@ -66,6 +66,21 @@ def class_is_good(values: Sequence[Any], name: str, argument: Any) -> bool:
     raise AssertionError(name)
 
 
+def gain_is_allowed(values: Sequence[Any], table: Sequence[Any], name: str, argument: Mapping[str, Any]) -> bool:
+    """Whether a class of these values of the table has beta-likeness, or delta-disclosure privacy."""
+    have, whole = shares(values), shares(table)
+    if name == "beta_likeness":
+        beta, enhanced = Fraction(str(argument["beta"])), argument.get("kind", "enhanced") == "enhanced"
+        gains = [(have.get(value, Fraction(0)) / p - 1, p) for value, p in whole.items()]
+        return all(gain <= beta and (not enhanced or gain <= max(0, -math.log(p))) for gain, p in gains)
+    base = 2 if str(argument.get("log", 2)) == "2" else math.e
+    if have.keys() != whole.keys():
+        return False
+    return all(
+        abs(math.log(have[value] / p) / math.log(base)) < float(argument["delta"]) - 1e-12 for value, p in whole.items()
+    )
+
+
 def neighbours(values: Sequence[Any], value: Any, epsilon: Any) -> int:
     """How many of the values are within epsilon of one of them, itself among them; NULL is near NULL alone."""
     if value is None:

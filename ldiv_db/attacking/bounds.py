@@ -38,8 +38,14 @@ class Bounds:
         self._falling = shares
 
     def _narrowed(self, promise: Guarantee, prior: Prior) -> Prior:
-        """The share of a value is at most its share of the table plus the difference that is allowed."""
-        return replace(prior, share=min(prior.share, ONE, Fraction(prior.rows, self.rows) + promise.difference))
+        """The share of a value is at most its share of the table plus the difference, or times the ratio, allowed."""
+        whole = Fraction(prior.rows, self.rows)
+        allowed = [prior.share, ONE, whole + promise.difference]
+        if promise.ratio is not None:
+            allowed.append(whole * promise.ratio)
+        if promise.logarithmic:
+            allowed.append(whole * (1 - Fraction(math.nextafter(math.log(whole), -math.inf))))
+        return replace(prior, share=min(allowed))
 
     @property
     def one_value(self) -> Fraction | None:
@@ -76,7 +82,7 @@ class Bounds:
     @property
     def ratio(self) -> Fraction | None:
         """The largest share of a value in a class over its share of the table."""
-        if self.posterior is None:
+        if self.posterior is None and self._promise.ratio is None:
             return None
         return max(prior.share * self.rows / prior.rows for prior in self._priors)
 

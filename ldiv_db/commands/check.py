@@ -88,6 +88,7 @@ def check_command(
     Requirements: k:5, distinct:3, unique_distinct:3, entropy:3, recursive:c=2,l=3, frequency:2.5,
     threshold:0.5,HIV=0.1 (and absent=allow if no row need have the values), alpha_k:alpha=0.5,k=3,
     p_sensitive:p=2,k=5, t_closeness:0.2 (or t=0.2,distance=equal|ordered|hierarchical),
+    beta_likeness:2 (or beta=2,kind=basic|enhanced), delta_disclosure:1 (or delta=1,log=2|e),
     distinct_alpha:l=3,alpha=1, entropy_alpha:l=2,alpha=2, recursive_alpha:c=2,l=2,alpha=1; of numbers and
     times range:k=5,e=1000, proximity:epsilon=500,m=3 (of times e=30 days). For one of several sensitive attributes:
     disease=distinct:3.

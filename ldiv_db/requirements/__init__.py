@@ -14,6 +14,7 @@ from ldiv_db.requirements.closeness import TCloseness
 from ldiv_db.requirements.counts import DistinctL, KAnonymity, PSensitiveK, UniqueDistinctL
 from ldiv_db.requirements.distribution import Distribution
 from ldiv_db.requirements.entropy import EntropyL
+from ldiv_db.requirements.gains import BetaLikeness, DeltaDisclosure
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.nearness import Proximity, Range
 from ldiv_db.requirements.parameters import plain
@@ -30,8 +31,10 @@ __all__ = [
     "ROWS_ALONE",
     "AlphaK",
     "Attribute",
+    "BetaLikeness",
     "Categories",
     "Classes",
+    "DeltaDisclosure",
     "DistinctAlpha",
     "DistinctL",
     "Distribution",

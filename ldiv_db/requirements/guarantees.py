@@ -20,7 +20,8 @@ class Guarantee:
     """What every good class keeps to.
 
     At least `size` rows, `values` different values and `categories` different categories; no value in more than its
-    share, `share` unless `shares` lists it; no share more than `difference` above the table's. `excluded` is
+    share, `share` unless `shares` lists it; no share more than `difference` above the table's, or more
+    than `ratio` times it, and, if `logarithmic`, none above p (1 - ln p), p being that of the table. `excluded` is
     (m, posterior): nobody who excludes up to m values has more than that posterior. No class is wholly of one of the
     categories `mixed`, by their number from 1.
     """
@@ -33,6 +34,8 @@ class Guarantee:
     difference: Fraction = ONE
     excluded: tuple[tuple[int, Fraction], ...] = ()
     mixed: frozenset[int] = frozenset()
+    ratio: Fraction | None = None
+    logarithmic: bool = False
 
     def share_of(self, value: Named) -> Fraction:
         """The largest share of a value."""
@@ -62,6 +65,8 @@ class Guarantee:
             min(self.difference, other.difference),
             self.excluded + other.excluded,
             self.mixed | other.mixed,
+            min((one.ratio for one in (self, other) if one.ratio is not None), default=None),
+            self.logarithmic or other.logarithmic,
         )
 
 

@@ -44,6 +44,8 @@ ARGUMENTS: dict[str, Any] = {
     "distinct_alpha": {"l": 3, "alpha": 1},
     "entropy_alpha": {"l": 2, "alpha": 1},
     "recursive_alpha": {"c": 2, "l": 2, "alpha": 1},
+    "beta_likeness": 8,
+    "delta_disclosure": 3,
     "t_closeness": {"t": 0.5, "distance": "equal"},
     "t_closeness_ordered": {"t": 0.5, "distance": "ordered"},
     "t_closeness_hierarchical": {"t": 0.5, "distance": "hierarchical"},

@@ -82,6 +82,8 @@ class Case:
             {"alpha_k": {"alpha": draw.choice(["0.5", "0.333333333"]), "k": 2}}, {"p_sensitive": {"p": least, "k": 3}},
             {"t_closeness": {"t": draw.choice(["0.1", "0.25", "0.333"]), "distance": "equal"}},
             {"t_closeness": {"t": draw.choice(["0.1", "0.25"]), "distance": "ordered"}},
+            {"beta_likeness": {"beta": draw.choice(["0.5", "1", "2.5"]), "kind": draw.choice(["basic", "enhanced"])}},
+            {"delta_disclosure": {"delta": draw.choice(["0.7", "1", "2"]), "log": draw.choice(["2", "e"])}},
         ]  # fmt: skip
         if known:
             found = [requirement | {"others_known": True} for requirement in found]

@@ -1,6 +1,7 @@
 """Bounds on attacks: no class that meets a requirement exceeds them, and where it can be some class reaches them."""
 
 import itertools
+import math
 import random
 from collections import Counter
 from decimal import Decimal
@@ -29,6 +30,8 @@ def is_good(values, table, name, parameters):
     if name == "t_closeness":
         gap = oracle.transport(oracle.shares(values), oracle.shares(table), oracle.ground("equal", table))
         return gap <= Fraction(str(parameters["t"]))
+    if name in ("beta_likeness", "delta_disclosure"):
+        return oracle.gain_is_allowed(values, table, name, parameters)
     if name.endswith("_alpha"):
         return WEIGHING.is_good(values, name, parameters)
     if name in ("range", "proximity"):
@@ -77,6 +80,8 @@ REQUIRED = [
     ("distinct_alpha", {"l": 2, "alpha": 1}), ("distinct_alpha", {"l": 1, "alpha": 3}),
     ("entropy_alpha", {"l": 2, "alpha": 0}),
     ("recursive_alpha", {"c": 2, "l": 2, "alpha": 0}), ("recursive_alpha", {"c": Decimal("0.9"), "l": 2, "alpha": 1}),
+    ("beta_likeness", {"beta": Decimal("0.5")}), ("beta_likeness", {"beta": 1, "kind": "basic"}),
+    ("delta_disclosure", {"delta": Decimal("0.6")}), ("delta_disclosure", {"delta": 1, "log": "e"}),
     ("recursive", {"c": Decimal("0.5"), "l": 1}), ("recursive_alpha", {"c": 3, "l": 3, "alpha": 0}),
     ("range", {"k": 3, "e": 3}), ("proximity", {"epsilon": 1, "m": 2}), ("proximity", {"epsilon": "0.5", "m": 3}),
 ]  # fmt: skip
@@ -114,6 +119,11 @@ def test_no_good_table_exceeds_a_bound(name, parameters):
         ("recursive", {"c": 2, "l": 3}, "abc", 2, {"excluded": None}),
         ("t_closeness", {"t": Decimal("0.25")}, "aabc", 0, {"posterior": 0.75, "difference": 0.25, "ratio": 2}),
         ("t_closeness", {"t": Decimal("0.25"), "distance": "ordered"}, "aabc", 0, {"posterior": None}),
+        ("beta_likeness", {"beta": 1, "kind": "basic"}, "aabc", 0, {"posterior": None, "ratio": 2}),
+        ("beta_likeness", {"beta": 1, "kind": "basic"}, "aaaabcde", 0, {"ratio": 2, "record": None}),
+        ("beta_likeness", {"beta": 2, "kind": "basic"}, "abcdeabcdeabcdeabcde", 0, {"posterior": 0.6, "ratio": 3}),
+        ("beta_likeness", {"beta": 9}, "aabb", 0, {"posterior": (1 + math.log(2)) / 2, "ratio": 1 + math.log(2)}),
+        ("delta_disclosure", {"delta": 1}, "abcd", 0, {"posterior": 0.5, "ratio": 2, "record": 1 / 2}),
         ("entropy_alpha", {"l": 2, "alpha": 1}, "abcde", 0, {"one_category": 0}),
         ("t_closeness", {"t": Decimal("0.25"), "distance": "ordered"}, "aabc", 0, {"difference": None, "record": None}),
         ("recursive", {"c": Decimal("0.5"), "l": 2}, "abcde", 2, {"few_values": 0, "record": 1 / 4, "one_category": 0}),

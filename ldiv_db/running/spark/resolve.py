@@ -21,6 +21,8 @@ from ldiv_db.running.spark.source import SparkSource
 
 #: What stands for the source where nothing of it is read.
 _EMPTY = "source"
+#: The most rows of a part where the policy does not say it: less than on one machine, as executors have less memory.
+PART_ROWS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ def resolve_on_spark(
     if unfit and any(problem.key in ("source", "key", "algorithm.name") for problem in unfit):
         raise PolicyError([*reading.problems, *unfit])
     empty = engine.load(_EMPTY, {column.name: column.type for column in source.columns}, [])
-    asked = written.model_copy(update={"source": empty.sql()})
+    part_rows = written.part_rows if "part_rows" in written.model_fields_set else PART_ROWS
+    asked = written.model_copy(update={"source": empty.sql(), "part_rows": part_rows})
     algorithms: list[Algorithm] = []
 
     def judge_algorithm(found: Findings) -> None:
