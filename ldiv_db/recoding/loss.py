@@ -46,6 +46,17 @@ class Loss:
     def average_class_size(self) -> float:
         return self.rows_published / self.classes if self.classes else 0.0
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of a release of which every cell is fully generalised."""
+        cells = self.rows_published * len(self.lm_by_column)
+        if not cells or self.stars < cells:
+            return ()
+        return (
+            "every quasi-identifier of every row is fully generalised, so that the release says nothing of them: ask"
+            " for less, leave a column out, or try another algorithm (ldiv explore compares them)",
+        )
+
     def cavg(self, l: float | None) -> float | None:  # noqa: E741 - the field's name for it
         """The average class size in units of the smallest allowed, `(n / classes) / l`; None for no l."""
         return self.average_class_size / l if l else None

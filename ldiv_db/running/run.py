@@ -222,7 +222,7 @@ def _result(
         seconds=time.perf_counter() - start,
         seed=ready.resolved.source.seed,
         versions=versions(),
-        notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes, *ready.estimate.notes])),
+        notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes, *ready.estimate.notes, *measured["loss"].notes])),
         smallest_class=smallest_class(ready.task.requirements),
         inferred=ready.resolved.inferred,
         **measured,

@@ -121,3 +121,12 @@ def test_what_is_wrong_is_named(con, table, changes, says):
     table("t", COLUMNS, [(20 + i, VALUES[i % 6]) for i in range(60)])
     with pytest.raises(PolicyError, match=says):
         ldiv_db.plan(con, policy({"distinct_alpha": {"l": 2, "alpha": 1}}, **changes))
+
+
+@pytest.mark.parametrize(("rows", "says"), [(60, True), (3, False)])
+def test_a_release_that_says_nothing_is_warned_of(con, rows, says):
+    con.execute("CREATE TABLE people AS SELECT i % 7 AS age, i % 2 = 0 AS smokes, i % 5 AS s FROM range(60) AS r(i)")
+    columns = {"quasi_identifiers": ["age", "smokes"], "sensitive": ["s"]}
+    asked = {"source": "people", "target": "released", "require": [{"k": rows}], "algorithm": "mondrian", "seed": 1}
+    result = ldiv_db.run(con, {**columns, **asked})
+    assert any("fully generalised" in note for note in result.notes) == says == (result.loss.lm_mean == 1)

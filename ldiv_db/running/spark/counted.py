@@ -188,7 +188,7 @@ def _result(work: Dividing, found: _Planned, loss: Loss, notes: list[str]) -> Re
         seconds=0.0,
         seed=resolved.source.seed,
         versions=versions(),
-        notes=tuple(dict.fromkeys([*notes, *plan.notes])),
+        notes=tuple(dict.fromkeys([*notes, *plan.notes, *loss.notes])),
         smallest_class=smallest_class(found.task.requirements),
         inferred=resolved.inferred,
         loss=loss,

@@ -233,7 +233,7 @@ def _result(work: Dividing, task: Task, feasible: Feasibility, sums: Sums, notes
         seconds=0.0,
         seed=resolved.source.seed,
         versions=versions(),
-        notes=tuple(notes),
+        notes=(*notes, *sums.loss.notes),
         smallest_class=smallest_class(task.requirements),
         inferred=resolved.inferred,
         loss=sums.loss,
