@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Progress, Report, Task
-from ldiv_db.algorithms.infeasible import explained
+from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.auditing.audit import refuse_unknown, require_listed
 from ldiv_db.database.engine import Engine, Step
 from ldiv_db.database.templates import Statement
@@ -71,6 +71,8 @@ class Preparation(Shown, Ready):
     reasons: Sequence[str] = ()
     #: What a reader takes for one value where requirements count several; the audit says it of the release.
     warnings: Sequence[str] = ()
+    #: Of a plan whose classes may have equal values, by attribute: the strictest parameters that can be met, in words.
+    met_by_table: Mapping[str, Mapping[Requirement, str]] = field(default_factory=dict)
     #: What was tried in a rehearsal, as the result of a run would have it.
     tried: Sequence[Mapping[str, Any]] = ()
 
@@ -96,6 +98,18 @@ def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool)
     warnings = _warnings(engine, resolved, task)
     hear.on_stage("forming classes")
     return Preparation(resolved, algorithm, task, feasible, destination, estimate, case, reasons, warnings)
+
+
+def strictest(ready: Preparation) -> Preparation:
+    """With the strictest parameters that can be met, where classes may have equal values; elsewhere `l` says it."""
+    if not ready.algorithm.takes_any_class:
+        return ready
+    task = ready.task
+    found = {
+        axis.column.name: met_by_table(task.engine, axis, task.wanted[axis.column.name])
+        for axis in task.encoded.sensitive
+    }
+    return replace(ready, met_by_table=found)
 
 
 def make_ready(

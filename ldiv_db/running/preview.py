@@ -28,13 +28,18 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "algorithm": ready.algorithm.name,
         "options": ready.algorithm.options.model_dump(by_alias=True),
         "l": feasible.l,
-        "largest_l": min((key.asked_distribution.largest_l for key in ready.encoded.keys if key.is_said), default=None),
+        "largest_l": None if ready.algorithm.takes_any_class else _largest_l(ready),
         "rows_in": ready.encoded.rows_in,
         "rows_suppressed": feasible.rows_suppressed,
         "classes_made": feasible.classes,
         "tries": list(feasible.tries),
         "requirements": [
-            {"name": requirement.name, "parameters": requirement.parameters, "sensitive": name or None}
+            {
+                "name": requirement.name,
+                "parameters": requirement.parameters,
+                "sensitive": name or None,
+                "strictest": ready.met_by_table.get(name, {}).get(requirement),
+            }
             for name, own in ready.requirements.items()
             for requirement in own
         ],
@@ -49,6 +54,11 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         sent = [statement for statement in statements if statement.template != _BUILT_IN]
         document["statements"] = [{"template": s.template, "sql": s.sql} for s in sent]
     return document
+
+
+def _largest_l(ready: Preparation) -> int | None:
+    """The most rows of a class of which no two have equal values, such that all rows are in one."""
+    return min((key.asked_distribution.largest_l for key in ready.encoded.keys if key.is_said), default=None)
 
 
 def _columns(ready: Preparation) -> Iterator[dict[str, Any]]:
@@ -86,7 +96,8 @@ def print_plan(console: Console, document: dict[str, Any]) -> None:
     for requirement in document["requirements"]:
         parameters = ", ".join(f"{name} = {value}" for name, value in requirement["parameters"].items())
         about = f"{requirement['sensitive']}: " if requirement["sensitive"] else ""
-        table.add_row("requirement", f"{about}{requirement['name']}: {parameters}")
+        strictest = f"; all rows as one class meet {requirement['strictest']}" if requirement["strictest"] else ""
+        table.add_row("requirement", f"{about}{requirement['name']}: {parameters}{strictest}")
     console.print(table)
     rows = [(c["column"], c["role"], c["generalised_by"] or "") for c in document["columns"]]
     print_rows(console, "columns", ("column", "role", "generalised by"), rows)

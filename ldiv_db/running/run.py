@@ -31,7 +31,7 @@ from ldiv_db.recoding.global_recoding import GlobalRecoding, recoding_of
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, plan_recoding, published_rows
 from ldiv_db.running.choices import Choices, resolve_run
-from ldiv_db.running.preparation import Listener, Preparation, Ready, prepare
+from ldiv_db.running.preparation import Listener, Preparation, Ready, prepare, strictest
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.similarity import measure_similarity
 
@@ -126,7 +126,7 @@ def plan(
     reading = examine(policy)
     with beside() as engine, named_databases(engine, reading.databases, Path(folder)):
         choices = resolve_run(engine, reading, Path(folder))
-        ready = prepare(engine, choices, listener or Listener(), show_values)
+        ready = strictest(prepare(engine, choices, listener or Listener(), show_values))
         if rehearse:
             made = rehearsed(ready, beside).plan
             ready = replace(ready, tried=made.search.get("tried", ()))

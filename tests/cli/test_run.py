@@ -75,6 +75,20 @@ def test_plan_json_has_the_documented_keys(bed: Any) -> None:
     assert all(set(column) == {"column", "role", "generalised_by"} for column in found["columns"])
 
 
+def test_plan_says_what_the_algorithm_that_will_run_could_meet(bed: Any) -> None:
+    """bsgi makes classes of different values; others may have equal ones, and go as far as the table as one class."""
+    of_unlike = bed.call("plan", bed.database, bed.policy, "--json").json
+    assert [one["strictest"] for one in of_unlike["requirements"]] == [None] * len(of_unlike["requirements"])
+    bed.write_policy(require=[{"distinct": 2}, {"frequency": 2}, {"k": 3}], algorithm="topdown")
+    found = bed.call("plan", bed.database, bed.policy, "--json").json
+    (values, most) = bed.sql("SELECT count(DISTINCT disease), max(n) FROM (SELECT disease, count(*) AS n FROM patients"
+                             " GROUP BY ALL)")[0]  # fmt: skip
+    said = [one["strictest"] for one in found["requirements"]]
+    assert (found["largest_l"], said[0], said[2]) == (None, f"l: {values}", "k: 24")
+    assert float(said[1].removeprefix("l: ")) == pytest.approx(24 / most, abs=1e-3)
+    assert "all rows as one class meet k: 24" in " ".join(bed.call("plan", bed.database, bed.policy).out.split())
+
+
 def test_plan_shows_its_sql_but_no_value(bed: Any) -> None:
     found = bed.call("plan", bed.database, bed.policy, "--json", "--sql").json
     assert set(found) == PLAN_KEYS | {"statements"}

@@ -10,6 +10,7 @@ from ldiv_db.algorithms.infeasible.reasons import (
     explained,
     fails_for_those_who_know,
     failures,
+    met_by_table,
 )
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "fails_for_those_who_know",
     "failures",
     "frequent_values",
+    "met_by_table",
     "no_class",
     "no_cut",
     "none_found",

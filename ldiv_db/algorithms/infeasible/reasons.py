@@ -88,6 +88,22 @@ def failures(engine: Engine, axis: SensitiveAxis, requirements: Sequence[Require
     return [failure for failure in found if failure]
 
 
+def met_by_table(engine: Engine, axis: SensitiveAxis, requirements: Sequence[Requirement]) -> dict[Requirement, str]:
+    """The strictest parameters, in words, that the table as one class meets, of each requirement where that is known.
+
+    Where a class may have equal values no other class is nearer to what is required.
+    """
+    found = {}
+    with engine.scope():
+        histogram = engine.materialise("whole", "requirements/take_whole", dictionary=axis.reference)
+        classes = Classes(engine, histogram)
+        for requirement in requirements:
+            if requirement.monotone:
+                worst = judge(engine, requirement, classes).worst
+                found[requirement] = requirement.nearest_in(engine, classes, worst, axis.judged_distribution)
+    return {requirement: words for requirement, words in found.items() if words}
+
+
 def _failure_of_table(
     engine: Engine, axis: SensitiveAxis, classes: Classes, requirement: Requirement
 ) -> Failure | None:
