@@ -36,7 +36,7 @@ class Peer:
     """A requirement, and the least that another tool lost under it."""
 
     name: str
-    argument: int
+    argument: float
     tool: str
     lm: float
 
@@ -57,6 +57,11 @@ PEERS = (
     Peer("frequency", 4, "ARX", 0.2139),
     Peer("frequency", 6, "ARX", 0.5103),
     Peer("k", 10, "ARX", 0.0453),
+    Peer("t_closeness", 0.05, "ARX", 0.733),
+    Peer("t_closeness", 0.1, "ARX", 0.661),
+    Peer("t_closeness", 0.2, "ARX", 0.43),
+    Peer("t_closeness", 0.3, "ARX", 0.301),
+    Peer("t_closeness", 0.4, "ARX", 0.159),
 )
 
 
