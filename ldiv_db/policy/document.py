@@ -145,8 +145,8 @@ def _in_range(seed: int) -> int:
     return seed
 
 
-#: The most rows of a part of a table that is divided, where the policy does not say it: the fewer parts, the less time,
-#: and so many rows are solved in 2 GB.
+#: The most rows of a part of a table that is divided, where the policy does not say it: the fewer parts, the less time
+#: (docs/scale.md).
 PART_ROWS = 4_000_000
 
 

@@ -57,8 +57,8 @@ class OfGain(Requirement, in_policy=False):
 class BetaLikeness(OfGain):
     """beta-likeness: no value's share q of a class exceeds its share p of the table by more than beta p.
 
-    Basic: `(q - p) / p <= beta` where q > p (Cao and Karras 2012, Definition 2). Enhanced, the default: by no more
-    than `min(beta, -ln p) p` (Definition 3), so that no share of a class comes to 1 where that of the table is not.
+    Basic: `(q - p) / p <= beta` where q > p (Cao and Karras 2012). Enhanced, the default: by no more
+    than `min(beta, -ln p) p`, so that no share of a class comes to 1 where that of the table is not.
     """
 
     name = "beta_likeness"
@@ -87,8 +87,8 @@ class BetaLikeness(OfGain):
 class DeltaDisclosure(OfGain):
     """delta-disclosure privacy: `|log(q / p)| < delta` for the share q of a class of every value of the table.
 
-    Every class has every value, then, and in about the share p that it has of the table (Brickell and Shmatikov 2008,
-    Definition 3). The logarithm is to the base 2 if nothing else is said.
+    Every class has every value, then, and in about the share p that it has of the table (Brickell and Shmatikov
+    2008). The logarithm is to the base 2 if nothing else is said.
     """
 
     name = "delta_disclosure"
