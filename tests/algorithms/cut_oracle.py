@@ -34,13 +34,19 @@ def core(counts, thetas):
 
 def cost(rows, trees, cut, thetas, metric, scheme):
     """The cost of a cut, None if it is not allowed; rows are (leaves, sensitive value, label)."""
-    total = Fraction(0)
-    for members in partitions(rows, cut).values():
-        found = _cost(members, rows, trees, cut, thetas, metric, scheme)
-        if found is None:
-            return None
-        total += found
-    return total
+    return _total(_cost(members, rows, trees, cut, thetas, metric, scheme) for members in partitions(rows, cut).values())
+
+
+def judged_cost(rows, trees, cut, good, metric, scheme):
+    """The same where `good` says of the rows of a partition whether it may be published; schemes none and allRec."""
+    return _total(
+        _judged(members, rows, trees, cut, good, metric, scheme) for members in partitions(rows, cut).values()
+    )
+
+
+def _total(costs):
+    found = list(costs)
+    return None if None in found else sum(found, Fraction(0))
 
 
 def partitions(rows, cut):
@@ -55,11 +61,7 @@ def _cost(members, rows, trees, cut, thetas, metric, scheme):
     n, d = len(members), len(trees)
     counts = Counter(row[1] for row in members)
     bad = [s for s, c in counts.items() if c > thetas[s] * n]
-    loss = sum(
-        Fraction(len(one[leaf][1]) - 1, max(len(leaves(tree)) - 1, 1))
-        for one, tree, leaf in zip(cut, trees, members[0][0], strict=True)
-    )
-    row_cost = {"LM": 2 * d, "DM": len(rows), "CM": 1}[metric]
+    loss, row_cost = _loss(members, trees, cut), _row_cost(rows, trees, metric)
     if not bad:
         return _own(members, loss, metric)
     if scheme == "none":
@@ -82,6 +84,25 @@ def _cost(members, rows, trees, cut, thetas, metric, scheme):
     return (n - left) * row_cost + (left * loss if metric == "LM" else left * left)
 
 
+def _judged(members, rows, trees, cut, good, metric, scheme):
+    if good(members):
+        return _own(members, _loss(members, trees, cut), metric)
+    return None if scheme == "none" else _row_cost(rows, trees, metric) * len(members)
+
+
+def _loss(members, trees, cut):
+    """LM of a row of the partition."""
+    return sum(
+        Fraction(len(one[leaf][1]) - 1, max(len(leaves(tree)) - 1, 1))
+        for one, tree, leaf in zip(cut, trees, members[0][0], strict=True)
+    )
+
+
+def _row_cost(rows, trees, metric):
+    """What a row costs that is left out."""
+    return {"LM": 2 * len(trees), "DM": len(rows), "CM": 1}[metric]
+
+
 def _own(members, loss, metric):
     n = len(members)
     if metric == "LM":
@@ -94,3 +115,27 @@ def all_costs(rows, trees, thetas, metric, scheme):
     every = product(*(list(cuts(tree)) for tree in trees))
     found = (cost(rows, trees, cut, thetas, metric, scheme) for cut in every)
     return sorted(c for c in found if c is not None)
+
+
+def all_judged_costs(rows, trees, good, metric, scheme, of_tree=cuts):
+    """The same where `good` judges; `of_tree` gives the cuts of a tree, all of them or those of whole levels."""
+    every = product(*(list(of_tree(tree)) for tree in trees))
+    found = (judged_cost(rows, trees, cut, good, metric, scheme) for cut in every)
+    return sorted(c for c in found if c is not None)
+
+
+def ways(tree, above=()):
+    """The way from the root to every leaf, as the leaves below each node on it."""
+    ((label, below),) = tree.items()
+    here = (*above, tuple(leaves(tree)))
+    if not below:
+        yield label, here
+    for child, deeper in below.items():
+        yield from ways({child: deeper}, here)
+
+
+def full_domains(tree):
+    """A cut {leaf: (name, leaves)} for every depth, by the definition."""
+    found = dict(ways(tree))
+    for depth in range(max(map(len, found.values()))):
+        yield {leaf: (way[min(depth, len(way) - 1)],) * 2 for leaf, way in found.items()}

@@ -84,23 +84,6 @@ class Case:
         ]
 
 
-def ways(tree, above=()):
-    """The way from the root to every leaf, as the leaves below each node on it."""
-    ((label, below),) = tree.items()
-    here = (*above, tuple(cut_oracle.leaves(tree)))
-    if not below:
-        yield label, here
-    for child, deeper in below.items():
-        yield from ways({child: deeper}, here)
-
-
-def full_domains(tree):
-    """A cut {leaf: (name, leaves)} for every depth, by the definition."""
-    found = dict(ways(tree))
-    for depth in range(max(map(len, found.values()))):
-        yield {leaf: (way[min(depth, len(way) - 1)],) * 2 for leaf, way in found.items()}
-
-
 @pytest.mark.parametrize("seed", seeds(12))
 def test_incognito_finds_the_vector_of_least_cost(con, tmp_path, seed):
     metric = ("LM", "DM", "CM")[seed % 3]
@@ -111,7 +94,7 @@ def test_incognito_finds_the_vector_of_least_cost(con, tmp_path, seed):
     if result is None:
         return
     thetas = dict.fromkeys("stuv", Fraction(1))
-    every = [vector for vector in product(*map(full_domains, case.trees)) if case.holds(vector)]
+    every = [vector for vector in product(*map(cut_oracle.full_domains, case.trees)) if case.holds(vector)]
     costs = [cut_oracle.cost(case.rows, case.trees, vector, thetas, metric, "none") for vector in every]
     assert result.search["cost"] == pytest.approx(float(min(costs)))
     assert cut_oracle.cost(case.rows, case.trees, cut, thetas, metric, "none") == min(costs)
@@ -120,7 +103,7 @@ def test_incognito_finds_the_vector_of_least_cost(con, tmp_path, seed):
 
 def finer(cut, tree):
     """The cuts that specialise one value of the cut."""
-    nodes = {leaf: set(way) for leaf, way in ways(tree)}
+    nodes = {leaf: set(way) for leaf, way in cut_oracle.ways(tree)}
     for own in {value[1] for value in cut.values()}:
         if len(own) > 1:
             split = {}

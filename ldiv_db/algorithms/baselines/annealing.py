@@ -62,7 +62,7 @@ class Annealing(Cuts):
         problem = evaluator.problem
         return {
             "metric": self.options.metric,
-            "scheme": self.options.scheme,
+            "scheme": problem.cost.scheme,
             "cuts": prod(tree.taxonomy.cuts for tree in problem.trees),
             "steps": outcome.visited,
             "evaluated": evaluator.evaluated,

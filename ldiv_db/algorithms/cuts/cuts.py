@@ -12,13 +12,15 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.cuts.asked import bounds_shares
 from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
 from ldiv_db.algorithms.cuts.classes import labels_of, publish_cut
 from ldiv_db.algorithms.cuts.descent import find_start, offer_root
 from ldiv_db.algorithms.cuts.enumeration import Outcome, Search, Standing
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
 from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, make_problem, thresholds_of
-from ldiv_db.algorithms.infeasible import cannot_promise, no_cut
+from ldiv_db.algorithms.infeasible import cannot_promise, explain, no_cut
+from ldiv_db.algorithms.local.candidate_classes import ClassChecker, refuse_whole
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, UnprovedError
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements.named import in_order, shown_value
@@ -27,10 +29,13 @@ _BY_CELLS = ("vioSA", "allSA")
 
 
 class CutOptions(Options):
-    """Metric and scheme, the class column of CM, how many cuts one is drawn from, and the limits of the search."""
+    """Metric and scheme, the class column of CM, how many cuts one is drawn from, and the limits of the search.
+
+    Without a scheme it is `vioRec` where thresholds are all that is asked, which it can mend; else `none`.
+    """
 
     metric: Literal["LM", "DM", "CM"] = "LM"
-    scheme: Literal["none", "vioSA", "allSA", "vioRec", "allRec"] = "vioRec"
+    scheme: Literal["none", "vioSA", "allSA", "vioRec", "allRec"] | None = None
     label: str | None = Field(default=None, alias="class")
     top: int = Field(default=1, ge=1, le=1_000)
     time_limit: float | None = Field(default=None, gt=0, le=10_000_000)
@@ -38,29 +43,38 @@ class CutOptions(Options):
 
 
 class Cuts(Algorithm):
-    """The cut of least cost that meets thresholds on every sensitive value's share."""
+    """The cut of least cost that meets all requirements, or leaves out what does not."""
 
     name = "cuts"
     options_type: ClassVar[type[CutOptions]] = CutOptions
     options: CutOptions
-    recodes_globally = takes_harmless = takes_counts = True
+    recodes_globally = takes_rows_alone = takes_harmless = takes_counts = True
     says_why = True
     tells_rows = False
     suppressing = {"scheme": "vioRec"}  # noqa: RUF012 - typed in the base class
 
     def check(self, task: Task) -> Feasibility:
         """Raises PolicyError for what cuts cannot do, InfeasibleError if not even the most general cut is allowed."""
-        problems = [*self._option_problems(task), *_task_problems(task), *_blank_problems(task, self.options.scheme)]
+        scheme = self._scheme(task)
+        problems = [*self._option_problems(task, scheme), *_task_problems(task, scheme), *_blank_problems(task, scheme)]
         if problems:
             raise PolicyError(problems)
+        if not bounds_shares(task):
+            if scheme == "none":
+                _refuse_bad_whole(task)
+            return Feasibility(ClassChecker(task).least, 1, task.encoded.left_out)
         thetas = thresholds_of(task)
-        if self.options.scheme == "none":
+        if scheme == "none":
             _refuse_infeasible(task, thetas)
         return Feasibility(max(1, int(1 / min(thetas.values()))), 1, task.encoded.left_out)
 
+    def _scheme(self, task: Task) -> str:
+        """What becomes of classes that violate."""
+        return self.options.scheme or ("vioRec" if bounds_shares(task) else "none")
+
     def run(self, task: Task) -> Plan:
         feasible, start = self.check(task), time.monotonic()
-        cost = Cost(self.options.metric, self.options.scheme, self._label(task))
+        cost = Cost(self.options.metric, self._scheme(task), self._label(task))
         evaluator = Evaluator(make_problem(task, cost))
         best, outcome = self._search(evaluator, start)
         ranked = best.ranked()
@@ -100,7 +114,7 @@ class Cuts(Algorithm):
         problem, cost = evaluator.problem, best.costs[chosen]
         return {
             "metric": self.options.metric,
-            "scheme": self.options.scheme,
+            "scheme": problem.cost.scheme,
             "cuts": prod(tree.taxonomy.cuts for tree in problem.trees),
             "visited": outcome.visited,
             "evaluated": evaluator.evaluated,
@@ -119,9 +133,9 @@ class Cuts(Algorithm):
             return None
         return next(kept for kept in task.encoded.kept if kept.column.name.lower() == self.options.label.lower())
 
-    def _option_problems(self, task: Task) -> Iterator[Problem]:
+    def _option_problems(self, task: Task, scheme: str) -> Iterator[Problem]:
         options = self.options
-        if options.metric != "LM" and options.scheme in _BY_CELLS:
+        if options.metric != "LM" and scheme in _BY_CELLS:
             yield Problem(
                 "algorithm.scheme", f"{options.metric} has no cost for blanked values", "none, vioRec or allRec"
             )
@@ -134,30 +148,49 @@ class Cuts(Algorithm):
 
 def _blank_problems(task: Task, scheme: str) -> Iterator[Problem]:
     """Blanked values are NULL, which must not be a value already."""
+    if scheme not in _BY_CELLS:
+        return
     (axis, *_) = task.encoded.sensitive
     missing = [code for code, _, null in task.engine.rows("cuts/list_counts", dictionary=axis.dictionary) if null]
-    if scheme in _BY_CELLS and missing:
+    if missing:
         yield Problem("nulls_sensitive", f"{scheme} publishes NULL for a blanked value: NULL cannot be a value too")
 
 
-def _task_problems(task: Task) -> Iterator[Problem]:
+def _task_problems(task: Task, scheme: str) -> Iterator[Problem]:
     encoded = task.encoded
     for axis in encoded.axes:
         if axis.taxonomy is None:
             hint = "taxonomy: {ranges: [5, 10, 20]}"
             yield Problem(f"quasi_identifiers.{axis.name}", "cuts run through taxonomies: it needs one", hint)
-    if len(encoded.sensitive) > 1:
-        yield Problem("sensitive", "cuts takes one sensitive attribute", "keep the others, or use bsgi")
     if encoded.individual:
         yield Problem("individual", "cuts does not keep the rows of an individual apart", "use bsgi")
     if encoded.leaves_unjudged:
         what = "ignore leaves rows with NULL unjudged, and cuts judges all rows of a partition"
         yield Problem("suppressed", what, "suppressed: judge, or nulls_sensitive: suppress")
+    if not bounds_shares(task):
+        yield from _judged_problems(task, scheme)
+
+
+def _judged_problems(task: Task, scheme: str) -> Iterator[Problem]:
+    """What cannot be where classes are judged by more than thresholds on the values of one attribute."""
+    if scheme not in ("none", "allRec"):
+        what = f"{scheme} mends shares of one sensitive attribute's values (frequency, threshold), and more is required"
+        yield Problem("algorithm.scheme", what, "none or allRec")
     for requirement in task.requirements:
-        if not requirement.of_shares:
-            yield cannot_promise(
-                "cuts", requirement, "it bounds the shares of sensitive values", "threshold or frequency"
-            )
+        if not requirement.monotone:
+            yield cannot_promise("cuts", requirement, "the union of good classes may be bad", "distinct or frequency")
+        if requirement.of_whole and scheme == "allRec":
+            what = f"allRec leaves out rows, and {requirement.label} compares classes with all that are published"
+            yield Problem("algorithm.scheme", what, "none")
+
+
+def _refuse_bad_whole(task: Task) -> None:
+    """Raise InfeasibleError, with reasons, if the whole table as one partition violates: then every cut does."""
+    axes, engine = task.encoded.sensitive, task.engine
+    failed = [line for axis in axes for line in explain(engine, axis, task.wanted[axis.column.name], True)]
+    if failed:
+        raise InfeasibleError("\n".join(failed))
+    refuse_whole(task)  # what holds for those who know nothing else may fail for those who do
 
 
 def _refuse_infeasible(task: Task, thetas: dict[int, Any]) -> None:

@@ -16,9 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ldiv_db.algorithms.cuts.asked import Pack, PackedCount, find_bad
 from ldiv_db.algorithms.cuts.node_bounds import FORBIDDEN, Cut, CutNode, Probe, assemble
-from ldiv_db.algorithms.cuts.problem import CutProblem
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.algorithms.cuts.problem import ROWS, CutProblem
+from ldiv_db.database.templates import Identifier, Relation, Value
 
 __all__ = ["FORBIDDEN", "Best", "Cut", "CutNode", "Evaluator", "Probe"]
 
@@ -27,9 +28,6 @@ _MARKED = {"node_no": "INTEGER", "axis": "INTEGER", "value": "INTEGER", "open": 
 LOCKED, NEXT, OPEN = 0, 1, 2
 #: Cuts whose exact costs are worked out together.
 _EXACT = 8
-
-
-ROWS = Identifier("n")
 
 
 @dataclass
@@ -179,8 +177,10 @@ class Evaluator:
         counted = engine.materialise(
             "counted", "cuts/count_parts", steps=steps, places=places, columns=self._summed(), **self._bits
         )
-        holes: dict[str, Any] = {"values": problem.values, "unit": problem.common}
         kept = self._columns(self._summed() if exact or cost.metric == "CM" else [ROWS])
+        if problem.asked:
+            return self._mark(counted, kept)
+        holes: dict[str, Any] = {"values": problem.values, "unit": problem.common}
         parts = engine.materialise(
             "parts", "cuts/judge_parts", parts=counted, columns=kept, scheme=cost.scheme, **holes
         )
@@ -195,6 +195,17 @@ class Evaluator:
             loose = bool(engine.scalar("cuts/count_loose", parts=parts))
         return parts
 
+    def _mark(self, counted: Relation, kept: Sequence[Identifier]) -> Relation:
+        """The partitions, where counts are judged."""
+        engine, problem = self.problem.task.engine, self.problem
+        packs = [[_whole(tally.column, n) for n, tally in enumerate(one.tallies, 1)] for one in problem.asked]
+        bad = find_bad(problem.task, problem.asked, packs, [counted])
+        parts = engine.materialise(
+            "parts", "cuts/mark_parts", parts=counted, bad=bad, columns=kept, scheme=problem.cost.scheme
+        )
+        engine.drop(counted, *(one.relation for one in bad))
+        return parts
+
     def _summed(self) -> list[Identifier]:
         """The columns of partitions that are sums."""
         best = [value.best for value in self.problem.values] if self.problem.cost.both else []
@@ -204,3 +215,8 @@ class Evaluator:
         """The columns of partitions that stay as they are."""
         others = [Identifier(name) for name in ("cut_loss", "finest", "dearest", "uniform")]
         return [*(word.cut_key for word in self.problem.words), *summed, *others]
+
+
+def _whole(column: Identifier, number: int) -> Pack:
+    """A pack of one count."""
+    return Pack(column, (PackedCount(column, Value(0)),), Value(2**62 - 1), Value(number))

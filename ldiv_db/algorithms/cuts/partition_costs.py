@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from ldiv_db.algorithms.cuts.asked import Pack, find_bad
 from ldiv_db.algorithms.cuts.problem import CutProblem
-from ldiv_db.algorithms.cuts.share_counts import Pack, caps_of, packs_of, shares_of, steps_of, sums_of
+from ldiv_db.algorithms.cuts.share_counts import caps_of, judged_packs, packs_of, shares_of, steps_of, sums_of
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.templates import Identifier, Relation, Value
 
@@ -76,6 +77,35 @@ def lay_out(trees: Sequence[CutTree], most_cuts: int) -> list[Digit] | None:
 
 def make_boxes(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
     """(key, cost) of all boxes that have rows, or None if they are too many."""
+    return _make_judged(problem, digits) if problem.asked else _make_shared(problem, digits)
+
+
+def _make_judged(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
+    """As `make_boxes`, where boxes are judged."""
+    engine, packs = problem.task.engine, judged_packs(problem)
+    every = [pack for of_one in packs for pack in of_one]
+    with engine.scope() as scope:
+        boxes = _count_boxes(problem, digits, every)
+        if boxes is None:
+            return None
+        costs = engine.materialise(
+            "boxes",
+            "cuts/cost_judged",
+            boxes=boxes,
+            bad=find_bad(problem.task, problem.asked, packs[: len(problem.asked)], boxes),
+            packs=every,
+            labels=problem.labels,
+            values=problem.values,
+            unit=problem.unit,
+            refused=Value(refused_cost(problem)),
+            metric=problem.cost.metric,
+            scheme=problem.cost.scheme,
+        )
+        return scope.keep(costs)
+
+
+def _make_shared(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
+    """As `make_boxes`, where values have thresholds."""
     packs, engine = packs_of(problem), problem.task.engine
     with engine.scope() as scope:
         boxes = _count_boxes(problem, digits, packs)

@@ -1,7 +1,8 @@
-"""What a cut search is about: trees, thresholds, metric and scheme, and the table of cells with its counts.
+"""What a cut search is about: trees, requirements, metric and scheme, and the table of cells with its counts.
 
 A cell is a combination of leaves that occurs; its counts are columns, one a sensitive value, so that a statement
-over partitions is one aggregation.
+over partitions is one aggregation. Where nothing but the shares of one attribute's values is bounded, the values have
+thresholds; otherwise `asked` says whose counts are judged.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from itertools import product
 from math import lcm
 
 from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.cuts.asked import Asked, Tally, asked_of, bounds_shares
 from ldiv_db.algorithms.cuts.trees import (
     PATH_COLUMNS,
     BitWord,
@@ -31,6 +33,8 @@ from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements.named import Named
 from ldiv_db.requirements.parameters import UNIT, units
 
+#: The column of a partition's rows.
+ROWS = Identifier("n")
 #: More columns of counts than this are refused.
 MOST_COLUMNS = 500
 #: Cells times nodes that are evaluated together, about, and the most nodes.
@@ -100,15 +104,6 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Tally:
-    """A column of counts: of a sensitive value's rows, of a label's, or of those that have both."""
-
-    column: Identifier
-    value: Value | None = None
-    label: Value | None = None
-
-
-@dataclass(frozen=True)
 class Unit:
     """What suppressing a row, and blanking a sensitive value, costs."""
 
@@ -132,12 +127,13 @@ class Cost:
 
 @dataclass(frozen=True)
 class CutProblem:
-    """A table of cells, and everything that the cost of a cut depends on."""
+    """A table of cells, and everything that the cost of a cut depends on; it has `values` or `asked`."""
 
     task: Task
     cost: Cost
     trees: tuple[CutTree, ...]
     values: tuple[SensitiveValue, ...]
+    asked: tuple[Asked, ...]
     labels: tuple[Label, ...]
     label_codes: Relation | None
     cells: Relation
@@ -166,7 +162,7 @@ class CutProblem:
 
     @cached_property
     def tallies(self) -> list[Tally]:
-        return tallies_of(self.values, self.labels, self.cost.both)
+        return tallies_of(self.task, self.values, self.asked, self.labels, self.cost.both)
 
     @property
     def unit(self) -> Unit:
@@ -184,13 +180,17 @@ class CutProblem:
         return tuple(tree.root for tree in self.trees)
 
 
-def tallies_of(values: Sequence[SensitiveValue], labels: Sequence[Label], both: bool) -> list[Tally]:
+def tallies_of(
+    task: Task, values: Sequence[SensitiveValue], asked: Sequence[Asked], labels: Sequence[Label], both: bool
+) -> list[Tally]:
     """The columns of counts that a cell has besides its rows."""
-    tallies = [Tally(value.rows, value=Value(value.code)) for value in values]
+    code = task.encoded.sensitive[0].code
+    tallies = [tally for one in asked for tally in one.tallies]
+    tallies += [Tally(value.rows, ((code, Value(value.code)),)) for value in values]
     tallies += [Tally(label.rows, label=Value(label.code)) for label in labels]
     if both:
         tallies += [
-            Tally(_both(value.code, label.code), Value(value.code), Value(label.code))
+            Tally(_both(value.code, label.code), ((code, Value(value.code)),), Value(label.code))
             for value, label in product(values, labels)
         ]
     return tallies
@@ -201,8 +201,10 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
     engine, encoded = task.engine, task.encoded
     trees = tuple(CutTree(axis, number) for number, axis in enumerate(encoded.axes, 1))
     label_codes, labels = _labels(task, cost)
-    values = _values(task, labels if cost.both else ())
-    tallies = tallies_of(values, labels, cost.both)
+    by_shares = bounds_shares(task)
+    values = _values(task, labels if cost.both else ()) if by_shares else ()
+    asked = () if by_shares else asked_of(task)
+    tallies = tallies_of(task, values, asked, labels, cost.both)
     if len(tallies) > MOST_COLUMNS:
         what = f"would count {len(tallies):,} columns a cell, more than {MOST_COLUMNS}: too many sensitive values"
         raise PolicyError([Problem("algorithm.name", f"cuts {what}")])
@@ -213,7 +215,6 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
         weight=encoded.weight,
         labels=label_codes,
         axes=encoded.axes,
-        sensitive=encoded.sensitive[0].code,
         label=cost.label.alias if cost.label else None,
         tallies=tallies,
     )
@@ -228,7 +229,9 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
     )
     loaded = engine.load("paths", PATH_COLUMNS, paths)
     count = engine.count(cells)
-    return CutProblem(task, cost, trees, values, labels, label_codes, cells, loaded, words, bit_words, unit, count)
+    return CutProblem(
+        task, cost, trees, values, asked, labels, label_codes, cells, loaded, words, bit_words, unit, count
+    )
 
 
 def _both(value: int, label: int) -> Identifier:

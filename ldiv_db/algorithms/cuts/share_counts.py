@@ -10,30 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ldiv_db.algorithms.cuts.problem import CutProblem, Label, SensitiveValue
+from ldiv_db.algorithms.cuts.asked import Pack, PackedCount
+from ldiv_db.algorithms.cuts.problem import ROWS, CutProblem, Label, SensitiveValue
 from ldiv_db.database.templates import Identifier, Value
 
 #: The bits of the whole numbers that DOUBLE adds exactly.
 _EXACT_BITS = 53
 #: Steps towards the l-eligible core in the first statement, and in those for the boxes that need more.
 _STEPS, _MORE_STEPS = 2, 6
-
-
-@dataclass(frozen=True)
-class PackedCount:
-    """A column of counts, and the place of its lowest bit in a pack."""
-
-    column: Identifier
-    place: Value
-
-
-@dataclass(frozen=True)
-class Pack:
-    """A column that holds several counts."""
-
-    column: Identifier
-    counts: tuple[PackedCount, ...]
-    mask: Value
 
 
 @dataclass(frozen=True)
@@ -85,14 +69,30 @@ class CoreStep:
 
 def packs_of(problem: CutProblem) -> list[Pack]:
     """The columns of counts that no others sum up to, as many together as a pack can hold."""
+    columns = [tally.column for tally in problem.tallies if not problem.cost.both or (tally.held and tally.label)]
+    return _packed(problem, columns, 1)
+
+
+def judged_packs(problem: CutProblem) -> list[list[Pack]]:
+    """The same for counts that are judged, a list for all that is judged together, the rows of partitions in the first;
+    at last the rows of labels."""
+    counts = [[tally.column for tally in one.tallies] for one in problem.asked]
+    columns = [[ROWS, *counts[0]], *counts[1:], [label.rows for label in problem.labels]]
+    packs: list[list[Pack]] = []
+    for of_one in columns:
+        packs.append(_packed(problem, of_one, 1 + sum(map(len, packs))))
+    return packs
+
+
+def _packed(problem: CutProblem, columns: Sequence[Identifier], first: int) -> list[Pack]:
+    """The columns in packs, numbered from the first."""
     bits = max(1, problem.rows.bit_length())
     together = _EXACT_BITS // bits
-    columns = [tally.column for tally in problem.tallies if not problem.cost.both or (tally.value and tally.label)]
     packs: list[Pack] = []
-    for start in range(0, len(columns), together):
+    for number, start in enumerate(range(0, len(columns), together), first):
         packed = enumerate(columns[start : start + together])
         counts = tuple(PackedCount(column, Value(bits * place)) for place, column in packed)
-        packs.append(Pack(Identifier(f"pack_{len(packs) + 1}"), counts, Value(2**bits - 1)))
+        packs.append(Pack(Identifier(f"pack_{number}"), counts, Value(2**bits - 1), Value(number)))
     return packs
 
 

@@ -106,14 +106,14 @@ def check_monotone(task: Task, name: str) -> Feasibility:
     sure = [r for r in task.requirements if r.monotone]
     wanted = {attribute: [r for r in asked if r.monotone] for attribute, asked in task.wanted.items()}
     if sure:
-        _refuse_whole(replace(task, requirements=sure, wanted=wanted))
+        refuse_whole(replace(task, requirements=sure, wanted=wanted))
     unsure, size = unsure_labels(task), max(2, ClassChecker(task).least)
     notes = (f"{unsure}: every class is checked; that classes are found is not known before",) if unsure else ()
     return Feasibility(size, task.encoded.row_count // size, task.encoded.left_out, notes)
 
 
-def _refuse_whole(task: Task) -> None:
-    """Raise InfeasibleError if the table as one class violates one of the requirements."""
+def refuse_whole(task: Task) -> None:
+    """Raise InfeasibleError if the table as one class violates one of the requirements, all monotone."""
     with task.engine.scope():
         encoded = task.encoded
         holes = {"rows": encoded.counted, "weight": encoded.weight, "sensitive": encoded.sensitive, "one": Value(1)}

@@ -1,0 +1,121 @@
+"""Whose counts are judged where more is asked than thresholds: sensitive attributes, apart or together.
+
+Requirements are judged by the statements that the audit uses too, on counts: partitions of equal counts are judged once,
+however many there are. Attributes are judged apart, unless a requirement must hold for those who know the others.
+
+A requirement that survives the union of classes fails in a partition only if it fails in one of its parts: a cut is
+refused with all that are more specific, and of a bad partition some rows are left out whatever is specialised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.local.candidate_classes import ClassChecker
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.recoding.encoded import SensitiveAxis
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A column of counts: of the rows that hold these sensitive values, that have a label, or both."""
+
+    column: Identifier
+    held: tuple[tuple[Identifier, Value], ...] = ()
+    label: Value | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Sensitive attributes that are judged together: who judges them, and a column for every combination of values."""
+
+    axes: tuple[SensitiveAxis, ...]
+    tallies: tuple[Tally, ...]
+    checker: ClassChecker
+
+
+@dataclass(frozen=True)
+class PackedCount:
+    """A column of counts, and the place of its lowest bit in a pack."""
+
+    column: Identifier
+    place: Value
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A column that holds several counts, and its number among those that are read together."""
+
+    column: Identifier
+    counts: tuple[PackedCount, ...]
+    mask: Value
+    number: Value = Value(0)  # noqa: RUF009 - frozen
+
+
+@dataclass(frozen=True)
+class Bad:
+    """The counts of partitions that violate: a table of these columns, and its alias."""
+
+    relation: Relation
+    packs: Sequence[Pack]
+    table: Identifier
+
+
+def bounds_shares(task: Task) -> bool:
+    """Whether thresholds on the values of one attribute are all that is asked."""
+    return len(task.encoded.sensitive) == 1 and all(requirement.of_shares for requirement in task.requirements)
+
+
+def asked_of(task: Task) -> tuple[Asked, ...]:
+    """What is judged, and how; attributes of which nothing is asked are left out."""
+    axes = task.encoded.sensitive
+    if len(axes) > 1 and any(requirement.others_known for requirement in task.requirements):
+        groups = [axes]
+    else:
+        groups = [(axis,) for axis in axes if task.wanted[axis.column.name]]
+    return tuple(_asked(task, number, group) for number, group in enumerate(groups, 1))
+
+
+def _asked(task: Task, number: int, axes: tuple[SensitiveAxis, ...]) -> Asked:
+    rows = task.engine.rows("cuts/list_combinations", rows=task.encoded.counted, sensitive=axes)
+    tallies = tuple(
+        Tally(
+            Identifier(f"c{number}_{place}"),
+            tuple((axis.code, Value(code)) for axis, code in zip(axes, codes, strict=True)),
+        )
+        for place, codes in enumerate(rows, 1)
+    )
+    wanted = {axis.column.name: task.wanted[axis.column.name] for axis in axes}
+    requirements = [requirement for of_axis in wanted.values() for requirement in of_axis]
+    encoded = replace(task.encoded, sensitive=axes)
+    return Asked(axes, tallies, ClassChecker(replace(task, encoded=encoded, wanted=wanted, requirements=requirements)))
+
+
+def find_bad(task: Task, asked: Sequence[Asked], packs: Sequence[Sequence[Pack]], tables: Sequence[Relation]) -> list[Bad]:
+    """The counts in the tables that violate, for all that is asked; `packs` are the columns that hold its counts."""
+    return [
+        Bad(_find_bad(task, one, own, tables), own, Identifier(f"bad_{number}"))
+        for number, (one, own) in enumerate(zip(asked, packs, strict=True), 1)
+    ]
+
+
+def _find_bad(task: Task, asked: Asked, packs: Sequence[Pack], tables: Sequence[Relation]) -> Relation:
+    engine = task.engine
+    with engine.scope() as scope:
+        alike = engine.materialise("alike", "cuts/list_alike", tables=tables, packs=packs)
+        values = {tally.column: tuple(code.value for _, code in tally.held) for tally in asked.tallies}
+        listed = [
+            (pack.number.value, count.place.value, *values[count.column])
+            for pack in packs
+            for count in pack.counts
+            if count.column in values
+        ]
+        columns = {"pack": "INTEGER", "place": "INTEGER"} | {axis.code.name: "INTEGER" for axis in asked.axes}
+        places = engine.load("places", columns, listed)
+        counts = engine.materialise(
+            "counts", "cuts/spread_counts", alike=alike, places=places, packs=packs, sensitive=asked.axes
+        )
+        margins = asked.checker.margins(counts)
+        return scope.keep(engine.materialise("bad", "cuts/list_bad", alike=alike, margins=margins, packs=packs))
