@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from ldiv_db.database.templates import Value
 from ldiv_db.policy.resolve import Source
 from ldiv_db.recoding.recode import Recoding
 from ldiv_db.recoding.rules import Rule, rules_of
+from ldiv_db.requirements import Requirement
 
 QUASI_IDENTIFIER, SENSITIVE, KEEP = "quasi-identifier", "sensitive", "keep"
 #: The role of a column of counts, of a run whose source held these in place of rows: no column of the release.
@@ -59,10 +61,17 @@ class GlobalRecoding:
     columns: tuple[RecodedColumn, ...]
 
 
-def recoding_of(engine: Engine, source: Source, recoding: Recoding, search: dict[str, Any]) -> GlobalRecoding | None:
-    """The recoding that a search has found; None if the rows that its scheme leaves out do not follow from it."""
+def recoding_of(
+    engine: Engine, source: Source, recoding: Recoding, search: dict[str, Any], requirements: Iterable[Requirement]
+) -> GlobalRecoding | None:
+    """The recoding that a search has found; None if the rows that its scheme leaves out do not follow from it.
+
+    A SELECT knows thresholds on the values of one attribute, and the fewest rows and values of a class.
+    """
     scheme = str(search.get("scheme", "none"))
     if scheme == "vioRec" and search.get("metric") == "CM":
+        return None
+    if len(source.sensitive) > 1 or (scheme == "allRec" and not all(one.kept_by_select for one in requirements)):
         return None
     rules = rules_of(engine, recoding, {qi.name: qi.hierarchy for qi in source.quasi_identifiers})
     if rules is None:

@@ -12,7 +12,7 @@ from ldiv_db.policy.policy import Policy
 _PROVED, _BOUND = "at most 1/l, proved", "what each requirement promises of a class, proved by the audit"
 _NO_BOUND = "nothing: no bound is known"
 _SHOWN = "nothing: in a counterexample somebody's value becomes certain"
-_NOTHING, _OPEN = "nothing", "nothing: no counterexample is known, and no proof"
+_NOTHING, _OPEN = "nothing", "nothing: no counterexample is known where shares are bounded, and no proof"
 _SERIES = "what the inference check of the series allows, against who knows people and policy"
 
 
@@ -69,9 +69,15 @@ def protection_of(algorithm: str | None, policy: Policy | None, holds: bool) -> 
         return _UNKNOWN
     if policy is not None and policy.transparent:
         return _TRANSPARENT
-    if policy is not None and algorithm == "cuts" and policy.algorithm.options.get("scheme") == "none":
+    if policy is not None and algorithm == "cuts" and _publishes_all(policy):
         return _GLOBAL
     found = PROTECTION.get(algorithm, Protection(_BOUND, _NO_BOUND, _NO_BOUND, _NOTHING))
     if policy is not None and policy.key is not None and algorithm in ("bsgi", "auto", "fast"):
         return Protection(found.people, found.method, found.seed, _SERIES)
     return found
+
+
+def _publishes_all(policy: Policy) -> bool:
+    """Whether a search for the best cut leaves nothing out: as the policy says, or as more than shares is asked."""
+    shares_alone = len(policy.sensitive) == 1 and all(spec.kind.of_shares for spec in policy.require)
+    return policy.algorithm.options.get("scheme", None if shares_alone else "none") == "none"

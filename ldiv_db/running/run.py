@@ -241,7 +241,7 @@ def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> Glob
     """What every value is published as, if that does not depend on the rows of its class."""
     if not ready.algorithm.recodes_globally:
         return None
-    return recoding_of(ready.task.engine, ready.resolved.source, recoding, plan.search)
+    return recoding_of(ready.task.engine, ready.resolved.source, recoding, plan.search, ready.task.requirements)
 
 
 @contextmanager

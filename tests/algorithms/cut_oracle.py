@@ -34,14 +34,15 @@ def core(counts, thetas):
 
 def cost(rows, trees, cut, thetas, metric, scheme):
     """The cost of a cut, None if it is not allowed; rows are (leaves, sensitive value, label)."""
-    return _total(_cost(members, rows, trees, cut, thetas, metric, scheme) for members in partitions(rows, cut).values())
+    return _total(
+        _cost(members, rows, trees, cut, thetas, metric, scheme) for members in partitions(rows, cut).values()
+    )
 
 
 def judged_cost(rows, trees, cut, good, metric, scheme):
     """The same where `good` says of the rows of a partition whether it may be published; schemes none and allRec."""
-    return _total(
-        _judged(members, rows, trees, cut, good, metric, scheme) for members in partitions(rows, cut).values()
-    )
+    parts = partitions(rows, cut).values()
+    return _total(_judged(members, rows, trees, cut, good, metric, scheme) for members in parts)
 
 
 def _total(costs):

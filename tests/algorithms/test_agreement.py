@@ -27,7 +27,7 @@ ALGORITHMS = {
     "peel": {"residue": ("incorporate", "suppress", "suppress")},
     "auto": {"residue": ("incorporate", "suppress"), "budget": (0, 5, 20)},
     "fast": {},
-    "cuts": {"metric": ("LM", "DM"), "scheme": SCHEMES},
+    "cuts": {"metric": ("LM", "DM"), "scheme": ("none", *SCHEMES, "allRec")},
     "annealing": {"scheme": SCHEMES, "steps": (20,)},
     "incognito": {"metric": ("LM", "DM")},
     "tds": {},
@@ -36,10 +36,9 @@ ALGORITHMS = {
     "hilbert": {},
     "matching": {},
 }
-OF_SHARES = ("cuts", "annealing")
-TAXONOMIES_ALONE = (*OF_SHARES, "incognito", "tds")
+TAXONOMIES_ALONE = ("cuts", "annealing", "incognito", "tds")
 OF_DIFFERENT_VALUES = ("bsgi", "auto", "fast")
-SEVERAL = ("bsgi", "auto", "fast", "topdown", "mondrian", "peel")
+SEVERAL = ("bsgi", "auto", "fast", "topdown", "mondrian", "peel", "cuts")
 
 
 def shares(draw, values):
@@ -54,7 +53,7 @@ def shares(draw, values):
 
 def requirements(draw, name, values, is_text):
     found = shares(draw, values)
-    if name in OF_SHARES:
+    if name == "annealing" or (name == "cuts" and draw.random() < 0.4):
         return draw.sample(found, draw.choice([1, 1, 2]))
     found += [
         {"k": draw.randint(2, 4)},

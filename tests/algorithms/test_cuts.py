@@ -254,9 +254,11 @@ def test_blanked_cells_are_shown_where_there_are_some(con, tmp_path, capsys, sch
         ({"algorithm": {"name": "cuts", "metric": "DM", "scheme": "vioSA"}}, "has no cost for blanked values"),
         ({"algorithm": {"name": "cuts", "metric": "CM"}}, "is required by CM"),
         ({"algorithm": {"name": "cuts", "metric": "CM", "class": "s"}}, "list it under keep"),
-        ({"require": [{"distinct": 2}]}, "cannot promise distinct"),
+        ({"require": [{"unique_distinct": 2}]}, "cannot promise unique_distinct l=2: the union of good classes"),
+        ({"require": [{"distinct": 2}], "algorithm": {"name": "cuts", "scheme": "vioRec"}}, "vioRec mends shares of"),
+        ({"require": [{"t_closeness": 0.2}], "algorithm": {"name": "cuts", "scheme": "allRec"}}, "leaves out rows"),
         ({"recode": "set"}, "publishes the labels of its cut"),
-        ({"keep": [], "sensitive": ["s", "y"]}, "takes one sensitive attribute"),
+        ({"keep": [], "sensitive": ["s", "y"], "algorithm": {"name": "cuts", "scheme": "vioSA"}}, "none or allRec"),
     ],
 )
 def test_what_cuts_cannot_do_is_refused(con, tmp_path, changes, message):

@@ -73,9 +73,11 @@ def policy(**changes: Any) -> dict[str, Any]:
     return base | {"quasi_identifiers": {"age": {"numeric": True}}} | changes
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "bsgi", "topdown", "mondrian", "peel", "tp"])
+@pytest.mark.parametrize("algorithm", ["auto", "bsgi", "topdown", "mondrian", "peel", "tp", "cuts"])
 def test_runs_meet_it(algorithm: str, con: Any, rows: None) -> None:
-    result = ldiv_db.run(con, policy(algorithm=algorithm, output={"class_id": True}))
+    age = {"taxonomy": {"ranges": [5, 10]}} if algorithm == "cuts" else {"numeric": True}
+    keys = {"quasi_identifiers": {"age": age}}
+    result = ldiv_db.run(con, policy(algorithm=algorithm, output={"class_id": True}, **keys))
     (verdict,) = result.requirements
     assert (verdict["name"], verdict["holds"], verdict["worst_is"]) == ("crowd", True, "values")
     sizes = con.execute("SELECT count(*), count(DISTINCT disease) FROM released GROUP BY class_id").fetchall()
@@ -130,5 +132,6 @@ def test_it_is_read_like_any_other(require: Any, problem: str, con: Any, rows: N
 
 
 def test_algorithms_refuse_what_it_does_not_bound(con: Any, rows: None) -> None:
-    with pytest.raises(PolicyError, match="cuts cannot promise crowd n=2: it bounds the shares of sensitive values"):
-        ldiv_db.run(con, policy(algorithm="cuts"))
+    keys = {"age": {"taxonomy": {"ranges": [5, 10]}}}
+    with pytest.raises(PolicyError, match=r"vioRec mends shares of one sensitive attribute's values"):
+        ldiv_db.run(con, policy(algorithm={"name": "cuts", "scheme": "vioRec"}, quasi_identifiers=keys))

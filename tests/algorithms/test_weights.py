@@ -182,9 +182,9 @@ def test_columns_of_all_kinds_are_counted(con, number):
     ("more", "name"),
     [
         ({"require": [SHARES]}, "cuts"),
-        ({"require": [MONOTONE]}, "tds"),
-        ({"require": [{"k": 3}]}, "tds"),
-        ({"require": [{"k": 3}], "sensitive": [], "identifiers": ["what"]}, "tds"),
+        ({"require": [MONOTONE]}, "cuts"),
+        ({"require": [{"k": 3}]}, "cuts"),
+        ({"require": [{"k": 3}], "sensitive": [], "identifiers": ["what"]}, "cuts"),
         ({"require": [SHARES], "quasi_identifiers": {**KEYS, "age": {"numeric": True}}}, "tp_plus"),
         ({"require": [SHARES], "quasi_identifiers": list(KEYS)}, "tp_plus"),
         ({"require": [SHARES], "recode": "set"}, "tp_plus"),

@@ -454,6 +454,12 @@ def cut_everything(con, listener):
             )
     with pytest.raises(ldiv_db.InfeasibleError):
         ldiv_db.run(con, policy | {"target": "t", "algorithm": {"name": "cuts", "scheme": "none"}}, listener=listener)
+    judged = [("LM", "none", cut_boxes.MOST_BOXES), ("CM", "allRec", cut_boxes.MOST_BOXES), ("LM", "allRec", 0)]
+    for place, (metric, scheme, most) in enumerate(judged):
+        algorithm = {"name": "cuts", "metric": metric, "scheme": scheme, "class": "label"}
+        target = {"target": f"judged_{place}", "require": [{"distinct": 2}], "algorithm": algorithm}
+        with mock.patch.object(cut_boxes, "MOST_BOXES", most):
+            ldiv_db.run(con, policy | target, listener=listener)
     baselines = [("incognito", {"metric": metric, "class": "label"}) for metric in ("LM", "DM", "CM")]
     for place, (name, options) in enumerate([*baselines, ("tds", {}), ("tds", {"class": "label"})]):
         target = {"target": f"baseline_{place}", "require": [{"distinct": 2}], "algorithm": {"name": name, **options}}

@@ -1,8 +1,8 @@
 """From counts: the algorithm for a source that only counts its rows, where the policy leaves it open.
 
 A global recoding where every quasi-identifier has a taxonomy, since it can then be had as SQL that runs where the rows
-are: `cuts` as long as its cuts can all be gone through, else `annealing`, and `tds` for requirements that these do not
-promise. Otherwise `tp_plus`: numbers without a taxonomy, sets, and texts that are the same after some steps.
+are: `cuts` as long as its cuts can all be gone through, else `annealing`, and `tds` for more sensitive values than
+these count. Otherwise `tp_plus`: numbers without a taxonomy, sets, and texts that are the same after some steps.
 """
 
 from __future__ import annotations

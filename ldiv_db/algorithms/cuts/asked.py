@@ -1,7 +1,7 @@
 """Whose counts are judged where more is asked than thresholds: sensitive attributes, apart or together.
 
-Requirements are judged by the statements that the audit uses too, on counts: partitions of equal counts are judged once,
-however many there are. Attributes are judged apart, unless a requirement must hold for those who know the others.
+Requirements are judged by the statements that the audit uses too, on counts: partitions of equal counts are judged
+once, however many there are. Attributes are judged apart, unless a requirement must hold for those who know the others.
 
 A requirement that survives the union of classes fails in a partition only if it fails in one of its parts: a cut is
 refused with all that are more specific, and of a bad partition some rows are left out whatever is specialised.
@@ -93,7 +93,9 @@ def _asked(task: Task, number: int, axes: tuple[SensitiveAxis, ...]) -> Asked:
     return Asked(axes, tallies, ClassChecker(replace(task, encoded=encoded, wanted=wanted, requirements=requirements)))
 
 
-def find_bad(task: Task, asked: Sequence[Asked], packs: Sequence[Sequence[Pack]], tables: Sequence[Relation]) -> list[Bad]:
+def find_bad(
+    task: Task, asked: Sequence[Asked], packs: Sequence[Sequence[Pack]], tables: Sequence[Relation]
+) -> list[Bad]:
     """The counts in the tables that violate, for all that is asked; `packs` are the columns that hold its counts."""
     return [
         Bad(_find_bad(task, one, own, tables), own, Identifier(f"bad_{number}"))

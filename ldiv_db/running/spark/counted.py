@@ -176,7 +176,7 @@ def _result(work: Dividing, found: _Planned, loss: Loss, notes: list[str]) -> Re
     """What was done, but for audits and where it was published."""
     resolved, plan, engine = work.choices.resolved, found.plan, work.engine
     encoded, ids = found.task.encoded, resolved.released.has_class_ids
-    known = recoding_of(engine, resolved.source, found.recoding, plan.search)
+    known = recoding_of(engine, resolved.source, found.recoding, plan.search, found.task.requirements)
     return Result(
         run_id=uuid.uuid4().hex,
         algorithm=plan.algorithm or work.choices.algorithm.name,
