@@ -15,6 +15,7 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.cuts import asked as cut_asked
 from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
 from ldiv_db.algorithms.cuts import partition_costs as cut_boxes
 from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
@@ -171,7 +172,8 @@ def found(evaluator, top=1, start=False):
     problem, best, swept = evaluator.problem, Best(top), Best(top)
     first = (lambda: find_start(evaluator, problem.trees, best)) if start else (lambda: None)
     few = {"_MOST_PREFIXES": 6, "_AT_ONCE": 2} | ({"_MOST_JOINED": 20} if start else {})  # several groups
-    with mock.patch.multiple(cut_sweep, **few):
+    some = mock.patch.object(cut_asked, "MOST_AT_ONCE", 7 if start else cut_asked.MOST_AT_ONCE)
+    with mock.patch.multiple(cut_sweep, **few), some:
         for outcome in (Search(evaluator, problem.trees, best).run(first), Sweep(evaluator, swept).run()):
             assert outcome.proved
     costs, others = ([cost for _, cost in kept.ranked() if cost < FORBIDDEN] for kept in (best, swept))

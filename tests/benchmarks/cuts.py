@@ -14,6 +14,7 @@ import typer
 from ldiv_db.database.engine import open_database
 from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.policy import parse_policy
+from ldiv_db.requirements import parse_requirement
 from ldiv_db.running.demo import PUBLIC_SEED, load_adult
 from ldiv_db.running.run import run
 from tests.benchmarks.bsgi import make_rows
@@ -32,11 +33,12 @@ _ADULT = ("age", "education", "native_country", "workclass", "marital_status", "
 
 @dataclass(frozen=True)
 class CutCase:
-    """One search: thresholds of 1/l, by this metric and scheme."""
+    """One search by this metric and scheme: of what is required (written as for `ldiv check`), or thresholds of 1/l."""
 
     metric: str
     scheme: str
     l: float = 4  # noqa: E741 - the field's name for it
+    require: tuple[str, ...] = ()
     threads: int = 2
     time_limit: float | None = None
     rows: int = ROWS
@@ -53,7 +55,7 @@ def cuts_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[li
     headings = [
         "metric",
         "scheme",
-        "l",
+        "required",
         "rows",
         "cost",
         "proved",
@@ -68,7 +70,7 @@ def cuts_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[li
         [
             found["metric"],
             found["scheme"],
-            f"{found['l']:g}",
+            ", ".join(found["require"]) or f"frequency:{found['l']:g}",
             f"{found['rows']:,}",
             f"{found['cost']:,.2f}",
             "yes" if found["proved"] else "no",
@@ -94,7 +96,7 @@ def cuts_policy(case: CutCase) -> dict[str, Any]:
         "quasi_identifiers": {name: {"taxonomy": tree} for name, tree in trees.items()},
         "sensitive": ["occupation"],
         "keep": ["income"],
-        "require": [{"frequency": case.l}],
+        "require": [_written(text) for text in case.require] or [{"frequency": case.l}],
         "algorithm": {
             "name": "cuts",
             "metric": case.metric,
@@ -105,6 +107,12 @@ def cuts_policy(case: CutCase) -> dict[str, Any]:
         },
         "seed": PUBLIC_SEED,
     }
+
+
+def _written(text: str) -> dict[str, Any]:
+    """A requirement as a policy has it."""
+    spec = parse_requirement(text)
+    return {spec.name: spec.argument}
 
 
 def _make(case: CutCase, folder: Path) -> None:
@@ -147,6 +155,10 @@ def cuts(
     only: Annotated[
         list[str] | None, typer.Option(help="METRIC:SCHEME, e.g. LM:vioRec; may be repeated.", show_default=False)
     ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(help="What is required in place of thresholds, e.g. entropy:4; all together.", show_default=False),
+    ] = None,
     rows: Annotated[
         list[int] | None,
         typer.Option(min=100, help="Rows made by the variant method; may be repeated.", show_default="Adult's 45,222"),
@@ -168,6 +180,7 @@ def cuts(
       python -m tests.benchmarks.cuts
       python -m tests.benchmarks.cuts --only LM:vioRec --only DM:allRec --l 6
       python -m tests.benchmarks.cuts --only LM:vioRec --rows 50000 --rows 1000000
+      python -m tests.benchmarks.cuts --only LM:none --require recursive:c=3,l=3
     """
     known = [f"{metric}:{scheme}" for metric, scheme in COMBINATIONS]
     refuse_unknown("--only", only or (), known)
@@ -175,7 +188,8 @@ def cuts(
     for count, (metric, scheme) in product(rows or [ROWS], COMBINATIONS):
         if not only or f"{metric}:{scheme}" in only:
             typer.echo(f"{metric} {scheme}, {count:,} rows …", err=True)
-            found.append(measure_cuts(CutCase(metric, scheme, l, threads, time_limit, count, memory_limit)))
+            case = CutCase(metric, scheme, l, tuple(require or ()), threads, time_limit, count, memory_limit)
+            found.append(measure_cuts(case))
     show("cuts", json, found, cuts_as_table)
 
 

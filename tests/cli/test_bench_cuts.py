@@ -18,6 +18,14 @@ def test_a_search_is_timed(bench: Any) -> None:
     assert found["best_cost"] == found["cost"] == found["bound"]
 
 
+def test_other_requirements_are_taken_together(bench: Any) -> None:
+    asked = ("--require", "recursive:c=3,l=2", "--require", "k:3")
+    called = bench("cuts", "--only", "LM:allRec", *asked, "--rows", 300, "--json")
+    assert called.code == 0, called.err
+    (found,) = called.json["results"]
+    assert found["require"] == ["recursive:c=3,l=2", "k:3"] and found["proved"]
+
+
 def test_an_unknown_combination_is_refused(bench: Any) -> None:
     called = bench("cuts", "--only", "DM:vioSA")
     assert called.code == 2 and "DM:vioSA" in called.err

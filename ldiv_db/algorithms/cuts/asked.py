@@ -17,6 +17,9 @@ from ldiv_db.algorithms.local.candidate_classes import ClassChecker
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
+#: Partitions of unequal counts that are judged together, for memory's sake.
+MOST_AT_ONCE = 500_000
+
 
 @dataclass(frozen=True)
 class Tally:
@@ -116,8 +119,18 @@ def _find_bad(task: Task, asked: Asked, packs: Sequence[Pack], tables: Sequence[
         ]
         columns = {"pack": "INTEGER", "place": "INTEGER"} | {axis.code.name: "INTEGER" for axis in asked.axes}
         places = engine.load("places", columns, listed)
-        counts = engine.materialise(
-            "counts", "cuts/spread_counts", alike=alike, places=places, packs=packs, sensitive=asked.axes
-        )
-        margins = asked.checker.margins(counts)
+        margins = []
+        for first in range(1, engine.count(alike) + 1, MOST_AT_ONCE):
+            counts = engine.materialise(
+                "counts",
+                "cuts/spread_counts",
+                alike=alike,
+                places=places,
+                packs=packs,
+                sensitive=asked.axes,
+                first=Value(first),
+                last=Value(first + MOST_AT_ONCE - 1),
+            )
+            margins.append(asked.checker.margins(counts))
+            engine.drop(counts)
         return scope.keep(engine.materialise("bad", "cuts/list_bad", alike=alike, margins=margins, packs=packs))
