@@ -120,7 +120,7 @@ def _find_bad(task: Task, asked: Asked, packs: Sequence[Pack], tables: Sequence[
         columns = {"pack": "INTEGER", "place": "INTEGER"} | {axis.code.name: "INTEGER" for axis in asked.axes}
         places = engine.load("places", columns, listed)
         margins = []
-        for first in range(1, engine.count(alike) + 1, MOST_AT_ONCE):
+        for first in range(1, max(1, engine.count(alike)) + 1, MOST_AT_ONCE):  # none where nothing is evaluated
             counts = engine.materialise(
                 "counts",
                 "cuts/spread_counts",
