@@ -268,6 +268,16 @@ def test_what_cuts_cannot_do_is_refused(con, tmp_path, changes, message):
         ldiv_db.run(con, case.policy() | changes, folder=tmp_path)
 
 
+def test_a_plan_says_what_becomes_of_violating_classes(con, tmp_path):
+    case = Case(1, rows=12)
+    case.require = [{"frequency": 1.2}]
+    case.place(con, tmp_path)
+    for more, scheme in (({}, "vioRec"), ({"require": [{"k": 2}]}, "none")):
+        notes = ldiv_db.plan(con, case.policy() | more, folder=tmp_path).feasibility.notes
+        assert notes == (f"algorithm.scheme: {scheme}, as nothing else is said",)
+        assert not ldiv_db.plan(con, case.policy(scheme=scheme) | more, folder=tmp_path).feasibility.notes
+
+
 def test_infeasible_thresholds_are_named_without_values(con, tmp_path):
     case = Case(5)
     case.rows = [(row[0], "t" if i % 4 else "u", "y") for i, row in enumerate(case.rows * 4)]

@@ -255,6 +255,32 @@ def test_the_command_prints_it(tmp_path):
         assert by_sqlite(con, shown.stdout) == published(con)
 
 
+@pytest.mark.parametrize("seed", seeds(4))
+def test_rows_that_sizes_and_shares_leave_out_are_left_out_there_too(con, tmp_path, seed):
+    policy = make(con, tmp_path, seed, {"name": "cuts", "scheme": "allRec"})
+    policy["require"] = [{"p_sensitive": {"p": 2, "k": 4}}, {"alpha_k": {"alpha": "0.7", "k": 3}}]
+    result = ldiv_db.run(con, policy, folder=tmp_path)
+    engine = Engine(con)
+    sql = recoding_sql(engine, find_run(engine, result.run_id), "duckdb", policy=parse_policy(policy))
+    assert Counter(con.execute(sql).fetchall()) == published(con)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "more"),
+    [
+        ("allRec", {"require": [{"entropy": "1.5"}]}),
+        ("none", {"require": [{"k": 2}], "sensitive": ["group", "o'k"], "keep": []}),
+    ],
+)
+def test_what_leaves_rows_out_for_other_reasons_is_no_select(con, tmp_path, scheme, more):
+    """It would publish what was left out."""
+    policy = make(con, tmp_path, 1, {"name": "cuts", "scheme": scheme}) | more
+    result = ldiv_db.run(con, policy, folder=tmp_path)
+    engine = Engine(con)
+    with pytest.raises(ldiv_db.PolicyError, match="left nothing to write as a SELECT"):
+        recoding_sql(engine, find_run(engine, result.run_id), "duckdb", policy=parse_policy(policy))
+
+
 # -- runs that suppress nothing, on a table that has changed ------------------------------------------
 
 #: Algorithms that suppress nothing, with requirements that their SELECT keeps.

@@ -2,7 +2,7 @@
 
 Guarantee of each: one cut, or one level, of a taxonomy for all rows, and every class meets every requirement.
 `incognito` and `tds` take monotone requirements, and judge classes by the statements that the audit uses too
-(`monotone_recoding`: `count_classes`, `list_failed`); `annealing` takes the thresholds, costs and schemes of `cuts`.
+(`monotone_recoding`: `count_classes`, `list_failed`); `annealing` takes the requirements, costs and schemes of `cuts`.
 
 `incognito` (LeFevre, DeWitt and Ramakrishnan, Incognito: Efficient Full-Domain K-Anonymity, SIGMOD 2005), the vector of
 levels of least cost, exactly:

@@ -38,7 +38,7 @@ class AnnealingOptions(CutOptions):
 
 
 class Annealing(Cuts):
-    """The cheapest cut that a random walk comes by, under the costs and schemes of `cuts`."""
+    """The cheapest cut that a random walk comes by, under the requirements, costs and schemes of `cuts`."""
 
     name = "annealing"
     options_type = AnnealingOptions

@@ -1,26 +1,30 @@
-"""Cuts: the provably best full-subtree generalisation under thresholds on the shares of sensitive values.
+"""Cuts: the provably best full-subtree generalisation under any requirements that survive the union of classes.
 
-Liu and Wang, On Optimal Anonymization for l+-Diversity (ICDE 2010; the paper's l+-Optimize).
+Liu and Wang, On Optimal Anonymization for l+-Diversity (ICDE 2010; the paper's l+-Optimize), for thresholds on the
+shares of sensitive values.
 
 A solution is one cut through each quasi-identifier's taxonomy; every value is published as its ancestor in the cut. The
-rows that are published alike are a partition, of which no sensitive value s may have more than theta_s. What a
-violating partition loses is the scheme's: nothing, for it is not allowed (`none`), the violating values (`vioSA`), all
-its sensitive values (`allSA`), the fewest rows (`vioRec`), or all rows (`allRec`).
+rows that are published alike are a partition, of which no sensitive value s may have more than theta_s, or which must
+meet what else is required. What a violating partition loses is the scheme's: nothing, for it is not allowed (`none`),
+or all rows (`allRec`); of thresholds also the violating values (`vioSA`), all its sensitive values (`allSA`), or the
+fewest rows (`vioRec`).
 
-Guarantee: every class that is published meets its thresholds; and of all cuts it is one of the `top` that cost least by
-the metric (LM, DM, CM), with a proof, as the search has covered all the others by bounds. A search that is stopped
+Guarantee: every class that is published meets what is required; and of all cuts it is one of the `top` that cost least
+by the metric (LM, DM, CM), with a proof, as the search has covered all the others by bounds. A search that is stopped
 publishes the best cut so far, with the gap to the bound, only if the policy says so.
 
 Steps, as `cuts` takes them:
 
-1. `problem`: thresholds by code, and the table of cells, combinations of leaves with their counts (`count_cells`).
+1. `problem`: thresholds by code, or whose counts are judged (`asked`: `list_combinations`), and the table of cells,
+   combinations of leaves with their counts (`count_cells`).
 2. `branch_and_bound`, where the cuts of each taxonomy but the last are few enough: what every partition costs that any
    cut may have (`partition_costs`, counts packed as `share_counts` says: `key_cells`, `generalise_boxes`,
-   `cost_boxes`); then whole cuts, some quasi-identifiers at a time, the others being recoded locally for a bound
+   `cost_boxes`, or, where requirements judge equal counts once, `list_alike`, `spread_counts`, `list_bad`,
+   `cost_judged`); then whole cuts, some quasi-identifiers at a time, the others being recoded locally for a bound
    (`sum_cuts`, `raise_boxes`).
 3. `enumeration` otherwise, or if there are too many partitions: the paper's tree of cuts, whose nodes are evaluated in
-   batches (`evaluation`: `place_codes`, `group_steps`, `judge_parts`, `sum_specialised`; put together by `node_bounds`
-   and `bounds`).
+   batches (`evaluation`: `place_codes`, `group_steps`, `judge_parts` or `mark_parts`, `sum_specialised`; put together
+   by `node_bounds` and `bounds`).
 4. Before either, the most general cut is offered, or a good one that `descent` finds.
 5. `classes`: the partitions of the cut chosen as classes, less what the scheme suppresses (`number_parts`,
    `assign_rows`, `bound_classes`, `list_blanked`).

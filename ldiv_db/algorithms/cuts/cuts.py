@@ -59,14 +59,15 @@ class Cuts(Algorithm):
         problems = [*self._option_problems(task, scheme), *_task_problems(task, scheme), *_blank_problems(task, scheme)]
         if problems:
             raise PolicyError(problems)
+        notes = () if self.options.scheme else (f"algorithm.scheme: {scheme}, as nothing else is said",)
         if not bounds_shares(task):
             if scheme == "none":
                 _refuse_bad_whole(task)
-            return Feasibility(ClassChecker(task).least, 1, task.encoded.left_out)
+            return Feasibility(ClassChecker(task).least, 1, task.encoded.left_out, notes)
         thetas = thresholds_of(task)
         if scheme == "none":
             _refuse_infeasible(task, thetas)
-        return Feasibility(max(1, int(1 / min(thetas.values()))), 1, task.encoded.left_out)
+        return Feasibility(max(1, int(1 / min(thetas.values()))), 1, task.encoded.left_out, notes)
 
     def _scheme(self, task: Task) -> str:
         """What becomes of classes that violate."""
