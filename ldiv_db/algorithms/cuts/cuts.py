@@ -177,7 +177,7 @@ def _judged_problems(task: Task, scheme: str) -> Iterator[Problem]:
     if scheme not in ("none", "allRec"):
         what = f"{scheme} mends shares of one sensitive attribute's values (frequency, threshold), and more is required"
         yield Problem("algorithm.scheme", what, "none or allRec")
-    for requirement in task.requirements:
+    for requirement in dict.fromkeys(task.requirements):  # one for several attributes is one
         if not requirement.monotone:
             yield cannot_promise("cuts", requirement, "the union of good classes may be bad", "distinct or frequency")
         if requirement.of_whole and scheme == "allRec":
