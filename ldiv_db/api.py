@@ -149,7 +149,12 @@ def check_sql(
 
 @takes_database(read_only=True, of_frame=take_for_table)
 def profile(
-    con: Any, table: Any = None, qi: str | Sequence[str] | None = None, sensitive: str | Sequence[str] = ()
+    con: Any,
+    table: Any = None,
+    qi: str | Sequence[str] | None = None,
+    sensitive: str | Sequence[str] = (),
+    *,
+    population_size: int | None = None,
 ) -> Profile:
     """How identifying the columns of a table, view or data file are, in counts of rows.
 
@@ -157,10 +162,15 @@ def profile(
     if there is no quasi-identifier) and `sensitive`, one entry a sensitive column; `as_dict()` adds shares
     (0..1) and entropy (bits). No value of the table is in it. Raises PolicyError for a table or columns
     that do not exist, InfeasibleError for an empty table, DatabaseError if the database refuses.
+
+    With `population_size`, the number of people of whom the rows are a random sample, `uniqueness.population` has how
+    many of them are estimated to be unique: `chosen`, the model that is shown, its `uniques` and `share`, and the
+    `estimates` of all models.
     """
     with working_engine(con) as engine:
         relation = open_given(engine, table, "table")
-        found = profile_table(engine, relation, None if qi is None else names_of(qi), names_of(sensitive))
+        names = None if qi is None else names_of(qi)
+        found = profile_table(engine, relation, names, names_of(sensitive), population=population_size)
         return replace(found, table=given_name(table, relation))
 
 

@@ -16,7 +16,14 @@ from ldiv_db.attacking.definetti import Students, by_groups, by_labels, definett
 from ldiv_db.attacking.disclosure import Attack, AttackedAttribute, all_hold, disclosures, make_target
 from ldiv_db.attacking.downcoding import Coded, downcoding, why_not_least
 from ldiv_db.attacking.form import look_at_form
-from ldiv_db.attacking.linking import Exposure, linking, marketer, population_attacks, prosecutor
+from ldiv_db.attacking.linking import (
+    Exposure,
+    linking,
+    marketer,
+    population_attacks,
+    population_uniqueness,
+    prosecutor,
+)
 from ldiv_db.attacking.question import Also, Attackers, Columns, Table, refuse
 from ldiv_db.attacking.trials import Released
 from ldiv_db.attacking.working_party import try_attacks
@@ -189,6 +196,8 @@ def _on_rows(
     """The attacks that look for people's rows, and labels read backwards, which may do so."""
     yield from prosecutor(exposure)
     yield from population_attacks(exposure, population) if population else [marketer(exposure)]
+    if attackers.population_size is not None:
+        yield population_uniqueness(exposure, first.rows, attackers.population_size)
     if attackers.downcoding:
         axes = _within(first, columns.quasi_identifiers)
         coded = Coded(exposure.engine, first.listed, first.rows, axes, why_not_least(columns.algorithm))

@@ -11,6 +11,7 @@ from ldiv_db.attacking.covering import Matches
 from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, Gain, gain_of, mean_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
+from ldiv_db.profiling.population import estimate_uniqueness, refuse_population
 
 #: So many of the people that are told most surely are listed on request.
 SHOWN = 20
@@ -71,6 +72,25 @@ def population_attacks(exposure: Exposure, matches: Matches) -> list[Attack]:
     }
     journalist = Attack("journalist", None, (_risk(summary["least"], exposure.bound),), figures)
     return [journalist, Attack("marketer", None, (gain_of("share of rows recognised", mean, exposure.bound),))]
+
+
+def population_uniqueness(exposure: Exposure, rows: int, population: int) -> Attack:
+    """Who knows of how many people the rows are a sample: the share that is of people like whom there is no other.
+
+    It is 0 where no class has one row, which any bound on a row's risk promises. Raises PolicyError for a population
+    smaller than the table.
+    """
+    refuse_population(population, rows)
+    found = estimate_uniqueness(exposure.engine, exposure.classes, "class_rows", population)
+    share = Fraction(0) if found is None else None if found.share is None else Fraction(found.share)
+    bound = Fraction(0) if exposure.bound is not None and exposure.bound < 1 else None
+    figures: dict[str, Any] = {"population": population}
+    if found is not None:
+        figures |= {"sampling_fraction": found.rows / population, "model": found.chosen}
+        for name, estimate in found.estimates.items():
+            figures[f"unique_people_by_{name}"] = estimate.reason if estimate.uniques is None else estimate.uniques
+    gain = gain_of("share of rows, estimated", share, bound, kept=bound is None or share == 0)
+    return Attack("population uniqueness", None, (gain,), figures)
 
 
 def _risk(least: int | None, bound: Fraction | None) -> Gain:

@@ -45,6 +45,15 @@ def test_people_read_a_table(released: Any) -> None:
     assert not {"Flu", "Cancer", "Norway"} & set(called.out.replace(",", " ").split())
 
 
+def test_classes_of_several_rows_have_nobody_unique_in_the_population(released: Any) -> None:
+    words = ("--policy", released.policy, "--population-size", "1000")
+    (found,) = (one for one in attack(released, *words, "--json").json["attacks"] if "uniqueness" in one["attack"])
+    assert found["gains"] == [{"measure": "share of rows, estimated", "gain": 0.0, "bound": 0.0, "holds": True}]
+    models = {f"unique_people_by_{name}": 0.0 for name in ("pitman", "zayatz", "snb")}
+    assert found["figures"].items() > models.items()
+    assert "population uniqueness: population 1,000, sampling fraction 0.024" in attack(released, *words).out
+
+
 def test_labels_are_read_backwards_and_people_are_tried(released: Any) -> None:
     """The people of the source and others, with what they are sensitive about; as JSON and as people read it."""
     released.write("others.csv", "name,age,country,disease\nA,21,Norway,Flu\nB,48,Korea,Asthma\nC,33,Italy,Flu\n")

@@ -174,7 +174,7 @@ def statements():
         engine = Engine(con, on_statement=listen)
         source = Relation.parse("source")
         for keys in (["town"], ["town", "secret"]):
-            profile_table(engine, source, keys)
+            profile_table(engine, source, keys, population=1_000)
         check_everything(engine)
         make_starter_policy(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
         attack_all(engine)
