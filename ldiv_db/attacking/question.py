@@ -72,6 +72,8 @@ class Attackers:
     known: Table | None = None
     population: Table | None = None
     population_size: int | None = None
+    #: What requirements call the population, if they are about it.
+    promised_population: str = ""
     definetti: Table | None = None
     also: Sequence[Also] = ()
     counting: bool = False

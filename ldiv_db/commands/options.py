@@ -135,7 +135,6 @@ QuasiIdentifiers = Annotated[
 ]
 OthersKnown = Annotated[bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")]
 _SUPPRESSED = "How to take rows whose QIs are all * or NULL, or whose sensitive value is NULL."
-SuppressedRows = Annotated[Literal["judge", "ignore", "unknown"], typer.Option(help=_SUPPRESSED)]
 SuppressedIfGiven = Annotated[
     Literal["judge", "ignore", "unknown"] | None,
     typer.Option(help=f"{_SUPPRESSED} The policy's, or judge, if not given.", show_default=False),

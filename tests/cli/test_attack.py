@@ -32,7 +32,9 @@ def test_a_release_keeps_what_its_policy_promises(released: Any) -> None:
         assert set(each) == {"attack", "sensitive", "holds", "gains", "figures"}
         assert each["gains"] and all(set(gain) == GAIN for gain in each["gains"])
     names = ["homogeneity", "similarity", "skewness", "background knowledge", "posterior", "linking"]
-    assert [each["attack"] for each in found["attacks"]] == [*names, "prosecutor", "journalist", "marketer", "form"]
+    assert [each["attack"] for each in found["attacks"]] == [
+        *names, "prosecutor", "journalist", "marketer", "presence", "form",
+    ]  # fmt: skip
     by_name = {each["attack"]: each for each in found["attacks"]}
     assert by_name["posterior"]["gains"] == [{"measure": "posterior", "gain": 1 / 3, "bound": 1 / 3, "holds": True}]
     assert (by_name["linking"]["figures"]["people"], by_name["linking"]["figures"]["no_class"]) == (3, 1)
