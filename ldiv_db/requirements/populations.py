@@ -54,7 +54,7 @@ class OfPeople(Requirement, in_policy=False):
 
 @dataclass(frozen=True)
 class KMap(OfPeople):
-    """k-map: a class covers at least `k` people of the population (Sweeney 2002, as ARX has it).
+    """k-map: a class covers at least `k` people of the population (Sweeney 2002).
 
     How many of them are in the table does not matter. It survives the union of any two classes.
     """
