@@ -675,7 +675,11 @@ def of_people(con, listener):
     fill(con, "drawn", {"zip": "VARCHAR", "secret": "VARCHAR"}, [("11", "x"), ("21", "y")])
     require = [{"k_map": {"k": 2, "population": "everybody"}}]
     require += [{"delta_presence": {"max": "0.9", "min": "0.1", "population": "everybody"}}]
-    policy = {"source": "drawn", "quasi_identifiers": {"zip": {"taxonomy": {"prefix": [2, 1]}}}, "sensitive": ["secret"]}
+    policy = {
+        "source": "drawn",
+        "quasi_identifiers": {"zip": {"taxonomy": {"prefix": [2, 1]}}},
+        "sensitive": ["secret"],
+    }
     policy |= {"target": {"table": "of_people", "if_exists": "replace"}, "require": require, "seed": 1}
     for algorithm in ("tds", "incognito"):
         ldiv_db.run(con, policy | {"algorithm": algorithm}, listener=listener)
