@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.attacking.populations import with_people
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.auditing.audit import Audit, Audits
-from ldiv_db.auditing.check import Question, question_of
+from ldiv_db.auditing.check import asked_of
 from ldiv_db.auditing.check import check as check_table
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
@@ -92,7 +93,10 @@ def check(
     sensitive: str | Sequence[str] | Mapping[str, Any] = (),
     require: Required | Iterable[Required] = (),
     class_column: str | None = None,
-    suppressed: Suppressed = "judge",
+    suppressed: Suppressed | None = None,
+    *,
+    policy: Policy | Mapping[str, Any] | None = None,
+    folder: str | Path | None = None,
 ) -> Audits:
     """The audits of a table, view, data file or frame, one a sensitive column: do all its classes meet `require`?
 
@@ -101,15 +105,25 @@ def check(
     A class is the rows with equal `qi`, NULL being a value; `class_column` tells classes apart as well. A
     requirement is written `"distinct:3"` or as in a policy, `{"distinct": 3, "sensitive": "disease"}`. `sensitive`
     may be a mapping, as in a policy, to `categories`, `weights` and `taxonomy`. `suppressed` says what becomes of
-    rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL. Every Audit has `holds`, `classes`, `rows`
-    and its `verdicts`; nothing is raised if one fails. Raises PolicyError for a table or columns that do
-    not exist and for requirements that are none, DatabaseError if the database refuses.
+    rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL; they are judged if nothing is said. A
+    `policy`, whose release the table is, says what is not given, and what labels stand for, which requirements on a
+    population need; relative files lie in `folder`. Every Audit has `holds`, `classes`, `rows` and its `verdicts`;
+    nothing is raised if one fails. Raises PolicyError for a table or columns that do not exist and for requirements
+    that are none, DatabaseError if the database refuses.
     """
-    specs = read_requirements(require)
+    parsed = None if policy is None else parse_policy(policy)
+    question = asked_of(
+        parsed,
+        quasi_identifiers=names_of(qi),
+        sensitive=read_sensitive(sensitive),
+        require=read_requirements(require) if require or parsed is None else (),
+        class_column=class_column,
+        suppressed=suppressed,
+        folder=None if folder is None else Path(folder),
+    )
     with working_engine(con) as engine:
         relation = open_given(engine, table, "table")
-        question = Question(names_of(qi), read_sensitive(sensitive), specs, class_column, suppressed)
-        return Audits(check_table(engine, relation, question))
+        return Audits(check_table(engine, relation, with_people(engine, relation, question, parsed)))
 
 
 def check_sql(
@@ -133,14 +147,13 @@ def check_sql(
     names them. Raises PolicyError for what `check` would refuse without looking at rows, and for what the dialect does
     not express.
     """
-    asked = Question([], {}, []) if policy is None else question_of(parse_policy(policy))
-    given = replace(
-        asked,
-        quasi_identifiers=names_of(qi) or asked.quasi_identifiers,
-        sensitive=read_sensitive(sensitive) or asked.sensitive,
-        require=read_requirements(require) if require or policy is None else asked.require,
-        class_column=class_column or asked.class_column,
-        suppressed=suppressed or asked.suppressed,
+    given = asked_of(
+        None if policy is None else parse_policy(policy),
+        quasi_identifiers=names_of(qi),
+        sensitive=read_sensitive(sensitive),
+        require=read_requirements(require) if require or policy is None else (),
+        class_column=class_column,
+        suppressed=suppressed,
     )
     with open_database(":memory:") as con:
         engine = Engine(con)
@@ -149,7 +162,12 @@ def check_sql(
 
 @takes_database(read_only=True, of_frame=take_for_table)
 def profile(
-    con: Any, table: Any = None, qi: str | Sequence[str] | None = None, sensitive: str | Sequence[str] = ()
+    con: Any,
+    table: Any = None,
+    qi: str | Sequence[str] | None = None,
+    sensitive: str | Sequence[str] = (),
+    *,
+    population_size: int | None = None,
 ) -> Profile:
     """How identifying the columns of a table, view or data file are, in counts of rows.
 
@@ -157,10 +175,15 @@ def profile(
     if there is no quasi-identifier) and `sensitive`, one entry a sensitive column; `as_dict()` adds shares
     (0..1) and entropy (bits). No value of the table is in it. Raises PolicyError for a table or columns
     that do not exist, InfeasibleError for an empty table, DatabaseError if the database refuses.
+
+    With `population_size`, the number of people of whom the rows are a random sample, `uniqueness.population` has how
+    many of them are estimated to be unique: `chosen`, the model that is shown, its `uniques` and `share`, and the
+    `estimates` of all models.
     """
     with working_engine(con) as engine:
         relation = open_given(engine, table, "table")
-        found = profile_table(engine, relation, None if qi is None else names_of(qi), names_of(sensitive))
+        names = None if qi is None else names_of(qi)
+        found = profile_table(engine, relation, names, names_of(sensitive), population=population_size)
         return replace(found, table=given_name(table, relation))
 
 

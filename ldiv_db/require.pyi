@@ -75,6 +75,21 @@ def Proximity(
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
 ) -> RequirementSpec: ...
+def KMap(
+    k: int | Literal["auto"],
+    population: str,
+    *,
+    sensitive: str | Sequence[str] = (),
+    others_known: bool = False,
+) -> RequirementSpec: ...
+def DeltaPresence(
+    max: Number,
+    population: str,
+    min: Number | None = None,
+    *,
+    sensitive: str | Sequence[str] = (),
+    others_known: bool = False,
+) -> RequirementSpec: ...
 def Recursive(
     c: Number,
     l: int | Literal["auto"],

@@ -15,6 +15,8 @@ from ldiv_db.database.templates import Relation
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
 
+#: Who sees the people of a population.
+SEEING = "algorithm: tds or incognito, in a run of its own"
 #: Called with (done, total) units of work while an algorithm runs.
 Progress = Callable[[int, int], None]
 #: Called with a line on how a search stands.
@@ -25,6 +27,21 @@ class Options(BaseModel):
     """The options of an algorithm, as written in the policy beside its name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True)
+class People:
+    """The people of populations, as algorithms see them that publish nodes of taxonomies.
+
+    `spans` are intervals of codes, by quasi-identifier, each from 1 on; `cells` is, by the name of a population, (a
+    column of each quasi-identifier's code, sensitive, rows), where a code is less the number of the smallest interval
+    whose label covers the value, and `sensitive` 1. Those of whom some value has no such label are not there: they
+    are in `left_out`, by the name.
+    """
+
+    spans: Sequence[Sequence[tuple[int, int]]]
+    cells: Mapping[str, Relation]
+    left_out: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -48,6 +65,8 @@ class Task:
     is_part: bool = False
     #: What an algorithm makes of a task, perhaps in parts; for those who have others do the work.
     solve: Callable[[Algorithm, Task], Plan] = lambda algorithm, task: algorithm.run(task)
+    #: The people of the populations that requirements name; None where they were not counted.
+    people: People | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +107,8 @@ class Algorithm(ABC):
     takes_rows_alone: ClassVar[bool] = False
     #: Whether classes may have rows of which nothing is promised: what they must meet is asked of requirements alone.
     takes_harmless: ClassVar[bool] = False
+    #: Whether it knows how many people of a population its classes cover.
+    takes_people: ClassVar[bool] = False
     #: Whether it plans from counts of equal rows, without the rows.
     takes_counts: ClassVar[bool] = False
     #: The options under which it leaves out rows where not all of them can be published; none if it cannot.
@@ -119,6 +140,11 @@ class Algorithm(ABC):
         if not self.takes_harmless and any(requirement.harmless for requirement in task.requirements):
             what = f"{self.name} promises of every value the same, so that none can be harmless"
             problems.append(Problem("sensitive", what, "algorithm: auto, topdown, peel or mondrian"))
+        problems += [
+            Problem("require", f"{self.name} does not see whom of {found.named_population} its classes cover", SEEING)
+            for found in dict.fromkeys(task.requirements)
+            if found.named_population and not (self.takes_people and task.people)
+        ]
         if not self.takes_rows_alone and not all(axis.is_said for axis in task.encoded.sensitive):
             what = f"{self.name} needs a sensitive attribute"
             problems.append(Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian"))

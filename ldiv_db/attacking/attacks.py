@@ -16,7 +16,15 @@ from ldiv_db.attacking.definetti import Students, by_groups, by_labels, definett
 from ldiv_db.attacking.disclosure import Attack, AttackedAttribute, all_hold, disclosures, make_target
 from ldiv_db.attacking.downcoding import Coded, downcoding, why_not_least
 from ldiv_db.attacking.form import look_at_form
-from ldiv_db.attacking.linking import Exposure, linking, marketer, population_attacks, prosecutor
+from ldiv_db.attacking.linking import (
+    Exposure,
+    linking,
+    marketer,
+    population_attacks,
+    population_uniqueness,
+    prosecutor,
+)
+from ldiv_db.attacking.populations import within
 from ldiv_db.attacking.question import Also, Attackers, Columns, Table, refuse
 from ldiv_db.attacking.trials import Released
 from ldiv_db.attacking.working_party import try_attacks
@@ -25,6 +33,7 @@ from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
+from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import Relation
 from ldiv_db.display import Shown
 from ldiv_db.policy.attributes import read_attributes
@@ -65,11 +74,24 @@ def attack_table(
     attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
     wanted = resolve_all(engine, require, attributes)
     same = {name: attribute.same for name, attribute in attributes.items()}
+    attackers = _with_population(engine, columns, wanted, attackers)
     subject = Subject(table, columns.labels, columns.ids, pair=columns.pair, same=same)
     with ExitStack() as stack:
         attackers = attackers.reading(lambda truths: stack.enter_context(read_as_one(engine, truths, same)))
         counts = {name: stack.enter_context(counted(engine, subject, name)) for name in attributes}
         return _attack_counted(engine, columns, attributes, counts, wanted, attackers)
+
+
+def _with_population(
+    engine: Engine, columns: Columns, wanted: Mapping[str, Sequence[Requirement]], attackers: Attackers
+) -> Attackers:
+    """With the population that a requirement names, and its name where it is that which attackers have."""
+    names = sorted({r.named_population for required in wanted.values() for r in required} - {""})
+    for name in names if columns.quasi_identifiers else []:
+        people = resolve_source(engine, name, columns.folder, "require.population")
+        if attackers.population in (None, people):
+            return replace(attackers, population=people, promised_population=name)
+    return attackers
 
 
 def _attack_counted(
@@ -84,6 +106,7 @@ def _attack_counted(
     first = next(iter(counts.values()))
     attacks: list[Attack] = []
     bounds: list[Fraction] = []
+    promise = together(found.promise() for required in wanted.values() for found in required)
     with _knowledge(engine, first, columns, attackers) as known:
         for name, attribute in attributes.items():
             target = make_target(
@@ -96,11 +119,13 @@ def _attack_counted(
             engine.drop(target.priors)
         if columns.pair is None:  # a pair shows who has which quasi-identifiers, and no value beside them
             exposure = Exposure(engine, first.listed, attackers.threshold, min(bounds, default=None))
+            if attackers.promised_population:
+                exposure = exposure.promised_of(promise, attackers.promised_population)
             attacks += _on_rows(exposure, first, columns, attackers, known.population)
             attacks.append(look_at_form(engine, first, list(columns.sensitive)))
         if attackers.trial:
             histograms = {name: counts[name].classes.histogram for name in attributes}
-            axes = _within(first, columns.quasi_identifiers)
+            axes = within(first, columns.quasi_identifiers)
             attacks += try_attacks(Released(engine, first.listed, first.rows, axes), attackers.trial, histograms)
     return Attacks(first.rows, engine.count(first.listed), tuple(attacks))
 
@@ -120,7 +145,7 @@ class _Knowledge:
 @contextmanager
 def _knowledge(engine: Engine, first: Counted, columns: Columns, attackers: Attackers) -> Iterator[_Knowledge]:
     """The people that attackers know in the classes of a table."""
-    axes = _within(first, columns.quasi_identifiers)
+    axes = within(first, columns.quasi_identifiers)
     with ExitStack() as stack:
         known = stack.enter_context(_matches(engine, first.listed, axes, attackers.known, "known"))
         population = stack.enter_context(_matches(engine, first.listed, axes, attackers.population, "population"))
@@ -145,7 +170,7 @@ def _count_other(engine: Engine, stack: ExitStack, other: Also, sensitive: Itera
 def _listed(other: Also, counts: Mapping[str, Counted]) -> tuple[Relation, list[LabelAxis]]:
     """The classes of another release, and what their labels stand for."""
     first = next(iter(counts.values()))
-    return first.listed, _within(first, other.columns.quasi_identifiers)
+    return first.listed, within(first, other.columns.quasi_identifiers)
 
 
 def _by_knowledge(target: AttackedAttribute, known: _Knowledge, show_values: bool) -> Iterator[Attack]:
@@ -177,20 +202,16 @@ def _students(
             yield students
 
 
-def _within(counts: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:
-    """The axes with the names that their columns have among the classes."""
-    aliases = {renamed.column: renamed.alias for renamed in counts.columns}
-    return [replace(axis, columns=tuple(aliases[column] for column in axis.columns)) for axis in axes]
-
-
 def _on_rows(
     exposure: Exposure, first: Counted, columns: Columns, attackers: Attackers, population: Matches | None
 ) -> Iterator[Attack]:
     """The attacks that look for people's rows, and labels read backwards, which may do so."""
     yield from prosecutor(exposure)
     yield from population_attacks(exposure, population) if population else [marketer(exposure)]
+    if attackers.population_size is not None:
+        yield population_uniqueness(exposure, first.rows, attackers.population_size)
     if attackers.downcoding:
-        axes = _within(first, columns.quasi_identifiers)
+        axes = within(first, columns.quasi_identifiers)
         coded = Coded(exposure.engine, first.listed, first.rows, axes, why_not_least(columns.algorithm))
         yield downcoding(coded, population)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -11,6 +11,8 @@ from ldiv_db.attacking.covering import Matches
 from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, Gain, gain_of, mean_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
+from ldiv_db.profiling.population import estimate_uniqueness, refuse_population
+from ldiv_db.requirements.guarantees import Guarantee
 
 #: So many of the people that are told most surely are listed on request.
 SHOWN = 20
@@ -24,6 +26,23 @@ class Exposure:
     classes: Relation
     threshold: Decimal
     bound: Fraction | None
+    #: The largest risk among the people of a population, and the largest share of them who are in the table.
+    people_bound: Fraction | None = None
+    presence_bound: Fraction | None = None
+
+    def promised_of(self, promise: Guarantee, population: str) -> Exposure:
+        """The same with what is promised of that population."""
+        fewest, most = promise.fewest_people(population), promise.most_present(population)
+        return replace(
+            self,
+            people_bound=Fraction(1, fewest) if fewest > 1 else None,
+            presence_bound=most if most < 1 else None,
+        )
+
+    @property
+    def journalist_bound(self) -> Fraction | None:
+        """The largest risk of re-identification among people of a population, who are at least those of the table."""
+        return min((bound for bound in (self.bound, self.people_bound) if bound is not None), default=None)
 
     @property
     def limit(self) -> Value:
@@ -50,7 +69,7 @@ def marketer(exposure: Exposure) -> Attack:
 
 
 def population_attacks(exposure: Exposure, matches: Matches) -> list[Attack]:
-    """Journalist and marketer risk, by how many people of a population each class covers."""
+    """Journalist and marketer risk, and who is in the table, by how many people of a population each class covers."""
     engine = exposure.engine
     populations = engine.materialise(
         "populations",
@@ -62,6 +81,7 @@ def population_attacks(exposure: Exposure, matches: Matches) -> list[Attack]:
     summary = engine.record(
         "attacking/summarise_population", populations=populations, threshold=exposure.limit, unit=Value(UNIT)
     )
+    present = engine.rows("attacking/find_most_present", populations=populations)
     engine.drop(populations)
     mean = Fraction(int(summary["mean_units"]), UNIT * summary["rows"]) if summary["rows"] else None
     figures = {
@@ -69,8 +89,31 @@ def population_attacks(exposure: Exposure, matches: Matches) -> list[Attack]:
         "rows_above_threshold": summary["rows_above"],
         "rows_beyond_population": summary["rows_unlisted"],
     }
-    journalist = Attack("journalist", None, (_risk(summary["least"], exposure.bound),), figures)
-    return [journalist, Attack("marketer", None, (gain_of("share of rows recognised", mean, exposure.bound),))]
+    bound, largest = exposure.journalist_bound, next((Fraction(*row) for row in present), None)
+    return [
+        Attack("journalist", None, (_risk(summary["least"], bound),), figures),
+        Attack("marketer", None, (gain_of("share of rows recognised", mean, bound),)),
+        Attack("presence", None, (gain_of("share of people alike", largest, exposure.presence_bound),)),
+    ]
+
+
+def population_uniqueness(exposure: Exposure, rows: int, population: int) -> Attack:
+    """Who knows of how many people the rows are a sample: the share that is of people like whom there is no other.
+
+    It is 0 where no class has one row, which any bound on a row's risk promises. Raises PolicyError for a population
+    smaller than the table.
+    """
+    refuse_population(population, rows)
+    found = estimate_uniqueness(exposure.engine, exposure.classes, "class_rows", population)
+    share = Fraction(0) if found is None else None if found.share is None else Fraction(found.share)
+    bound = Fraction(0) if exposure.bound is not None and exposure.bound < 1 else None
+    figures: dict[str, Any] = {"population": population}
+    if found is not None:
+        figures |= {"sampling_fraction": found.rows / population, "model": found.chosen}
+        for name, estimate in found.estimates.items():
+            figures[f"unique_people_by_{name}"] = estimate.reason if estimate.uniques is None else estimate.uniques
+    gain = gain_of("share of rows, estimated", share, bound, kept=bound is None or share == 0)
+    return Attack("population uniqueness", None, (gain,), figures)
 
 
 def _risk(least: int | None, bound: Fraction | None) -> Gain:

@@ -61,15 +61,19 @@ class Attackers:
 
     `excluded` is how many values of a class they can exclude; a risk of re-identification above `threshold` is
     high; `known` and `population` hold people's quasi-identifiers, `definetti` those of people to be guessed, with
-    their true values, by which guesses are judged. The known people are in the tables of `also` too; with `counting`
-    the population is everybody, of whom each is in one class at most. With `downcoding` labels are read backwards; a
-    `trial` names people who are in the release, and perhaps others who are not.
+    their true values, by which guesses are judged; the rows are a sample of `population_size` people. The known people
+    are in the tables of `also` too; with `counting` the population is everybody, of whom each is in one class at most.
+    With `downcoding` labels are read backwards; a `trial` names people who are in the release, and perhaps others who
+    are not.
     """
 
     excluded: int = 1
     threshold: Decimal = Decimal("0.2")
     known: Table | None = None
     population: Table | None = None
+    population_size: int | None = None
+    #: What requirements call the population, if they are about it.
+    promised_population: str = ""
     definetti: Table | None = None
     also: Sequence[Also] = ()
     counting: bool = False
@@ -169,6 +173,8 @@ def refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec],
     """Raise PolicyError with everything that is wrong with the question."""
     problems = [*attackers.problems(), *question_problems(require, columns.sensitive)]
     paired = columns.pair is not None
+    if paired and attackers.population_size is not None:
+        problems.append(Problem("population-size", "goes with one table: rows of a pair are published as they were"))
     problems += _without_sensitive(columns, attackers)
     knowing = {**attackers.people(), "targets": attackers.trial, "downcoding": attackers.downcoding}
     for key in (key for key, given in knowing.items() if given):

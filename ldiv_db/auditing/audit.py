@@ -87,6 +87,10 @@ class Audits(Shown, list[Audit]):
 Watch = Callable[[str, Requirement, Counted, Relation], None]
 
 
+#: Counts how many people of a population each class of a table covers, (class_no, rows), by the population's name.
+CountPeople = Callable[[Engine, Counted, str], Relation]
+
+
 def audit_table(
     engine: Engine,
     subject: Subject,
@@ -95,8 +99,11 @@ def audit_table(
     others: Sequence[str] = (),
     watch: Watch | None = None,
     as_it_lies: bool = False,
+    people: CountPeople | None = None,
 ) -> Audit:
     """The audit of one sensitive attribute; `others` are the table's other sensitive attributes.
+
+    `people` counts the people of populations, which requirements may name; without it these are refused.
 
     A table that another database counts is taken `as_it_lies`: its types are not looked at, and nobody is warned.
 
@@ -110,12 +117,12 @@ def audit_table(
         raise PolicyError([Problem("require", what)])
     with counted(engine, subject, sensitive, as_it_lies) as counts:
         plain = [requirement for requirement in requirements if not requirement.others_known]
-        verdicts = _judge_all(engine, sensitive, plain, counts, watch)
+        verdicts = _judge_all(engine, sensitive, plain, counts, watch, people)
         warnings = () if as_it_lies else _warnings(engine, sensitive, requirements, counts)
         audit = replace(_audit_of(engine, sensitive, counts), warnings=warnings)
     if known:
         with counted(engine, replace(subject, known=others), sensitive, as_it_lies) as counts:
-            verdicts |= _judge_all(engine, sensitive, known, counts, watch)
+            verdicts |= _judge_all(engine, sensitive, known, counts, watch, people)
     return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))
 
 
@@ -155,12 +162,22 @@ def _audit_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:
 
 
 def _judge_all(
-    engine: Engine, sensitive: str, requirements: Sequence[Requirement], counts: Counted, watch: Watch | None
+    engine: Engine,
+    sensitive: str,
+    requirements: Sequence[Requirement],
+    counts: Counted,
+    watch: Watch | None,
+    people: CountPeople | None,
 ) -> dict[Requirement, Verdict]:
     """The verdicts on requirements that are judged on the same classes."""
     refuse_unlisted(engine, sensitive, requirements, counts.classes.totals)
     bound = _bound(watch, sensitive, counts)
-    return {requirement: judge(engine, requirement, counts.classes, bound) for requirement in requirements}
+    names = sorted({requirement.named_population for requirement in requirements} - {""})
+    covered = {name: people(engine, counts, name) for name in names} if people else {}
+    counts.classes.place_people(covered)
+    found = {requirement: judge(engine, requirement, counts.classes, bound) for requirement in requirements}
+    engine.drop(*covered.values())
+    return found
 
 
 def _bound(watch: Watch | None, sensitive: str, counts: Counted) -> Any:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from ldiv_db.auditing.audit import Audit, Watch, audit_table
+from ldiv_db.auditing.audit import Audit, CountPeople, Watch, audit_table
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
@@ -17,7 +18,7 @@ from ldiv_db.policy.attributes import read_attributes
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.required import absent_values, resolve_all
-from ldiv_db.requirements import ROWS_ALONE, RequirementSpec
+from ldiv_db.requirements import ROWS_ALONE, Requirement, RequirementSpec
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Question:
     """What is asked of a table: its columns and what must hold.
 
     `sensitive` maps each sensitive column to its categories, weights and taxonomy, if any. `class_column`
-    names a column of class ids; classes are then told apart by it as well.
+    names a column of class ids; classes are then told apart by it as well. `people` counts those of populations.
     """
 
     quasi_identifiers: Sequence[str]
@@ -35,6 +36,7 @@ class Question:
     suppressed: Suppressed = "judge"
     pair: Pair | None = None
     folder: Path = field(default_factory=Path)
+    people: CountPeople | None = None
 
 
 def question_of(policy: Policy) -> Question:
@@ -51,6 +53,15 @@ def question_of(policy: Policy) -> Question:
     return Question(keys, policy.sensitive, policy.require, ids, policy.suppressed, folder=folder)
 
 
+def asked_of(policy: Policy | None, **given: Any) -> Question:
+    """What a caller asks: what is `given` of a question, and what the policy of the release asks instead of the rest.
+
+    Raises PolicyError for a policy whose columns follow from its source.
+    """
+    question = Question([], {}, []) if policy is None else question_of(policy)
+    return replace(question, **{name: value for name, value in given.items() if value})
+
+
 def check(
     engine: Engine, table: Relation | FileRelation, question: Question, watch: Watch | None = None
 ) -> list[Audit]:
@@ -64,6 +75,7 @@ def check(
     attributes = read_attributes(engine, question.sensitive, columns_of(engine, home), question.folder)
     attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
     requirements = resolve_all(engine, question.require, attributes)
+    _refuse_uncounted(question, requirements)
     same = {name: attribute.same for name, attribute in attributes.items()}
     with read_as_one(engine, home, same) as read:
         absent_values(engine, requirements, {name: (read, name) for name in attributes})
@@ -72,7 +84,15 @@ def check(
         table, question.quasi_identifiers, ids, suppressed=question.suppressed, pair=question.pair, same=same
     )
     return [
-        audit_table(engine, subject, name, wanted, [other for other in attributes if other != name], watch)
+        audit_table(
+            engine,
+            subject,
+            name,
+            wanted,
+            [other for other in attributes if other != name],
+            watch,
+            people=question.people,
+        )
         for name, wanted in requirements.items()
     ]
 
@@ -89,6 +109,17 @@ def _refuse(engine: Engine, table: Relation | FileRelation, question: Question) 
     problems += problems_of(question)
     if problems:
         raise PolicyError(problems)
+
+
+def _refuse_uncounted(question: Question, requirements: Mapping[str, Sequence[Requirement]]) -> None:
+    """Raise PolicyError for requirements on people of a population where nothing says whom labels cover."""
+    named = {r.label for wanted in requirements.values() for r in wanted if r.named_population}
+    if named and question.pair is not None:
+        what = "is about whom labels cover, and those of a pair are published as they were"
+        raise PolicyError([Problem("require", f"{label} {what}") for label in sorted(named)])
+    if named and question.people is None:
+        what = "needs a policy, which says what labels stand for"
+        raise PolicyError([Problem("require", f"{label} {what}", "give --policy") for label in sorted(named)])
 
 
 def problems_of(question: Question) -> list[Problem]:

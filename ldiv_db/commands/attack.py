@@ -24,6 +24,7 @@ from ldiv_db.commands.options import (
     HarmlessOf,
     Json,
     Memory,
+    PopulationSize,
     SameOf,
     TaxonomyOf,
     TempDir,
@@ -92,6 +93,7 @@ def attack_command(
             help="A table or file of everybody who could be in the release, e.g. the source.", show_default=False
         ),
     ] = None,
+    population_size: PopulationSize = None,
     counting: Annotated[
         bool, typer.Option("--counting", help="The population is everybody: count who can be in which class.")
     ] = False,
@@ -171,7 +173,8 @@ def attack_command(
     """Attack a published table: what an attacker gains at best, and what is promised at most.
 
     Homogeneity, similarity (with --categories), skewness, background knowledge of m excluded values, the posterior
-    of every row's value, prosecutor, journalist (with --population) and marketer risk, and what the table's form says.
+    of every row's value, prosecutor, journalist (with --population) and marketer risk, uniqueness in a population (with
+    --population-size), and what the table's form says.
     With more knowledge: linking (--known), counting of who can be in which class (--counting, with --population),
     what several releases together reveal (--also, with --known), what the release itself teaches about people's values
     (--definetti), labels read backwards (--downcoding), singling out, linkability and inference (--targets, and
@@ -212,6 +215,7 @@ def attack_command(
             threshold=threshold,
             known=known,
             population=population,
+            population_size=population_size,
             counting=counting,
             also=also or [],
             also_policies=also_policy or [],

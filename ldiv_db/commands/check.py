@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from ldiv_db.attacking.populations import with_people
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.auditing.check import Question, check
+from ldiv_db.auditing.check import asked_of, check
 from ldiv_db.auditing.subject import Pair, Suppressed
 from ldiv_db.auditing.violations import Violations
 from ldiv_db.commands import options
@@ -29,7 +30,7 @@ from ldiv_db.commands.options import (
     SameOf,
     SensitiveColumns,
     SensitiveTable,
-    SuppressedRows,
+    SuppressedIfGiven,
     TaxonomyOf,
     TempDir,
     Threads,
@@ -37,7 +38,9 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
+from ldiv_db.policy.policy import read_policy
 from ldiv_db.publishing import result as report
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -55,18 +58,24 @@ def check_command(
     database: Database,
     table: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
     require: Annotated[
-        list[str], typer.Option(help="name:value, e.g. distinct:3; may be repeated.", show_default=False)
-    ],
+        list[str] | None, typer.Option(help="name:value, e.g. distinct:3; may be repeated.", show_default=False)
+    ] = None,
     sensitive: SensitiveColumns = None,
     qi: QuasiIdentifiers = None,
     class_column: ClassColumn = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            help="The policy of the release: it says what is not given, and what labels stand for.", show_default=False
+        ),
+    ] = None,
     categories: CategoriesOf = None,
     weights: WeightsOf = None,
     taxonomy: TaxonomyOf = None,
     harmless: HarmlessOf = None,
     same: SameOf = None,
     others_known: OthersKnown = False,
-    suppressed: SuppressedRows = "judge",
+    suppressed: SuppressedIfGiven = None,
     sensitive_table: SensitiveTable = None,
     group: Group = None,
     count: CountColumn = None,
@@ -90,8 +99,9 @@ def check_command(
     p_sensitive:p=2,k=5, t_closeness:0.2 (or t=0.2,distance=equal|ordered|hierarchical),
     beta_likeness:2 (or beta=2,kind=basic|enhanced), delta_disclosure:1 (or delta=1,log=2|e),
     distinct_alpha:l=3,alpha=1, entropy_alpha:l=2,alpha=2, recursive_alpha:c=2,l=2,alpha=1; of numbers and
-    times range:k=5,e=1000, proximity:epsilon=500,m=3 (of times e=30 days). For one of several sensitive attributes:
-    disease=distinct:3.
+    times range:k=5,e=1000, proximity:epsilon=500,m=3 (of times e=30 days). By a --policy, of a table of people
+    k_map:k=5,population=people, delta_presence:max=0.5,population=people (and min=0.1). For one of several sensitive
+    attributes: disease=distinct:3.
 
     DATABASE may be :memory: if TABLE is a file. A --qi that is a column's whole name is not split at commas.
 
@@ -103,9 +113,13 @@ def check_command(
         --categories '[[HIV, Cancer], [Flu]]'
       ldiv check w.duckdb t --qi age --sensitive disease --require frequency:2 --harmless disease=healthy
       ldiv check w.duckdb t --qi age --require k:5 --violations --labels
+      ldiv check w.duckdb published.patients --policy policy.yml --require k_map:k=5,population=people
       ldiv check w.duckdb qit --sensitive-table st --group group_id --sensitive disease --require frequency:3
     """
-    specs = options.requirements_of(require, others_known)
+    if policy is None and not require:
+        raise PolicyError([Problem("require", "is missing", "say what must hold, e.g. distinct:3, or name a --policy")])
+    specs = options.requirements_of(require, others_known) if require else ()
+    parsed = None if policy is None else read_policy(policy)
     with open_for_command(
         database, read_only=into is None, settings=options.settings(threads, memory_limit, temp_dir)
     ) as connection:
@@ -115,18 +129,26 @@ def check_command(
         said = (categories or [], weights or [], taxonomy or [], harmless or [], same or [])
         settings = options.sensitive_settings(sensitive or [], *said)
         pair = _pair(engine, sensitive_table, group, count)
-        keys = split_names(qi or [], names)
-        question = Question(keys, settings, specs, class_column, suppressed, pair)
+        question = asked_of(
+            parsed,
+            quasi_identifiers=split_names(qi or [], names),
+            sensitive=settings,
+            require=specs,
+            class_column=class_column,
+            suppressed=suppressed,
+            pair=pair,
+        )
         found = Violations(engine, labels, show_values, most, catalog.new_table(engine, into, "into") if into else None)
         found.refuse_target()
         with engine.transaction():
-            audits = check(engine, relation, question, found.see if violations or into else None)
+            asked = with_people(engine, relation, question, parsed)
+            audits = check(engine, relation, asked, found.see if violations or into else None)
     holds = all(audit.holds for audit in audits)
     if json:
         document = {"table": table, "holds": holds, "audits": [audit.as_dict() for audit in audits]}
         print_json(document | ({"violations": found.rows} if violations or into else {}))
     else:
-        _print(printer(), audits, found, violations, suppressed)
+        _print(printer(), audits, found, violations, question.suppressed)
     raise typer.Exit(0 if holds else 1)
 
 

@@ -16,6 +16,7 @@ from ldiv_db.database.texts import POLICY_BYTES, read_text
 from ldiv_db.database.yaml_documents import parse_document
 from ldiv_db.policy.given import read_requirements, read_sensitive
 from ldiv_db.policy.parts import Sensitive
+from ldiv_db.profiling.population import MOST_PEOPLE
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.named import read_named
 
@@ -48,6 +49,15 @@ Threads = Annotated[
 ]
 Memory = Annotated[
     str | None, typer.Option(callback=_size, help="Memory the database may use, e.g. 4GB; most of it if not given.")
+]
+PopulationSize = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=MOST_PEOPLE,
+        help="Of how many people the rows are a random sample: how many of them are unique is estimated.",
+        show_default=False,
+    ),
 ]
 Workers = Annotated[
     int | None,
@@ -125,7 +135,6 @@ QuasiIdentifiers = Annotated[
 ]
 OthersKnown = Annotated[bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")]
 _SUPPRESSED = "How to take rows whose QIs are all * or NULL, or whose sensitive value is NULL."
-SuppressedRows = Annotated[Literal["judge", "ignore", "unknown"], typer.Option(help=_SUPPRESSED)]
 SuppressedIfGiven = Annotated[
     Literal["judge", "ignore", "unknown"] | None,
     typer.Option(help=f"{_SUPPRESSED} The policy's, or judge, if not given.", show_default=False),

@@ -10,7 +10,18 @@ from rich.console import Console
 from rich.table import Table
 
 from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer, split_names
-from ldiv_db.commands.options import Catalog, Database, Json, Memory, Quiet, TempDir, Threads, catalog_name, settings
+from ldiv_db.commands.options import (
+    Catalog,
+    Database,
+    Json,
+    Memory,
+    PopulationSize,
+    Quiet,
+    TempDir,
+    Threads,
+    catalog_name,
+    settings,
+)
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError
@@ -48,6 +59,7 @@ def profile_command(
             show_default=False,
         ),
     ] = None,
+    population_size: PopulationSize = None,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show the sensitive values that comments of the policy name.")
     ] = False,
@@ -68,6 +80,7 @@ def profile_command(
     Examples:
       ldiv profile warehouse.duckdb patients --sensitive disease
       ldiv profile warehouse.duckdb patients --sensitive disease --qi age,sex,zip --policy policy.yml
+      ldiv profile warehouse.duckdb patients --qi age,sex,zip --population-size 83000000
     """
     limits = settings(threads, memory_limit, temp_dir)
     if policy is not None:
@@ -80,7 +93,8 @@ def profile_command(
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in columns_of(engine, relation)}
         keys = None if qi is None else split_names(qi, names)
-        found = profile_table(engine, relation, keys, split_names(sensitive or [], names), listener.on_progress)
+        secrets = split_names(sensitive or [], names)
+        found = profile_table(engine, relation, keys, secrets, listener.on_progress, population_size)
         source = policy_source(table, relation, policy.parent if policy else Path())
         skeleton, reason = make_starter_policy(engine, found, relation, source)
     written = _write(skeleton, reason, policy)
@@ -125,6 +139,8 @@ def _print_uniqueness(console: Console, found: dict[str, Any]) -> None:
     table.add_row("unique rows", f"{found['unique_rows']:,} ({found['unique_share']:.1%})")
     rare, share = found[f"rows_below_{RARE}"], found[f"share_below_{RARE}"]
     table.add_row(f"rows that share it with fewer than {RARE - 1} others", f"{rare:,} ({share:.1%})")
+    if found["population"]:
+        _add_population(table, found["population"])
     console.print(table)
     _print_few_columns(console, found["few_columns"])
     parts = sorted(found["contributions"], key=lambda part: -part["explains"])
@@ -132,6 +148,16 @@ def _print_uniqueness(console: Console, found: dict[str, Any]) -> None:
         return  # where many columns tell who somebody is, none is missed
     rows = [(p["column"], f"{p['unique_rows_without']:,}", f"{p['explains']:,}") for p in parts]
     print_rows(console, "each one's contribution", ("left out", "unique rows then", "fewer by"), rows)
+
+
+def _add_population(table: Table, found: dict[str, Any]) -> None:
+    """How many people are unique in the population by every model, that which Dankar et al. choose marked."""
+    for name, estimate in found["estimates"].items():
+        uniques = estimate["unique_people"]
+        share = "no estimate" if uniques is None else f"{uniques:,.0f} ({uniques / found['size']:.2%})"
+        reason = f": {estimate['reason']}" if estimate["reason"] else ""
+        chosen = ", the one to go by" if name == found["model"] else ""
+        table.add_row(f"unique among {found['size']:,} people, by {name}{chosen}", f"{share}{reason}")
 
 
 def _print_few_columns(console: Console, found: list[dict[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ldiv_db.auditing.check import Question, question_of
+from ldiv_db.auditing.check import asked_of
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.commands.console import open_for_command, print_json, split_names
@@ -142,24 +142,22 @@ def check_command(
       ldiv sql check t --qi age --sensitive salary --type salary=INTEGER --require t_closeness:0.2 --dialect spark
     """
     names = pair_names(sensitive_table, group, count)
-    asked = None if policy is None else question_of(read_policy(policy))
-    if asked is None and not require:
+    if policy is None and not require:
         raise PolicyError([Problem("require", "is missing", "say what must hold, e.g. distinct:3, or name a --policy")])
     said = (categories or [], weights or [], taxonomy or [], harmless or [], same or [])
-    question = asked or Question([], {}, [])
-    question = replace(
-        question,
-        quasi_identifiers=split_names(qi or [], set()) or question.quasi_identifiers,
-        sensitive=sensitive_settings(sensitive or [], *said) or question.sensitive,
-        require=requirements_of(require, others_known) if require else question.require,
-        class_column=class_column or question.class_column,
-        suppressed=suppressed or question.suppressed,
+    question = asked_of(
+        None if policy is None else read_policy(policy),
+        quasi_identifiers=split_names(qi or [], set()),
+        sensitive=sensitive_settings(sensitive or [], *said),
+        require=requirements_of(require, others_known) if require else (),
+        class_column=class_column,
+        suppressed=suppressed,
     )
     with open_for_command(":memory:") as connection:
         engine = Engine(connection)
         pair = names and Pair(_table(engine, names[0], "sensitive-table"), names[1], count)
-        asked_of = (replace(question, pair=pair), _table(engine, table, "TABLE"))
-        text = check_statement(engine, *asked_of, dialect, _types(types or []), labels)
+        held = (replace(question, pair=pair), _table(engine, table, "TABLE"))
+        text = check_statement(engine, *held, dialect, _types(types or []), labels)
     if json:
         print_json({"table": table, "dialect": dialect, "sql": text})
     else:

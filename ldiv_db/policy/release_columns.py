@@ -63,6 +63,10 @@ class ReleaseColumns:
         """The columns that quasi-identifiers are published in: rows that agree on them are a class."""
         return [column for name, form in self.forms.items() for column in columns_as(name, form)]
 
+    def columns_of(self, name: str) -> tuple[str, ...]:
+        """The columns that a quasi-identifier is published in."""
+        return columns_as(name, self.forms[name])
+
     @property
     def class_ids(self) -> list[str]:
         """The column of class ids, if there is one: it tells classes apart that are published alike."""

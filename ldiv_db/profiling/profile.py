@@ -17,6 +17,7 @@ from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, neare
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.profiling.keys import Keys
+from ldiv_db.profiling.population import refuse_population
 from ldiv_db.profiling.risk import RARE, Uniqueness, measure_uniqueness
 from ldiv_db.profiling.roles import IDENTIFIER, QUASI_IDENTIFIER, SENSITIVE, why_by_name, why_by_values
 from ldiv_db.profiling.summary import Summary, summarise
@@ -132,6 +133,7 @@ class Profile(Shown):
                 {"columns": list(few.columns), "combinations": few.combinations, "unique_rows": few.unique_rows}
                 for few in uniqueness.small
             ],
+            "population": uniqueness.population.as_dict() if uniqueness.population else None,
         }
 
     def _sensitive(self, profile: SensitiveProfile) -> dict[str, Any]:
@@ -153,18 +155,23 @@ def profile_table(
     quasi_identifiers: Sequence[str] | None = None,
     sensitive: Sequence[str] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
+    population: int | None = None,
 ) -> Profile:
     """The profile of a table; `progress` hears how many of the columns are counted.
 
+    With `population`, the number of people that the rows are a sample of, it has how many of these are unique.
+
     Without `quasi_identifiers` roles are guessed (`roles.py`, `keys.py`); a column that cannot be generalised without
     a taxonomy of the user's is an identifier, as a policy to start from would have it. Raises PolicyError for columns
-    that the table lacks or that have two roles, InfeasibleError for an empty table.
+    that the table lacks or that have two roles and for a population smaller than the table, InfeasibleError for an
+    empty table.
     """
     columns = columns_of(engine, table)
     asked = _resolve(columns, quasi_identifiers or (), sensitive)
     rows = engine.count(table)
     if rows == 0:
         raise InfeasibleError(f"{table} is empty: there is nothing to profile")
+    refuse_population(population, rows)
     with read_exactly(engine, table) as read:
         taken_for = _Roles(engine, table, read, asked, guess=quasi_identifiers is None)
         profiles: list[ColumnProfile] = []
@@ -175,7 +182,9 @@ def profile_table(
             table=str(table),
             rows=rows,
             columns=tuple(profiles),
-            uniqueness=measure_uniqueness(engine, read, [telling.summary for telling in _telling(profiles, asked)]),
+            uniqueness=measure_uniqueness(
+                engine, read, [telling.summary for telling in _telling(profiles, asked)], population
+            ),
             sensitive=tuple(_sensitive(engine, read, column) for column in profiles if column.role == SENSITIVE),
         )
 

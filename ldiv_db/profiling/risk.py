@@ -14,6 +14,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.profiling.population import PopulationUniqueness, estimate_uniqueness
 from ldiv_db.profiling.summary import Summary
 from ldiv_db.recoding.encoded import Renamed
 
@@ -46,7 +47,7 @@ class Uniqueness:
     fewer than `RARE` times. `unique_without` is the unique rows when that column is left out; it is empty where
     counting took more than its budget. `small` are the single columns, pairs and triples that leave most rows unique,
     best first within a size: all columns, pairs of those with the most values, and triples of the best pairs and one
-    of these.
+    of these. `population` is what is estimated of the population that the table is a sample of, if its size is known.
     """
 
     combinations: int
@@ -54,6 +55,7 @@ class Uniqueness:
     rare_rows: int
     unique_without: dict[str, int]
     small: tuple[Combination, ...] = ()
+    population: PopulationUniqueness | None = None
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,9 @@ class _LeftOut:
 
 
 def measure_uniqueness(
-    engine: Engine, table: Relation | FileRelation, summaries: Sequence[Summary]
+    engine: Engine, table: Relation | FileRelation, summaries: Sequence[Summary], population: int | None = None
 ) -> Uniqueness | None:
-    """The uniqueness of the combination of some columns; None if there are none."""
+    """The uniqueness of the combination of some columns, here and in a population of that size; None of no columns."""
     if not summaries:
         return None
     columns = [Renamed(Identifier(s.column.name), Identifier(f"q{i}")) for i, s in enumerate(summaries, 1)]
@@ -93,6 +95,7 @@ def measure_uniqueness(
         rare_rows=int(whole["rare_rows"]),
         unique_without={s.column.name: int(part["unique_rows"]) for s, part in zip(summaries, parts, strict=False)},
         small=tuple(_small(engine, cells, columns, summaries, max(size, STATEMENT_ROWS))),
+        population=None if population is None else estimate_uniqueness(engine, cells, "rows", population),
     )
     engine.drop(cells)
     return found

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from ldiv_db.attacking.populations import label_axes, people_counter
 from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.individuals import audit_individuals
 from ldiv_db.auditing.subject import Subject, Suppressed
@@ -95,9 +96,9 @@ def audit_classes(
     released = resolved.released
     same = resolved.source.same
     subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed, same=same)
-    names = list(requirements)
+    names, people = list(requirements), people_counter(label_axes(resolved), resolved.folder)
     audits = [
-        audit_table(engine, subject, name, wanted, [other for other in names if other != name])
+        audit_table(engine, subject, name, wanted, [other for other in names if other != name], people=people)
         for name, wanted in requirements.items()
     ]
     beside = audit_individuals(engine, encoded, recoding.assigned)

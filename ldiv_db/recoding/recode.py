@@ -93,7 +93,7 @@ def plan_recoding(
     classes = classes or engine.materialise(
         "classes", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
     )
-    spans = [_spans(engine, axis, classes, forms.get(axis.name, "label")) for axis in encoded.axes]
+    spans = [label_spans(engine, axis, classes, forms.get(axis.name, "label")) for axis in encoded.axes]
     if stars:
         spans = [_starred(engine, span) for span in spans]
     if any(span.form == "set" for span in spans):
@@ -101,7 +101,8 @@ def plan_recoding(
     return Recoding(assigned, classes, tuple(spans), blanked)
 
 
-def _spans(engine: Engine, axis: Axis, classes: Relation, form: Form) -> Spans:
+def label_spans(engine: Engine, axis: Axis, classes: Relation, form: Form = "label") -> Spans:
+    """What the spans of the classes, between the columns of the quasi-identifier's bounds, are published as."""
     name = f"spans_{axis.code.name}"
     unit, null_code = Value(LOSS_UNIT), Value(axis.null_code)
     if axis.nodes is None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ldiv_db.attacking.populations import with_people
 from ldiv_db.auditing.audit import Audit, counted
 from ldiv_db.auditing.check import Question, question_of
 from ldiv_db.auditing.statement import check_statement
@@ -33,7 +34,7 @@ def question_about(engine: Engine, table: Table, asked: Asked) -> Question:
         return Question(names_of(list(asked.qi)), sensitive, require, asked.class_column, folder=asked.folder)
     question = replace(question_of(asked.policy), folder=asked.folder)
     ids = asked.policy.released.class_ids_among([column.name for column in columns_of(engine, table)])
-    return replace(question, class_column=next(iter(ids), None))
+    return with_people(engine, table, replace(question, class_column=next(iter(ids), None)), asked.policy)
 
 
 def audit_document(audits: Sequence[Audit]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from ldiv_db.requirements.gains import BetaLikeness, DeltaDisclosure
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.nearness import Proximity, Range
 from ldiv_db.requirements.parameters import plain
+from ldiv_db.requirements.populations import DeltaPresence, KMap
 from ldiv_db.requirements.recursive import RecursiveCL
 from ldiv_db.requirements.shares import AlphaK, FrequencyL
 from ldiv_db.requirements.spec import RequirementSpec, parse_requirement
@@ -35,6 +36,7 @@ __all__ = [
     "Categories",
     "Classes",
     "DeltaDisclosure",
+    "DeltaPresence",
     "DistinctAlpha",
     "DistinctL",
     "Distribution",
@@ -42,6 +44,7 @@ __all__ = [
     "EntropyL",
     "FrequencyL",
     "KAnonymity",
+    "KMap",
     "PSensitiveK",
     "Proximity",
     "Range",

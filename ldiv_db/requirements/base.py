@@ -82,6 +82,8 @@ class Requirement(Written):
     of_shares: ClassVar[bool] = False
     #: Whether classes are compared with the whole table, so that rows that are left out change what is good.
     of_whole: ClassVar[bool] = False
+    #: Whether it asks for people of a population whom classes cover.
+    of_people: ClassVar[bool] = False
     #: Whether it asks how far apart values are, so that near ones do not count as many.
     of_distances: ClassVar[bool] = False
     #: Whether l-eligible classes meet it from some l on: the one that classes of l different values do.
@@ -151,6 +153,11 @@ class Requirement(Written):
     def named(self) -> tuple[Named, ...]:
         """The values that it names."""
         return ()
+
+    @property
+    def named_population(self) -> str:
+        """The table or file of people that its classes are held against; empty if it is the table alone."""
+        return ""
 
     @property
     def absent(self) -> bool:

@@ -23,7 +23,8 @@ class Guarantee:
     share, `share` unless `shares` lists it; no share more than `difference` above the table's, or more
     than `ratio` times it, and, if `logarithmic`, none above p (1 - ln p), p being that of the table. `excluded` is
     (m, posterior): nobody who excludes up to m values has more than that posterior. No class is wholly of one of the
-    categories `mixed`, by their number from 1.
+    categories `mixed`, by their number from 1. Of a population in `people` a class covers at least so many
+    people, and of those of one in `presence` no larger share is in the table.
     """
 
     size: int = 1
@@ -36,6 +37,8 @@ class Guarantee:
     mixed: frozenset[int] = frozenset()
     ratio: Fraction | None = None
     logarithmic: bool = False
+    people: tuple[tuple[str, int], ...] = ()
+    presence: tuple[tuple[str, Fraction], ...] = ()
 
     def share_of(self, value: Named) -> Fraction:
         """The largest share of a value."""
@@ -50,8 +53,20 @@ class Guarantee:
             return self
         shares = dict(self.shares) | dict.fromkeys(harmless, ONE)
         return Guarantee(
-            self.size, share=self.share, shares=tuple((v, shares[v]) for v in sorted(shares, key=in_order))
+            self.size,
+            share=self.share,
+            shares=tuple((v, shares[v]) for v in sorted(shares, key=in_order)),
+            people=self.people,
+            presence=self.presence,
         )
+
+    def fewest_people(self, population: str) -> int:
+        """How many people of a population a class covers at least."""
+        return max((least for name, least in self.people if name == population), default=1)
+
+    def most_present(self, population: str) -> Fraction:
+        """The largest share of the people of a class who are in the table."""
+        return min((most for name, most in self.presence if name == population), default=ONE)
 
     def __and__(self, other: Guarantee) -> Guarantee:
         """What classes that keep both promises keep to."""
@@ -67,6 +82,8 @@ class Guarantee:
             self.mixed | other.mixed,
             min((one.ratio for one in (self, other) if one.ratio is not None), default=None),
             self.logarithmic or other.logarithmic,
+            self.people + other.people,
+            self.presence + other.presence,
         )
 
 

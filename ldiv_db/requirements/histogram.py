@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Figure, Relation, Value
 from ldiv_db.requirements.categories import Categories
 from ldiv_db.requirements.distribution import Distribution
 from ldiv_db.requirements.named import Named
+
+#: Who counts the people of a population.
+COUNTED_BY = "a run by tds or incognito, its audit, and check by a policy do"
 
 
 class Classes:
@@ -22,6 +27,7 @@ class Classes:
         self._steps = steps
         self.histogram = histogram
         self._whole = whole
+        self._people: Mapping[str, Relation] = {}
         self._made: list[Relation] = []
         self._by_category: dict[Categories, Classes] = {}
         self._sparing: dict[tuple[Named, ...], Classes] = {}
@@ -80,6 +86,20 @@ class Classes:
         """The values of a table that is one class, harmless ones as rows beside."""
         counts = sorted(filter(None, engine.column(self.sparing(harmless).histogram, "rows")), reverse=True)
         return Distribution(counts, engine.total(self.totals, "rows") - sum(counts))
+
+    def place_people(self, people: Mapping[str, Relation]) -> None:
+        """Have the people that each class covers, (class_no, rows), by the name of their population.
+
+        People of no class have a number that no class has.
+        """
+        self._people = people
+
+    def people_of(self, population: str, label: str) -> Relation:
+        """The people of each class; raises PolicyError where they were not counted, for the requirement `label`."""
+        if population not in self._people:
+            what = f"{label} cannot be judged here: the people of {population} that each class covers are not counted"
+            raise PolicyError([Problem("require", what, COUNTED_BY)])
+        return self._people[population]
 
     def drop(self) -> None:
         """Drop all that was made, the histogram aside."""

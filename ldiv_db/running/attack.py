@@ -45,6 +45,7 @@ def attack(
     threshold: float | str | Decimal = "0.2",
     known: Any = None,
     population: Any = None,
+    population_size: int | None = None,
     counting: bool = False,
     also: Any = (),
     also_policies: Sequence[Policy | Mapping[str, Any] | Path] = (),
@@ -78,6 +79,7 @@ def attack(
     `m`                           can exclude so many values of a class
     `threshold`                   hold a risk of re-identification above it (0..1) for high
     `known`, `population`         a table or file of people with quasi-identifiers as they are before anonymization
+    `population_size`             know of how many people the rows are a random sample: who is unique among all
     `counting`                    know that the population is everybody, each in one class at most
     `also`, `also_policies`       other releases that hold the known people too, each under its policy (one of these, or
                                   one for each; a path is that of a file, whose taxonomies lie beside it), or `policy`
@@ -122,6 +124,7 @@ def attack(
                 where,
             ),
             counting=counting,
+            population_size=population_size,
             downcoding=downcoding,
             trial=_trial(engine, targets, control, link_columns, tries, seed),
             show_values=show_values,

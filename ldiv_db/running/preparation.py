@@ -23,6 +23,7 @@ from ldiv_db.requirements.named import Named, listing
 from ldiv_db.requirements.reading import warn_of_values
 from ldiv_db.running.choices import Choices
 from ldiv_db.running.estimate import Estimate, estimate_run
+from ldiv_db.running.populations import place_people
 from ldiv_db.running.remedies import Case, remedied
 
 
@@ -123,6 +124,8 @@ def make_ready(
     task = make_task(engine, encoded, requirements, resolved.source.seed, hear, resolved.transparent)
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
+    if chosen.takes_people:
+        task = replace(task, people=place_people(engine, resolved, encoded, task.requirements))
     chosen.refuse_unfit(task)
     return Ready(resolved, chosen, task), reason, absent
 

@@ -32,7 +32,9 @@ def test_a_release_keeps_what_its_policy_promises(released: Any) -> None:
         assert set(each) == {"attack", "sensitive", "holds", "gains", "figures"}
         assert each["gains"] and all(set(gain) == GAIN for gain in each["gains"])
     names = ["homogeneity", "similarity", "skewness", "background knowledge", "posterior", "linking"]
-    assert [each["attack"] for each in found["attacks"]] == [*names, "prosecutor", "journalist", "marketer", "form"]
+    assert [each["attack"] for each in found["attacks"]] == [
+        *names, "prosecutor", "journalist", "marketer", "presence", "form",
+    ]  # fmt: skip
     by_name = {each["attack"]: each for each in found["attacks"]}
     assert by_name["posterior"]["gains"] == [{"measure": "posterior", "gain": 1 / 3, "bound": 1 / 3, "holds": True}]
     assert (by_name["linking"]["figures"]["people"], by_name["linking"]["figures"]["no_class"]) == (3, 1)
@@ -43,6 +45,15 @@ def test_people_read_a_table(released: Any) -> None:
     assert called.code == 0 and "bound promised" in called.out and "homogeneity" in called.out
     assert "linking of disease: people 3, no class 1" in called.out
     assert not {"Flu", "Cancer", "Norway"} & set(called.out.replace(",", " ").split())
+
+
+def test_classes_of_several_rows_have_nobody_unique_in_the_population(released: Any) -> None:
+    words = ("--policy", released.policy, "--population-size", "1000")
+    (found,) = (one for one in attack(released, *words, "--json").json["attacks"] if "uniqueness" in one["attack"])
+    assert found["gains"] == [{"measure": "share of rows, estimated", "gain": 0.0, "bound": 0.0, "holds": True}]
+    models = {f"unique_people_by_{name}": 0.0 for name in ("pitman", "zayatz", "snb")}
+    assert found["figures"].items() > models.items()
+    assert "population uniqueness: population 1,000, sampling fraction 0.024" in attack(released, *words).out
 
 
 def test_labels_are_read_backwards_and_people_are_tried(released: Any) -> None:

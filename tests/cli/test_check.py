@@ -103,7 +103,7 @@ def test_a_file(small: Any, name: str) -> None:
         (('"; DROP TABLE t; --', "--qi", "a", "--sensitive", "s", "--require", "k:2"), ["table"]),
         (("w", "--qi", '"; DROP TABLE t; --', "--sensitive", "s", "--require", "k:2"), ["no column"]),
         (("w", "--qi", "a", "--sensitive", "s", "--require", "threshold:x"), ["number"]),
-        (("w", "--qi", "a", "--sensitive", "s"), ["--require"]),
+        (("w", "--qi", "a", "--sensitive", "s"), ["require: is missing"]),
     ],
 )
 def test_bad_arguments_are_named(small: Any, words: tuple[str, ...], says: list[str]) -> None:

@@ -253,3 +253,18 @@ def test_columns_whose_values_have_no_place_are_not_published(bed: Any, value: s
     document = yaml.safe_load(policy.read_text())
     assert document["identifiers"] == ["x"] and list(document["quasi_identifiers"]) == ["age"]
     assert bed.call("run", bed.database, policy).code == 0
+
+
+def test_the_uniqueness_of_a_population_is_estimated(bed: Any) -> None:
+    """Two rows a country, and one of a new one: none of the models but Zayatz's and the negative binomial's fit."""
+    words = ("patients", "--qi", "age,country", "--population-size", "240")
+    found = profile(bed, *words, "--json").json["uniqueness"]["population"]
+    assert (found["size"], found["sampling_fraction"]) == (240, 0.1)
+    called = profile(bed, *words)
+    assert called.code == 0, called.err
+    for name, estimate in found["estimates"].items():
+        (line,) = (line for line in called.out.splitlines() if f"by {name}" in line)
+        uniques = estimate["unique_people"]
+        assert ("no estimate" if uniques is None else f"{uniques:,.0f} (") in line
+        assert ("the one to go by" in line) is (name == found["model"])
+    assert profile(bed, "patients", "--population-size", "23").err.count("population-size: 23 people are fewer") == 1

@@ -174,10 +174,11 @@ def statements():
         engine = Engine(con, on_statement=listen)
         source = Relation.parse("source")
         for keys in (["town"], ["town", "secret"]):
-            profile_table(engine, source, keys)
+            profile_table(engine, source, keys, population=1_000)
         check_everything(engine)
         make_starter_policy(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
         attack_all(engine)
+        of_people(con, listener)
     with duckdb.connect(config={"threads": 1}) as con:
         refine(con, listener)
     with duckdb.connect(config={"threads": 1}) as con:
@@ -672,6 +673,22 @@ def check_everything(engine):
                   "quasi_identifiers": {"other": {"numeric": True}}, "require": [{"k": 9}]}  # fmt: skip
         listener = ldiv_db.Listener(on_statement=engine._on_statement)
         ldiv_db.run(con, policy | {"nulls_sensitive": "value"}, listener=listener)
+
+
+def of_people(con, listener):
+    """Runs whose classes are held against the people of a population."""
+    fill(con, "everybody", {"zip": "VARCHAR"}, [("11",), ("12",), ("21",), ("31",)])
+    fill(con, "drawn", {"zip": "VARCHAR", "secret": "VARCHAR"}, [("11", "x"), ("21", "y")])
+    require = [{"k_map": {"k": 2, "population": "everybody"}}]
+    require += [{"delta_presence": {"max": "0.9", "min": "0.1", "population": "everybody"}}]
+    policy = {
+        "source": "drawn",
+        "quasi_identifiers": {"zip": {"taxonomy": {"prefix": [2, 1]}}},
+        "sensitive": ["secret"],
+    }
+    policy |= {"target": {"table": "of_people", "if_exists": "replace"}, "require": require, "seed": 1}
+    for algorithm in ("tds", "incognito"):
+        ldiv_db.run(con, policy | {"algorithm": algorithm}, listener=listener)
 
 
 def attack_all(engine):

@@ -10,7 +10,7 @@ levels, so the best vector is one of the lowest that hold; it is found exactly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -54,7 +54,7 @@ class Incognito(Algorithm):
     name = "incognito"
     options_type = IncognitoOptions
     options: IncognitoOptions
-    recodes_globally = takes_rows_alone = takes_harmless = takes_counts = True
+    recodes_globally = takes_rows_alone = takes_harmless = takes_counts = takes_people = True
     says_why = True
 
     def check(self, task: Task) -> Feasibility:
@@ -127,15 +127,27 @@ class Lattice:
     @cached_property
     def _loaded(self) -> Relation:
         """(axis, level, code, part): what a code adds to the key of its class."""
-        rows = [
+        rows: list[tuple[int | None, ...]] = [
             (tree.number, level, code, stride * low)
             for tree, levels, stride in zip(self.codings.trees, self.levels, self.codings.strides, strict=True)
             for level, spans in enumerate(levels)
             for low, high in spans
-            for code in range(low, high + 1)
+            for code in (*range(low, high + 1), *(code for code, _ in self.codings.inside(tree, (low, high))))
         ]
+        rows += self._outside
         columns = {"axis": "INTEGER", "level": "INTEGER", "code": "INTEGER", "part": self.codings.key_type}
         return self.codings.engine.load("levels", columns, rows)
+
+    @property
+    def _outside(self) -> list[tuple[int, int, int, None]]:
+        """(axis, level, code, None) for the codes of people whose values no span of a level covers."""
+        found = []
+        for tree, levels in zip(self.codings.trees, self.levels, strict=True):
+            every = {code for code, _ in self.codings.inside(tree, (0, tree.leaves - 1))}
+            for level, spans in enumerate(levels):
+                covered = {code for span in spans for code, _ in self.codings.inside(tree, span)}
+                found += [(tree.number, level, code, None) for code in sorted(every - covered)]
+        return found
 
     def above(self, vector: Vector) -> Iterator[Vector]:
         """The vectors one level higher on one quasi-identifier."""
@@ -170,17 +182,21 @@ class Lattice:
         """Which of the vectors hold; each round judges those of the middle height."""
         codings, holds = self.codings, set()
         axes = [codings.axes[place] for place in places]
-        cells = codings.engine.materialise("narrow", "baselines/incognito/narrow_cells", cells=codings.cells, axes=axes)
+        cells = self._narrow(codings.cells, axes)
+        people = {name: self._narrow(of_people, axes) for name, of_people in codings.people().items()}
         count = codings.engine.count(cells)
         while unknown:
             heights = sorted(map(sum, unknown))
             asked = sorted(vector for vector in unknown if sum(vector) == heights[len(heights) // 2])
             asked = asked[: max(1, min(BATCH, _MOST_ROWS // max(count, 1)))]
-            failed = self._judge(asked, places, cells)
+            failed = self._judge(asked, places, cells, people)
             holds |= self._closed([v for v in asked if v not in failed], unknown, self.above)
             unknown -= holds | self._closed(failed, unknown, self.below)
-        codings.engine.drop(cells)
+        codings.engine.drop(cells, *people.values())
         return holds
+
+    def _narrow(self, cells: Relation, axes: Sequence[Any]) -> Relation:
+        return self.codings.engine.materialise("narrow", "baselines/incognito/narrow_cells", cells=cells, axes=axes)
 
     def _closed(self, start: Sequence[Vector], among: set[Vector], step: Any) -> set[Vector]:
         """The vectors of `among` that are reached from `start` by steps, and these."""
@@ -191,22 +207,23 @@ class Lattice:
             todo += fresh
         return reached
 
-    def _judge(self, vectors: Sequence[Vector], places: Sequence[int], cells: Relation) -> list[Vector]:
+    def _judge(
+        self, vectors: Sequence[Vector], places: Sequence[int], cells: Relation, people: Mapping[str, Relation]
+    ) -> list[Vector]:
         """The vectors that fail."""
         self.judged += len(vectors)
         codings = self.codings
         placed, axes = self._place(vectors, places)
-        histogram = codings.engine.materialise(
-            "histogram",
-            "baselines/incognito/count_classes",
-            cells=cells,
-            places=placed,
-            dictionary=codings.task.encoded.sensitive[0].reference,
-            axes=axes,
-            total=Value(codings.total),
-        )
+        holes = {"places": placed, "axes": axes, "total": Value(codings.total)}
+        histogram = self._count(cells, codings.task.encoded.sensitive[0].reference, holes)
+        covered = {name: self._count(of_people, codings.everybody, holes) for name, of_people in people.items()}
         codings.engine.drop(placed)
-        return [vectors[number] for number in sorted(codings.failed(histogram))]
+        return [vectors[number] for number in sorted(codings.failed(histogram, covered))]
+
+    def _count(self, cells: Relation, dictionary: Relation, holes: Mapping[str, Any]) -> Relation:
+        """The classes of all vectors, with the values of a dictionary."""
+        template = "baselines/incognito/count_classes"
+        return self.codings.engine.materialise("histogram", template, cells=cells, dictionary=dictionary, **holes)
 
     def _place(self, vectors: Sequence[Vector], places: Sequence[int]) -> tuple[Relation, list[Any]]:
         """What each code of some quasi-identifiers adds to the key of its class under each vector."""

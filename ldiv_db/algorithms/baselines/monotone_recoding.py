@@ -7,7 +7,7 @@ told apart by the recoding's number times the number of keys, so that one statem
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -73,8 +73,24 @@ class Codings:
 
     @property
     def total(self) -> int:
-        """The number of keys."""
-        return prod(tree.leaves for tree in self.trees)
+        """The number of keys; the last is that of people whom no value of a recoding covers."""
+        return prod(tree.leaves for tree in self.trees) + 1
+
+    @cached_property
+    def everybody(self) -> Relation:
+        """(value, code): what people have in the place of a sensitive value."""
+        return self.engine.load("everybody", {"value": "VARCHAR", "code": "INTEGER"}, [("", 1)])
+
+    def people(self) -> dict[str, Relation]:
+        """The people of each population in cells as those of the task are."""
+        return dict(self.task.people.cells) if self.task.people else {}
+
+    def inside(self, tree: CutTree, span: Span) -> list[tuple[int, Span]]:
+        """The codes of people whose values a span covers, each with the span of its own."""
+        if self.task.people is None:
+            return []
+        numbered = enumerate(self.task.people.spans[tree.number - 1], 1)
+        return [(-number, own) for number, own in numbered if span[0] <= own[0] and own[1] <= span[1]]
 
     @property
     def key_type(self) -> str:
@@ -100,17 +116,21 @@ class Codings:
         """LM of one cell that is published as the span."""
         return round((span[1] - span[0]) * self.unit / max(tree.leaves - 1, 1))
 
-    def failed(self, histogram: Relation) -> set[int]:
-        """The numbers of the recodings that have a class which violates a requirement; drops the histogram."""
+    def failed(self, histogram: Relation, people: Mapping[str, Relation]) -> set[int]:
+        """The numbers of the recodings that have a class which violates a requirement; drops what it is given.
+
+        `people` are the histograms of populations.
+        """
         engine, failed = self.engine, set[int]()
         classes = Classes(engine, histogram, self.task.encoded.sensitive[0].reference)
+        classes.place_people(people)
         for requirement in self.task.requirements:
             measures = requirement.measure(engine, classes)
             rows = engine.rows("baselines/incognito/list_failed", measures=measures, total=Value(self.total))
             failed |= {number for (number,) in rows}
             engine.drop(measures)
         classes.drop()
-        engine.drop(histogram)
+        engine.drop(histogram, *people.values())
         return failed
 
     def publish(self, spans: Sequence[Sequence[Span]]) -> tuple[Relation, Relation]:
@@ -128,7 +148,7 @@ class Codings:
         bounds = [tree.axis for tree in self.trees]
         holes: dict[str, Any] = {"rows": rows, "assigned": assigned, "places": places, "axes": self.axes}
         classes = engine.materialise("classes", "cuts/bound_classes", bounds=bounds, **holes)
-        engine.drop(places, self.cells)
+        engine.drop(places, self.cells, *self.people().values())
         return assigned, classes
 
     def labels(self, spans: Sequence[Sequence[Span]]) -> dict[str, list[str]]:
@@ -173,11 +193,25 @@ def check_codings(algorithm: Algorithm, task: Task, problems: Sequence[Problem] 
     if refused:
         raise PolicyError(refused)
     (axis,) = task.encoded.sensitive
-    failed = explain(task.engine, axis, task.requirements, takes_any_class=True)
+    failed = explain(task.engine, axis, task.requirements, takes_any_class=True, people=_all_people(task))
     if failed:
         raise InfeasibleError("\n".join(failed))
     sizes = [requirement.unique_class_size() or 1 for requirement in task.requirements]
     return Feasibility(max(sizes), 1, task.encoded.left_out)
+
+
+def _all_people(task: Task) -> dict[str, Relation]:
+    """The people of each population that the table as one class covers, (class_no, rows)."""
+    if task.people is None:
+        return {}
+    columns = {"class_no": "BIGINT", "rows": "BIGINT"}
+    return {
+        name: task.engine.load(
+            "people", columns, [(1, task.engine.total(cells, "rows")), *([(0, left)] if left else [])]
+        )
+        for name, cells in task.people.cells.items()
+        for left in [task.people.left_out[name]]
+    }
 
 
 def _problems(name: str, task: Task) -> Iterator[Problem]:

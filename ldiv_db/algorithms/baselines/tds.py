@@ -41,7 +41,7 @@ class Tds(Algorithm):
     name = "tds"
     options_type = TdsOptions
     options: TdsOptions
-    recodes_globally = takes_rows_alone = takes_harmless = takes_counts = True
+    recodes_globally = takes_rows_alone = takes_harmless = takes_counts = takes_people = True
     says_why = True
 
     def check(self, task: Task) -> Feasibility:
@@ -122,43 +122,62 @@ class Descent:
         self.judged += len(self.candidates)
         total = Value(codings.total)
         places = self._place()
-        groups = engine.materialise(
-            "groups", "baselines/tds/group_cells", cells=codings.cells, places=places, axes=codings.axes
-        )
-        histogram = engine.materialise(
-            "histogram",
-            "baselines/tds/count_classes",
-            groups=groups,
-            dictionary=codings.task.encoded.sensitive[0].reference,
-            axes=codings.axes,
-            total=total,
-        )
-        engine.drop(places, groups)
+        histogram = self._count(codings.cells, codings.task.encoded.sensitive[0].reference, places)
+        people = {name: self._count(cells, codings.everybody, places) for name, cells in codings.people().items()}
+        engine.drop(places)
         sizes = dict(engine.rows("baselines/tds/find_smallest", histogram=histogram, total=total))
-        failed = codings.failed(histogram)
+        failed = codings.failed(histogram, people)
         numbered = list(enumerate(self.candidates))
         self.candidates = [value for number, value in numbered if number not in failed]
         return {value: sizes.get(number, self.smallest) for number, value in numbered}
 
+    def _count(self, cells: Relation, dictionary: Relation, places: Relation) -> Relation:
+        """The classes that specialising each candidate makes, with the values of a dictionary."""
+        codings, engine = self.codings, self.codings.engine
+        holes: dict[str, Any] = {"axes": codings.axes}
+        groups = engine.materialise("groups", "baselines/tds/group_cells", cells=cells, places=places, **holes)
+        holes |= {"groups": groups, "dictionary": dictionary, "total": Value(codings.total)}
+        histogram = engine.materialise("histogram", "baselines/tds/count_classes", **holes)
+        engine.drop(groups)
+        return histogram
+
     def _place(self) -> Relation:
-        """What each code adds to the key of its class, its candidate if it has one, and what specialising that adds."""
+        """What each code adds to the key of its class, its candidate if it has one, and what specialising that adds.
+
+        NULL of people whose values are of no class.
+        """
         numbers = {value: number for number, value in enumerate(self.candidates)}
-        rows = [
-            (value[0], code, numbers.get(value), stride * low, stride * (below - low))
+        rows: list[tuple[int | None, ...]] = [
+            (value[0], code, numbers.get(value), stride * low, None if below is None else stride * (below - low))
             for tree, stride in zip(self.codings.trees, self.codings.strides, strict=True)
             for value in sorted(self.cut)
             if value[0] == tree.number
             for low, code, below in self._codes(tree, value, value in numbers)
         ]
+        rows += self._outside()
         columns = _PLACES | dict.fromkeys(("part", "shift"), self.codings.key_type)
         return self.codings.engine.load("places", columns, rows)
 
-    def _codes(self, tree: CutTree, value: CutValue, splits: bool) -> Iterator[tuple[int, int, int]]:
-        """For each code of the value the first code of the value, the code, and the first one of its child."""
+    def _outside(self) -> Iterator[tuple[int, int, None, None, None]]:
+        """The codes of people whose values no value of the cut covers."""
+        for tree in self.codings.trees:
+            codes = {code for code, _ in self.codings.inside(tree, self._span(tree.root))}
+            for value in self.cut:
+                if value[0] == tree.number:
+                    codes -= {code for code, _ in self.codings.inside(tree, self._span(value))}
+            yield from ((tree.number, code, None, None, None) for code in sorted(codes, reverse=True))
+
+    def _codes(self, tree: CutTree, value: CutValue, splits: bool) -> Iterator[tuple[int, int, int | None]]:
+        """For each code of the value the first code of the value, the code, and the first one of its child.
+
+        People may have a code of the value that none of its children has.
+        """
         low, _ = self._span(value)
-        for child in tree.specialised(value) if splits else [value]:
-            first, last = self._span(child)
+        children = [self._span(child) for child in (tree.specialised(value) if splits else [value])]
+        for first, last in children:
             yield from ((low, code, first) for code in range(first, last + 1))
+        for code, own in self.codings.inside(tree, self._span(value)):
+            yield low, code, next((first for first, last in children if first <= own[0] and own[1] <= last), None)
 
     @property
     def _gains(self) -> Mapping[CutValue, int]:

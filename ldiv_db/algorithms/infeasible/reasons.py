@@ -15,6 +15,7 @@ from typing import Any
 from ldiv_db.algorithms.infeasible.frequent import blame_values
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.templates import Relation
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements import Classes, Requirement, Verdict, judge
 
@@ -71,18 +72,32 @@ class Failure:
 
 
 def explain(
-    engine: Engine, axis: SensitiveAxis, requirements: Sequence[Requirement], takes_any_class: bool = False
+    engine: Engine,
+    axis: SensitiveAxis,
+    requirements: Sequence[Requirement],
+    takes_any_class: bool = False,
+    people: Mapping[str, Relation] | None = None,
 ) -> list[str]:
     """A line for every requirement that the sensitive attribute cannot meet: what it is, and what is nearest."""
-    found = failures(engine, axis, requirements)
+    found = failures(engine, axis, requirements, people)
     return [failure.reason for failure in found if failure.is_of_table or not takes_any_class]
 
 
-def failures(engine: Engine, axis: SensitiveAxis, requirements: Sequence[Requirement]) -> list[Failure]:
-    """The requirements that the sensitive attribute cannot meet, by the whole table or in classes of unlike values."""
+def failures(
+    engine: Engine,
+    axis: SensitiveAxis,
+    requirements: Sequence[Requirement],
+    people: Mapping[str, Relation] | None = None,
+) -> list[Failure]:
+    """The requirements that the sensitive attribute cannot meet, by the whole table or in classes of unlike values.
+
+    `people` are those of populations that the whole table covers; of others nothing is known.
+    """
     histogram = engine.materialise("whole", "requirements/take_whole", dictionary=axis.reference)
     classes = Classes(engine, histogram)
-    found = [_failure_of_table(engine, axis, classes, r) or _failure_of_size(axis, r) for r in requirements]
+    classes.place_people(people or {})
+    known = [r for r in requirements if not r.named_population or r.named_population in (people or {})]
+    found = [_failure_of_table(engine, axis, classes, r) or _failure_of_size(axis, r) for r in known]
     classes.drop()
     engine.drop(histogram)
     return [failure for failure in found if failure]
@@ -98,7 +113,7 @@ def met_by_table(engine: Engine, axis: SensitiveAxis, requirements: Sequence[Req
         histogram = engine.materialise("whole", "requirements/take_whole", dictionary=axis.reference)
         classes = Classes(engine, histogram)
         for requirement in requirements:
-            if requirement.monotone:
+            if requirement.monotone and not requirement.named_population:
                 worst = judge(engine, requirement, classes).worst
                 found[requirement] = requirement.nearest_in(engine, classes, worst, axis.judged_distribution)
     return {requirement: words for requirement, words in found.items() if words}

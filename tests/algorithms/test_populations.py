@@ -1,0 +1,381 @@
+"""k-map and delta-presence: classes held against the people of a population, by brute force over people and labels."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from times import seeds
+
+import ldiv_db
+from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.requirements import Classes, RequirementSpec, judge
+
+#: Two trees as level files, leaf to root; `z` is in none.
+CITY = {"a": ("ab", "*"), "b": ("ab", "*"), "c": ("cd", "*"), "d": ("cd", "*")}
+JOB = {"p": ("pq", "*"), "q": ("pq", "*"), "r": ("rst", "*"), "s": ("rst", "*"), "t": ("rst", "*")}
+TREES = {"city": CITY, "job": JOB}
+PEOPLE = "people"
+
+
+def covers(label: str | None, value: str | None, tree: dict[str, tuple[str, ...]]) -> bool:
+    """Whether a label stands for a value: NULL for NULL, the root for everything, a node for its leaves."""
+    if label == "*":
+        return True
+    if label is None or value is None:
+        return label is None and value is None
+    return label in (value, *tree[value]) if value in tree else False
+
+
+def people_of(labels: tuple[Any, ...], people: list[tuple[Any, ...]]) -> int:
+    """How many people a class covers."""
+    return sum(
+        all(covers(label, value, tree) for label, value, tree in zip(labels, person, TREES.values(), strict=True))
+        for person in people
+    )
+
+
+def holds(require: dict[str, Any], released: list[tuple[Any, ...]], people: list[tuple[Any, ...]]) -> bool:
+    """Whether a release, rows of labels, meets the requirement."""
+    ((name, asked),) = require.items()
+    classes = Counter(released)
+    if name == "k_map":
+        return all(people_of(labels, people) >= asked["k"] for labels in classes)
+    least, most = Fraction(asked.get("min", 0)), Fraction(asked["max"])
+    everybody_in = all(any(people_of(labels, [person]) for labels in classes) for person in people)
+    return (everybody_in or not least) and all(
+        least * people_of(labels, people) <= rows <= most * people_of(labels, people)
+        for labels, rows in classes.items()
+    )
+
+
+def draw_case(seed: int, odd: bool = True) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """A source of some of the people of a population; perhaps people with values that the trees lack."""
+    source = random.Random(seed)
+    strange = [None, "z"] if odd else []
+    jobs = sorted(JOB)[: source.randint(2, 5)]
+    people: list[tuple[Any, ...]] = [
+        (source.choice(sorted(CITY)), source.choice(jobs)) for _ in range(source.randint(6, 40))
+    ]
+    chosen = people[: source.randint(2, max(2, len(people) - 2))]
+    people += [(source.choice([*CITY, *strange]), source.choice([*JOB, *strange])) for _ in range(source.randint(0, 9))]
+    source.shuffle(people)
+    return chosen, people
+
+
+def draw_requirement(source: random.Random) -> dict[str, Any]:
+    if source.random() < 0.5:
+        return {"k_map": {"k": source.randint(2, 8), "population": PEOPLE}}
+    most = source.choice(["0.4", "0.5", "0.75", "1"])
+    least = source.choice([{}, {"min": "0"}, {"min": "0.1"}, {"min": "0.3"}])
+    return {"delta_presence": {"max": most, "population": PEOPLE, **least}}
+
+
+def place(con: Any, folder: Path, rows: list[tuple[Any, ...]], people: list[tuple[Any, ...]]) -> None:
+    """The tables of the source and of the population, and the level files."""
+    con.execute("CREATE OR REPLACE TABLE source (city VARCHAR, job VARCHAR, disease VARCHAR)")
+    con.executemany("INSERT INTO source VALUES (?, ?, ?)", [(*row, f"d{i % 3}") for i, row in enumerate(rows)])
+    con.execute("CREATE OR REPLACE TABLE people (JOB VARCHAR, number INTEGER, city VARCHAR)")
+    con.executemany("INSERT INTO people VALUES (?, ?, ?)", [(job, i, city) for i, (city, job) in enumerate(people)])
+    for name, tree in TREES.items():
+        (folder / f"{name}.csv").write_text("".join(f"{';'.join([leaf, *up])}\n" for leaf, up in tree.items()))
+
+
+def policy_of(require: dict[str, Any], algorithm: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "source": "source",
+        "target": {"table": "released", "if_exists": "replace"},
+        "quasi_identifiers": {name: {"taxonomy": {"file": f"{name}.csv"}} for name in TREES},
+        "sensitive": ["disease"],
+        "require": [require],
+        "algorithm": algorithm,
+        "seed": 1,
+        **changes,
+    }
+
+
+def released(con: Any) -> list[tuple[Any, ...]]:
+    return con.execute("SELECT city, job FROM released").fetchall()
+
+
+def at_levels(rows: list[tuple[Any, ...]], levels: tuple[int, ...]) -> list[tuple[Any, ...]]:
+    """The rows under a full-domain generalisation."""
+    trees = list(TREES.values())
+    return [
+        tuple((value, *tree[value])[level] for value, tree, level in zip(row, trees, levels, strict=True))
+        for row in rows
+    ]
+
+
+def loss(labels: list[tuple[Any, ...]]) -> float:
+    """LM per cell."""
+    cells = [
+        (sum(covers(label, leaf, tree) for leaf in tree) - 1) / (len(tree) - 1)
+        for row in labels
+        for label, tree in zip(row, TREES.values(), strict=True)
+    ]
+    return sum(cells) / len(cells)
+
+
+@pytest.mark.parametrize("seed", seeds(24))
+def test_incognito_finds_the_best_of_all_levels(con: Any, tmp_path: Path, seed: int) -> None:
+    """Every vector of levels is judged by brute force: the loss is the least of those that hold, or none does."""
+    rows, people = draw_case(seed)
+    require = draw_requirement(random.Random(seed))
+    place(con, tmp_path, rows, people)
+    good = [
+        loss(at_levels(rows, levels))
+        for levels in itertools.product(range(3), repeat=2)
+        if holds(require, at_levels(rows, levels), people)
+    ]
+    if not good:
+        with pytest.raises(InfeasibleError, match=next(iter(require))):
+            ldiv_db.run(con, policy_of(require, "incognito"), folder=tmp_path)
+        return
+    result = ldiv_db.run(con, policy_of(require, "incognito"), folder=tmp_path)
+    assert result.loss.lm_mean == pytest.approx(min(good), abs=1e-6)
+    assert holds(require, released(con), people)
+
+
+@pytest.mark.parametrize("seed", seeds(24))
+def test_tds_keeps_what_no_single_value_can_be_specialised_of(con: Any, tmp_path: Path, seed: int) -> None:
+    """What it publishes holds by brute force, and fails with the children of any one value in its place."""
+    rows, people = draw_case(seed)
+    require = draw_requirement(random.Random(seed))
+    place(con, tmp_path, rows, people)
+    if not holds(require, at_levels(rows, (2, 2)), people):
+        with pytest.raises(InfeasibleError):
+            ldiv_db.run(con, policy_of(require, "tds"), folder=tmp_path)
+        return
+    cut = ldiv_db.run(con, policy_of(require, "tds"), folder=tmp_path).search["cut"]
+    labels = [
+        tuple(
+            next(label for label in (value, *tree[value]) if label in cut[name])
+            for value, (name, tree) in zip(row, TREES.items(), strict=True)
+        )
+        for row in rows
+    ]
+    assert sorted(labels) == sorted(released(con)) and holds(require, labels, people)
+    for place_, (name, tree) in enumerate(TREES.items()):
+        for value in set(cut[name]) - set(tree):
+            finer = [
+                (*row[:place_], _child(value, own[place_], tree), *row[place_ + 1 :]) if row[place_] == value else row
+                for own, row in zip(rows, labels, strict=True)
+            ]
+            assert finer == labels or not holds(require, finer, people), (name, value)
+
+
+def _child(value: str, leaf: str, tree: dict[str, tuple[str, ...]]) -> str:
+    """The child of a node above a leaf."""
+    way = (leaf, *tree[leaf])
+    return way[way.index(value) - 1]
+
+
+@pytest.mark.parametrize("seed", seeds(24))
+def test_any_table_is_checked_by_whom_its_labels_cover(con: Any, tmp_path: Path, seed: int) -> None:
+    """Labels at random: classes overlap, some cover nobody. The verdict and the worst by brute force."""
+    source = random.Random(seed)
+    rows, people = draw_case(seed)
+    place(con, tmp_path, rows, people)
+    nodes = [sorted({*tree, *itertools.chain(*tree.values())}) for tree in TREES.values()]
+    table = [tuple(source.choice([*own, None]) for own in nodes) for _ in range(source.randint(1, 5))]
+    table = [source.choice(table) for _ in range(source.randint(1, 15))]
+    con.execute("CREATE TABLE released (city VARCHAR, job VARCHAR, disease VARCHAR)")
+    con.executemany("INSERT INTO released VALUES (?, ?, 'd')", table)
+    require = draw_requirement(source)
+    ((name, asked),) = require.items()
+    (audit,) = ldiv_db.check(con, "released", policy=policy_of(require, "tds"), folder=tmp_path)
+    (verdict,) = audit.verdicts
+    assert verdict.holds is holds(require, table, people)
+    covered = {labels: people_of(labels, people) for labels in table}
+    if name == "k_map":
+        assert verdict.worst == min(covered.values())
+        assert verdict.violating_classes == sum(count < asked["k"] for count in covered.values())
+    elif all(covered.values()):
+        assert verdict.worst == pytest.approx(max(n / covered[labels] for labels, n in Counter(table).items()))
+
+
+@pytest.mark.parametrize("seed", seeds(6))
+def test_the_release_is_the_same_for_any_order_and_two_threads(tmp_path: Path, seed: int) -> None:
+    rows, people = draw_case(seed)
+    found = []
+    for threads in (1, 2):
+        with duckdb.connect(config={"threads": threads}) as con:
+            order = random.Random(threads)
+            place(con, tmp_path, rows, order.sample(people, len(people)))
+            require = {"k_map": {"k": min(4, len(people)), "population": PEOPLE}}
+            ldiv_db.run(con, policy_of(require, "tds"), folder=tmp_path)
+            found.append(con.execute("SELECT * FROM released").fetchall())
+    assert found[0] == found[1]
+
+
+def test_ranges_prefixes_and_values_nobody_published_has(con: Any, tmp_path: Path) -> None:
+    """A population's values that the source lacks count for the labels that cover them, and for no narrower one."""
+    con.execute("CREATE TABLE source AS SELECT * FROM (VALUES (1, '101', 'x'), (2, '102', 'y')) AS v (age, zip, s)")
+    con.execute("CREATE TABLE people AS SELECT * FROM (VALUES (1, '101'), (2, '102'), (3, '109')) AS v (age, zip)")
+    keys = {"age": {"taxonomy": {"ranges": [5, 10]}}, "zip": {"taxonomy": {"prefix": [3, 2]}}}
+    for least, labels in ((1, {("[0-4]", "101"), ("[0-4]", "102")}), (3, {("[0-4]", "10*")})):
+        policy = policy_of({"k_map": {"k": least, "population": PEOPLE}}, "incognito", quasi_identifiers=keys)
+        policy |= {"sensitive": ["s"]}
+        result = ldiv_db.run(con, policy)
+        assert set(con.execute("SELECT age, zip FROM released").fetchall()) == labels
+        assert result.audits[0].verdicts[0].worst == least
+    con.execute("INSERT INTO people VALUES (77, '109')")
+    (audit,) = ldiv_db.check(con, "released", policy=policy, require="delta_presence:max=1,population=people,min=0.1")
+    assert not audit.holds  # who is 77 is in no class
+
+
+# -- the union of classes -----------------------------------------------------------------------------
+
+
+def boxes(source: random.Random) -> tuple[tuple[int, int], tuple[int, int]]:
+    """A box of two intervals."""
+    low, other = source.randint(0, 5), source.randint(0, 5)
+    return (low, low + source.randint(0, 3)), (other, other + source.randint(0, 3))
+
+
+def inside(box: Any, people: list[tuple[int, int]]) -> int:
+    return sum(all(low <= v <= high for v, (low, high) in zip(one, box, strict=True)) for one in people)
+
+
+def hull(one: Any, other: Any) -> Any:
+    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
+
+
+def test_k_map_survives_the_union_of_any_classes_and_delta_presence_does_not() -> None:
+    """Random boxes that may overlap: their hull has the people of both; its presence may leave both bounds."""
+    source, above, below = random.Random(0), 0, 0
+    for _ in range(3_000 * len(seeds(1))):
+        people = [(source.randint(0, 8), source.randint(0, 8)) for _ in range(source.randint(4, 30))]
+        one, other = boxes(source), boxes(source)
+        covered, both = (inside(one, people), inside(other, people)), inside(hull(one, other), people)
+        assert both >= max(covered)
+        if min(covered) == 0:
+            continue
+        rows = [source.randint(1, count) for count in covered]
+        shares = [Fraction(n, count) for n, count in zip(rows, covered, strict=True)]
+        above += Fraction(sum(rows), both) > max(shares)
+        below += Fraction(sum(rows), both) < min(shares)
+    assert above and below
+
+
+def test_delta_presence_survives_the_union_of_classes_that_part_the_people() -> None:
+    """People of two classes, none in both, and nobody else: the presence lies between."""
+    source = random.Random(1)
+    for _ in range(1_000 * len(seeds(1))):
+        people = [source.randint(1, 20) for _ in range(2)]
+        rows = [source.randint(0, count) for count in people]
+        shares = [Fraction(n, count) for n, count in zip(rows, people, strict=True)]
+        assert min(shares) <= Fraction(sum(rows), sum(people)) <= max(shares)
+
+
+# -- attacks ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", seeds(8))
+def test_attacks_keep_what_is_promised_of_the_population(con: Any, tmp_path: Path, seed: int) -> None:
+    """The population that a requirement names is taken without being said, and another promises nothing."""
+    rows, people = draw_case(seed, odd=False)
+    place(con, tmp_path, rows, people)
+    most = Fraction(len(rows), len(people))
+    asked = [
+        {"k_map": {"k": 3, "population": PEOPLE}},
+        {"delta_presence": {"max": str(min(1, round(float(most) + 0.2, 2))), "population": PEOPLE}},
+    ]
+    policy = policy_of(asked[0], "tds") | {"require": asked}
+    ldiv_db.run(con, policy, folder=tmp_path)
+    found = ldiv_db.attack(con, "released", policy=policy, folder=tmp_path).attacks
+    attacks = {one.name: one.gains[0] for one in found}
+    classes = Counter(released(con))
+    covered = {labels: people_of(labels, people) for labels in classes}
+    assert attacks["journalist"].gain == pytest.approx(1 / min(covered.values()))
+    assert attacks["journalist"].bound == pytest.approx(1 / 3) and attacks["journalist"].holds
+    assert attacks["marketer"].holds
+    assert attacks["presence"].gain == pytest.approx(max(n / covered[labels] for labels, n in classes.items()))
+    assert attacks["presence"].holds is not False
+    con.execute("CREATE TABLE others AS FROM people")
+    others = ldiv_db.attack(con, "released", policy=policy, folder=tmp_path, population="others").attacks
+    assert {one.name: one.gains[0].bound for one in others}["presence"] is None
+
+
+def test_a_broken_promise_is_found(con: Any, tmp_path: Path) -> None:
+    place(con, tmp_path, [("a", "p")], [("a", "p"), ("b", "q")])
+    con.execute("CREATE TABLE released AS FROM source")
+    for require in (
+        {"k_map": {"k": 2, "population": PEOPLE}},
+        {"delta_presence": {"max": "0.5", "population": PEOPLE}},
+    ):
+        attacks = ldiv_db.attack(con, "released", policy=policy_of(require, "tds"), folder=tmp_path)
+        assert attacks.holds is False
+
+
+# -- what is refused ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["auto", "bsgi", "cuts", "annealing", "topdown", "mondrian", "peel", "tp", "tp_plus", "hilbert"]
+)
+def test_other_algorithms_refuse(con: Any, tmp_path: Path, algorithm: str) -> None:
+    place(con, tmp_path, *draw_case(0))
+    policy = policy_of({"k_map": {"k": 2, "population": PEOPLE}}, algorithm)
+    with pytest.raises(PolicyError, match=r"does not see whom of people its classes cover \(algorithm: tds or"):
+        ldiv_db.run(con, policy, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("require", "changes", "says"),
+    [
+        ({"k_map": 5}, {}, "takes k, population"),
+        ({"k_map": {"k": 5, "population": 3}}, {}, "takes the name of a table or file"),
+        ({"k_map": {"k": 2, "population": "nobody"}}, {}, "no table or view nobody"),
+        ({"k_map": {"k": 2, "population": "cities"}}, {}, "cities has no column job"),
+        ({"delta_presence": {"max": 2, "population": PEOPLE}}, {}, "from 0 to 1"),
+        ({"delta_presence": {"max": "0.2", "min": "0.5", "population": PEOPLE}}, {}, "a min up to max"),
+        (
+            {"k_map": {"k": 2, "population": PEOPLE}},
+            {"source": "numbers", "quasi_identifiers": {"n": {"numeric": True}}},
+            "taxonomy",
+        ),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(
+    con: Any, tmp_path: Path, require: dict[str, Any], changes: dict[str, Any], says: str
+) -> None:
+    place(con, tmp_path, *draw_case(0))
+    con.execute("CREATE TABLE cities AS SELECT city FROM people")
+    con.execute("CREATE TABLE numbers AS SELECT 3 AS n, 'x' AS disease")
+    con.execute("ALTER TABLE people ADD n INTEGER DEFAULT 3")
+    with pytest.raises(PolicyError, match=says):
+        ldiv_db.run(con, policy_of(require, "tds", **changes), folder=tmp_path)
+
+
+def test_a_check_without_a_policy_and_as_one_statement_is_refused(con: Any, tmp_path: Path) -> None:
+    place(con, tmp_path, *draw_case(0))
+    policy = policy_of({"k_map": {"k": 2, "population": PEOPLE}}, "tds")
+    with pytest.raises(PolicyError, match="k_map k=2, population=people needs a policy"):
+        ldiv_db.check(con, "source", ["city", "job"], "disease", "k_map:k=2,population=people")
+    with pytest.raises(PolicyError, match="cannot be judged here"):
+        ldiv_db.check_sql("source", policy=policy)
+
+
+def test_presence_is_compared_in_whole_numbers(engine: Any) -> None:
+    """A third is above 0.333333333 and below 0.333333334."""
+    histogram = engine.load(
+        "h", {"class_no": "BIGINT", "value": "VARCHAR", "rows": "BIGINT", "class_rows": "BIGINT"}, [(1, "x", 1, 1)]
+    )
+    people = engine.load("p", {"class_no": "BIGINT", "rows": "BIGINT"}, [(1, 3)])
+    classes = Classes(engine, histogram)
+    classes.place_people({PEOPLE: people})
+    found = {
+        most: judge(
+            engine, RequirementSpec("delta_presence", {"max": most, "population": PEOPLE}).resolve(None), classes
+        ).holds
+        for most in ("0.333333333", "0.333333334")
+    }
+    assert found == {"0.333333333": False, "0.333333334": True}
