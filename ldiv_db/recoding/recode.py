@@ -19,6 +19,10 @@ from ldiv_db.recoding.sets import find_sets, place_sets
 
 #: The template of the release.
 PUBLISHED = "recoding/publish/recode_rows"
+#: From so many rows on, what classes publish is written down once for all that have it, which a number tells.
+COMPOSED_FROM = 100_000
+#: The bits that such a number may have.
+_BITS = 126
 #: What spans have in place of a label.
 _SHOWN = {"bounds": ("smallest", "largest"), "value": ("value",)}
 
@@ -209,9 +213,11 @@ def published_rows(
         "kept": encoded.kept,
     }
     if class_id:
-        unnumbered = labels
-        labels = engine.materialise("numbered", "recoding/publish/number_classes", labels=unnumbered, **holes)
-        engine.drop(unnumbered)
+        unnumbered, composed = labels, _composed(engine, encoded, recoding, labels)
+        labels = engine.materialise(
+            "numbered", "recoding/publish/number_classes", labels=unnumbered, composed=composed, **holes
+        )
+        engine.drop(unnumbered, *([composed] if composed else []))
     shown = [shown for span in recoding.spans for shown in span.shown]
     yield {
         **holes,
@@ -222,3 +228,30 @@ def published_rows(
         "texts": texts,
     }
     engine.drop(labels)
+
+
+def _composed(engine: Engine, encoded: Encoded, recoding: Recoding, labels: Relation) -> Relation | None:
+    """(class_id, composition): the number of rows of each sensitive value as the digits of one number.
+
+    None of few rows, where more than the values of one attribute is published, and where the number may be too large.
+    """
+    is_one = len(encoded.told) == 1 and not encoded.kept and recoding.blanked is None and not encoded.told[0].own
+    if not is_one or encoded.row_count < COMPOSED_FROM:
+        return None
+    (attribute,) = encoded.told
+    base, values = (engine.most(recoding.classes, "rows") or 0) + 1, engine.count(attribute.dictionary)
+    if (base**values).bit_length() > _BITS:
+        return None
+    weights = [(code, base ** (code - 1)) for code in range(1, values + 1)]
+    places = engine.load("places", {"code": "INTEGER", "weight": "HUGEINT"}, weights)
+    composed = engine.materialise(
+        "composed",
+        "recoding/publish/compose_classes",
+        labels=labels,
+        rows=encoded.rows,
+        assigned=recoding.assigned,
+        places=places,
+        sensitive=attribute,
+    )
+    engine.drop(places)
+    return composed

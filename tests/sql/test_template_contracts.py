@@ -58,7 +58,7 @@ from ldiv_db.profiling.profile import profile_table
 from ldiv_db.profiling.starter_policy import make_starter_policy
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
-from ldiv_db.recoding import counts
+from ldiv_db.recoding import counts, recode
 from ldiv_db.recoding import statement as recode_sql
 from ldiv_db.reporting.asked import Asked
 from ldiv_db.reporting.report import make_report
@@ -201,6 +201,7 @@ def statements():
     with pytest.MonkeyPatch.context() as patch, duckdb.connect(config={"threads": 1}) as con:
         for name, value in {"FORCED": 1, "MANY_ROWS": 0, "GRAINS": 4}.items():  # what only large tables reach
             patch.setattr(boundaries, name, value)
+        patch.setattr(recode, "COMPOSED_FROM", 0)
         refine(con, listener)
     for algorithm in ("bsgi", "mondrian"):
         with duckdb.connect(config={"threads": 1}) as con:
