@@ -19,9 +19,9 @@ from ldiv_db.recoding.sets import find_sets, place_sets
 
 #: The template of the release.
 PUBLISHED = "recoding/publish/recode_rows"
-#: From so many rows on, what classes publish is written down once for all that have it, which a number tells.
-COMPOSED_FROM = 100_000
-#: The bits that such a number may have.
+#: From so many rows on, labels are ordered, and what classes publish is written down, once for all that have them.
+MANY_ROWS = 100_000
+#: The bits that a number may have which tells what a class publishes.
 _BITS = 126
 #: What spans have in place of a label.
 _SHOWN = {"bounds": ("smallest", "largest"), "value": ("value",)}
@@ -202,8 +202,9 @@ def published_rows(
     Class ids, if they are shown, follow `last_class`, and say no more than the classes themselves; as `texts` all
     columns are text, for a file that has no types.
     """
+    many = encoded.row_count >= MANY_ROWS
     labels = engine.materialise(
-        "labels", "recoding/publish/label_classes", classes=recoding.classes, spans=recoding.spans
+        "labels", "recoding/publish/label_classes", classes=recoding.classes, spans=recoding.spans, many=many
     )
     holes: dict[str, Any] = {
         "rows": encoded.rows,
@@ -236,7 +237,7 @@ def _composed(engine: Engine, encoded: Encoded, recoding: Recoding, labels: Rela
     None of few rows, where more than the values of one attribute is published, and where the number may be too large.
     """
     is_one = len(encoded.told) == 1 and not encoded.kept and recoding.blanked is None and not encoded.told[0].own
-    if not is_one or encoded.row_count < COMPOSED_FROM:
+    if not is_one or encoded.row_count < MANY_ROWS:
         return None
     (attribute,) = encoded.told
     base, values = (engine.most(recoding.classes, "rows") or 0) + 1, engine.count(attribute.dictionary)

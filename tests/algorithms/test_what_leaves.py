@@ -276,7 +276,7 @@ def test_numbers_by_compositions_are_those_by_what_classes_show(con, monkeypatch
         "algorithm": draw.choice(["bsgi", "topdown"]),
     }  # fmt: skip
     for number, (least, bits) in enumerate([(10**9, 126), (0, 126), (0, 7)]):
-        monkeypatch.setattr(recode, "COMPOSED_FROM", least)
+        monkeypatch.setattr(recode, "MANY_ROWS", least)
         monkeypatch.setattr(recode, "_BITS", bits)
         sent: list[Any] = []
         ldiv_db.run(con, policy | {"target": f"t{number}"}, listener=ldiv_db.Listener(on_statement=sent.append))

@@ -126,6 +126,7 @@ divided.part_solver = dying
 conf = {"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.executor.memory": "1g",
         "spark.sql.shuffle.partitions": "2", "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.adaptive.enabled": "false",
+        "spark.shuffle.io.retryWait": "100ms",  # who is dead does not answer the third time either
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.sql.warehouse.dir": str(folder / "warehouse")}
