@@ -1,5 +1,5 @@
-"""How many random cases are drawn: with LDIV_TEST_TIMES=10 in the environment ten times as many, for a long check;
-with LDIV_TEST_FEW=1 a third of most, for a second pass with another version of the database."""
+"""How many random cases are drawn: half of what a test names; with LDIV_TEST_TIMES=10 in the environment ten times as
+many, for a long check, and with LDIV_TEST_FEW=1 fewer, for a second pass with another version of the database."""
 
 import os
 
@@ -8,10 +8,10 @@ FEW = bool(os.environ.get("LDIV_TEST_FEW"))
 
 
 def seeds(count: int, first: int = 0) -> range:
-    """So many seeds, or their multiple, or a part of them."""
+    """Half of so many seeds, or a multiple of that, or a third."""
     return range(first, first + often(count))
 
 
 def often(count: int) -> int:
-    """So many cases, or their multiple, or a part of them."""
-    return max(1, count // 3) if FEW else count * TIMES
+    """Half of so many cases, at least one, or a multiple of that, or a third."""
+    return max(1, count // 3) if FEW else (count + 1) // 2 * TIMES

@@ -123,12 +123,14 @@ def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
     if len(relation.parts) == 3:
         database, schema, name = relation.parts
         return database, schema, name
-    current, name = current_database(engine), relation.name
+    name = relation.name
     if len(relation.parts) == 2:
         first = relation.parts[0]
-        if first.lower() in attached(engine) and not _schema_exists(engine, first):
+        rows = engine.execute("SELECT current_database(), lower(database_name) FROM duckdb_databases()")
+        if (rows[0][0], first.lower()) in rows and not _schema_exists(engine, first):
             return first, foreign.main_schema(engine, first), name
-        return current, first, name
+        return str(rows[0][0]), first, name
+    current = current_database(engine)
     schemas = _search_path(engine)
     found = [schema for schema in schemas if _is_there(engine, current, schema, name)] if len(schemas) > 1 else []
     return current, (found or schemas)[0], name

@@ -59,9 +59,8 @@ def last_snapshot(engine: Engine, database: str) -> int | None:
     return None if number is None else int(number)
 
 
-def fitting(engine: Engine, database: str, sql: str) -> str:
-    """The statements of a migration as the database takes them: without keys, or schemas, where it has none."""
-    kind = kind_of(engine, database)
+def fitting(kind: str, sql: str) -> str:
+    """The statements of a migration as such a database takes them: without keys, or schemas, where it has none."""
     if kind not in ("ducklake", "sqlite"):
         return sql
     statements = [statement for statement in sqlglot.parse(sql, read=DIALECT) if statement is not None]

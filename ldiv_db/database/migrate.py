@@ -1,6 +1,6 @@
 """Migrations of the catalog schema: numbered SQL files, a ledger with their checksums.
 
-A migration's statements and its ledger row are one transaction. `pending` and `applied` only read.
+All that are pending and their ledger rows are one transaction. `pending` and `applied` only read.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def refuse_foreign(engine: Engine, folder: Path | None = None) -> None:
 
 def _alike(engine: Engine, columns: list[tuple[str, str]], ours: list[tuple[str, str]] | None) -> bool:
     """Whether columns are ours; of other databases than DuckDB's, which have types of their own, by their names."""
-    if ours is None or foreign.kind_of(engine, _home(engine)) == "duckdb":
+    if ours is None or columns == ours or foreign.kind_of(engine, _home(engine)) == "duckdb":
         return columns == ours
     return [name for name, _ in columns] == [name for name, _ in ours]
 
@@ -172,13 +172,15 @@ def pending(engine: Engine, folder: Path | None = None) -> list[Migration]:
 
 
 def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
-    """Apply all pending migrations, each with its ledger row in one transaction; returns them."""
+    """Apply all pending migrations with their ledger rows, in one transaction; returns them."""
     todo = pending(engine, folder)
-    ledger = catalog.catalog_table(engine, LEDGER)
-    for migration in todo:
-        with engine.transaction(), _in_the_catalog(engine):
-            _make_ledger(engine, ledger)
-            engine.execute(foreign.fitting(engine, _home(engine), migration.sql))
+    if not todo:
+        return todo
+    ledger, kind = catalog.catalog_table(engine, LEDGER), foreign.kind_of(engine, _home(engine))
+    with engine.transaction(), _in_the_catalog(engine):
+        _make_ledger(engine, ledger)
+        for migration in todo:
+            engine.execute(foreign.fitting(kind, migration.sql))
             engine.execute(
                 f"INSERT INTO {ledger.sql()} VALUES ($number, $name, $checksum, now())",
                 {"number": migration.number, "name": migration.name, "checksum": migration.checksum},

@@ -19,6 +19,10 @@ from ldiv_db.recoding.sets import find_sets, place_sets
 
 #: The template of the release.
 PUBLISHED = "recoding/publish/recode_rows"
+#: From so many rows on, labels are ordered, and what classes publish is written down, once for all that have them.
+MANY_ROWS = 100_000
+#: The bits that a number may have which tells what a class publishes.
+_BITS = 126
 #: What spans have in place of a label.
 _SHOWN = {"bounds": ("smallest", "largest"), "value": ("value",)}
 
@@ -199,8 +203,9 @@ def published_rows(
     Class ids, if they are shown, follow `last_class`, and say no more than the classes themselves; as `texts` all
     columns are text, for a file that has no types.
     """
+    many = encoded.row_count >= MANY_ROWS
     labels = engine.materialise(
-        "labels", "recoding/publish/label_classes", classes=recoding.classes, spans=recoding.spans
+        "labels", "recoding/publish/label_classes", classes=recoding.classes, spans=recoding.spans, many=many
     )
     holes: dict[str, Any] = {
         "rows": encoded.rows,
@@ -210,9 +215,11 @@ def published_rows(
         "kept": encoded.kept,
     }
     if class_id:
-        unnumbered = labels
-        labels = engine.materialise("numbered", "recoding/publish/number_classes", labels=unnumbered, **holes)
-        engine.drop(unnumbered)
+        unnumbered, composed = labels, _composed(engine, encoded, recoding, labels)
+        labels = engine.materialise(
+            "numbered", "recoding/publish/number_classes", labels=unnumbered, composed=composed, **holes
+        )
+        engine.drop(unnumbered, *([composed] if composed else []))
     shown = [shown for span in recoding.spans for shown in span.shown]
     yield {
         **holes,
@@ -223,3 +230,30 @@ def published_rows(
         "texts": texts,
     }
     engine.drop(labels)
+
+
+def _composed(engine: Engine, encoded: Encoded, recoding: Recoding, labels: Relation) -> Relation | None:
+    """(class_id, composition): the number of rows of each sensitive value as the digits of one number.
+
+    None of few rows, where more than the values of one attribute is published, and where the number may be too large.
+    """
+    is_one = len(encoded.told) == 1 and not encoded.kept and recoding.blanked is None and not encoded.told[0].own
+    if not is_one or encoded.row_count < MANY_ROWS:
+        return None
+    (attribute,) = encoded.told
+    base, values = (engine.most(recoding.classes, "rows") or 0) + 1, engine.count(attribute.dictionary)
+    if (base**values).bit_length() > _BITS:
+        return None
+    weights = [(code, base ** (code - 1)) for code in range(1, values + 1)]
+    places = engine.load("places", {"code": "INTEGER", "weight": "HUGEINT"}, weights)
+    composed = engine.materialise(
+        "composed",
+        "recoding/publish/compose_classes",
+        labels=labels,
+        rows=encoded.rows,
+        assigned=recoding.assigned,
+        places=places,
+        sensitive=attribute,
+    )
+    engine.drop(places)
+    return composed

@@ -45,7 +45,7 @@ def measure_similarity(
 def _published(engine: Engine, recoding: Recoding, class_id: bool) -> Relation:
     """(row_id, class_no) of the published rows."""
     holes = {"classes": recoding.classes, "spans": recoding.spans}
-    labels = engine.materialise("labels", "recoding/publish/label_classes", **holes)
+    labels = engine.materialise("labels", "recoding/publish/label_classes", many=False, **holes)
     seats = engine.materialise(
         "seats", "recoding/publish/name_classes", assigned=recoding.assigned, labels=labels, class_id=class_id
     )

@@ -271,6 +271,6 @@ def test_what_is_planned_passes_its_audit_and_all_say_the_same_of_it(name, tmp_p
             if result is not None:
                 accepted += 1
                 verify(con, tmp_path, policy, result)
-        if accepted == 3 * TIMES:
+        if accepted == 2 * TIMES:
             break
-    assert accepted >= 3 * TIMES, "too few policies are accepted for the test to say anything"
+    assert accepted >= 2 * TIMES, "too few policies are accepted for the test to say anything"

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 import sequences
 from tables import fill
-from times import seeds
+from times import TIMES, seeds
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
@@ -106,7 +106,7 @@ def one_group_more(con, s2="xyz"):
 def test_the_difference_of_two_releases_tells_no_pairing(con):
     """Whatever is paired with what in a new group, all that is published is the same."""
     published = []
-    for s2 in itertools.permutations("xyz"):
+    for s2 in list(itertools.permutations("xyz"))[:: 1 if TIMES > 1 else 2]:  # a swap and a turn of the first
         second = one_group_more(con, s2)
         assert second.figures["groups_new"] == 1 and second.figures["tables"] == ["pub.p_2_qid", "pub.p_2_sa"]
         assert second.figures["combinations"] == {"option": "first", "published": False, "told": []}

@@ -7,6 +7,7 @@ import sys
 import oracle
 import pytest
 from tables import fill
+from times import often
 
 import ldiv_db
 from ldiv_db.algorithms.tp import matching
@@ -46,7 +47,7 @@ def publish(con, rows, name="matching"):
 def test_stars_are_the_fewest(con):
     pytest.importorskip("networkx")
     draw, fewer = random.Random(3), 0
-    for turn in range(12):
+    for turn in range(often(12)):
         rows = draw_rows(draw, draw.randint(1, 6), 2 + turn % 3)
         result, release = publish(con, rows)
         assert result.loss.stars == result.search["stars"] == fewest_stars(rows) and result.search["optimal"]

@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.utility` and `python -m tests.benchmarks.topdown`."""
+"""`python -m tests.benchmarks.utility`, `python -m tests.benchmarks.topdown` and `python -m tests.benchmarks.steps`."""
 
 from __future__ import annotations
 
@@ -79,3 +79,17 @@ def test_figures_have_a_point_for_every_model() -> None:
 def test_an_unknown_figure_is_refused(bench: Any) -> None:
     called = bench("topdown", "--figure", "9")
     assert called.code == 2 and "9 is none of" in called.err
+
+
+def test_steps_add_up_to_the_run(bench: Any) -> None:
+    words = ("--rows", 1000, "--times", 2, "--algorithm", "mondrian")
+    (found,) = bench("steps", *words, "--json").json["results"]
+    assert (found["rows"], found["algorithm"]) == (1000, "mondrian") and 0 < found["lm_mean"] < 1
+    for kind in ("processor_seconds", "seconds"):
+        assert 0 < sum(step[kind] for step in found["steps"]) <= found[kind]
+    stages = list(dict.fromkeys(step["stage"] for step in found["steps"]))
+    assert stages[0] == "resolving the policy" and "forming classes" in stages and stages[-1].startswith("writing")
+    counts = {step["step"]: step["count"] for step in found["steps"]}
+    assert counts["dictionary"] > 1 and counts["the rest"] == 0
+    shown = bench("steps", *words).out
+    assert "100%" in shown and "steps below 2 %" in shown and "of wall clock" in shown

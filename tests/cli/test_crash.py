@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from times import TIMES
 
 KILLED = Path(__file__).with_name("killed.py")
 LDIV = [sys.executable, "-m", "ldiv_db"]
@@ -41,11 +42,11 @@ def state(database: Path) -> dict[str, list[Any]]:
 
 
 def moments(bed: Any, kind: str) -> list[str]:
-    """A few moments before anything is written, some from then on, and those around the move."""
+    """A moment before anything is written, of a long check some, some from then on, and those around the move."""
     shutil.copytree(bed.folder, bed.folder / "counted")
     total, publishes = map(int, killed(f"{bed.folder / 'counted'}:count").split())
     shutil.rmtree(bed.folder / "counted")
-    early = range(3, publishes, max(publishes // 2, 1))
+    early = range(publishes // 2, publishes, max(publishes // 2 // TIMES, 1) + 1)
     late = range(publishes, total, max((total - publishes) // 2, 1))
     return [*map(str, sorted({*early, *late, total - 1})), *([] if kind == "table" else ["before", "after"])]
 

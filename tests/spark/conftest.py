@@ -42,6 +42,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(item.path).parent == Path(__file__).parent:
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.xdist_group("spark"))
+    # What kills takes longest, and is begun first.
+    items.sort(key=lambda item: "killed" not in item.name or Path(item.path).parent != Path(__file__).parent)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -49,15 +51,15 @@ def has_spark() -> None:
     why = missing()
     if why and not os.environ.get("LDIV_TEST_SPARK"):
         pytest.skip(why)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [ROOT, os.environ.get("PYTHONPATH")]))
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
 @pytest.fixture(scope="session")
 def spark(has_spark: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [ROOT, os.environ.get("PYTHONPATH")]))
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     warehouse = {"spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
     session = SparkSession.builder.master("local[2]").config(map=SETTINGS | warehouse).getOrCreate()
     yield session

@@ -101,7 +101,7 @@ def test_a_full_disk(spark, lasting, tmp_path, monkeypatch, step):
 
 
 CLUSTER = """
-import json, os, shutil, signal, sys, time
+import json, os, shutil, signal, sys
 from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
@@ -120,11 +120,15 @@ def dying(work):
         executor = parent(os.getppid())
         assert b"ExecutorBackend" in Path(f"/proc/{executor}/cmdline").read_bytes()
         os.kill(executor, signal.SIGKILL)
-        time.sleep(60)
+        os._exit(1)
     return solve_or_die
 divided.part_solver = dying
 conf = {"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.executor.memory": "1g",
         "spark.sql.shuffle.partitions": "2", "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.adaptive.enabled": "false",
+        "spark.shuffle.io.retryWait": "100ms",  # who is dead does not answer the third time either
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.sql.warehouse.dir": str(folder / "warehouse")}
 spark = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=conf).getOrCreate()
 try:
@@ -138,7 +142,7 @@ finally:
 
 
 def test_an_executor_that_is_killed_while_parts_are_solved(has_spark, con, tmp_path):
-    policy = {**small(con, 120), "part_rows": 30}
+    policy = {**small(con, 60), "part_rows": 30}
     con.execute(f"COPY source TO '{tmp_path}/source.parquet'")
     embedded = ldiv_db.run(con, {**policy, "source": "source", "target": "released"})
     given = {**policy, "source": "source.parquet", "target": {"file": "r.parquet"}}

@@ -87,13 +87,20 @@ def test_a_strange_name_is_refused(folder):
         migrate.available(folder)
 
 
-def test_body_and_ledger_row_are_one(engine, con, folder):
-    """The second migration fails half way: nothing of it stays, the first does."""
+def test_migrations_and_their_ledger_are_one(engine, con, folder):
+    """The second migration fails half way: nothing stays of either, and what was there before does."""
     (folder / "0002_second.sql").write_text("CREATE TABLE ldiv.c (x INTEGER);\nCREATE TABLE ldiv.a (x INTEGER);")
     with pytest.raises(DatabaseError, match="already exists"):
         migrate.migrate(engine, folder)
-    assert tables(con) == {"ldiv.a", "ldiv.b", "ldiv.migration"}
-    assert con.execute("SELECT number FROM ldiv.migration").fetchall() == [(1,)]
+    assert tables(con) == set()
+    (folder / "0002_second.sql").write_text("CREATE TABLE ldiv.c (x INTEGER);")
+    migrate.migrate(engine, folder)
+    (folder / "0003_third.sql").write_text("CREATE TABLE ldiv.d (x INTEGER);")
+    (folder / "0004_fourth.sql").write_text("CREATE TABLE ldiv.a (x INTEGER);")
+    with pytest.raises(DatabaseError, match="already exists"):
+        migrate.migrate(engine, folder)
+    assert tables(con) == {"ldiv.a", "ldiv.b", "ldiv.c", "ldiv.migration"}
+    assert con.execute("SELECT number FROM ldiv.migration ORDER BY number").fetchall() == [(1,), (2,)]
 
 
 def test_a_ledger_row_that_cannot_be_written_undoes_the_body(engine, con, folder):

@@ -154,7 +154,7 @@ def published(engine: Engine, encoded: Encoded, recoding: Recoding) -> Relation:
         holes = {"cells": encoded.cells, "weight": WEIGHT}
         stretches = engine.materialise("stretches", "running/spark/list_stretches", assigned=recoding.assigned, **holes)
         labels = engine.materialise(
-            "labels", "recoding/publish/label_classes", classes=recoding.classes, spans=recoding.spans
+            "labels", "recoding/publish/label_classes", classes=recoding.classes, spans=recoding.spans, many=False
         )
         found = engine.materialise(
             "published",
