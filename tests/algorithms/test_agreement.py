@@ -25,6 +25,7 @@ ALGORITHMS = {
     "topdown": {},
     "mondrian": {"split": ("strict", "relaxed")},
     "peel": {"residue": ("incorporate", "suppress", "suppress")},
+    "stratified": {},
     "auto": {"residue": ("incorporate", "suppress"), "budget": (0, 5, 20)},
     "fast": {},
     "cuts": {"metric": ("LM", "DM"), "scheme": SCHEMES},
@@ -39,7 +40,7 @@ ALGORITHMS = {
 OF_SHARES = ("cuts", "annealing")
 TAXONOMIES_ALONE = (*OF_SHARES, "incognito", "tds")
 OF_DIFFERENT_VALUES = ("bsgi", "auto", "fast")
-SEVERAL = ("bsgi", "auto", "fast", "topdown", "mondrian", "peel")
+SEVERAL = ("bsgi", "auto", "fast", "topdown", "mondrian", "peel", "stratified")
 
 
 def shares(draw, values):
@@ -189,7 +190,7 @@ def len_source(con):
     return con.execute("SELECT count(*) FROM source").fetchone()[0]
 
 
-UNJUDGED = ("bsgi", "topdown", "mondrian", "peel", "incognito", "tds", "tp", "tp_plus", "hilbert")
+UNJUDGED = ("bsgi", "topdown", "mondrian", "peel", "stratified", "incognito", "tds", "tp", "tp_plus", "hilbert")
 
 
 @pytest.mark.parametrize("name", UNJUDGED)

@@ -16,7 +16,7 @@ from tests.times import seeds
 
 COLUMNS = {"age": "INTEGER", "zip": "VARCHAR", "note": "VARCHAR"}
 KEYS = ("age", "zip")
-ABLE = ("auto", "peel", "topdown", "mondrian", "incognito", "tds")
+ABLE = ("auto", "peel", "topdown", "mondrian", "stratified", "incognito", "tds")
 UNABLE = ("bsgi", "cuts", "annealing", "tp", "tp_plus", "hilbert", "matching")
 
 

@@ -1,10 +1,11 @@
 """Stratified: everything starts in one class, which is cut so that both sides keep its shares of sensitive values.
 
-For requirements on shares (`t_closeness`, `entropy`, `recursive`), under which classes that follow the quasi-identifiers
-alone stay large. The idea is that of BUREL's ECTree (Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee,
-2012), which halves every bucket of sensitive values, and of SABRE (Cao, Karras, Kalnis & Tan 2011); what is ours is where
-nodes are cut, and that shares are kept only as far as requirements ask for it (`stratified_splits`). In the end classes
-near each other are put together and cut anew where that loses less (`neighbours.resplit`).
+For requirements that compare classes with the whole table, as `t_closeness`, under which classes that follow the
+quasi-identifiers alone stay large. The idea is that of BUREL's ECTree, which halves every bucket of sensitive values
+(Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee, 2012), and of SABRE (Cao, Karras, Kalnis & Tan,
+2011); what is ours is where nodes are cut, and that shares are kept only as far as requirements ask for it
+(`stratified_splits`). In the end classes near each other are put together and cut anew where that loses less
+(`neighbours.resplit`).
 
 Guarantee: every class meets every requirement, no row is left out.
 """

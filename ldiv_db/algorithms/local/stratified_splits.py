@@ -1,14 +1,14 @@
 """Stratified splits: both sides keep as much of the shares of their node as requirements ask for.
 
-A round splits all nodes at once. Along each quasi-identifier the boundaries nearest to the quarters of a node are tried.
-Rows of a stratum (a combination of sensitive values) go left in the order of their codes, as many as stand before the
-boundary, or as many as the node's share of the stratum makes of the rows there, or some of both; of the `MIXES` the one
-nearest to where rows stand is taken that leaves two good sides. Of a node's cuts that which lowers the cost most is
-carried out.
+A round splits all nodes at once. Along each quasi-identifier the ends of a node's quarters are tried, and the
+boundaries between codes that are nearest to them. The rows of a stratum (a combination of sensitive values) go left in
+the order of their codes: as many as stand before the cut, or as many as the node's shares make of the rows there, or
+some of both. Of these mixes the one nearest to where rows stand is taken that leaves two good sides; of a node's cuts
+that which lowers the cost most is carried out.
 
 If the shares of a node meet a requirement, those of sides with the same shares do, but for rounding: that is why nodes
-can be split until they have few rows, where splits that follow the codes alone end as soon as one side violates. As
-nodes that have used up what a requirement allows cannot be split by rounded shares, large sides keep a reserve: they are
+can be split until they have few rows, where splits that follow the codes alone end as soon as one side violates. Nodes
+that have used up what a requirement allows cannot be split by rounded shares, so large sides keep a reserve: they are
 judged as if they were farther from the shares of the whole table.
 """
 
@@ -75,7 +75,7 @@ class StratifiedSplits:
     def _round(
         self, active: Relation, nodes: Relation, assigned: Relation, last: int
     ) -> tuple[Relation, Relation, int] | None:
-        """The rows of the nodes that were split, these nodes, and how many were; the rows of the others are assigned."""
+        """The rows of the nodes that were split, these nodes, and their number; the rows of the others are assigned."""
         engine, axes = self.task.engine, self.task.encoded.axes
         self.rounds += 1
         with engine.scope() as scope:

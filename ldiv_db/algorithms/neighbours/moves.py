@@ -99,7 +99,7 @@ def _measure(task: Task, measures: Sequence[Measure], assigned: Relation) -> tup
 def measured_classes(
     task: Task, measures: Sequence[Measure], assigned: Relation, most: int
 ) -> tuple[Relation, Relation]:
-    """The members of all classes, and what those of less than `most` rows that cost something cost, with their centres."""
+    """The members of all classes, and costs and centres of the classes of fewer rows that cost something."""
     engine, sensitive = task.engine, task.encoded.sensitive
     holes = {"rows": task.encoded.rows, "assigned": assigned}
     members = engine.materialise(
