@@ -338,6 +338,7 @@ ALGORITHMS: list[Any] = [
     "topdown",
     "mondrian",
     "peel",
+    "stratified",
     "auto",
     "fast",
     "tp",

@@ -17,6 +17,7 @@ _PLACES = {
     "matching": "tp.matching:Matching",
     "mondrian": "local.mondrian:Mondrian",
     "peel": "local.peel:Peel",
+    "stratified": "local.stratified:Stratified",
     "tds": "baselines.tds:Tds",
     "topdown": "local.topdown:TopDown",
     "tp": "tp.tp:Tp",

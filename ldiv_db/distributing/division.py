@@ -10,6 +10,7 @@ from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.algorithms.feasibility import quotas
 from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.algorithms.local.peel import Peel
+from ldiv_db.algorithms.local.stratified import Stratified
 from ldiv_db.algorithms.local.topdown import TopDown
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
@@ -19,7 +20,7 @@ from ldiv_db.distributing.movable import RowsHere
 from ldiv_db.distributing.positions import Grained, positions_of
 
 #: The algorithms whose classes are made of any rows, so that those of a part are.
-_LOCAL = (Mondrian, TopDown, Peel)
+_LOCAL = (Mondrian, TopDown, Peel, Stratified)
 
 
 @dataclass(frozen=True)

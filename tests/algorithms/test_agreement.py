@@ -25,6 +25,7 @@ ALGORITHMS = {
     "topdown": {},
     "mondrian": {"split": ("strict", "relaxed")},
     "peel": {"residue": ("incorporate", "suppress", "suppress")},
+    "stratified": {},
     "auto": {"residue": ("incorporate", "suppress"), "budget": (0, 5, 20)},
     "fast": {},
     "cuts": {"metric": ("LM", "DM"), "scheme": ("none", *SCHEMES, "allRec")},
@@ -38,7 +39,7 @@ ALGORITHMS = {
 }
 TAXONOMIES_ALONE = ("cuts", "annealing", "incognito", "tds")
 OF_DIFFERENT_VALUES = ("bsgi", "auto", "fast")
-SEVERAL = ("bsgi", "auto", "fast", "topdown", "mondrian", "peel", "cuts")
+SEVERAL = ("bsgi", "auto", "fast", "topdown", "mondrian", "peel", "stratified", "cuts")
 
 
 def shares(draw, values):
@@ -188,7 +189,7 @@ def len_source(con):
     return con.execute("SELECT count(*) FROM source").fetchone()[0]
 
 
-UNJUDGED = ("bsgi", "topdown", "mondrian", "peel", "incognito", "tds", "tp", "tp_plus", "hilbert")
+UNJUDGED = ("bsgi", "topdown", "mondrian", "peel", "stratified", "incognito", "tds", "tp", "tp_plus", "hilbert")
 
 
 @pytest.mark.parametrize("name", UNJUDGED)

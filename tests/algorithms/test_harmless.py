@@ -26,7 +26,7 @@ REQUIRED: list[tuple[str, Any]] = [
     ("threshold", {"default": 0.6, "cook": 0.4}),
     ("recursive", {"c": 2, "l": 3}),
 ]
-LOCAL = ("auto", "topdown", "peel", "mondrian", "incognito", "tds")
+LOCAL = ("auto", "topdown", "peel", "mondrian", "stratified", "incognito", "tds")
 
 
 def people(draw: random.Random, most: int = 30) -> list[tuple[Any, ...]]:

@@ -94,6 +94,7 @@ RUNS = {
     "instants": ({"name": "topdown"}, [{"t_closeness": {"t": 0.6, "distance": "ordered"}}, {"distinct": 2}],
                  {"sensitive": ["u"], "keep": ["s"], "identifiers": ["id", "label"]}),
     "mondrian": ({"name": "mondrian", "split": "relaxed"}, [{"recursive": {"c": 3, "l": 2}}], {}),
+    "stratified": ({"name": "stratified"}, [{"t_closeness": 0.4}], {}),
     "peel": ({"name": "peel"}, [{"distinct": 3}, {"threshold": {"default": 0.5, "x": 0.4}}], {}),
     "tp": ({"name": "tp"}, [{"frequency": 2}], {}),
     "tp_plus": ({"name": "tp_plus"}, [{"frequency": 2}], {}),

@@ -117,6 +117,7 @@ ALGORITHMS = {
     "topdown": [{"distinct": 2}],
     "mondrian": [{"k": 2}],
     "peel": [{"distinct": 2}],
+    "stratified": [{"entropy": 2}],
     "bsgi": [{"unique_distinct": 2}],
     "tp_plus": [{"frequency": 2}],
 }

@@ -1,4 +1,4 @@
-"""Top-down, Mondrian and peeling: every published class meets every requirement, on any table."""
+"""Top-down, Mondrian, peeling and stratified cuts: every published class meets every requirement, on any table."""
 
 import itertools
 import json
@@ -24,6 +24,7 @@ WAYS = [
     {"name": "mondrian", "split": "relaxed"},
     {"name": "peel", "residue": "incorporate"},
     {"name": "peel", "residue": "suppress"},
+    {"name": "stratified"},
 ]
 REQUIREMENTS = [
     {"k": 3}, {"distinct": 2}, {"distinct": 3}, {"frequency": 2}, {"frequency": 1.5}, {"entropy": 2}, {"entropy": 1.8},

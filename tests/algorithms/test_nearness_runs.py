@@ -13,7 +13,7 @@ import pytest
 import ldiv_db
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 
-ALGORITHMS = ["topdown", "mondrian", "peel", {"name": "mondrian", "split": "relaxed"}, "auto"]
+ALGORITHMS = ["topdown", "mondrian", "peel", "stratified", {"name": "mondrian", "split": "relaxed"}, "auto"]
 RANGE, PROXIMITY = {"range": {"k": 3, "e": "90.5"}}, {"proximity": {"epsilon": "10.5", "m": 3}}
 
 

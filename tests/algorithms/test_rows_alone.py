@@ -16,7 +16,7 @@ from tests.times import seeds
 
 COLUMNS = {"age": "INTEGER", "zip": "VARCHAR", "note": "VARCHAR"}
 KEYS = ("age", "zip")
-ABLE = ("auto", "peel", "topdown", "mondrian", "incognito", "tds", "cuts", "annealing")
+ABLE = ("auto", "peel", "topdown", "mondrian", "stratified", "incognito", "tds", "cuts", "annealing")
 UNABLE = ("bsgi", "tp", "tp_plus", "hilbert", "matching")
 
 

@@ -27,7 +27,7 @@ from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.child_processes import peak_memory
 from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
 
-ALGORITHMS = ("topdown", "mondrian", "peel", "bsgi")
+ALGORITHMS = ("topdown", "mondrian", "peel", "stratified", "bsgi")
 NAMES = (*ALGORITHMS, "auto")
 
 

@@ -47,6 +47,7 @@ CASES = {
     "topdown": Case({"distinct": 3}, "topdown", _NUMERIC),
     "mondrian": Case({"distinct": 3}, "mondrian", _NUMERIC),
     "peel": Case({"distinct": 3}, "peel", _NUMERIC),
+    "stratified": Case({"t_closeness": 0.2}, "stratified", _NUMERIC),
     "cuts": Case({"frequency": 2}, "cuts", _RANGES),
     "incognito": Case({"distinct": 2}, "incognito", _RANGES),
     "tds": Case({"distinct": 2}, "tds", _RANGES),

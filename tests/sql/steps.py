@@ -46,6 +46,7 @@ CASES = {
     ),
     "local/topdown": Case({"name": "topdown"}, [{"entropy": 2}], ("local", "neighbours")),
     "local/mondrian": Case({"name": "mondrian"}, [{"distinct": 2}], ("local", "neighbours")),
+    "local/stratified": Case({"name": "stratified"}, [{"entropy": 2}], ("local", "neighbours")),
     "local/peel": Case({"name": "peel"}, [{"distinct": 2}], ("local", "neighbours")),
     "cuts": Case({"name": "cuts", "scheme": "vioRec"}, [{"frequency": 2}], ("cuts",)),
     "tp": Case({"name": "tp_plus"}, [{"frequency": 2}], ("tp",)),

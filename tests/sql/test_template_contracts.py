@@ -309,7 +309,8 @@ def recode_locally(con, listener):
             {"distinct": 2, "sensitive": "u", "others_known": True},
         ],
     }
-    ways = [{"name": "topdown"}, {"name": "peel"}, {"name": "mondrian"}, {"name": "mondrian", "split": "relaxed"}]
+    ways = [{"name": "topdown"}, {"name": "peel"}, {"name": "stratified"}, {"name": "mondrian"},
+            {"name": "mondrian", "split": "relaxed"}]  # fmt: skip
     for way in ways:
         ldiv_db.run(con, policy | {"algorithm": way}, listener=listener)
     with pytest.MonkeyPatch.context() as patch:

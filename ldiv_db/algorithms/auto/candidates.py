@@ -2,7 +2,8 @@
 
 Individuals whose rows must stay apart are for BSGI alone, and so are requirements that are not monotone, where classes
 of different values keep them. Where shares are what makes classes large, its classes of different values are the
-smallest that will do, and lost least. Peeling lost least where rows alone are counted, the top-down specialisation
+smallest that will do, and lost least. Where classes are compared with the whole table, those that keep its shares lost
+least. Peeling lost least where rows alone are counted, the top-down specialisation
 under every other requirement that was measured (docs/benchmarks.md).
 """
 
@@ -11,17 +12,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ldiv_db.algorithms.auto.sample import LARGE
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi, class_size
 from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.algorithms.local.peel import Peel
+from ldiv_db.algorithms.local.stratified import Stratified
 from ldiv_db.algorithms.local.topdown import TopDown
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 
 #: From so many rows on nothing is tried: the fastest runs.
 MANY_ROWS = 5_000_000
 #: The work of each a cell, in that of the quickest: as measured on Adult, rounded up.
-WORK = {"bsgi": 1, "mondrian": 1, "topdown": 4, "peel": 8}
+WORK = {"bsgi": 1, "mondrian": 1, "topdown": 4, "stratified": 6, "peel": 8}
 
 
 @dataclass(frozen=True)
@@ -68,12 +71,20 @@ def candidates_of(task: Task, suppress: bool) -> list[Candidate]:
 
 
 def _promising(task: Task, bsgi: Candidate, peeling: Peel) -> list[Candidate]:
-    """All three in their order: for peeling where it leaves rows out, what is left decides what it loses."""
+    """All in their order: for peeling where it leaves rows out, what is left decides what it loses.
+
+    Of many rows no node is cut by shares: every cut that is tried costs a pass.
+    """
     peel = Candidate(peeling, "it looks for the cheapest of many ways to generalise")
     topdown = Candidate(TopDown({}), "it specialises as far as requirements allow that larger classes keep")
     if peeling.options.residue == "suppress" or all(requirement.of_rows for requirement in task.requirements):
         return [peel, bsgi, topdown]
-    return [bsgi, topdown, peel] if shares_decide(task) else [topdown, bsgi, peel]
+    listed = [bsgi, topdown, peel] if shares_decide(task) else [topdown, bsgi, peel]
+    if task.encoded.row_count >= LARGE:
+        return listed
+    stratified = Candidate(Stratified({}), "its classes keep the shares that they are compared with")
+    compared = any(requirement.of_whole for requirement in task.requirements)
+    return [stratified, *listed] if compared else [*listed[:-1], stratified, peel]
 
 
 def fast_candidates(task: Task) -> list[Candidate]:

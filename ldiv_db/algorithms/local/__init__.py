@@ -23,4 +23,11 @@ is not monotone is kept by checking every class that is made, or nothing is foun
 3. Have the rows that are left join classes that can bear them (`absorb`).
 4. Where rows are left out, check the classes against the table as it is published, and settle those that fail.
 5. Exchange and move rows between classes near each other (`neighbours.moves`).
+
+`stratified` (ours, after BUREL's ECTree), a round for all nodes at once (`stratified_splits`):
+
+1. Place the rows of each sensitive value along every quasi-identifier, and list the cuts to try.
+2. Mix, for each cut, where rows stand with the shares of their node, and judge both sides of every mix.
+3. Choose the cut that loses least; settle the rows of nodes that have none, move the others.
+4. In the end put classes near each other together, and cut them anew (`neighbours.resplit`).
 """

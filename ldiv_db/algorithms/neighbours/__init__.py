@@ -5,6 +5,7 @@ Guarantee: what the classes met before they meet afterwards, and no step raises 
 - `exchange`: classes of exactly l different values exchange a row for a row where that lowers the cost (after `bsgi`).
 - `moves`: classes of any size exchange rows, or one gives a row to the other, where both stay good (after
   `local.peel`, and what `auto` takes).
+- `resplit`: two classes become one, which is split by its own rows (after `local.stratified`).
 - `repair`: rows of a class that agree on a key change places with rows of other classes; what is left in conflict is
   given up (within `bsgi`, where several keys count).
 

@@ -80,15 +80,31 @@ def _round(
 
 def _measure(task: Task, measures: Sequence[Measure], assigned: Relation) -> tuple[Relation, Relation]:
     """What the classes cost, and every member with what its class is without it."""
-    engine, sensitive, most = task.engine, task.encoded.sensitive, Value(LARGE)
+    engine = task.engine
+    members, measured = measured_classes(task, measures, assigned, LARGE)
+    rests = engine.materialise(
+        "rests",
+        "neighbours/trade/list_rests",
+        members=members,
+        measured=measured,
+        measures=measures,
+        sensitive=task.encoded.sensitive,
+        most=Value(LARGE),
+        gains=_GAINS,
+    )
+    engine.drop(members)  # all the rows, while trades are tried
+    return measured, rests
+
+
+def measured_classes(
+    task: Task, measures: Sequence[Measure], assigned: Relation, most: int
+) -> tuple[Relation, Relation]:
+    """The members of all classes, and costs and centres of the classes of fewer rows that cost something."""
+    engine, sensitive = task.engine, task.encoded.sensitive
     holes = {"rows": task.encoded.rows, "assigned": assigned}
     members = engine.materialise(
         "members", "neighbours/trade/list_members", **holes, measures=measures, sensitive=sensitive
     )
-    shared = {"measures": measures, "most": most, "gains": _GAINS}
+    shared = {"measures": measures, "most": Value(most), "gains": _GAINS}
     measured = engine.materialise("measured", "neighbours/trade/measure_classes", members=members, **shared)
-    rests = engine.materialise(
-        "rests", "neighbours/trade/list_rests", members=members, measured=measured, sensitive=sensitive, **shared
-    )
-    engine.drop(members)  # all the rows, while trades are tried
-    return measured, rests
+    return members, measured

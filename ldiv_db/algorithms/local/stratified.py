@@ -1,0 +1,48 @@
+"""Stratified: everything starts in one class, which is cut so that both sides keep its shares of sensitive values.
+
+For requirements that compare classes with the whole table, as `t_closeness`, under which classes that follow the
+quasi-identifiers alone stay large. The idea is that of BUREL's ECTree, which halves every bucket of sensitive values
+(Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee, 2012), and of SABRE (Cao, Karras, Kalnis & Tan,
+2011); what is ours is where nodes are cut, and that shares are kept only as far as requirements ask for it
+(`stratified_splits`). In the end classes near each other are put together and cut anew where that loses less
+(`neighbours.resplit`).
+
+Guarantee: every class meets every requirement, no row is left out.
+"""
+
+from __future__ import annotations
+
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.costs import lm_measures
+from ldiv_db.algorithms.local.candidate_classes import ClassChecker, check_monotone
+from ldiv_db.algorithms.local.stratified_splits import StratifiedSplits
+from ldiv_db.algorithms.local.unsure import require_good
+from ldiv_db.algorithms.neighbours.resplit import resplit
+
+
+class StratifiedOptions(Options):
+    """None."""
+
+
+class Stratified(Algorithm):
+    """Cuts that keep the shares of sensitive values, for any list of monotone requirements."""
+
+    name = "stratified"
+    takes_any_class = takes_rows_alone = takes_harmless = True
+    options_type = StratifiedOptions
+    options: StratifiedOptions
+
+    def check(self, task: Task) -> Feasibility:
+        """Raises PolicyError if a requirement is not monotone, InfeasibleError if the whole table violates one."""
+        return check_monotone(task, self.name)
+
+    def run(self, task: Task) -> Plan:
+        feasible, engine = self.check(task), task.engine
+        with engine.scope() as scope:
+            checker, measures = ClassChecker(task), lm_measures(task)
+            splits = StratifiedSplits(task, checker, measures)
+            whole = engine.materialise("whole", "local/stratified/list_whole", rows=task.encoded.rows)
+            assigned, again = resplit(task, checker, measures, splits.split(whole, last=1))
+            scope.keep(assigned)
+            require_good(task, self.name, assigned)
+        return Plan(assigned, feasible.l, feasible.notes, {"rounds": splits.rounds, "resplit": again})
