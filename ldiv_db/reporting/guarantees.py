@@ -46,6 +46,7 @@ PROTECTION = {
     "fast": _TRIED,
     "topdown": Protection(_BOUND, _SHOWN, _SHOWN, _NOTHING),
     "peel": Protection(_BOUND, _NO_BOUND, _SHOWN, _NOTHING),
+    "stratified": Protection(_BOUND, _NO_BOUND, _SHOWN, _NOTHING),
     "cuts": Protection(_BOUND, _SHOWN, _SHOWN, _NOTHING),
     "tp": _SUPPRESSING,
     "tp_plus": _SUPPRESSING,

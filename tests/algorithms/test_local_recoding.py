@@ -14,6 +14,7 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.algorithms.local import peel
+from ldiv_db.algorithms.neighbours import resplit
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.run import plan
@@ -282,3 +283,34 @@ def test_a_plan_shows_weights(con):
     policy["sensitive"] = {"s": {"categories": [["a"], ["b"], ["c"]], "weights": {"sensitivity": 2}}, "u": {}}
     document = describe_plan(plan(con, policy))
     assert document["requirements"][0]["parameters"]["weights"] == [0, 0.8, 1]
+
+
+def test_stratified_cuts_divide_where_no_split_along_the_values_is_good(con):
+    """Whoever is young is ill with A, whoever is old with B: only both together are good."""
+    rows = [(age, "AB"[age // 20]) for age in range(40)]
+    tables.fill(con, "people", {"age": "INTEGER", "disease": "VARCHAR"}, rows)
+    policy = {
+        "source": "people", "target": {"table": "released", "if_exists": "replace"}, "seed": 0,
+        "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": "disease", "require": [{"t_closeness": 0.05}],
+    }  # fmt: skip
+    classes = {name: ldiv_db.run(con, policy | {"algorithm": name}).loss.classes for name in ("topdown", "stratified")}
+    assert classes == {"topdown": 1, "stratified": 20}
+    pairs = con.execute("SELECT age, string_agg(disease, '' ORDER BY disease) FROM released GROUP BY age").fetchall()
+    assert {values for _, values in pairs} == {"AB"}
+    assert ldiv_db.run(con, policy).algorithm == "stratified"
+
+
+@pytest.mark.parametrize("seed", seeds(3))
+def test_what_is_split_anew_never_costs_more(con, tmp_path, seed, monkeypatch):
+    """With rounds of `resplit` the loss is at most that without."""
+    case = prepared(900 + seed, {"name": "stratified"}, largest=60)
+    case.policy["target"] = {"table": "out", "if_exists": "replace"}
+    case.place(con, tmp_path)
+    losses = []
+    for rounds in (0, 6):
+        monkeypatch.setattr(resplit.resplit, "__defaults__", (rounds,))
+        try:
+            losses.append(ldiv_db.run(con, case.policy, folder=tmp_path).loss.lm_mean)
+        except InfeasibleError:
+            return
+    assert losses[1] <= losses[0] + 1e-9
