@@ -14,15 +14,19 @@ from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
 from ldiv_db.algorithms.neighbours.moves import ROUNDS, trade
+from ldiv_db.algorithms.neighbours.resplit import resplit
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Relation
 
 #: Those whose classes have been through these exchanges already.
 POLISHED = ("peel",)
-#: How many times the least loss comes near it: exchanges were measured to save an eighth at most.
-NEAR = 1.15
+#: How many times the least loss comes near it: to split anew and exchange was measured to save a fifth at most.
+NEAR = 1.25
 #: How many cells all rounds of exchanges may look at together, and the fewest rounds.
 CELLS, FEWEST_ROUNDS = 12_000_000, 4
+#: The classes of these are as small as there can be, or have been split anew; others are in so many rounds, in tables
+#: of at most so many cells.
+SPLIT, SPLIT_ROUNDS, SPLIT_CELLS = ("bsgi", "stratified"), 4, 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,23 +135,33 @@ def improved(task: Task, algorithm: Algorithm) -> Plan:
 
 
 def polished(task: Task, trial: Trial) -> Trial:
-    """The trial after exchanges between neighbouring classes, if that loses less as it is published.
+    """The trial after neighbouring classes were split anew and exchanged rows, if that loses less as it is published.
 
     Those of a plan in parts have been through them.
     """
     plan, engine = trial.plan, task.engine
-    if plan is None or trial.candidate.name in POLISHED or plan.parts > 1:
+    splits = _splits(task, trial)
+    if plan is None or plan.parts > 1 or (trial.candidate.name in POLISHED and not splits):
         return trial
     with engine.scope() as scope:
-        copied = engine.copy("assigned", plan.assigned)
-        assigned, trades = trade(task, ClassChecker(task), lm_measures(task), copied, _rounds(task))
-        better = replace(plan, assigned=assigned, search=plan.search | {"polish": trades})
+        checker, measures, search = ClassChecker(task), lm_measures(task), dict(plan.search)
+        assigned = engine.copy("assigned", plan.assigned)
+        if splits:
+            assigned, search["resplit"] = resplit(task, checker, measures, assigned, splits)
+        assigned, search["polish"] = trade(task, checker, measures, assigned, _rounds(task))
+        better = replace(plan, assigned=assigned, search=search)
         loss = task.loss(task.encoded, better)
         if loss >= trial.loss:
             return trial
         scope.keep(assigned)
     engine.drop(plan.assigned)
     return replace(trial, plan=better, loss=loss)
+
+
+def _splits(task: Task, trial: Trial) -> int:
+    """The rounds in which neighbouring classes are split anew."""
+    cells = task.encoded.row_count * len(task.encoded.axes)
+    return 0 if trial.candidate.name in SPLIT or cells > SPLIT_CELLS else SPLIT_ROUNDS
 
 
 def _rounds(task: Task) -> int:
