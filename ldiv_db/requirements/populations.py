@@ -86,7 +86,7 @@ class DeltaPresence(OfPeople):
 
     name = "delta_presence"
     reaches = "presence"
-    most_is_worst = True
+    most_is_worst = of_all_rows = True
     fields = {"max": distance, "population": table, "min": distance}  # noqa: RUF012
     optional = frozenset({"min"})
     max: Decimal

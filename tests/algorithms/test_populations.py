@@ -379,3 +379,17 @@ def test_presence_is_compared_in_whole_numbers(engine: Any) -> None:
         for most in ("0.333333333", "0.333333334")
     }
     assert found == {"0.333333333": False, "0.333333334": True}
+
+
+def test_rows_that_are_not_judged_are_present_too(con: Any, tmp_path: Path) -> None:
+    """Everybody is in the table: half of them without a value, who are ignored, make no presence of a half."""
+    rows = [(city, "p") for city in "abab"]
+    place(con, tmp_path, rows, rows)
+    con.execute("UPDATE source SET disease = NULL WHERE rowid >= 2")
+    changes = {"nulls_sensitive": "value", "suppressed": "ignore"}
+    policy = policy_of({"delta_presence": {"max": "0.5", "population": PEOPLE}}, "tds", **changes)
+    with pytest.raises(PolicyError, match="counts all rows, and ignore leaves some out"):
+        ldiv_db.run(con, policy, folder=tmp_path)
+    with pytest.raises(PolicyError, match="counts all rows, and ignore leaves some out"):
+        ldiv_db.check(con, "source", policy=policy, folder=tmp_path)
+    assert not ldiv_db.check(con, "source", policy=policy, folder=tmp_path, suppressed="judge")[0].holds
