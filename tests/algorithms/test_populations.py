@@ -393,3 +393,13 @@ def test_rows_that_are_not_judged_are_present_too(con: Any, tmp_path: Path) -> N
     with pytest.raises(PolicyError, match="counts all rows, and ignore leaves some out"):
         ldiv_db.check(con, "source", policy=policy, folder=tmp_path)
     assert not ldiv_db.check(con, "source", policy=policy, folder=tmp_path, suppressed="judge")[0].holds
+
+
+def test_a_check_by_a_policy_takes_its_quasi_identifiers(con: Any, tmp_path: Path) -> None:
+    place(con, tmp_path, [("a", "p"), ("b", "q")], [("a", "p"), ("a", "p"), ("b", "q"), ("b", "q")])
+    policy = policy_of({"k_map": {"k": 2, "population": PEOPLE}}, "tds")
+    assert ldiv_db.check(con, "source", ["JOB", "City"], policy=policy, folder=tmp_path)[0].holds
+    con.execute("ALTER TABLE source ADD n INTEGER")
+    for others in (["city"], ["city", "job", "n"]):
+        with pytest.raises(PolicyError, match=r"are not the policy's quasi-identifiers.*\(city, job\)"):
+            ldiv_db.check(con, "source", others, policy=policy, folder=tmp_path)
