@@ -23,7 +23,7 @@ from ldiv_db.requirements.core import mend_if_few
 from ldiv_db.requirements.distribution import Distribution
 from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.parameters import distance, whole
+from ldiv_db.requirements.parameters import DIGITS, distance, rounded, whole
 
 
 def table(argument: Any) -> str:
@@ -102,6 +102,11 @@ class DeltaPresence(OfPeople):
 
     def promise(self) -> Guarantee:
         return Guarantee(presence=((self.population, Fraction(self.max)),))
+
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        if reached is None or reached > 1 or self.min:  # of a least presence people of no class are not told
+            return {}
+        return {"max": Decimal(rounded(reached, DIGITS, up=True)), "population": self.population}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return mend_if_few(engine, classes, measures, 0)

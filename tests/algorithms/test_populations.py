@@ -403,3 +403,22 @@ def test_a_check_by_a_policy_takes_its_quasi_identifiers(con: Any, tmp_path: Pat
     for others in (["city"], ["city", "job", "n"]):
         with pytest.raises(PolicyError, match=r"are not the policy's quasi-identifiers.*\(city, job\)"):
             ldiv_db.check(con, "source", others, policy=policy, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("people", "require", "nearest"),
+    [
+        (7, {"delta_presence": {"max": "0.2", "population": PEOPLE}}, "; the nearest it meets is max: 0.428571429, pop"),
+        (7, {"delta_presence": {"max": "0.2", "min": "0.1", "population": PEOPLE}}, "as one class$"),
+        (2, {"delta_presence": {"max": "0.2", "population": PEOPLE}}, "as one class$"),
+        (7, {"k_map": {"k": 9, "population": PEOPLE}}, "; the nearest it meets is k: 7, population: people$"),
+        (0, {"k_map": {"k": 9, "population": PEOPLE}}, "as one class$"),
+    ],
+)
+def test_what_the_whole_table_meets_is_told_where_it_is_known(
+    con: Any, tmp_path: Path, people: int, require: dict[str, Any], nearest: str
+) -> None:
+    place(con, tmp_path, [("a", "p")] * 3, [("a", "p")] * 7)
+    con.execute(f"DELETE FROM people WHERE number >= {people}")
+    with pytest.raises(InfeasibleError, match=nearest):
+        ldiv_db.run(con, policy_of(require, "tds"), folder=tmp_path)
