@@ -98,6 +98,8 @@ class DeltaPresence(OfPeople):
         found = cls(**values, others_known=others_known)
         if found.min > found.max:
             raise ValueError(f"takes a min up to max, not {found.min} and {found.max}")
+        if others_known:  # fewer rows of as many people: it would hold where it fails without
+            raise ValueError("takes no others_known: a population does not tell sensitive values")
         return found
 
     def promise(self) -> Guarantee:

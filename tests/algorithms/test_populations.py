@@ -337,6 +337,7 @@ def test_other_algorithms_refuse(con: Any, tmp_path: Path, algorithm: str) -> No
         ({"k_map": {"k": 2, "population": "cities"}}, {}, "cities has no column job"),
         ({"delta_presence": {"max": 2, "population": PEOPLE}}, {}, "from 0 to 1"),
         ({"delta_presence": {"max": "0.2", "min": "0.5", "population": PEOPLE}}, {}, "a min up to max"),
+        ({"delta_presence": {"max": "0.2", "population": PEOPLE}, "others_known": True}, {}, "no others_known"),
         (
             {"k_map": {"k": 2, "population": PEOPLE}},
             {"source": "numbers", "quasi_identifiers": {"n": {"numeric": True}}},
