@@ -409,7 +409,11 @@ def test_a_check_by_a_policy_takes_its_quasi_identifiers(con: Any, tmp_path: Pat
 @pytest.mark.parametrize(
     ("people", "require", "nearest"),
     [
-        (7, {"delta_presence": {"max": "0.2", "population": PEOPLE}}, "; the nearest it meets is max: 0.428571429, pop"),
+        (
+            7,
+            {"delta_presence": {"max": "0.2", "population": PEOPLE}},
+            "; the nearest it meets is max: 0.428571429, pop",
+        ),
         (7, {"delta_presence": {"max": "0.2", "min": "0.1", "population": PEOPLE}}, "as one class$"),
         (2, {"delta_presence": {"max": "0.2", "population": PEOPLE}}, "as one class$"),
         (7, {"k_map": {"k": 9, "population": PEOPLE}}, "; the nearest it meets is k: 7, population: people$"),
