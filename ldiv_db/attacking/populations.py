@@ -45,12 +45,17 @@ def people_counter(axes: Sequence[LabelAxis], folder: Path) -> CountPeople:
 def with_people(engine: Engine, table: Relation | FileRelation, question: Question, policy: Policy | None) -> Question:
     """The question with who counts the people of populations, if it asks for any and there is a policy.
 
-    Raises PolicyError for a policy by which labels cannot be read.
+    Raises PolicyError for a policy by which labels cannot be read, and for other quasi-identifiers than it has.
     """
     if policy is None or not any(spec.kind.of_people for spec in question.require):
         return question
-    axes = columns_by_policy(engine, table, policy, question.folder).quasi_identifiers
-    return replace(question, people=people_counter(axes, question.folder))
+    columns = columns_by_policy(engine, table, policy, question.folder)
+    asked, labels = ({name.lower() for name in names} for names in (question.quasi_identifiers, columns.labels))
+    if asked != labels:
+        what = "are not the policy's quasi-identifiers, by which people of a population are counted"
+        raise PolicyError([Problem("qi", f"{', '.join(question.quasi_identifiers)} {what}", ", ".join(columns.labels))])
+    people = people_counter(columns.quasi_identifiers, question.folder)
+    return replace(question, quasi_identifiers=columns.labels, people=people)
 
 
 def open_population(

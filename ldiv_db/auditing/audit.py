@@ -141,15 +141,22 @@ def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement
 
 
 def refuse_unknown(suppressed: Suppressed, requirements: Iterable[Requirement]) -> None:
-    """Raise PolicyError for requirements that say nothing where sensitive values are unknown."""
+    """Raise PolicyError for requirements that say nothing where sensitive values are unknown, or rows ignored."""
+    problems = []
     if suppressed == "unknown":
         problems = [
             Problem("suppressed", f"unknown values leave open whether {requirement.label} holds")
             for requirement in requirements
             if not requirement.of_shares
         ]
-        if problems:
-            raise PolicyError(problems)
+    elif suppressed == "ignore":
+        problems = [
+            Problem("suppressed", f"{requirement.label} counts all rows, and ignore leaves some out", "judge")
+            for requirement in requirements
+            if requirement.of_all_rows
+        ]
+    if problems:
+        raise PolicyError(problems)
 
 
 def _audit_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:

@@ -84,6 +84,8 @@ class Requirement(Written):
     of_whole: ClassVar[bool] = False
     #: Whether it asks for people of a population whom classes cover.
     of_people: ClassVar[bool] = False
+    #: Whether rows that are not judged count too, so that it may fail although it holds without them.
+    of_all_rows: ClassVar[bool] = False
     #: Whether it asks how far apart values are, so that near ones do not count as many.
     of_distances: ClassVar[bool] = False
     #: Whether l-eligible classes meet it from some l on: the one that classes of l different values do.

@@ -23,7 +23,7 @@ from ldiv_db.requirements.core import mend_if_few
 from ldiv_db.requirements.distribution import Distribution
 from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.parameters import distance, whole
+from ldiv_db.requirements.parameters import DIGITS, distance, rounded, whole
 
 
 def table(argument: Any) -> str:
@@ -86,7 +86,7 @@ class DeltaPresence(OfPeople):
 
     name = "delta_presence"
     reaches = "presence"
-    most_is_worst = True
+    most_is_worst = of_all_rows = True
     fields = {"max": distance, "population": table, "min": distance}  # noqa: RUF012
     optional = frozenset({"min"})
     max: Decimal
@@ -98,10 +98,17 @@ class DeltaPresence(OfPeople):
         found = cls(**values, others_known=others_known)
         if found.min > found.max:
             raise ValueError(f"takes a min up to max, not {found.min} and {found.max}")
+        if others_known:  # fewer rows of as many people: it would hold where it fails without
+            raise ValueError("takes no others_known: a population does not tell sensitive values")
         return found
 
     def promise(self) -> Guarantee:
         return Guarantee(presence=((self.population, Fraction(self.max)),))
+
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        if reached is None or reached > 1 or self.min:  # of a least presence people of no class are not told
+            return {}
+        return {"max": Decimal(rounded(reached, DIGITS, up=True)), "population": self.population}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return mend_if_few(engine, classes, measures, 0)

@@ -337,6 +337,7 @@ def test_other_algorithms_refuse(con: Any, tmp_path: Path, algorithm: str) -> No
         ({"k_map": {"k": 2, "population": "cities"}}, {}, "cities has no column job"),
         ({"delta_presence": {"max": 2, "population": PEOPLE}}, {}, "from 0 to 1"),
         ({"delta_presence": {"max": "0.2", "min": "0.5", "population": PEOPLE}}, {}, "a min up to max"),
+        ({"delta_presence": {"max": "0.2", "population": PEOPLE}, "others_known": True}, {}, "no others_known"),
         (
             {"k_map": {"k": 2, "population": PEOPLE}},
             {"source": "numbers", "quasi_identifiers": {"n": {"numeric": True}}},
@@ -379,3 +380,50 @@ def test_presence_is_compared_in_whole_numbers(engine: Any) -> None:
         for most in ("0.333333333", "0.333333334")
     }
     assert found == {"0.333333333": False, "0.333333334": True}
+
+
+def test_rows_that_are_not_judged_are_present_too(con: Any, tmp_path: Path) -> None:
+    """Everybody is in the table: half of them without a value, who are ignored, make no presence of a half."""
+    rows = [(city, "p") for city in "abab"]
+    place(con, tmp_path, rows, rows)
+    con.execute("UPDATE source SET disease = NULL WHERE rowid >= 2")
+    changes = {"nulls_sensitive": "value", "suppressed": "ignore"}
+    policy = policy_of({"delta_presence": {"max": "0.5", "population": PEOPLE}}, "tds", **changes)
+    with pytest.raises(PolicyError, match="counts all rows, and ignore leaves some out"):
+        ldiv_db.run(con, policy, folder=tmp_path)
+    with pytest.raises(PolicyError, match="counts all rows, and ignore leaves some out"):
+        ldiv_db.check(con, "source", policy=policy, folder=tmp_path)
+    assert not ldiv_db.check(con, "source", policy=policy, folder=tmp_path, suppressed="judge")[0].holds
+
+
+def test_a_check_by_a_policy_takes_its_quasi_identifiers(con: Any, tmp_path: Path) -> None:
+    place(con, tmp_path, [("a", "p"), ("b", "q")], [("a", "p"), ("a", "p"), ("b", "q"), ("b", "q")])
+    policy = policy_of({"k_map": {"k": 2, "population": PEOPLE}}, "tds")
+    assert ldiv_db.check(con, "source", ["JOB", "City"], policy=policy, folder=tmp_path)[0].holds
+    con.execute("ALTER TABLE source ADD n INTEGER")
+    for others in (["city"], ["city", "job", "n"]):
+        with pytest.raises(PolicyError, match=r"are not the policy's quasi-identifiers.*\(city, job\)"):
+            ldiv_db.check(con, "source", others, policy=policy, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("people", "require", "nearest"),
+    [
+        (
+            7,
+            {"delta_presence": {"max": "0.2", "population": PEOPLE}},
+            "; the nearest it meets is max: 0.428571429, pop",
+        ),
+        (7, {"delta_presence": {"max": "0.2", "min": "0.1", "population": PEOPLE}}, "as one class$"),
+        (2, {"delta_presence": {"max": "0.2", "population": PEOPLE}}, "as one class$"),
+        (7, {"k_map": {"k": 9, "population": PEOPLE}}, "; the nearest it meets is k: 7, population: people$"),
+        (0, {"k_map": {"k": 9, "population": PEOPLE}}, "as one class$"),
+    ],
+)
+def test_what_the_whole_table_meets_is_told_where_it_is_known(
+    con: Any, tmp_path: Path, people: int, require: dict[str, Any], nearest: str
+) -> None:
+    place(con, tmp_path, [("a", "p")] * 3, [("a", "p")] * 7)
+    con.execute(f"DELETE FROM people WHERE number >= {people}")
+    with pytest.raises(InfeasibleError, match=nearest):
+        ldiv_db.run(con, policy_of(require, "tds"), folder=tmp_path)

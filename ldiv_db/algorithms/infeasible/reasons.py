@@ -129,7 +129,8 @@ def _failure_of_table(
     if verdict.holds:
         return None
     given = (engine, classes, verdict.worst, axis.judged_distribution)
-    reason = f"{_fails(requirement, axis)}; the nearest it meets is {requirement.nearest_in(*given)}"
+    nearest = requirement.nearest_in(*given)
+    reason = _fails(requirement, axis) + (f"; the nearest it meets is {nearest}" if nearest else "")
     return Failure(axis, requirement, reason, requirement.weaker_in(*given), is_of_table=True)
 
 
