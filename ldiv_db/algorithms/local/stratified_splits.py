@@ -62,7 +62,7 @@ class StratifiedSplits:
             active = engine.materialise(
                 "active", "local/stratified/start_nodes", **holes, axes=encoded.axes, sensitive=encoded.sensitive
             )
-            nodes = self._nodes(classes, None)
+            nodes = self._nodes(classes)
             while True:
                 moved = self._round(active, nodes, assigned, last)
                 engine.drop(active, nodes)  # all the rows that are not settled, once a round
@@ -70,7 +70,8 @@ class StratifiedSplits:
                     return assigned
                 active, nodes, splits = moved
                 last += 2 * splits
-                self.task.progress(engine.count(assigned), encoded.row_count)
+                if self.reserved:  # of all rows, and not of some that are split anew
+                    self.task.progress(engine.count(assigned), encoded.row_count)
 
     def _round(
         self, active: Relation, nodes: Relation, assigned: Relation, last: int
@@ -126,14 +127,13 @@ class StratifiedSplits:
             sides = engine.materialise("sides", "local/stratified/side_rows", **holes, last=last)
             return scope.keep(sides), scope.keep(cuts)
 
-    def _nodes(self, classes: Relation, chosen: Relation | None) -> Relation:
-        engine = self.task.engine
+    def _nodes(self, classes: Relation) -> Relation:
+        """The nodes of the first round, with their bounds and costs."""
+        engine, axes = self.task.engine, self.task.encoded.axes
         with engine.scope() as scope:
             bounds, traced = self.traced(classes)
-            holes = {"bounds": bounds, "traced": traced, "chosen": chosen}
-            return scope.keep(
-                engine.materialise("nodes", "local/stratified/list_nodes", **holes, axes=self.task.encoded.axes)
-            )
+            holes = {"bounds": bounds, "traced": traced, "chosen": None}
+            return scope.keep(engine.materialise("nodes", "local/stratified/list_nodes", **holes, axes=axes))
 
     def traced(self, classes: Relation) -> tuple[Relation, Relation]:
         """The bounds of classes, given as (row_id, class_id), and what they cost."""
