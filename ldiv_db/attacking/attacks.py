@@ -24,7 +24,7 @@ from ldiv_db.attacking.linking import (
     population_uniqueness,
     prosecutor,
 )
-from ldiv_db.attacking.populations import within
+from ldiv_db.attacking.populations import refuse_shared, within
 from ldiv_db.attacking.question import Also, Attackers, Columns, Table, refuse
 from ldiv_db.attacking.trials import Released
 from ldiv_db.attacking.working_party import try_attacks
@@ -66,7 +66,8 @@ def attack_table(
     """All attacks on a published table, with the bounds that `require` promises.
 
     Without a sensitive attribute those on rows alone. Raises PolicyError for requirements that are none, values of no
-    category, and labels that cannot be read.
+    category, labels that cannot be read, and classes that share people of a population of which something is promised
+    that is known only where they do not.
     """
     refuse(engine, columns, require, attackers)
     home = columns.pair.table if columns.pair else table
@@ -92,6 +93,11 @@ def _with_population(
         if attackers.population in (None, people):
             return replace(attackers, population=people, promised_population=name)
     return attackers
+
+
+def _promised_of(wanted: Mapping[str, Sequence[Requirement]], population: str) -> list[Requirement]:
+    """The requirements on that population."""
+    return [found for required in wanted.values() for found in required if found.named_population == population]
 
 
 def _attack_counted(
@@ -120,6 +126,8 @@ def _attack_counted(
         if columns.pair is None:  # a pair shows who has which quasi-identifiers, and no value beside them
             exposure = Exposure(engine, first.listed, attackers.threshold, min(bounds, default=None))
             if attackers.promised_population:
+                if known.population:
+                    refuse_shared(engine, known.population, _promised_of(wanted, attackers.promised_population))
                 exposure = exposure.promised_of(promise, attackers.promised_population)
             attacks += _on_rows(exposure, first, columns, attackers, known.population)
             attacks.append(look_at_form(engine, first, list(columns.sensitive)))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes, matched
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis, Matches, as_text, known_axes, matched
 from ldiv_db.attacking.question import columns_by_policy
 from ldiv_db.auditing.audit import Counted, CountPeople
 from ldiv_db.auditing.check import Question
@@ -17,6 +17,7 @@ from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.resolve import Described
+from ldiv_db.requirements import Requirement
 
 KEY = "require.population"
 
@@ -30,16 +31,30 @@ def within(counts: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:
 def people_counter(axes: Sequence[LabelAxis], folder: Path) -> CountPeople:
     """Counts the people of a population, a table or a file in `folder`, that each class covers.
 
-    It raises PolicyError for a population that is not to be had or lacks a quasi-identifier, and for labels that
-    cannot be read.
+    It raises PolicyError for a population that is not to be had or lacks a quasi-identifier, for labels that cannot be
+    read, and for classes that share people where a requirement takes none that do.
     """
 
-    def count(engine: Engine, counts: Counted, name: str) -> Relation:
+    def count(engine: Engine, counts: Counted, name: str, requirements: Sequence[Requirement]) -> Relation:
         people, known = open_population(engine, name, folder, within(counts, axes))
         with matched(engine, counts.listed, known, people) as found:
+            refuse_shared(engine, found, requirements)
             return engine.materialise("people", "attacking/count_people", cells=found.cells, matches=found.pairs)
 
     return count
+
+
+def refuse_shared(engine: Engine, matches: Matches, requirements: Iterable[Requirement]) -> None:
+    """Raise PolicyError if several classes cover a person and one of the requirements takes none that do."""
+    labels = sorted({requirement.label for requirement in requirements if requirement.parts_people})
+    if not labels:
+        return
+
+    def shared(found: str) -> Problem:
+        what = f"only where classes part the people of the population, and {found} of these are in several classes"
+        return Problem("require", f"{', '.join(labels)}: known {what}")
+
+    engine.refuse_any(shared, "attacking/count_shared", cells=matches.cells, matches=matches.pairs)
 
 
 def with_people(engine: Engine, table: Relation | FileRelation, question: Question, policy: Policy | None) -> Question:

@@ -87,8 +87,9 @@ class Audits(Shown, list[Audit]):
 Watch = Callable[[str, Requirement, Counted, Relation], None]
 
 
-#: Counts how many people of a population each class of a table covers, (class_no, rows), by the population's name.
-CountPeople = Callable[[Engine, Counted, str], Relation]
+#: Counts how many people of a population each class of a table covers, (class_no, rows), by the population's name and
+#: for the requirements on it; raises PolicyError if these cannot be judged, as classes share people.
+CountPeople = Callable[[Engine, Counted, str, Sequence[Requirement]], Relation]
 
 
 def audit_table(
@@ -180,7 +181,8 @@ def _judge_all(
     refuse_unlisted(engine, sensitive, requirements, counts.classes.totals)
     bound = _bound(watch, sensitive, counts)
     names = sorted({requirement.named_population for requirement in requirements} - {""})
-    covered = {name: people(engine, counts, name) for name in names} if people else {}
+    asked = {name: [r for r in requirements if r.named_population == name] for name in names}
+    covered = {name: people(engine, counts, name, on_it) for name, on_it in asked.items()} if people else {}
     counts.classes.place_people(covered)
     found = {requirement: judge(engine, requirement, counts.classes, bound) for requirement in requirements}
     engine.drop(*covered.values())

@@ -84,6 +84,8 @@ class Requirement(Written):
     of_whole: ClassVar[bool] = False
     #: Whether it asks for people of a population whom classes cover.
     of_people: ClassVar[bool] = False
+    #: Whether it says nothing of a person whom several classes cover.
+    parts_people: ClassVar[bool] = False
     #: Whether rows that are not judged count too, so that it may fail although it holds without them.
     of_all_rows: ClassVar[bool] = False
     #: Whether it asks how far apart values are, so that near ones do not count as many.

@@ -80,13 +80,16 @@ class DeltaPresence(OfPeople):
     """delta-presence: of the people of a class at least the share `min` and at most `max` are in the table.
 
     A person's presence is the rows of their class over its people (Nergiz, Atzori and Clifton 2007); a class with more
-    rows than people has presence above 1. With a `min` above 0 nobody of the population may be of no class. It
-    survives the union of classes that part the people: the share lies between those of the two.
+    rows than people has presence above 1. Who is of several classes may be a row of each, so that no class tells their
+    presence: classes that share people are not judged.
+
+    With a `min` above 0 nobody of the population may be of no class. It survives the union of classes that part the
+    people: the share lies between those of the two.
     """
 
     name = "delta_presence"
     reaches = "presence"
-    most_is_worst = of_all_rows = True
+    most_is_worst = of_all_rows = parts_people = True
     fields = {"max": distance, "population": table, "min": distance}  # noqa: RUF012
     optional = frozenset({"min"})
     max: Decimal

@@ -45,6 +45,12 @@ def judged_cost(rows, trees, cut, good, metric, scheme):
     return _total(_judged(members, rows, trees, cut, good, metric, scheme) for members in parts)
 
 
+def keeps_rows(rows, trees, keeps):
+    """Whether a partition of any cut is not left out as a whole: `keeps` says it of the partition's rows."""
+    every = (partitions(rows, cut).values() for cut in product(*(list(cuts(tree)) for tree in trees)))
+    return any(keeps(members) for parts in every for members in parts)
+
+
 def _total(costs):
     found = list(costs)
     return None if None in found else sum(found, Fraction(0))

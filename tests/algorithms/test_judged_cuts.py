@@ -246,6 +246,10 @@ def test_what_is_published_is_the_best_cut_less_what_violates(con, tmp_path, num
         with pytest.raises(ldiv_db.InfeasibleError, match=r"whole table as one class|no cut is allowed"):
             ldiv_db.run(con, policy, folder=tmp_path)
         return
+    if not cut_oracle.keeps_rows(case.rows, case.trees, case.good):
+        with pytest.raises(ldiv_db.InfeasibleError, match="leaves out all"):
+            ldiv_db.run(con, policy, folder=tmp_path)
+        return
     result = ldiv_db.run(con, policy, folder=tmp_path)
     assert result.search["proved"] and result.search["cost"] == pytest.approx(float(expected[0]))
     cut = [
@@ -262,6 +266,27 @@ def test_what_is_published_is_the_best_cut_less_what_violates(con, tmp_path, num
     assert result.loss.rows_suppressed == len(case.rows) - result.loss.rows_published
 
 
+@pytest.mark.parametrize("algorithm", ["cuts", "annealing"])
+@pytest.mark.parametrize(("metric", "top"), [("LM", 1), ("DM", 1), ("DM", 9)])
+def test_no_release_is_empty(con, tmp_path, algorithm, metric, top):
+    """Where every cut leaves out every row it is said so; where one keeps some, it is published whatever is drawn."""
+    case = Case(1)
+    case.trees, case.attributes = [SHAPES[1], SHAPES[0]], ["s"]
+    case.rows = [(("abcd"[i % 4], "abc"[i % 3]), ("s",), "y") for i in range(24)]
+    case.place(con, tmp_path)
+    chosen = {"name": algorithm, "scheme": "allRec", "metric": metric, "top": top}
+    case.require = [{"k": 25}]
+    with pytest.raises(
+        ldiv_db.InfeasibleError, match=r"k=25 on s fails even in the whole table.*\n.*leaves out all 24 rows"
+    ):
+        ldiv_db.run(con, case.policy(**chosen), folder=tmp_path)
+    assert not con.execute("FROM duckdb_tables() WHERE table_name = 'released'").fetchall()
+    case.require = [{"k": 24}]
+    for seed in range(3):
+        result = ldiv_db.run(con, case.policy(**chosen) | {"seed": seed, "target": f"out.r{seed}"}, folder=tmp_path)
+        assert result.loss.rows_published == 24
+
+
 @pytest.mark.parametrize("number", seeds(6, 2000))
 def test_neither_threads_nor_the_order_of_rows_change_anything(tmp_path, number):
     case, results = Case(number, with_whole=False), []
@@ -270,6 +295,10 @@ def test_neither_threads_nor_the_order_of_rows_change_anything(tmp_path, number)
         case.rows = case.rows[::turned]
         with duckdb.connect(config={"threads": threads}) as con:
             case.place(con, tmp_path)
-            search = ldiv_db.run(con, case.policy(scheme="allRec", top=3), folder=tmp_path).search
+            try:
+                search = ldiv_db.run(con, case.policy(scheme="allRec", top=3), folder=tmp_path).search
+            except ldiv_db.InfeasibleError as error:  # every row would be left out
+                results.append(str(error))
+                continue
             results.append((search, con.execute("SELECT * FROM out.released").fetchall()))
     assert results[0] == results[1]

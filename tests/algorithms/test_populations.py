@@ -179,7 +179,10 @@ def _child(value: str, leaf: str, tree: dict[str, tuple[str, ...]]) -> str:
 
 @pytest.mark.parametrize("seed", seeds(24))
 def test_any_table_is_checked_by_whom_its_labels_cover(con: Any, tmp_path: Path, seed: int) -> None:
-    """Labels at random: classes overlap, some cover nobody. The verdict and the worst by brute force."""
+    """Labels at random: classes overlap, some cover nobody. The verdict and the worst by brute force.
+
+    Presence is refused exactly where a person is covered twice.
+    """
     source = random.Random(seed)
     rows, people = draw_case(seed)
     place(con, tmp_path, rows, people)
@@ -190,7 +193,15 @@ def test_any_table_is_checked_by_whom_its_labels_cover(con: Any, tmp_path: Path,
     con.executemany("INSERT INTO released VALUES (?, ?, 'd')", table)
     require = draw_requirement(source)
     ((name, asked),) = require.items()
-    (audit,) = ldiv_db.check(con, "released", policy=policy_of(require, "tds"), folder=tmp_path)
+    policy = policy_of(require, "tds")
+    twice = sum(sum(people_of(labels, [person]) for labels in set(table)) > 1 for person in people)
+    if name == "delta_presence" and twice:
+        said = f"delta_presence .*people of the population, and {twice} of these are in several classes"
+        for ask in (ldiv_db.check, ldiv_db.attack):
+            with pytest.raises(PolicyError, match=said):
+                ask(con, "released", policy=policy, folder=tmp_path)
+        return
+    (audit,) = ldiv_db.check(con, "released", policy=policy, folder=tmp_path)
     (verdict,) = audit.verdicts
     assert verdict.holds is holds(require, table, people)
     covered = {labels: people_of(labels, people) for labels in table}
@@ -199,6 +210,19 @@ def test_any_table_is_checked_by_whom_its_labels_cover(con: Any, tmp_path: Path,
         assert verdict.violating_classes == sum(count < asked["k"] for count in covered.values())
     elif all(covered.values()):
         assert verdict.worst == pytest.approx(max(n / covered[labels] for labels, n in Counter(table).items()))
+
+
+def test_presence_is_not_known_of_classes_that_share_people(con: Any, tmp_path: Path) -> None:
+    """Everybody is in the table, and each of four classes with the same labels has two rows of the eight people."""
+    rows = [("a", "p")] * 8
+    place(con, tmp_path, rows, rows)
+    con.execute("CREATE TABLE released AS SELECT 'ab' AS city, '*' AS job, disease, rowid % 4 AS class FROM source")
+    presence = {"delta_presence": {"max": "0.5", "population": PEOPLE}}
+    asked = {"folder": tmp_path, "class_column": "class"}
+    with pytest.raises(PolicyError, match="8 of these are in several classes"):
+        ldiv_db.check(con, "released", policy=policy_of(presence, "tds"), **asked)
+    fewest = {"k_map": {"k": 8, "population": PEOPLE}}
+    assert ldiv_db.check(con, "released", policy=policy_of(fewest, "tds"), **asked)[0].holds
 
 
 @pytest.mark.parametrize("seed", seeds(6))

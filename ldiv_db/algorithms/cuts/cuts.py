@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from math import prod
 from typing import Any, ClassVar, Literal
@@ -14,7 +14,7 @@ from pydantic import Field
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.cuts.asked import bounds_shares
 from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
-from ldiv_db.algorithms.cuts.classes import labels_of, publish_cut
+from ldiv_db.algorithms.cuts.classes import Published, labels_of, publish_cut
 from ldiv_db.algorithms.cuts.descent import find_start, offer_root
 from ldiv_db.algorithms.cuts.enumeration import Outcome, Search, Standing
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
@@ -74,14 +74,14 @@ class Cuts(Algorithm):
         return self.options.scheme or ("vioRec" if bounds_shares(task) else "none")
 
     def run(self, task: Task) -> Plan:
+        """The drawn cut, less what its scheme leaves out; raises InfeasibleError if that is every row."""
         feasible, start = self.check(task), time.monotonic()
         cost = Cost(self.options.metric, self._scheme(task), self._label(task))
         evaluator = Evaluator(make_problem(task, cost))
         best, outcome = self._search(evaluator, start)
         ranked = best.ranked()
         rank = random.Random(task.seed).randrange(len(ranked))  # noqa: S311 - a choice that the seed repeats
-        chosen = ranked[rank][0]
-        published = publish_cut(evaluator, chosen)
+        chosen, published = _publish_any(evaluator, [cut for cut, _ in [*ranked[rank:], *ranked[:rank]]])
         search = self._report(evaluator, best, outcome, chosen)
         return Plan(published.assigned, feasible.l, _notes(search), search, published.classes, published.blanked)
 
@@ -185,10 +185,31 @@ def _judged_problems(task: Task, scheme: str) -> Iterator[Problem]:
             yield Problem("algorithm.scheme", what, "none")
 
 
+def _publish_any(evaluator: Evaluator, cuts: Sequence[Cut]) -> tuple[Cut, Published]:
+    """The first of the cuts that does not leave out every row; raises InfeasibleError, with reasons, if all do.
+
+    No search need be told: a cut that leaves out every row costs no less than any other, and the most general cut is
+    the first to be offered, so that the best one leaves out every row only where all do.
+    """
+    task = evaluator.problem.task
+    for cut in cuts:
+        published = publish_cut(evaluator, cut)
+        if task.engine.count(published.assigned):
+            return cut, published
+    scheme, rows = evaluator.problem.cost.scheme, task.encoded.row_count
+    what = f"the best cut found leaves out all {rows:,} rows (scheme: {scheme})"
+    raise InfeasibleError("\n".join([*_failures_of_whole(task), what]))
+
+
+def _failures_of_whole(task: Task) -> list[str]:
+    """A line for every requirement that the whole table as one partition violates."""
+    axes = task.encoded.sensitive
+    return [line for axis in axes for line in explain(task.engine, axis, task.wanted[axis.column.name], True)]
+
+
 def _refuse_bad_whole(task: Task) -> None:
     """Raise InfeasibleError, with reasons, if the whole table as one partition violates: then every cut does."""
-    axes, engine = task.encoded.sensitive, task.engine
-    failed = [line for axis in axes for line in explain(engine, axis, task.wanted[axis.column.name], True)]
+    failed = _failures_of_whole(task)
     if failed:
         raise InfeasibleError("\n".join(failed))
     refuse_whole(task)  # what holds for those who know nothing else may fail for those who do
