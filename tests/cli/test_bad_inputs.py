@@ -441,7 +441,7 @@ BAD = {
     ),
     "check: no class column": command("class: the table has no column 'x'", *CHECK, "k:1", "--class", "x"),
     "check: no requirement": command(
-        "Missing option '--require'", "check", DB, "patients", "--qi", "age", "--sensitive", "disease"
+        "require: is missing (say what must hold", "check", DB, "patients", "--qi", "age", "--sensitive", "disease"
     ),
     "check: no value": command("a requirement is written name:value", *CHECK, "distinct"),
     "check: an empty value": command("a requirement is written name:value", *CHECK, "distinct:"),

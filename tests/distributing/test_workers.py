@@ -70,7 +70,7 @@ def test_ctrl_c_ends_all_workers(database, monkeypatch):
 
     def ask(crew, worker, node):
         crews.append(crew)
-        threading.Timer(0.3, _thread.interrupt_main).start()
+        threading.Timer(0.05, _thread.interrupt_main).start()
         return asked(crew, worker, node)
 
     monkeypatch.setattr(workers.Crew, "_asked", ask)

@@ -15,6 +15,8 @@ from times import TIMES
 from ldiv_db.requirements import REQUIREMENTS, Attribute, RequirementSpec
 from ldiv_db.requirements.categories import make_categories
 
+#: About rows alone, whatever their values are.
+OF_ROWS = ("k", "k_map", "delta_presence")
 SPARED = ("distinct", "frequency", "threshold", "alpha_k", "p_sensitive", "recursive")
 HARMLESS: tuple[tuple[Any, ...], ...] = (("a",), ("h",), (None,), ("a", "b"), (None, "a", "c"), tuple("abcdefgh"))
 
@@ -135,7 +137,7 @@ def test_the_nearest_that_a_table_meets_is_of_the_other_values(engine: Any) -> N
     assert (ceiling.rows, dict(ceiling.own)) == (1, {None: 9})
 
 
-@pytest.mark.parametrize("name", sorted(set(REQUIREMENTS) - {*SPARED, "k"}))
+@pytest.mark.parametrize("name", sorted(set(REQUIREMENTS) - {*SPARED, *OF_ROWS}))
 def test_what_is_about_all_values_is_refused(name: str) -> None:
     arguments: dict[str, Any] = {"recursive_alpha": {"c": 1, "l": 2, "alpha": 1}}
     argument = arguments.get(name, {"l": 2, "alpha": 1} if name.endswith("_alpha") else 0.5)
