@@ -122,6 +122,6 @@ def _planned(tried: list[Checked], left: list[Checked], on_sample: bool) -> str:
 def _told(trials: list[Trial], best: Trial, better: Trial) -> str:
     """What was tried, and what came of it."""
     listed = ", ".join(map(str, trials))
-    after = f"; exchanges between its classes brought that to {better.loss:.4f}" if better.loss < best.loss else ""
+    after = f"; changes of neighbouring classes brought that to {better.loss:.4f}" if better.loss < best.loss else ""
     rows = f"; {best.left_out:,} rows are left out" if best.left_out else ""
     return f"auto tried, with the mean LM of a cell: {listed}; algorithm {best.candidate.name} is taken{after}{rows}"

@@ -25,7 +25,7 @@ from ldiv_db.database.templates import Relation, Value
 
 #: The mixes of codes and shares that are tried, besides that of shares alone.
 MIXES = 2
-#: Nodes are cut near the ends of so many parts of equal rows.
+#: Nodes are cut where so many parts of as many rows end, and at the boundaries nearest to there.
 PARTS = 4
 #: A side of n rows may be as far from the shares of the whole table as it is allowed, times KEPT % + SPARE / n.
 KEPT, SPARE = 90, 5

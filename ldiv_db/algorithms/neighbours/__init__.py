@@ -10,5 +10,6 @@ Guarantee: what the classes met before they meet afterwards, and no step raises 
   given up (within `bsgi`, where several keys count).
 
 A round of each: sort the classes so that neighbours are near; pair them, or take windows of them; try all changes
-within; carry out the best that touch different classes; measure anew only the classes that changed.
+within; carry out the best that touch different classes; measure anew only the classes that changed. `rounds` has the
+orders, and says when to stop.
 """

@@ -8,20 +8,14 @@ the quasi-identifiers in other orders, drawn by the seed, so that each class mee
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
+from ldiv_db.algorithms.neighbours.rounds import LEAST_PART, Orders
 from ldiv_db.database.templates import Identifier, Relation, Value
-
-#: Rounds end when two in a row lower the cost by less than this part of it.
-LEAST_PART = 200
-#: The jitter of an order by cardinality, in thousandths of a place.
-JITTER = 4000
-
 
 _LEFT, _RIGHT = Identifier("a"), Identifier("b")
 
@@ -97,27 +91,6 @@ def _run_rounds(task: Task, state: _Exchangeable, rounds: int) -> list[int]:
             break
         gained_before = gain
     return exchanges
-
-
-class Orders:
-    """The orders of quasi-identifiers by which rounds sort classes."""
-
-    def __init__(self, task: Task, measures: Sequence[Measure]):
-        codes = [task.engine.scalar("neighbours/exchange/count_codes", dictionary=m.axis.dictionary) for m in measures]
-        self._coarse_first = [measures[i] for _, i in sorted((count, i) for i, count in enumerate(codes))]
-        self._seed = task.seed
-
-    def order(self, number: int) -> list[Measure]:
-        """Even rounds take the quasi-identifiers with few codes first, with some jitter; odd ones any order."""
-        keyed = []
-        for rank, measure in enumerate(self._coarse_first):
-            drawn = self._draw(number, measure.axis.code.name)
-            keyed.append((drawn if number % 2 else rank * 1000 + drawn % JITTER, rank))
-        return [self._coarse_first[rank] for _, rank in sorted(keyed)]
-
-    def _draw(self, number: int, name: str) -> int:
-        digest = hashlib.sha256(f"{self._seed}:{number}:{name}".encode()).digest()
-        return int.from_bytes(digest[:8], "big")
 
 
 def _round(task: Task, state: _Exchangeable, order: Sequence[Measure], offset: int) -> tuple[int, int]:

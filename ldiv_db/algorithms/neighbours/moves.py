@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import COST_UNIT, Measure
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
-from ldiv_db.algorithms.neighbours.exchange import LEAST_PART, Orders
+from ldiv_db.algorithms.neighbours.rounds import Changed, run_rounds
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: The most rounds; the trades of a pair that are judged; classes of so many rows take no part.
@@ -26,17 +26,11 @@ def trade(
     task: Task, checker: ClassChecker, measures: Sequence[Measure], assigned: Relation, rounds: int = ROUNDS
 ) -> tuple[Relation, list[int]]:
     """The assignment (row_id, class_id) after at most so many rounds, and the trades of each; `assigned` is dropped."""
-    orders, trades, before = Orders(task, measures), list[int](), 0
-    while len(trades) < rounds:
-        order, offset = orders.order(len(trades)), len(trades) // 2 % 2
-        moved, count, gain, cost = _round(task, checker, measures, assigned, order, offset)
-        task.engine.drop(assigned)  # all the rows, once a round
-        assigned = moved
-        trades.append(count)
-        if len(trades) > 1 and (before + gain) * LEAST_PART < cost:
-            break
-        before = gain
-    return assigned, trades
+
+    def change(assigned: Relation, order: Sequence[Measure], offset: int) -> Changed:
+        return _round(task, checker, measures, assigned, order, offset)
+
+    return run_rounds(task, measures, assigned, rounds, change)
 
 
 def _round(
@@ -46,8 +40,8 @@ def _round(
     assigned: Relation,
     order: Sequence[Measure],
     offset: int,
-) -> tuple[Relation, int, int, int]:
-    """The assignment after one round, its trades, what they save, and what the classes cost before."""
+) -> Changed:
+    """One round of trades."""
     engine, sensitive = task.engine, task.encoded.sensitive
     with engine.scope() as scope:
         measured, rests = _measure(task, measures, assigned)
@@ -75,7 +69,7 @@ def _round(
         holes = {"assigned": assigned, "sides": sides, "chosen": chosen}
         moved = scope.keep(engine.materialise("assigned", "neighbours/trade/move_rows", **holes))
         cost = int(engine.scalar("neighbours/trade/sum_costs", measured=measured))
-    return moved, int(count), int(gain), cost
+    return Changed(moved, int(count), int(gain), cost)
 
 
 def _measure(task: Task, measures: Sequence[Measure], assigned: Relation) -> tuple[Relation, Relation]:

@@ -3,7 +3,7 @@
 A round sorts the classes by their centres, pairs neighbours, and splits the rows of each pair as `stratified_splits`
 does, without a reserve; pairs that cost less afterwards are replaced. The union of two good classes is good, as
 requirements are monotone, and so is what it is split into; of others only what is judged to be good is made. No row is
-lost, and the cost never rises. Rounds sort in other orders, as those of `exchange`.
+lost, and the cost never rises.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
 from ldiv_db.algorithms.local.stratified_splits import StratifiedSplits
-from ldiv_db.algorithms.neighbours.exchange import LEAST_PART, Orders
 from ldiv_db.algorithms.neighbours.moves import measured_classes
+from ldiv_db.algorithms.neighbours.rounds import Changed, run_rounds
 from ldiv_db.database.templates import Relation, Value
 
 #: The most rounds; classes of so many rows take no part.
@@ -28,24 +28,16 @@ def resplit(
     """The assignment (row_id, class_id) after at most so many rounds, and the pairs replaced in each; `assigned` is
     dropped.
     """
-    orders, splits = Orders(task, measures), StratifiedSplits(task, checker, measures, reserved=False)
-    replaced, before = list[int](), 0
-    while len(replaced) < rounds:
-        order, offset = orders.order(len(replaced)), len(replaced) // 2 % 2
-        renewed, pairs, gain, cost = _round(task, splits, assigned, order, offset)
-        task.engine.drop(assigned)  # all the rows, once a round
-        assigned = renewed
-        replaced.append(pairs)
-        if len(replaced) > 1 and (before + gain) * LEAST_PART < cost:
-            break
-        before = gain
-    return assigned, replaced
+    splits = StratifiedSplits(task, checker, measures, reserved=False)
+
+    def change(assigned: Relation, order: Sequence[Measure], offset: int) -> Changed:
+        return _round(task, splits, assigned, order, offset)
+
+    return run_rounds(task, measures, assigned, rounds, change)
 
 
-def _round(
-    task: Task, splits: StratifiedSplits, assigned: Relation, order: Sequence[Measure], offset: int
-) -> tuple[Relation, int, int, int]:
-    """The assignment after one round, the pairs replaced, what that saves, and what the classes cost before."""
+def _round(task: Task, splits: StratifiedSplits, assigned: Relation, order: Sequence[Measure], offset: int) -> Changed:
+    """One round: the changes are the pairs that are replaced."""
     engine = task.engine
     with engine.scope() as scope:
         members, measured = measured_classes(task, splits.measures, assigned, LARGE)
@@ -64,4 +56,4 @@ def _round(
             "assigned", "neighbours/resplit/take_better", **holes, assigned=assigned, better=better
         )
         cost = int(engine.scalar("neighbours/trade/sum_costs", measured=measured))
-        return scope.keep(renewed), engine.count(better), engine.total(better, "gain"), cost
+        return Changed(scope.keep(renewed), engine.count(better), engine.total(better, "gain"), cost)

@@ -1,0 +1,69 @@
+"""Rounds: by which orders neighbours are found, round by round, and when no other round is worth its time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.costs import Measure
+from ldiv_db.database.templates import Relation
+
+#: Rounds end when two in a row lower the cost by less than this part of it.
+LEAST_PART = 200
+#: The jitter of an order by cardinality, in thousandths of a place.
+JITTER = 4000
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What a round made of the classes: the assignment (row_id, class_id), the changes, what they save, and what the
+    classes cost before.
+    """
+
+    assigned: Relation
+    changes: int
+    gain: int
+    cost: int
+
+
+#: A round, of an assignment, with the order that sorts the classes and the place that pairs begin at, 0 or 1.
+Round = Callable[[Relation, Sequence[Measure], int], Changed]
+
+
+def run_rounds(
+    task: Task, measures: Sequence[Measure], assigned: Relation, rounds: int, change: Round
+) -> tuple[Relation, list[int]]:
+    """The assignment after at most so many rounds, and the changes of each; `assigned` is dropped."""
+    orders, changes, before = Orders(task, measures), list[int](), 0
+    while len(changes) < rounds:
+        changed = change(assigned, orders.order(len(changes)), len(changes) // 2 % 2)
+        task.engine.drop(assigned)  # all the rows, once a round
+        assigned = changed.assigned
+        changes.append(changed.changes)
+        if len(changes) > 1 and (before + changed.gain) * LEAST_PART < changed.cost:
+            break
+        before = changed.gain
+    return assigned, changes
+
+
+class Orders:
+    """The orders of quasi-identifiers by which rounds sort classes."""
+
+    def __init__(self, task: Task, measures: Sequence[Measure]):
+        codes = [task.engine.scalar("neighbours/exchange/count_codes", dictionary=m.axis.dictionary) for m in measures]
+        self._coarse_first = [measures[i] for _, i in sorted((count, i) for i, count in enumerate(codes))]
+        self._seed = task.seed
+
+    def order(self, number: int) -> list[Measure]:
+        """Even rounds take the quasi-identifiers with few codes first, with some jitter; odd ones any order."""
+        keyed = []
+        for rank, measure in enumerate(self._coarse_first):
+            drawn = self._draw(number, measure.axis.code.name)
+            keyed.append((drawn if number % 2 else rank * 1000 + drawn % JITTER, rank))
+        return [self._coarse_first[rank] for _, rank in sorted(keyed)]
+
+    def _draw(self, number: int, name: str) -> int:
+        digest = hashlib.sha256(f"{self._seed}:{number}:{name}".encode()).digest()
+        return int.from_bytes(digest[:8], "big")
