@@ -439,7 +439,7 @@ def test_ctrl_c_before_any_cut_leaves_the_most_general_one(con, tmp_path, monkey
 
 
 def test_progress_says_how_the_search_stands(con, tmp_path):
-    case, lines = Case(9, rows=40), []
+    case, lines = Case(3, rows=40), []
     case.place(con, tmp_path)
     ldiv_db.run(con, case.policy(scheme="allRec"), folder=tmp_path, listener=Listener(on_search=lines.append))
     assert lines and all(
