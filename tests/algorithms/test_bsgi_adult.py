@@ -83,7 +83,7 @@ def test_transparent_classes_are_as_many(adult, fixtures, l):  # noqa: E741
 
 
 def test_largest_feasible_l_is_seven(adult, fixtures):
-    with pytest.raises(ldiv_db.InfeasibleError, match="largest feasible l is 7"):
+    with pytest.raises(ldiv_db.InfeasibleError, match="largest l of this algorithm is 7"):
         ldiv_db.plan(adult, policy(8), folder=fixtures / "adult" / "taxonomies")
     ready = ldiv_db.plan(adult, policy("auto"), folder=fixtures / "adult" / "taxonomies")
     assert (ready.feasibility.l, ready.feasibility.classes) == (7, 4308)

@@ -33,11 +33,11 @@ def town(**taxonomy):
 
 
 CASES = {
-    "too large an l": (ROWS, {"require": [{"distinct": 4}]}, InfeasibleError, "largest feasible l is 3"),
+    "too large an l": (ROWS, {"require": [{"distinct": 4}]}, InfeasibleError, "largest l of this algorithm is 3"),
     "k above the distinct values": (ROWS, {"require": [{"k": 5}]}, InfeasibleError, "3 different values"),
     "one value too frequent": (
         [*ROWS, *[("z", 1, "a")] * 6], {"require": [{"frequency": 2}]}, InfeasibleError,
-        "9 of 15 rows, more than 1/2.*No whole l above 1",
+        "9 of 15 rows, more than 1/2.*reaches no whole l above 1",
     ),
     "no rows": ([], {}, InfeasibleError, "empty"),
     "one sensitive value": ([(n, a, "a") for n, a, _ in ROWS], {"require": [{"distinct": 2}]}, InfeasibleError, "single value"),  # noqa: E501
@@ -110,23 +110,23 @@ def test_options_are_called_as_they_are_written(algorithm, con, table):
 NEAREST = {
     # sensitive values, l asked for, what the message says, what a run accepts
     "both are named": (
-        "aaaaaaaaabbbccc", 3, "No whole l above 1 is feasible$",
+        "aaaaaaaaabbbccc", 3, "This algorithm reaches no whole l above 1$",
         [("algorithm: auto", 0), ("algorithm: {name: bsgi, residue: suppress}", 6)],
     ),
     "less is feasible, and suppression": (
-        "aaaaabbbccd", 3, "The largest feasible l is 2$",
+        "aaaaabbbccd", 3, "The largest l of this algorithm is 2$",
         [("algorithm: auto", 0), ("require: [{distinct: 2}]", 0), ("algorithm: {name: bsgi, residue: suppress}", 2)],
     ),
     "beyond the values": (
-        "aaaaabbbccd", 5, "The largest feasible l is 2$",
+        "aaaaabbbccd", 5, "The largest l of this algorithm is 2$",
         [
             ("require: [{distinct: 4}]; algorithm: auto", 0),
             ("require: [{distinct: 4}]; algorithm: {name: bsgi, residue: suppress}", 7),
         ],
     ),
     "beyond the values, which are equally frequent": (
-        "aabbcc", 4, "The largest feasible l is 3$", [("require: [{distinct: 3}]", 0)]),
-    "a single value": ("aaaa", 2, "a single value in 4 rows. No whole l above 1 is feasible$", []),
+        "aabbcc", 4, "The largest l of this algorithm is 3$", [("require: [{distinct: 3}]", 0)]),
+    "a single value": ("aaaa", 2, "a single value in 4 rows. This algorithm reaches no whole l above 1$", []),
 }  # fmt: skip
 
 

@@ -273,22 +273,22 @@ def test_an_individual_twice_in_a_class_is_not_published(monkeypatch):
 INFEASIBLE = {
     "an individual with too many rows": (
         ["s1"], [("p0", "x0", 0), ("p0", "x1", 0), ("p0", "x2", 0), ("p1", "x3", 0), ("p2", "x4", 0)], 3,
-        "individual with the most rows holds 3 of 5 rows, more than 1/3. No whole l above 1 is feasible\n"
+        "individual with the most rows holds 3 of 5 rows, more than 1/3. This algorithm reaches no whole l above 1\n"
         ".*residue: suppress.*2 of 5 rows are left out",
     ),
     "too few individuals": (
         ["s1"], [(f"p{i % 2}", f"x{i}", 0) for i in range(6)], 3,
-        "different individuals are impossible: there are 2 individuals in 6 rows. The largest feasible l is 2\n"
+        "different individuals are impossible: there are 2 individuals in 6 rows. The largest l of this algorithm is 2\n"
         ".*1. require: .{unique_distinct: 2}. .promises less",
     ),
     "too few values of the second attribute": (
         ["s1", "s2"], [(f"p{i}", f"x{i}", i % 2) for i in range(6)], 3,
-        "attribute s2 has 2 different values in 6 rows. The largest feasible l is 2\n"
+        "attribute s2 has 2 different values in 6 rows. The largest l of this algorithm is 2\n"
         ".*1. require: .{unique_distinct: 2}. .promises less",
     ),
     "too frequent a value of the second attribute": (
         ["s1", "s2"], [(f"p{i}", f"x{i}", max(0, i - 2)) for i in range(6)], 3,
-        "most frequent sensitive value of s2 holds 3 of 6 rows, more than 1/3. The largest feasible l is 2\n"
+        "most frequent sensitive value of s2 holds 3 of 6 rows, more than 1/3. The largest l of this algorithm is 2\n"
         ".*unique_distinct: 2.*residue: suppress.*3 of 6 rows are left out",
     ),
     "rows that never differ on both": (

@@ -164,13 +164,14 @@ def test_what_is_not_eligible_is_refused(con, place):
     fill(con, "source", COLUMNS, [(30, "Ash", "u" if i < 4 else "vwxyz"[i % 5], i) for i in range(10)])
     for name in NAMES:
         with pytest.raises(
-            ldiv_db.InfeasibleError, match=r"holds 4 of 10 rows, more than 1/3\. The largest feasible l is 2"
+            ldiv_db.InfeasibleError, match=r"holds 4 of 10 rows, more than 1/3\. The largest l of this algorithm is 2"
         ) as refused:
             ldiv_db.run(con, policy(name, 3), folder=place)
         assert refused.value.exit_code == 1
     fill(con, "source", COLUMNS, [(30, "Ash", "u" if i < 8 else "v", i) for i in range(11)])
     with pytest.raises(
-        ldiv_db.InfeasibleError, match=r"the nearest it meets is l: 1\.375\n(.*) No whole l above 1 is fe"
+        ldiv_db.InfeasibleError,
+        match=r"the nearest it meets is l: 1\.375\n(.*) This algorithm reaches no whole l above 1",
     ):
         ldiv_db.run(con, policy("tp", 2), folder=place)
     fill(con, "source", COLUMNS, [])

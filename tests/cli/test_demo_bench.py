@@ -50,7 +50,7 @@ def test_demo_keeps_a_folder_to_go_on_with(bed: Any, tmp_path: Path) -> None:
 
 def test_a_demo_that_cannot_be_met_keeps_nothing(bed: Any, tmp_path: Path) -> None:
     folder = tmp_path / "kept"
-    assert "largest feasible l is 7" in bed.fails(1, "demo", "--l", 15, "--directory", folder)
+    assert "largest l of this algorithm is 7" in bed.fails(1, "demo", "--l", 15, "--directory", folder)
     assert not folder.exists()
     assert bed.fails(2, "demo", "--l", 1)
 

@@ -155,7 +155,7 @@ def refusals() -> list[Any]:
         ("misspelt key", {"sensitiv": ["x"]}, 2, ["sensitiv: unknown key (did you mean 'sensitive'?)"]),
         ("missing key", {"require": None}, 2, ["require: is required"]),
         ("several problems", {"sensitiv": 1, "require": None, "seed": -1}, 2, ["sensitiv", "require", "seed"]),
-        ("l above the values", {"require": [{"distinct": 5}]}, 1, ["The largest feasible l is 4"]),
+        ("l above the values", {"require": [{"distinct": 5}]}, 1, ["The largest l of this algorithm is 4"]),
         ("empty table", {"source": "main.empty"}, 1, ["empty"]),
         ("no table", {"source": "main.patient"}, 2, ["source", "did you mean"]),
         ("no file", {"source": "patients.parquet"}, 2, ["source: no file patients.parquet"]),
@@ -200,7 +200,7 @@ def test_a_single_sensitive_value_is_refused(bed: Any) -> None:
 def test_a_value_that_is_too_frequent_is_refused_with_the_largest_l(bed: Any) -> None:
     bed.sql("UPDATE patients SET disease = 'Flu' WHERE name < 'P2'")
     message = bed.fails(1, "run", bed.database, bed.policy)
-    assert "The largest feasible l is" in message or "No whole l above 1" in message
+    assert "The largest l of this algorithm is" in message or "reaches no whole l above 1" in message
     assert "--show-values" in message and "'Flu'" not in message
     assert "'Flu' (" in bed.fails(1, "run", bed.database, bed.policy, "--show-values")
 

@@ -49,16 +49,19 @@ def too_few_values(encoded: Encoded, key: SensitiveAxis, l: int) -> str:  # noqa
 
 
 def too_frequent(encoded: Encoded, key: SensitiveAxis, l: int) -> str:  # noqa: E741
-    """That a key has a value in more than 1/l of the rows, and what can be met."""
+    """That a key has a value in more than 1/l of the rows, and what can be met by an algorithm that minds it."""
     what = _what(encoded, key, "the most frequent sensitive value", "the individual with the most rows")
     rows, most = key.distribution.rows, max(key.distribution.counts, default=0)
-    said = f"{what} holds {most:,} of {rows:,} rows, more than 1/{l}{_one_more(encoded)}. {_largest(encoded)}"
-    return f"l = {l} is infeasible: {said}"
+    said = f"{what} holds {most:,} of {rows:,} rows, more than 1/{l}{_one_more(encoded)}"
+    return f"l = {l} is infeasible for this algorithm: {said}. {_largest(encoded)}"
 
 
 def _largest(encoded: Encoded) -> str:
+    """The largest l by counts alone, which binds algorithms whose rows of a class differ; others may reach more."""
     largest = min(key.distribution.largest_l for key in encoded.keys)
-    return f"The largest feasible l is {largest}" if largest > 1 else "No whole l above 1 is feasible"
+    return (
+        f"The largest l of this algorithm is {largest}" if largest > 1 else "This algorithm reaches no whole l above 1"
+    )
 
 
 def no_cut(over: Mapping[int, int], thetas: Mapping[int, Fraction], rows: int, names: Mapping[int, str]) -> str:
