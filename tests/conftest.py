@@ -13,13 +13,14 @@ from typing import Any
 import duckdb
 import pytest
 import servers
+import times
 
 from ldiv_db.database.engine import Engine
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 #: What tests in parallel are told of the terminal is no business of the output that they compare.
 os.environ.pop("COLUMNS", None)
-#: With LDIV_TEST_SHARE=3 a third of all tests is run, always the same ones.
+#: With LDIV_TEST_SHARE=3 a third of all tests is run: always the same ones, in short passes another one each turn.
 SHARE = int(os.environ.get("LDIV_TEST_SHARE", "1"))
 #: The random tables serve all folders of tests.
 sys.path.insert(0, str(Path(__file__).resolve().parent / "algorithms"))
@@ -56,11 +57,19 @@ def pytest_generate_tests(metafunc: Any) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is not of the share that is asked for; tests are drawn by their names."""
-    left = [item for item in items if zlib.crc32(item.nodeid.encode()) % SHARE]
+    """Leave out what is not of the share that is asked for, and of heavy tests what is not this short pass's turn.
+
+    Tests are drawn by their names.
+    """
+    left = [item for item in items if not _is_drawn(item)]
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in set(left)]
+
+
+def _is_drawn(item: pytest.Item) -> bool:
+    number, heavy = zlib.crc32(item.nodeid.encode()), times.FEW and item.get_closest_marker("heavy")
+    return not (number + times.TURN) % SHARE and not (heavy and (number // SHARE + times.TURN) % times.HEAVY)
 
 
 @pytest.fixture

@@ -1,10 +1,17 @@
-"""How many random cases are drawn: half of what a test names; with LDIV_TEST_TIMES=10 in the environment ten times as
-many, for a long check, and with LDIV_TEST_FEW=1 fewer, for a second pass with another version of the database."""
+"""How many random cases are drawn: half of what a test names.
+
+With LDIV_TEST_TIMES=10 in the environment ten times as many, for a long check. With LDIV_TEST_FEW=7, for a pass that
+is to be short, a third of them, and of the tests that are marked `heavy` a quarter; the number is the pass's turn: the
+next one runs another quarter, four in a row run all.
+"""
 
 import os
 
 TIMES = int(os.environ.get("LDIV_TEST_TIMES", "1"))
 FEW = bool(os.environ.get("LDIV_TEST_FEW"))
+TURN = int(os.environ.get("LDIV_TEST_FEW") or 0)
+#: Of so many heavy tests one is run in a short pass.
+HEAVY = 4
 
 
 def seeds(count: int, first: int = 0) -> range:

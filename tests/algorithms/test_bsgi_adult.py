@@ -74,6 +74,7 @@ def test_table_5_by_bisection(adult, fixtures, l):  # noqa: E741
     assert result.loss.lm_mean <= LM_AT_MOST.get(l, 1)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("l", TRANSPARENT_LM_AT_MOST)
 def test_transparent_classes_are_as_many(adult, fixtures, l):  # noqa: E741
     result, release = run(adult, fixtures, l, transparent=True)
@@ -89,6 +90,7 @@ def test_largest_feasible_l_is_seven(adult, fixtures):
     assert (ready.feasibility.l, ready.feasibility.classes) == (7, 4308)
 
 
+@pytest.mark.heavy
 def test_same_table_for_any_order_and_number_of_threads(adult, fixtures):
     _, first = run(adult, fixtures, 4, seed=3)
     for threads, order in ((1, "md5(file_row_number::VARCHAR)"), (2, "age DESC, occupation")):
@@ -120,6 +122,7 @@ def test_greedy_on_a_sample(fixtures, l):  # noqa: E741
         assert greedy.loss.lm_by_column["age"] == pytest.approx(float(sum(map(ages.lm, spans)) / rows), rel=1e-6)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("sensitive", "l"), [(["occupation", "education"], 3), (["occupation", "relationship"], 2)])
 def test_several_sensitive_attributes(fixtures, sensitive, l):  # noqa: E741
     """A third of all rows have one education, so nearly every class of three needs one; four tenths are husbands."""

@@ -46,6 +46,7 @@ def people(draw, n):
     return [row() for _ in range(n)]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("wide", [True, False])
 @pytest.mark.parametrize("seed", seeds(3, 30))

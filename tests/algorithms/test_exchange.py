@@ -57,6 +57,7 @@ def release_of(rows, wanted, threads=2):
         return result, released
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("l", [2, 3, 4])
 @pytest.mark.parametrize(("seed", "n"), [(1, 60), (2, 251)])
 def test_classes_stay_distinct_and_rows_are_conserved(tree, l, seed, n):  # noqa: E741
@@ -116,6 +117,7 @@ def test_rounds_are_a_number_from_zero(tree):
             release_of(random_rows(7, 20), policy(2, wrong, tree))
 
 
+@pytest.mark.heavy
 @pytest.mark.long
 @pytest.mark.parametrize("l", LM_AT_MOST)
 def test_loss_on_adult(fixtures, l):  # noqa: E741

@@ -103,6 +103,7 @@ def agree(con, found, document, folder):
         assert yaml.safe_load(yaml.safe_dump(whole)) == whole
 
 
+@pytest.mark.heavy
 def test_a_variant_is_what_a_run_of_its_policy_would_be(con, table, folder):
     table("people", COLUMNS, people(0, rows=60))
     asked = {"l": [2, 7], "algorithms": ["mondrian", "bsgi"], "vary": ["columns", "taxonomy"]}
@@ -112,6 +113,7 @@ def test_a_variant_is_what_a_run_of_its_policy_would_be(con, table, folder):
     agree(con, found, policy(), folder)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "changes",
     [

@@ -10,6 +10,7 @@ import pytest
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "guarantees.md"
 
 
+@pytest.mark.heavy
 @pytest.mark.long
 def test_examples_give_what_is_written() -> None:
     found = doctest.testfile(str(PAGE), module_relative=False)

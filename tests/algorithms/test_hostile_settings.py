@@ -224,6 +224,7 @@ def usual(tmp_path_factory):
         return work(con, tmp_path_factory.mktemp("usual"))
 
 
+@pytest.mark.heavy
 def test_settings_of_the_caller_change_nothing(usual, tmp_path):
     with duckdb.connect() as con:
         place(con)

@@ -181,6 +181,7 @@ def found(evaluator, top=1, start=False):
     return [Fraction(cost, problem.scale) for cost in costs]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("number", seeds(2 * len(KINDS)))
 def test_the_cost_is_the_least_of_all_cuts_and_no_more_than_of_any_full_domain(con, tmp_path, number):
     case = Case(number)
@@ -233,6 +234,7 @@ def released(con, attributes):
     return counts
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("number", seeds(2 * len(KINDS), 1000))
 def test_what_is_published_is_the_best_cut_less_what_violates(con, tmp_path, number, monkeypatch):
     case = Case(number)
@@ -266,6 +268,7 @@ def test_what_is_published_is_the_best_cut_less_what_violates(con, tmp_path, num
     assert result.loss.rows_suppressed == len(case.rows) - result.loss.rows_published
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("algorithm", ["cuts", "annealing"])
 @pytest.mark.parametrize(("metric", "top"), [("LM", 1), ("DM", 1), ("DM", 9)])
 def test_no_release_is_empty(con, tmp_path, algorithm, metric, top):
@@ -287,6 +290,7 @@ def test_no_release_is_empty(con, tmp_path, algorithm, metric, top):
         assert result.loss.rows_published == 24
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("number", seeds(6, 2000))
 def test_neither_threads_nor_the_order_of_rows_change_anything(tmp_path, number):
     case, results = Case(number, with_whole=False), []

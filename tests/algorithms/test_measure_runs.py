@@ -53,6 +53,7 @@ def adult(fixtures):
         yield con, policy, fixtures / "adult" / "taxonomies"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("l", "changes"),
     [
@@ -97,6 +98,7 @@ def test_all_stars_lose_everything(adult):
     assert loss.dm == 30162**2
 
 
+@pytest.mark.heavy
 def test_threads_and_the_order_of_rows_do_not_matter(tmp_path):
     draw = random.Random(3)
     rows = [

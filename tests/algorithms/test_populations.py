@@ -123,6 +123,7 @@ def loss(labels: list[tuple[Any, ...]]) -> float:
     return sum(cells) / len(cells)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", seeds(24))
 def test_incognito_finds_the_best_of_all_levels(con: Any, tmp_path: Path, seed: int) -> None:
     """Every vector of levels is judged by brute force: the loss is the least of those that hold, or none does."""
@@ -143,6 +144,7 @@ def test_incognito_finds_the_best_of_all_levels(con: Any, tmp_path: Path, seed: 
     assert holds(require, released(con), people)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", seeds(24))
 def test_tds_keeps_what_no_single_value_can_be_specialised_of(con: Any, tmp_path: Path, seed: int) -> None:
     """What it publishes holds by brute force, and fails with the children of any one value in its place."""

@@ -26,6 +26,7 @@ def source(con, seed, rows=60):
     fill(con, "source", {"age": "INTEGER", "town": "VARCHAR", "s": "VARCHAR"}, found)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", CASES)
 def test_combinations_publish_what_rows_do(con, name, seed):

@@ -26,6 +26,7 @@ POLICY = {
 }  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_random_releases_are_what_the_select_gives(server: Server) -> None:
     tried = 0
     for seed in seeds(CASES.get(server.dialect, 30)):

@@ -5,6 +5,7 @@ import os
 import random
 
 import duckdb
+import pytest
 
 import ldiv_db
 from ldiv_db.database.errors import InfeasibleError, PolicyError
@@ -49,6 +50,7 @@ def drawn(draw, con, folder):
     }  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_every_remedy_is_accepted_and_leaves_out_as_many_rows_as_announced(tmp_path):
     """Random infeasible policies; changes go through JSON, as a program would read them."""
     kinds = {"algorithm": 0, "require": 0, "both": 0, "values": 0, "suppress": 0}

@@ -154,6 +154,7 @@ def test_what_is_published_reads_back_as_the_values_of_its_class(draw):
     assert result.loss.lm == pytest.approx(float(expected), rel=1e-6)
 
 
+@pytest.mark.heavy
 @pytest.mark.long
 @pytest.mark.parametrize("label", NASTY)
 def test_every_nasty_label_survives_in_a_set_and_alone(con, tmp_path, label):

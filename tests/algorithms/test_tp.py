@@ -78,6 +78,7 @@ def publish(con, place, rows, document):
     return result, con.execute("SELECT class_id, age, town, secret, rid FROM released").fetchall()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("l", [2, 3])
 def test_random_tables(con, place, name, l):  # noqa: E741

@@ -39,6 +39,7 @@ def run(con, fixtures, name, l):  # noqa: E741
     return result, con.execute("SELECT * FROM released").fetchall()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("l", [2, 4, 7])
 def test_stars_of_the_three(adult, fixtures, l):  # noqa: E741
     stars = {}

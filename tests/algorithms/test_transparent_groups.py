@@ -70,6 +70,7 @@ def _runs(beliefs: Counter[tuple[int, int]], person: int) -> int:
     return sum(count for (who, _), count in beliefs.items() if who == person)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("counts", "l"),
     [

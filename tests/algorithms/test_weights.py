@@ -77,6 +77,7 @@ def told(result):
     return result.loss, result.search, result.algorithm, result.similarity, result.seed, result.l
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", seeds(2))
 @pytest.mark.parametrize("way", range(len(WAYS)))
 def test_counts_give_what_the_rows_give(con, seed, way):
@@ -146,6 +147,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("number", range(len(KINDS)))
 def test_columns_of_all_kinds_are_counted(con, number):
     draw = random.Random(number)
@@ -300,6 +302,7 @@ def counted_elsewhere(con, policy):
     return policy | {"source": "fetched", "weight": "n"}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", seeds(1))
 @pytest.mark.parametrize("way", range(11))
 def test_a_recoding_from_counts_is_run_on_the_rows(con, seed, way):

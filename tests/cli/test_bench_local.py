@@ -61,6 +61,7 @@ def test_an_unknown_name_is_refused(bench: Any, option: str) -> None:
     assert called.code == 2 and "nothing is none of" in called.err
 
 
+@pytest.mark.heavy
 def test_the_papers_experiments() -> None:
     asked = [Point("5", "distinct", 400, 2), Point("5", "distinct_alpha", 400, 2), Point("5", "distinct", 400, 10)]
     asked.append(Point("5", "k", 400, 400))
@@ -81,6 +82,7 @@ def test_an_unknown_figure_is_refused(bench: Any) -> None:
     assert called.code == 2 and "9 is none of" in called.err
 
 
+@pytest.mark.heavy
 def test_steps_add_up_to_the_run(bench: Any) -> None:
     words = ("--rows", 1000, "--times", 2, "--algorithm", "mondrian")
     (found,) = bench("steps", *words, "--json").json["results"]

@@ -34,6 +34,7 @@ def test_a_file_of_variants_holds_the_rows_of_the_table(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"], "no part of it is left"
 
 
+@pytest.mark.heavy
 @pytest.mark.long
 def test_a_run_is_measured_and_its_rows_are_kept(bench: Any, tmp_path: Path) -> None:
     words = ("scale", "--rows", 2_000, "--rows-in", tmp_path, "--algorithm", "mondrian", "--json")

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.long
 RUN_KEYS = {"rows", "d", "l", "quasi_identifiers", "algorithm", "stars", "seconds", "kl"}
 
 
+@pytest.mark.heavy
 def test_runs_on_adult_and_on_rows_made_from_it(bench: Any) -> None:
     asked = ("--figure", 6, "--figure", 7, "--algorithm", "tp", "--algorithm", "nothing", "--l", 2, "--rows", 2000)
     called = bench("tp", *asked, "--sets", 1, "--json")

@@ -51,6 +51,7 @@ def moments(bed: Any, kind: str) -> list[str]:
     return [*map(str, sorted({*early, *late, total - 1})), *([] if kind == "table" else ["before", "after"])]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", ["table", "duckdb", "csv"])
 def test_a_run_killed_at_any_moment_leaves_everything_as_it_was(bed: Any, kind: str) -> None:
     bed.write_policy(target={**TARGETS[kind], "if_exists": "replace"})
@@ -111,6 +112,7 @@ def many(bed: Any) -> Any:
     return bed
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", TARGETS)
 def test_a_full_disk_is_a_database_error_and_changes_nothing(many: Any, kind: str) -> None:
     many.write_policy(target=TARGETS[kind])
@@ -166,6 +168,7 @@ def test_what_a_killed_command_spilled_is_removed_by_the_next_one(bed: Any, comm
     assert {path.name for path in bed.folder.iterdir()} == before
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("where", ["asked", "default"])
 def test_a_temp_directory_that_fills_is_a_database_error_and_changes_nothing(bed: Any, where: str) -> None:
     bed.sql(

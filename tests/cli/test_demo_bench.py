@@ -55,6 +55,7 @@ def test_a_demo_that_cannot_be_met_keeps_nothing(bed: Any, tmp_path: Path) -> No
     assert bed.fails(2, "demo", "--l", 1)
 
 
+@pytest.mark.heavy
 def test_bench_measures_every_size(bench: Any) -> None:
     called = bench("bsgi", "--rows", 2000, "--rows", 3000, "--json")
     assert called.code == 0, called.err

@@ -168,6 +168,7 @@ def test_wages_near_one_another_are_no_two_values(shell: Shell) -> None:
     assert shell.sql("SELECT count(*) FROM published.survey") == [(600,)]
 
 
+@pytest.mark.heavy
 @pytest.mark.long
 def test_orders(shell: Shell) -> None:
     """A key of the table, one of another table, a date, a sum that nearly no other order has, and a remark."""
@@ -292,6 +293,7 @@ def test_a_value_with_more_than_half_the_rows(shell: Shell) -> None:
     shell.published("published.people", 1500)
 
 
+@pytest.mark.heavy
 @pytest.mark.long
 def test_the_value_is_harmless(shell: Shell) -> None:
     """Who takes two signs away loses less, and all rows are published still."""
@@ -327,6 +329,7 @@ def test_dates_and_postal_codes(shell: Shell) -> None:
     shell.published("published.visits", 900)
 
 
+@pytest.mark.heavy
 @pytest.mark.long
 def test_fifty_five_columns(shell: Shell) -> None:
     kinds = (lambda n: drawn(n, 90), lambda n: f"'t' || {drawn(n, 7)}", lambda n: f"{drawn(n, 2)} = 0")

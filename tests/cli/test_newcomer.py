@@ -147,6 +147,7 @@ LABELS = {
 }  # fmt: skip
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", ["INTEGER", "DOUBLE", "DECIMAL(5, 1)"])
 def test_ranges_are_read_as_people_write_them(kind: str, con: Any) -> None:
     """`attack` and `measure` agree with what each label says of the people from 0 to 100."""

@@ -238,6 +238,7 @@ def test_a_file_that_no_release_made_is_refused(classes):
     assert "no release made it" in classes.fails(2, "release", "publish", classes.database, classes.policy)
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(os.name != "posix", reason="kills processes")
 def test_a_release_to_a_file_killed_at_any_step_is_finished_or_rolled_back_by_the_next_command(classes):
     files = [path for path in classes.folder.iterdir() if path.is_file()]

@@ -80,6 +80,7 @@ REQUIRED = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("algorithm", ["topdown", "peel"])
 @pytest.mark.parametrize("require", REQUIRED, ids=lambda found: next(iter(found[0])))
 def test_parts_meet_every_requirement(algorithm, require):
@@ -106,6 +107,7 @@ def test_a_requirement_that_is_not_monotone_is_kept():
     assert all(audit.holds for audit in result.audits) and len(release) == sum(row[1] is not None for row in rows)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("algorithm", [{"name": "bsgi", "select": "bisect"}, "mondrian"], ids=["bsgi", "mondrian"])
 def test_the_release_is_the_same_for_any_workers_threads_and_order(algorithm, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -128,6 +130,7 @@ def test_up_to_part_rows_nothing_is_other(algorithm):
     assert released(policy, rows)[1] == released(policy | {"part_rows": 40}, rows)[1]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("algorithm", ["topdown", "mondrian"])
 def test_half_of_the_rows_are_one_combination(algorithm):
     rows = [(rid, 30, "1001", 1.0, "abcd"[rid % 4], "x") if rid % 2 else row for rid, row in enumerate(people(120))]
@@ -181,6 +184,7 @@ def test_what_is_not_divided_says_why(case):
     assert "parts" not in result.search
 
 
+@pytest.mark.heavy
 def test_auto_exchanges_rows_inside_parts(monkeypatch):
     monkeypatch.setattr(auto, "BUDGET", 0)
     policy = policy_of({"name": "auto", "budget": 0}, [{"distinct": 2}], 40)

@@ -22,6 +22,7 @@ def test_a_section_says_how_it_was_measured(title: str) -> None:
     assert commands or title in BY_HAND
 
 
+@pytest.mark.heavy
 @pytest.mark.long
 @pytest.mark.parametrize(("select", "l"), [("bisect", 4), ("refine", 6)])
 def test_the_demo_loses_what_the_table_says(select: str, l: int) -> None:  # noqa: E741 - the field's name for it

@@ -55,6 +55,7 @@ BLOCKS = [pair for page in HERE for pair in sections(page)]
 LABELS = [f"{name_of(page)}:{block.line}" for page, block in BLOCKS]
 
 
+@pytest.mark.heavy
 @pytest.mark.long
 @pytest.mark.parametrize("page", HERE, ids=name_of)
 def test_a_page_can_be_followed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +161,7 @@ def test_most_blocks_are_run() -> None:
     assert len([block for block in commands if block.needs is None]) >= len(commands) * 0.75
 
 
+@pytest.mark.heavy
 def test_a_script_that_fails_publishes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Reader(tmp_path).start_clinic()

@@ -48,6 +48,7 @@ def test_the_audit_is_that_of_check(hospital, document):
     assert "`" not in attribute["requirements"][0]["means"] and "l-diversity" in attribute["requirements"][0]["means"]
 
 
+@pytest.mark.heavy
 def test_attacks_are_those_of_attack(hospital, document):
     people = dict.fromkeys(("known", "population", "targets"), "patients")
     found = ldiv_db.attack(hospital, "published", policy=hospital_policy(), **people, tries=30).as_dict()
@@ -195,6 +196,7 @@ def test_the_hash_by_hand(con):
     assert digest_of(con, "t") == hashlib.sha256(whole.encode()).hexdigest()
 
 
+@pytest.mark.heavy
 def test_the_policys_hash_is_without_its_seed_and_its_form(hospital, document):
     other = hospital_policy(seed=1, sensitive={"disease": {}})
     again = ldiv_db.report(hospital, "published", other, queries=0, tries=1).document
@@ -228,6 +230,7 @@ def test_guarantees_are_those_of_the_documentation():
         assert protection.releases == "nothing" and (releases.strip().startswith("nothing") or "`key`" in releases)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -247,6 +250,7 @@ def test_residual_risks_follow_from_the_policy(con, changes, words):
     assert any(words in line for line in document["residual"])
 
 
+@pytest.mark.heavy
 def test_earlier_releases_are_those_of_the_same_source_before(hospital):
     hospital.execute("CREATE TABLE elsewhere AS FROM patients")
     ids = [ldiv_db.run(hospital, hospital_policy(target=f"out{i}")).run_id for i in range(2)]

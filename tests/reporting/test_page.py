@@ -93,6 +93,7 @@ def test_it_is_small(text):
     assert len(text.encode()) <= 1_000_000
 
 
+@pytest.mark.heavy
 def test_a_wide_table_stays_small(con):
     names = [f"c{i}" for i in range(60)]
     con.execute(f"CREATE TABLE wide AS SELECT {', '.join(f'i % {n % 5 + 2} AS {c}' for n, c in enumerate(names))},"

@@ -37,6 +37,7 @@ def loaded(con):
     return con
 
 
+@pytest.mark.heavy
 def test_the_estimate_is_near_what_a_run_takes(con, fixtures):
     small, large = (bench.measure(bench.Case(rows, select="bisect")) for rows in (1_000, 60_000))
     taken = (large["peak_memory_mb"] - small["peak_memory_mb"]) * 2**20
