@@ -16,7 +16,7 @@ from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
 
 #: Who sees the people of a population.
-SEEING = "algorithm: tds or incognito, in a run of its own"
+SEEING = "algorithm: auto, tds or incognito, in a run of its own"
 #: Called with (done, total) units of work while an algorithm runs.
 Progress = Callable[[int, int], None]
 #: Called with a line on how a search stands.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.policy import GivenPolicy, examine
+from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.publishing.destinations import Destination, destination_of
 from ldiv_db.publishing.refusals import check_target
@@ -72,10 +73,15 @@ def make_algorithm(policy: Policy) -> Algorithm:
         takes = ", ".join(other for other in ALGORITHMS if algorithm_of(other).takes_counts)
         what = f"{name} makes classes of rows, and with weight the source only counts them"
         raise PolicyError([Problem("algorithm.name", what, f"{takes} plan from counts; or leave it out")])
-    if algorithm.excludes_sets and "set" in policy.released.forms.values():
+    refuse_forms(algorithm, policy.released, [name for name, setting in policy.sensitive.items() if setting.same])
+    return algorithm
+
+
+def refuse_forms(algorithm: Algorithm, released: ReleaseColumns, same: Sequence[str]) -> None:
+    """Raise PolicyError for sets, or sensitive texts that are the `same`, where a recoding has neither."""
+    if algorithm.excludes_sets and "set" in released.forms.values():
         what = f"{algorithm.name} publishes {algorithm.excludes_sets}, not sets"
         raise PolicyError([Problem("recode", what, "set recode: tree")])
-    if algorithm.recodes_globally and (same := [name for name, setting in policy.sensitive.items() if setting.same]):
+    if algorithm.recodes_globally and same:
         what = f"{algorithm.name} publishes a recoding as one SELECT, which compares values as they are written"
         raise PolicyError([Problem(f"sensitive.{name}.same", what, "leave it out") for name in same])
-    return algorithm

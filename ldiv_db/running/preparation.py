@@ -21,7 +21,7 @@ from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.named import Named, listing
 from ldiv_db.requirements.reading import warn_of_values
-from ldiv_db.running.choices import Choices
+from ldiv_db.running.choices import Choices, refuse_forms
 from ldiv_db.running.estimate import Estimate, estimate_run
 from ldiv_db.running.populations import place_people
 from ldiv_db.running.remedies import Case, remedied
@@ -124,6 +124,7 @@ def make_ready(
     task = make_task(engine, encoded, requirements, resolved.source.seed, hear, resolved.transparent)
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
+    refuse_forms(chosen, resolved.released, list(resolved.source.same))  # of an algorithm that the policy left open
     if chosen.takes_people:
         task = replace(task, people=place_people(engine, resolved, encoded, task.requirements))
     chosen.refuse_unfit(task)

@@ -345,13 +345,25 @@ def test_a_broken_promise_is_found(con: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "algorithm", ["auto", "bsgi", "cuts", "annealing", "topdown", "mondrian", "peel", "tp", "tp_plus", "hilbert"]
+    "algorithm", ["bsgi", "cuts", "annealing", "topdown", "mondrian", "peel", "tp", "tp_plus", "hilbert"]
 )
 def test_other_algorithms_refuse(con: Any, tmp_path: Path, algorithm: str) -> None:
     place(con, tmp_path, *draw_case(0))
     policy = policy_of({"k_map": {"k": 2, "population": PEOPLE}}, algorithm)
-    with pytest.raises(PolicyError, match=r"does not see whom of people its classes cover \(algorithm: tds or"):
+    with pytest.raises(PolicyError, match=r"does not see whom of people its classes cover \(algorithm: auto, tds"):
         ldiv_db.run(con, policy, folder=tmp_path)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "fast"])
+def test_whom_the_policy_leaves_the_algorithm_tds_runs(con: Any, tmp_path: Path, algorithm: str) -> None:
+    place(con, tmp_path, *draw_case(0))
+    policy = policy_of({"k_map": {"k": 2, "population": PEOPLE}}, "tds")
+    expected, rows = ldiv_db.run(con, policy, folder=tmp_path), released(con)
+    found = ldiv_db.run(con, policy | {"algorithm": algorithm}, folder=tmp_path)
+    assert (found.algorithm, found.search, released(con)) == ("tds", expected.search, rows)
+    assert any("knows whom of people" in note for note in found.notes)
+    with pytest.raises(PolicyError, match="tds publishes the labels of its cut, not sets"):
+        ldiv_db.plan(con, policy | {"algorithm": algorithm, "recode": "set"}, folder=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Candidates: the algorithms that may suit a task, in order of promise, and the work that each is.
 
-Individuals whose rows must stay apart are for BSGI alone, and so are requirements that are not monotone, where classes
+Requirements on a population are for TDS alone, which knows whom its nodes of taxonomies cover. Individuals whose rows
+must stay apart are for BSGI alone, and so are requirements that are not monotone, where classes
 of different values keep them. Where shares are what makes classes large, its classes of different values are the
 smallest that will do, and lost least. Where classes are compared with the whole table, those that keep its shares lost
 least. Peeling lost least where rows alone are counted, the top-down specialisation
@@ -9,11 +10,12 @@ under every other requirement that was measured (docs/benchmarks.md).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.auto.sample import LARGE
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
+from ldiv_db.algorithms.baselines.tds import Tds
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi, class_size
 from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.algorithms.local.peel import Peel
@@ -59,10 +61,9 @@ class Checked:
 
 def candidates_of(task: Task, suppress: bool) -> list[Candidate]:
     """Those that may suit the task, the most promising first; they leave rows out only if they may `suppress` them."""
-    alone = _bsgi_alone(task)
     residue = {"residue": "suppress" if suppress else "incorporate"}
-    if alone:
-        return [Candidate(Bsgi(residue), alone)]
+    if alone := _alone(task, residue):
+        return [alone]
     bsgi = Candidate(Bsgi({}), "its classes of different values are the smallest that keep shares bounded")
     many = task.encoded.row_count >= MANY_ROWS
     listed = fast_candidates(task) if many else _promising(task, bsgi, Peel(residue))
@@ -89,9 +90,8 @@ def _promising(task: Task, bsgi: Candidate, peeling: Peel) -> list[Candidate]:
 
 def fast_candidates(task: Task) -> list[Candidate]:
     """As `candidates_of`, the quickest first: one of those whose work is that of the quickest."""
-    alone = _bsgi_alone(task)
-    if alone:
-        return [Candidate(Bsgi({}), alone)]
+    if alone := _alone(task):
+        return [alone]
     bsgi = Candidate(Bsgi({}), "it is quick, and its classes are the smallest that keep shares bounded")
     mondrian = Candidate(Mondrian({}), "it is the quickest")
     return _fitting(task, [bsgi, mondrian] if shares_decide(task) else [mondrian, bsgi])
@@ -102,8 +102,16 @@ def _fitting(task: Task, candidates: Sequence[Candidate]) -> list[Candidate]:
     return [found for found in candidates if not found.algorithm.unfit(task)] or [*candidates[:1]]
 
 
+def _alone(task: Task, residue: Mapping[str, str] | None = None) -> Candidate | None:
+    """The candidate besides which no other can do the task; None if others can."""
+    if population := next((r.named_population for r in task.requirements if r.named_population), ""):
+        return Candidate(Tds({}), f"it knows whom of {population} its classes cover")
+    why = _bsgi_alone(task)
+    return Candidate(Bsgi(residue or {}), why) if why else None
+
+
 def _bsgi_alone(task: Task) -> str:
-    """Why no other algorithm can do the task; empty if others can."""
+    """Why no algorithm but BSGI can do the task; empty if others can."""
     promised = [requirement for requirement in task.requirements if requirement.unique_class_size() is not None]
     lone = [requirement.name for requirement in promised if not requirement.monotone]
     if lone:
