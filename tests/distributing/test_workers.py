@@ -65,7 +65,8 @@ def test_workers_that_are_killed_again_end_the_run_and_nothing_is_published(data
     assert tables_of(database) == {"source"}
 
 
-def test_ctrl_c_ends_all_workers(database, own_handler, monkeypatch):
+@pytest.mark.usefixtures("own_handler")
+def test_ctrl_c_ends_all_workers(database, monkeypatch):
     crews, asked = [], workers.Crew._asked
 
     def ask(crew, worker, node):

@@ -10,8 +10,9 @@ under every other requirement that was measured (docs/benchmarks.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ldiv_db.algorithms.auto.sample import LARGE
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
@@ -102,7 +103,7 @@ def _fitting(task: Task, candidates: Sequence[Candidate]) -> list[Candidate]:
     return [found for found in candidates if not found.algorithm.unfit(task)] or [*candidates[:1]]
 
 
-def _alone(task: Task, residue: Mapping[str, str] | None = None) -> Candidate | None:
+def _alone(task: Task, residue: dict[str, Any] | None = None) -> Candidate | None:
     """The candidate besides which no other can do the task; None if others can."""
     if population := next((r.named_population for r in task.requirements if r.named_population), ""):
         return Candidate(Tds({}), f"it knows whom of {population} its classes cover")
