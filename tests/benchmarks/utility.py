@@ -21,8 +21,11 @@ from ldiv_db.database.engine import Engine, Settings, open_database
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Identifier, Relation, resource_folder
 from ldiv_db.policy.policy import Policy, parse_policy
+from ldiv_db.policy.resolve import resolve
+from ldiv_db.recoding.encode import encode
 from ldiv_db.running.demo import adult_policy, load_adult
 from ldiv_db.running.run import run
+from tests.benchmarks.bounds import lower_bounds
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.child_processes import peak_memory
 from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
@@ -66,11 +69,16 @@ PEERS = (
 
 
 def measure_utility(
-    algorithms: Sequence[str], asked: Sequence[str] = (), threads: int = 2, rows: int | None = None
+    algorithms: Sequence[str],
+    asked: Sequence[str] = (),
+    threads: int = 2,
+    rows: int | None = None,
+    bounds: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """One result a requirement: what the peer and each algorithm lost, and its seconds; None where it cannot.
 
-    With `rows` so many variants of Adult's rows are taken, on which no peer was measured.
+    With `rows` so many variants of Adult's rows are taken, on which no peer was measured. With `bounds` each says what
+    no local recoding can lose less than (`at_least`).
     """
     with (
         tempfile.TemporaryDirectory(prefix="ldiv_") as scratch,
@@ -82,11 +90,20 @@ def measure_utility(
         source = make_rows(engine, policy, rows, seed=1) if rows else load_adult(engine, policy)
         document["source"] = str(source)
         trim_taxonomies(engine, source, policy, folder)
-        for peer in PEERS:
-            if not asked or peer.require in asked:
-                runs = {name: _run(connection, folder, document, peer, name) for name in algorithms}
-                other = {"tool": None, "tool_lm": None} if rows else {"tool": peer.tool, "tool_lm": peer.lm}
-                yield {"require": peer.require, **other, "runs": runs}
+        peers = [peer for peer in PEERS if not asked or peer.require in asked]
+        least = _bounds(engine, folder, document, peers) if bounds else dict[Peer, float]()
+        for peer in peers:
+            runs = {name: _run(connection, folder, document, peer, name) for name in algorithms}
+            other = {"tool": None, "tool_lm": None} if rows else {"tool": peer.tool, "tool_lm": peer.lm}
+            yield {"require": peer.require, **other, "at_least": least.get(peer), "runs": runs}
+
+
+def _bounds(engine: Engine, folder: Path, document: dict[str, Any], peers: Sequence[Peer]) -> dict[Peer, float]:
+    """What no local recoding can lose less than under each requirement."""
+    with engine.scope():
+        encoded = encode(engine, resolve(engine, document, folder).source)
+        found = lower_bounds(engine, encoded, [(peer.name, peer.argument) for peer in peers])
+    return dict(zip(peers, found, strict=True))
 
 
 def trim_taxonomies(engine: Engine, source: Relation, policy: Policy, folder: Path) -> None:
@@ -128,12 +145,13 @@ def utility_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list
         [
             found["require"],
             f"{found['tool']} {found['tool_lm']:.4f}" if found["tool"] else "-",
+            "-" if found["at_least"] is None else f"{found['at_least']:.4f}",
             *(_cell(found["runs"][name]) for name in names),
             _ratio(found),
         ]
         for found in results
     ]
-    return ["requirement", "others", *names, "best / others"], rows
+    return ["requirement", "others", "at least", *names, "best / others"], rows
 
 
 def _cell(found: dict[str, Any] | None) -> str:
@@ -159,6 +177,7 @@ def utility(
         int | None,
         typer.Option(min=100, help="Rows made by the variant method.", show_default="Adult's 30,162"),
     ] = None,
+    bounds: Annotated[bool, typer.Option(help="Also what no local recoding can lose less than.")] = False,
     threads: Threads = 2,
     json: AsJson = False,
 ) -> None:
@@ -168,12 +187,13 @@ def utility(
     Examples:
       python -m tests.benchmarks.utility --algorithm topdown --algorithm mondrian
       python -m tests.benchmarks.utility --require distinct:4 --json
+      python -m tests.benchmarks.utility --algorithm auto --bounds
       python -m tests.benchmarks.utility --rows 1000000 --algorithm topdown --require distinct:4 --json
     """
     refuse_unknown("--algorithm", algorithm or (), NAMES)
     refuse_unknown("--require", require or (), [peer.require for peer in PEERS])
     found: list[dict[str, Any]] = []
-    for result in measure_utility(algorithm or ALGORITHMS, require or (), threads, rows):
+    for result in measure_utility(algorithm or ALGORITHMS, require or (), threads, rows, bounds):
         typer.echo(f"{result['require']} …", err=True)
         found.append(result)
     show("mean LM per cell", json, found, utility_as_table)
