@@ -72,7 +72,7 @@ def random_and_checked(seed: int) -> tuple[list[dict[str, Any]], list[list[list[
 
 
 def test_tests_find_what_check_finds(tmp_path: Path) -> None:
-    cases, expected = random_and_checked(1703)
+    cases, expected = random_and_checked(1710)
     project = judging(tmp_path / "project", {"type": "duckdb", "path": ":memory:", "schema": "main"})
     assert judged(project, cases) == expected
 
