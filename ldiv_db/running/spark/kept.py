@@ -12,11 +12,14 @@ def kept(session: Any, frame: Any) -> Any:
 
     Planned anew it is one leaf: `persist` alone keeps all that it was made of in every later plan. Its lineage is kept,
     so that what a lost executor held is worked out again; through Spark Connect there is none, and it is held twice.
+    The rows are those of the plan itself. Those of `toJavaRDD` know how they were planned, and Spark 4.3 repeats that
+    in what it tells its listeners of every later plan, as often as that reads the frame: three to the power of levels.
     """
     frame = frame.coalesce(int(session.conf.get("spark.sql.shuffle.partitions")))
     if is_remote(session):
         from pyspark import StorageLevel  # noqa: PLC0415 - an extra
 
         return frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
-    there = session._jsparkSession.createDataFrame(frame._jdf.toJavaRDD(), frame._jdf.schema())
+    rows = frame._jdf.queryExecution().executedPlan().execute()
+    there = session._jsparkSession.internalCreateDataFrame(rows, frame._jdf.schema(), False)
     return type(frame)(there, session).persist()
