@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -93,4 +92,4 @@ def test_no_release_loses_less(con: Any, tmp_path: Path, asked: tuple[str, float
     (bound,) = lower_bounds(engine, encoded, [asked])
     engine.close_scratch()
     result = ldiv_db.run(con, policy() | {"require": [{asked[0]: asked[1]}], "recode": "tree"}, folder=tmp_path)
-    assert 0 < bound <= result.loss.lm_mean and sum(Counter(rows).values()) == result.loss.rows_published
+    assert 0 < bound <= result.loss.lm_mean and len(rows) == result.loss.rows_published
