@@ -13,7 +13,7 @@ from ldiv_db.algorithms.auto.candidates import Candidate, Checked
 from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
-from ldiv_db.algorithms.neighbours.moves import ROUNDS, trade
+from ldiv_db.algorithms.neighbours.moves import trade
 from ldiv_db.algorithms.neighbours.resplit import resplit
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Relation
@@ -22,11 +22,9 @@ from ldiv_db.database.templates import Relation
 POLISHED = ("peel",)
 #: How many times the least loss comes near it: to split anew and exchange was measured to save a fifth at most.
 NEAR = 1.25
-#: How many cells all rounds of exchanges may look at together, and the fewest rounds.
-CELLS, FEWEST_ROUNDS = 12_000_000, 4
 #: The classes of these are as small as there can be, or have been split anew; others are in so many rounds, in tables
 #: of at most so many cells.
-SPLIT, SPLIT_ROUNDS, SPLIT_CELLS = ("bsgi", "stratified"), 4, 1_000_000
+SPLIT, SPLIT_ROUNDS, SPLIT_CELLS = ("bsgi", "stratified"), 16, 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +146,7 @@ def polished(task: Task, trial: Trial) -> Trial:
         assigned = engine.copy("assigned", plan.assigned)
         if splits:
             assigned, search["resplit"] = resplit(task, checker, measures, assigned, splits)
-        assigned, search["polish"] = trade(task, checker, measures, assigned, _rounds(task))
+        assigned, search["polish"] = trade(task, checker, measures, assigned)
         better = replace(plan, assigned=assigned, search=search)
         loss = task.loss(task.encoded, better)
         if loss >= trial.loss:
@@ -162,12 +160,6 @@ def _splits(task: Task, trial: Trial) -> int:
     """The rounds in which neighbouring classes are split anew."""
     cells = task.encoded.row_count * len(task.encoded.axes)
     return 0 if trial.candidate.name in SPLIT or cells > SPLIT_CELLS else SPLIT_ROUNDS
-
-
-def _rounds(task: Task) -> int:
-    """The rounds of exchanges: all there may be, fewer for tables of many cells; the first of them gain most."""
-    cells = task.encoded.row_count * len(task.encoded.axes)
-    return max(FEWEST_ROUNDS, min(ROUNDS, CELLS // max(cells, 1)))
 
 
 def drop(task: Task, trial: Trial) -> None:

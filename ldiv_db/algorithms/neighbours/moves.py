@@ -1,36 +1,79 @@
-"""Trades: classes of any size near each other exchange rows, or one gives a row to the other, where that saves.
+"""Trades: classes of any size give rows to the classes of near rows, or exchange rows with them, where that saves.
 
-A round sorts the classes by their centres, pairs neighbours, works out for all pairs of rows of a pair, and for each
-row alone, what its exchange or move saves, and judges the best: the first after which both classes meet every
-requirement is carried out. Rounds sort in other orders, as those of `exchange`. Classes that cost nothing, and those of
-very many rows, take no part. So every class stays good, no row is lost, and the cost never rises.
+A round sorts all rows in several orders, and takes for each row the classes of the rows next to it. What moves of the
+row to these classes save, and exchanges with rows of theirs, is worked out for all rows at once. The best of each class
+are judged; of those after which both classes meet every requirement the best for both are carried out, at most one a
+class. Rows that cost nothing where they are do not ask, but may be asked. So every class stays good, no row is lost,
+and the cost never rises.
+
+To follow rows and not the centres of classes is what lets a row find its like in a class that is far from its own
+otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import COST_UNIT, Measure
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
-from ldiv_db.algorithms.neighbours.rounds import Changed, run_rounds
+from ldiv_db.algorithms.neighbours.rounds import Changed, Orders, run_rounds
 from ldiv_db.database.templates import Identifier, Relation, Value
 
-#: The most rounds; the trades of a pair that are judged; classes of so many rows take no part.
-ROUNDS, RANKED, LARGE = 12, 4, 64
-#: More than any gain of a level.
-_GAINS = Value(2 * COST_UNIT)
+#: The most rounds and the fewest, and how many cells all of them may look at together.
+ROUNDS, FEWEST_ROUNDS, CELLS = 16, 4, 12_000_000
+#: Rounds end when two in a row lower the cost by less than this part of it.
+LEAST_PART = 500
+#: The orders of a round, and how far a row looks in each on either side.
+ORDERS, STEPS = 2, tuple(Value(step) for step in (1, 2))
+#: The trades of each kind that are judged of a class, and how many rows of a class, about, a row is exchanged with.
+RANKED, TRIED = 4, 4
+#: Rows of equal codes stand in the order of their numbers times a stride, which changes, by this modulus.
+_PRIME, _STRIDE, _LONGER = 2**31 - 1, 1_000_003, 7_919
+#: Classes have fewer rows, and a level gains less.
+_MOST, _GAINS = 2**31, Value(2 * COST_UNIT)
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """The names of what one pass of choosing trades sees, takes, and leaves to the next."""
+
+    number: int
+
+    @property
+    def good(self) -> Identifier:
+        return Identifier(f"good_{self.number}")
+
+    @property
+    def taken(self) -> Identifier:
+        return Identifier(f"taken_{self.number}")
+
+    @property
+    def left(self) -> Identifier:
+        return _Pass(self.number + 1).good
+
+
+_PASSES = tuple(map(_Pass, range(3)))
 
 
 def trade(
-    task: Task, checker: ClassChecker, measures: Sequence[Measure], assigned: Relation, rounds: int = ROUNDS
+    task: Task, checker: ClassChecker, measures: Sequence[Measure], assigned: Relation
 ) -> tuple[Relation, list[int]]:
-    """The assignment (row_id, class_id) after at most so many rounds, and the trades of each; `assigned` is dropped."""
+    """The assignment (row_id, class_id) after some rounds, and the trades of each; `assigned` is dropped."""
+    orders = Orders(task, measures)
 
-    def change(assigned: Relation, order: Sequence[Measure], offset: int) -> Changed:
-        return _round(task, checker, measures, assigned, order, offset)
+    def change(assigned: Relation, number: int) -> Changed:
+        several = [orders.order(ORDERS * number + i) for i in range(ORDERS)]
+        return _round(task, checker, measures, assigned, several, number)
 
-    return run_rounds(task, measures, assigned, rounds, change)
+    return run_rounds(task, assigned, _rounds(task), change, LEAST_PART)
+
+
+def _rounds(task: Task) -> int:
+    """The rounds of a table: all there may be, fewer for tables of many cells; the first of them gain most."""
+    cells = task.encoded.row_count * len(task.encoded.axes)
+    return max(FEWEST_ROUNDS, min(ROUNDS, CELLS // max(cells, 1)))
 
 
 def _round(
@@ -38,33 +81,36 @@ def _round(
     checker: ClassChecker,
     measures: Sequence[Measure],
     assigned: Relation,
-    order: Sequence[Measure],
-    offset: int,
+    orders: Sequence[Sequence[Measure]],
+    number: int,
 ) -> Changed:
     """One round of trades."""
     engine, sensitive = task.engine, task.encoded.sensitive
     with engine.scope() as scope:
-        measured, rests = _measure(task, measures, assigned)
-        holes = {"classes": measured, "order": order, "offset": Value(offset)}
-        pairs = engine.materialise("pairs", "neighbours/exchange/pair_classes", **holes)
+        measured, rests, near = _measure(task, measures, assigned, orders, number)
         trades = engine.materialise(
             "trades",
             "neighbours/trade/find_trades",
             rests=rests,
-            pairs=pairs,
+            near=near,
             costs=measured,
             measures=measures,
+            sensitive=sensitive,
             left=Identifier("a"),
             right=Identifier("b"),
             ranked=Value(RANKED),
+            tried=Value(TRIED),
+            turn=Value(number),
             gains=_GAINS,
         )
         sides = engine.materialise("sides", "neighbours/trade/list_sides", trades=trades)
-        holes = {"sides": sides, "rests": rests, "sensitive": sensitive}
-        counted = engine.materialise("counted", "neighbours/trade/count_trades", **holes)
-        counts = engine.materialise("counts", "neighbours/trade/sum_counts", counts=counted, sensitive=sensitive)
+        counts = engine.materialise(
+            "counts", "neighbours/trade/count_sides", sides=sides, rests=rests, sensitive=sensitive
+        )
         margins = checker.margins(counts)
-        chosen = engine.materialise("chosen", "neighbours/trade/choose_trades", trades=trades, margins=margins)
+        chosen = engine.materialise(
+            "chosen", "neighbours/trade/choose_trades", trades=trades, margins=margins, passes=_PASSES
+        )
         count, gain = engine.rows("neighbours/trade/sum_gains", chosen=chosen)[0]
         holes = {"assigned": assigned, "sides": sides, "chosen": chosen}
         moved = scope.keep(engine.materialise("assigned", "neighbours/trade/move_rows", **holes))
@@ -72,10 +118,16 @@ def _round(
     return Changed(moved, int(count), int(gain), cost)
 
 
-def _measure(task: Task, measures: Sequence[Measure], assigned: Relation) -> tuple[Relation, Relation]:
-    """What the classes cost, and every member with what its class is without it."""
+def _measure(
+    task: Task,
+    measures: Sequence[Measure],
+    assigned: Relation,
+    orders: Sequence[Sequence[Measure]],
+    number: int,
+) -> tuple[Relation, Relation, Relation]:
+    """What the classes cost, every member with what its class is without it, and the classes near each."""
     engine = task.engine
-    members, measured = measured_classes(task, measures, assigned, LARGE)
+    members, measured = measured_classes(task, measures, assigned, _MOST, least=0)
     rests = engine.materialise(
         "rests",
         "neighbours/trade/list_rests",
@@ -83,22 +135,35 @@ def _measure(task: Task, measures: Sequence[Measure], assigned: Relation) -> tup
         measured=measured,
         measures=measures,
         sensitive=task.encoded.sensitive,
-        most=Value(LARGE),
+        most=Value(_MOST),
         gains=_GAINS,
     )
+    stride = Value(_STRIDE + _LONGER * number)
+    near = engine.materialise(
+        "near",
+        "neighbours/trade/list_near_classes",
+        members=members,
+        costs=measured,
+        orders=orders,
+        steps=STEPS,
+        stride=stride,
+        prime=Value(_PRIME),
+    )
     engine.drop(members)  # all the rows, while trades are tried
-    return measured, rests
+    return measured, rests, near
 
 
 def measured_classes(
-    task: Task, measures: Sequence[Measure], assigned: Relation, most: int
+    task: Task, measures: Sequence[Measure], assigned: Relation, most: int, least: int = 1
 ) -> tuple[Relation, Relation]:
-    """The members of all classes, and costs and centres of the classes of fewer rows that cost something."""
+    """The members of all classes, and costs and centres of the classes of fewer rows than `most` that cost `least` or
+    more.
+    """
     engine, sensitive = task.engine, task.encoded.sensitive
     holes = {"rows": task.encoded.rows, "assigned": assigned}
     members = engine.materialise(
         "members", "neighbours/trade/list_members", **holes, measures=measures, sensitive=sensitive
     )
-    shared = {"measures": measures, "most": Value(most), "gains": _GAINS}
+    shared = {"measures": measures, "most": Value(most), "gains": _GAINS, "least": Value(least)}
     measured = engine.materialise("measured", "neighbours/trade/measure_classes", members=members, **shared)
     return members, measured

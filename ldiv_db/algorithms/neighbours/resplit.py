@@ -15,7 +15,7 @@ from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
 from ldiv_db.algorithms.local.stratified_splits import StratifiedSplits
 from ldiv_db.algorithms.neighbours.moves import measured_classes
-from ldiv_db.algorithms.neighbours.rounds import Changed, run_rounds
+from ldiv_db.algorithms.neighbours.rounds import Changed, Orders, run_rounds
 from ldiv_db.database.templates import Relation, Value
 
 #: The most rounds; classes of so many rows take no part.
@@ -28,12 +28,12 @@ def resplit(
     """The assignment (row_id, class_id) after at most so many rounds, and the pairs replaced in each; `assigned` is
     dropped.
     """
-    splits = StratifiedSplits(task, checker, measures, reserved=False)
+    splits, orders = StratifiedSplits(task, checker, measures, reserved=False), Orders(task, measures)
 
-    def change(assigned: Relation, order: Sequence[Measure], offset: int) -> Changed:
-        return _round(task, splits, assigned, order, offset)
+    def change(assigned: Relation, number: int) -> Changed:
+        return _round(task, splits, assigned, orders.order(number), number // 2 % 2)
 
-    return run_rounds(task, measures, assigned, rounds, change)
+    return run_rounds(task, assigned, rounds, change)
 
 
 def _round(task: Task, splits: StratifiedSplits, assigned: Relation, order: Sequence[Measure], offset: int) -> Changed:

@@ -28,21 +28,24 @@ class Changed:
     cost: int
 
 
-#: A round, of an assignment, with the order that sorts the classes and the place that pairs begin at, 0 or 1.
-Round = Callable[[Relation, Sequence[Measure], int], Changed]
+#: A round, of an assignment, with the number of the round from 0.
+Round = Callable[[Relation, int], Changed]
 
 
 def run_rounds(
-    task: Task, measures: Sequence[Measure], assigned: Relation, rounds: int, change: Round
+    task: Task, assigned: Relation, rounds: int, change: Round, least_part: int = LEAST_PART
 ) -> tuple[Relation, list[int]]:
-    """The assignment after at most so many rounds, and the changes of each; `assigned` is dropped."""
-    orders, changes, before = Orders(task, measures), list[int](), 0
+    """The assignment after at most so many rounds, and the changes of each; `assigned` is dropped.
+
+    They end when two in a row lower the cost by less than its `least_part`-th part.
+    """
+    changes, before = list[int](), 0
     while len(changes) < rounds:
-        changed = change(assigned, orders.order(len(changes)), len(changes) // 2 % 2)
+        changed = change(assigned, len(changes))
         task.engine.drop(assigned)  # all the rows, once a round
         assigned = changed.assigned
         changes.append(changed.changes)
-        if len(changes) > 1 and (before + changed.gain) * LEAST_PART < changed.cost:
+        if len(changes) > 1 and (before + changed.gain) * least_part < changed.cost:
             break
         before = changed.gain
     return assigned, changes

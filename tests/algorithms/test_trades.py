@@ -1,0 +1,129 @@
+"""Trades: each saves what it says, classes stay good, rows are conserved; in the end no trade is left that saves."""
+
+import itertools
+import json
+import random
+
+import duckdb
+import oracle
+import pytest
+import tables
+from times import seeds
+
+import ldiv_db
+from ldiv_db.algorithms.neighbours import moves
+from ldiv_db.database.templates import Value
+
+TREE = {"*": {"A": {"a1": {}, "a2": {}, "a3": {}}, "B": {"b1": {}, "b2": {}}, "c": {}}}
+
+
+def random_rows(seed, n=90):
+    """Rows (number, town, job, id): numbers and towns with NULLs, and a job that some classes have twice."""
+    draw = random.Random(seed)
+    towns = ["a1", "a2", "a3", "b1", "b2", "c", None]
+    return [(draw.choice([None, *range(20)]), draw.choice(towns), draw.choice("uvwxyz"), i) for i in range(n)]
+
+
+def run_on(rows, folder, require, threads=2):
+    """The result, and the release's rows by id."""
+    (folder / "tree.json").write_text(json.dumps(TREE))
+    policy = {
+        "source": "source",
+        "target": {"table": "released", "if_exists": "replace"},
+        "quasi_identifiers": {"number": {"numeric": True}, "town": {"taxonomy": {"file": "tree.json"}, "weight": 2}},
+        "sensitive": ["job"],
+        "keep": ["id"],
+        "require": require,
+        "algorithm": "peel",
+        "output": {"class_id": True},
+        "seed": 0,
+    }
+    with duckdb.connect(config={"threads": threads}) as con:
+        columns = {"number": "INTEGER", "town": "VARCHAR", "job": "VARCHAR", "id": "INTEGER"}
+        tables.fill(con, "source", columns, rows)
+        result = ldiv_db.run(con, policy, folder=folder)
+        return result, con.execute("SELECT class_id, number, town, job, id FROM released ORDER BY id").fetchall()
+
+
+def good(members, require):
+    """Whether a class of rows (number, town, job, …) meets everything that is required."""
+    jobs = [row[2] for row in members]
+    return all(oracle.class_is_good(jobs, *next(iter(wanted.items()))) for wanted in require)
+
+
+@pytest.fixture
+def rounds(monkeypatch):
+    """What each round says of itself, as it is run."""
+    heard, run_rounds = [], moves.run_rounds
+
+    def hear(task, assigned, most, change, least_part):
+        def told(assigned, number):
+            heard.append(change(assigned, number))
+            return heard[-1]
+
+        return run_rounds(task, assigned, most, told, least_part)
+
+    monkeypatch.setattr(moves, "run_rounds", hear)
+    return heard
+
+
+@pytest.mark.parametrize("require", [[{"k": 4}], [{"distinct": 3}], [{"entropy": 2}, {"k": 3}]], ids=str)
+@pytest.mark.parametrize("seed", seeds(3))
+def test_what_a_round_saves_is_what_classes_cost_less(seed, require, rounds, tmp_path):
+    result, released = run_on(random_rows(seed), tmp_path, require)
+    assert result.search["trades"] == [changed.changes for changed in rounds]
+    assert [later.cost for later in rounds[1:]] == [changed.cost - changed.gain for changed in rounds[:-1]]
+    assert all((changed.gain > 0) == (changed.changes > 0) for changed in rounds)
+    classes = {}
+    for class_id, _, _, job, _ in released:
+        classes.setdefault(class_id, []).append(job)
+    assert sum(map(len, classes.values())) == 90
+    assert all(good([(None, None, job) for job in jobs], require) for jobs in classes.values())
+
+
+def cost(members):
+    """What a class of rows (number, town, …) without NULL loses, in rows: numbers of 20 and the leaves of the tree."""
+    numbers, towns = [row[0] for row in members], {row[1] for row in members}
+    alike = {town[0] for town in towns}
+    leaves = 1 if len(towns) < 2 else {"a": 3, "b": 2}[alike.pop()] if len(alike) == 1 else 6
+    return len(members) * ((max(numbers) - min(numbers)) / 19 + 2 * (leaves - 1) / 5) if members else 0
+
+
+def changed_classes(here, there):
+    """Both classes after every move of a row from one to the other, and every exchange of two."""
+    for row in here:
+        rest = [other for other in here if other is not row]
+        yield rest, [*there, row]
+        for other in there:
+            yield [*rest, other], [*(one for one in there if one is not other), row]
+
+
+@pytest.mark.parametrize("require", [[{"k": 3}], [{"distinct": 3}]], ids=str)
+@pytest.mark.parametrize("seed", seeds(3))
+def test_in_the_end_no_trade_is_left_that_saves(seed, require, tmp_path, monkeypatch):
+    """Every trade of two classes, by brute force, where a row looks at all others and every trade is judged."""
+    wide = {"STEPS": tuple(map(Value, range(1, 26))), "RANKED": 10**4, "TRIED": 10**4, "ROUNDS": 200}
+    for name, value in (wide | {"LEAST_PART": 10**12}).items():
+        monkeypatch.setattr(moves, name, value)
+    draw = random.Random(seed)
+    towns = ["a1", "a2", "a3", "b1", "b2", "c"]
+    rows = [(number, town, draw.choice("uvwx"), i) for i, (number, town) in enumerate([(0, "a1"), (19, "c")])]
+    rows += [(draw.randrange(20), draw.choice(towns), draw.choice("uvwxy"), i) for i in range(2, 26)]
+    _, released = run_on(rows, tmp_path, require)
+    classes = {}
+    for class_id, *_, i in released:
+        classes.setdefault(class_id, []).append(rows[i])
+    assert len(classes) > 2
+    for here, there in itertools.permutations(classes.values(), 2):
+        for one, other in changed_classes(here, there):
+            if one and good(one, require) and good(other, require):
+                assert cost(one) + cost(other) > cost(here) + cost(there) - 1e-3
+
+
+@pytest.mark.parametrize("seed", seeds(2))
+def test_same_classes_for_any_order_of_rows_and_number_of_threads(seed, tmp_path):
+    rows = random_rows(seed, 150)
+    _, released = run_on(rows, tmp_path, [{"distinct": 3}])
+    random.Random(seed).shuffle(rows)
+    _, again = run_on(rows, tmp_path, [{"distinct": 3}], threads=1)
+    assert [row[1:] for row in released] == [row[1:] for row in again]
