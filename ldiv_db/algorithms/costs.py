@@ -48,6 +48,26 @@ class CostLevel:
         return Identifier(f"{self.name}_total")
 
     @property
+    def first(self) -> Identifier:
+        """The first leaf of a row's node."""
+        return Identifier(f"{self.name}_first")
+
+    @property
+    def last(self) -> Identifier:
+        """The last leaf of a row's node."""
+        return Identifier(f"{self.name}_last")
+
+    @property
+    def cost(self) -> Identifier:
+        """What the node of a row, or that of a span's first code, costs."""
+        return Identifier(f"{self.name}_cost")
+
+    @property
+    def last_cost(self) -> Identifier:
+        """What the node of a span's last code costs."""
+        return Identifier(f"{self.name}_last_cost")
+
+    @property
     def rest(self) -> Identifier:
         """The node that all other rows of a class share, none if they share no node of the level."""
         return Identifier(f"{self.name}_rest")
@@ -121,11 +141,19 @@ def ncp_measures(task: Task) -> tuple[Measure, ...]:
 
 @dataclass(frozen=True)
 class AxisLevels:
-    """The levels of one quasi-identifier's taxonomy, each with the column that holds it for all taxonomies."""
+    """The levels of one quasi-identifier's taxonomy, each with the column that holds it for all taxonomies.
+
+    The columns beyond have its last level again, so that every column says what a node costs.
+    """
 
     number: Value
     measure: Measure
-    levels: tuple[tuple[CostLevel, CostLevel | None], ...]
+    columns: tuple[CostLevel, ...]
+
+    @property
+    def levels(self) -> list[tuple[CostLevel, tuple[CostLevel, ...]]]:
+        """Each column with its level, the last of those down to it."""
+        return [(column, self.measure.levels[:place]) for place, column in enumerate(self.columns, 1)]
 
 
 @dataclass(frozen=True)
@@ -133,7 +161,6 @@ class SpanCosts:
     """What spans of all quasi-identifiers cost, in one statement.
 
     `scales` is (axis, levels, full_cost, scale, null_code), a row a quasi-identifier by its number from 1; `levels` is
-    (axis, code) with the node and gain of each of the `columns`.
     """
 
     columns: tuple[CostLevel, ...]
@@ -149,15 +176,9 @@ def span_costs(task: Task, measures: Sequence[Measure]) -> SpanCosts:
         [(number, len(m.levels), m.full.value, m.axis.scale, m.axis.null_code) for number, m in enumerate(measures, 1)],
     )
     columns = tuple(CostLevel(f"level_{i}", Value(i)) for i in range(max(len(m.levels) for m in measures)))
-    trees = [_axis_levels(number, m, columns) for number, m in enumerate(measures, 1) if m.levels]
-    return SpanCosts(
-        columns, task.engine.materialise("levels", "neighbours/list_levels", scales=scales, trees=trees), scales
-    )
-
-
-def _axis_levels(number: int, measure: Measure, columns: Sequence[CostLevel]) -> AxisLevels:
-    missing = [None] * (len(columns) - len(measure.levels))
-    return AxisLevels(Value(number), measure, tuple(zip(columns, [*measure.levels, *missing], strict=True)))
+    trees = [AxisLevels(Value(number), m, columns) for number, m in enumerate(measures, 1) if m.levels]
+    holes = {"scales": scales, "trees": trees, "columns": columns}
+    return SpanCosts(columns, task.engine.materialise("levels", "neighbours/list_levels", **holes), scales)
 
 
 def _measure(task: Task, axis: Axis, full: int, depths: Sequence[int], domain: Value, ncp: bool) -> Measure:

@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.bsgi.boundaries import DEPTH, PART, RANKED, SIMPLE, Ends
+from ldiv_db.algorithms.bsgi.boundaries import DEPTH, PART, RANKED, SIMPLE
 from ldiv_db.algorithms.costs import SpanCosts, lm_measures, span_costs
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Relation, Value
 from ldiv_db.distributing.movable import Movable
 from ldiv_db.distributing.positions import Grained
-
-_ENDS = Ends(*map(Identifier, ("low", "high", "code", "next")))
 
 
 def most_of(l: int, part_rows: int) -> int:  # noqa: E741 - the field's name for it
@@ -74,7 +72,7 @@ def _split(
 def _choose(task: Task, counts: Relation, costs: SpanCosts, l: int, part: int, side: int) -> Relation:  # noqa: E741
     """How each node splits, (node, axis, classes, left_classes), by the boundaries of most gain."""
     engine = task.engine
-    tables: dict[str, Any] = {"levels": costs.levels, "scales": costs.scales, "columns": costs.columns, "names": _ENDS}
+    tables: dict[str, Any] = {"levels": costs.levels, "scales": costs.scales, "columns": costs.columns}
     bounds = {"l": Value(l), "simple": Value(SIMPLE), "part": Value(part), "most": Value(side), "ranked": Value(RANKED)}
     boundaries = engine.materialise("boundaries", "bsgi/rank_boundaries", counts=counts, **tables, **bounds)
     return engine.materialise("splits", "bsgi/choose_splits", boundaries=boundaries, counts=counts, l=Value(l))

@@ -61,16 +61,6 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Ends:
-    """The aliases of a span's ends in a statement over boundaries."""
-
-    low: Identifier
-    high: Identifier
-    code: Identifier
-    next: Identifier
-
-
-@dataclass(frozen=True)
 class _Domain:
     """The quasi-identifiers as the statements of a level need them."""
 
@@ -182,7 +172,6 @@ def _choose(
         "levels": domain.costs.levels,
         "scales": domain.costs.scales,
         "columns": domain.costs.columns,
-        "names": Ends(*map(Identifier, ("low", "high", "code", "next"))),
     }
     if not counts:
         return engine.materialise("splits", "bsgi/choose_dearest", nodes=nodes, positions=domain.positions, **tables)

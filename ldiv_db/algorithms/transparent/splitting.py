@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, SpanCosts, span_costs
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Relation, Value
 
 #: Each side of a split that is not in halves has at least so many hundredths of the classes.
 PART = 8
@@ -29,19 +29,6 @@ class Way:
 
     number: Value
     measure: Measure
-
-
-@dataclass(frozen=True)
-class Ends:
-    """The aliases of a node's and a side's ends in a statement over splits."""
-
-    low: Identifier
-    high: Identifier
-    first: Identifier
-    last: Identifier
-
-
-_ENDS = Ends(*map(Identifier, ("low", "high", "first", "last")))
 
 
 def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int) -> Relation:
@@ -96,7 +83,6 @@ def _choose(task: Task, ways: Sequence[Way], costs: SpanCosts, nodes: Relation, 
         levels=costs.levels,
         scales=costs.scales,
         columns=costs.columns,
-        names=_ENDS,
         part=Value(PART),
         deepest=Value(deepest),
     )
