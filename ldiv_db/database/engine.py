@@ -24,7 +24,17 @@ from ldiv_db.database import interrupts
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.failures import failure_of, first_sentence, refuse_half_characters
 from ldiv_db.database.plain_queries import PlainQueries
-from ldiv_db.database.templates import BUILT_IN, FileRelation, Identifier, Relation, Statement, Value, literal, render
+from ldiv_db.database.templates import (
+    BUILT_IN,
+    FileRelation,
+    Identifier,
+    Part,
+    Relation,
+    Statement,
+    Value,
+    literal,
+    render,
+)
 
 #: A relation of the database's client: rows that a caller may read on.
 ClientRelation = duckdb.DuckDBPyRelation
@@ -96,6 +106,8 @@ class Engine(PlainQueries):
         self._render = partial(render, folders=tuple(templates))
         self._scratch: list[Relation] = []
         self._views: set[Relation] = set()
+        #: The rows of TEMP tables that hold what was selected, and nothing else since.
+        self._counted: dict[Relation, int] = {}
         self._given: list[Relation] = []
         self._registered: set[Relation] = set()
         self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
@@ -105,12 +117,31 @@ class Engine(PlainQueries):
 
     def materialise(self, name: str, template: str, **holes: Any) -> Relation:
         """The TEMP table holding what `template` selects; it lives until dropped or `close_scratch`."""
+        return self.make(name, self.rendered(template, **holes))
+
+    def rendered(self, template: str, values: dict[str, Any] | None = None, /, **holes: Any) -> Statement:
+        """What `template` selects, to be run; `values` are those of the other parts of a statement that it is of."""
+        return self._render(template, holes, values=values)
+
+    def make(self, name: str, statement: Statement) -> Relation:
+        """As `materialise`, of a statement that is rendered."""
         target = self._temp_name(name)
-        statement = self._render(template, holes)
         statement.sql = f"CREATE TEMP TABLE {target.sql()} AS\n{statement.sql}"
-        self._timed(name, statement)
+        self._counted[target] = self._timed(name, statement)
         self._scratch.append(target)
         return target
+
+    def count(self, rows: Relation | FileRelation) -> int:
+        """The number of rows, which is known of what was materialised and is as it was."""
+        known = self._counted.get(rows) if isinstance(rows, Relation) else None
+        return super().count(rows) if known is None else known
+
+    def count_anew(self, target: Relation) -> None:
+        self._counted.pop(target, None)
+
+    def part(self, name: str) -> Part:
+        """A name for a part of a statement, which no other has."""
+        return Part((self._temp_name(name).name,))
 
     def view(self, name: str, template: str, **holes: Any) -> Relation:
         """As `materialise`, a TEMP view: its rows are made again by each statement that reads them, and kept nowhere.
@@ -150,7 +181,11 @@ class Engine(PlainQueries):
 
     def refuse_any(self, problem: Callable[[str], Problem], template: str, **holes: Any) -> None:
         """Raise PolicyError if what `template` has `found` is not 0; `problem` says it of the number."""
-        found = self.scalar(template, **holes)
+        self.refuse_found(problem, self._render(template, holes))
+
+    def refuse_found(self, problem: Callable[[str], Problem], statement: Statement) -> None:
+        """As `refuse_any`, of a statement that is rendered."""
+        ((found,),) = self._execute(statement)[1]
         if found:
             raise PolicyError([problem(f"{found:,}")])
 
@@ -196,6 +231,7 @@ class Engine(PlainQueries):
         """Append what `template` selects to the table `target`, by column name."""
         statement = self._render(template, holes)
         statement.sql, statement.writes = f"INSERT INTO {target.sql()} BY NAME\n{statement.sql}", target
+        self.count_anew(target)
         self._timed("publish", statement)
 
     def export(self, path: Path, form: str, template: str, **holes: Any) -> None:
@@ -281,6 +317,7 @@ class Engine(PlainQueries):
         """Insert rows of metadata into `target`: one statement, one parameter a column."""
         if not rows:
             return
+        self.count_anew(target)
         names = ", ".join(Identifier(column).sql() for column in columns)
         # A column is bound as one JSON text: DuckDB 1.5 takes half a millisecond for each element of a bound list.
         lists = ", ".join(f"unnest(${f'p{i}'}::JSON::VARCHAR[]::{t}[])" for i, t in enumerate(columns.values()))
@@ -293,6 +330,7 @@ class Engine(PlainQueries):
         for relation in relations:
             self.execute(self._dropping(relation))
             self._scratch.remove(relation)
+            self.count_anew(relation)
 
     @contextmanager
     def scope(self) -> Iterator[Scope]:
@@ -314,6 +352,7 @@ class Engine(PlainQueries):
                 if view in self._registered:
                     self.connection.unregister(view.name)  # it keeps the frame in memory otherwise
         self._scratch.clear()
+        self._counted.clear()
         self._given.clear()
 
     def _dropping(self, relation: Relation) -> str:
@@ -370,7 +409,8 @@ class Engine(PlainQueries):
         first, second = (self.execute(asked) for _ in range(2))
         return first == second
 
-    def _timed(self, name: str, statement: Statement) -> None:
+    def _timed(self, name: str, statement: Statement) -> int:
+        """Run a named step; the rows that it made."""
         start = time.perf_counter()
         result = self._execute(statement)[1]
         count = result[0][0] if result and isinstance(result[0][0], int) else 0
@@ -378,6 +418,7 @@ class Engine(PlainQueries):
         self.steps.append(step)
         if self._on_step:
             self._on_step(step)
+        return count
 
     def _execute(self, statement: Statement) -> tuple[list[str], list[tuple[Any, ...]]]:
         """The names of the columns and the rows; both are read here, as errors may come as late as that."""

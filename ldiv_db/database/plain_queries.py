@@ -40,6 +40,10 @@ class PlainQueries(ABC):
     ) -> list[tuple[Any, ...]]:
         """Run a statement written in floor 0 and return its rows."""
 
+    @abstractmethod
+    def count_anew(self, target: Relation) -> None:
+        """Say that the rows of a table may be others than when it was made."""
+
     def keep_text(self, variable: str, text: str) -> None:
         """Leave a text in a variable of the connection, where a caller that has the connection alone can read it."""
         self.execute(f"SET VARIABLE {Identifier(variable).sql()} = {literal(text)}")
@@ -78,6 +82,7 @@ class PlainQueries(ABC):
 
     def delete(self, target: Relation, having: Mapping[str, Any]) -> None:
         """Delete the rows of `target` that have the values of `having`, by column."""
+        self.count_anew(target)
         self.execute(f"DELETE FROM {target.sql()} WHERE {_eq(having, ' AND ')}", having)
 
     def update(self, target: Relation, values: Mapping[str, Any], having: Mapping[str, Any]) -> None:
@@ -88,6 +93,7 @@ class PlainQueries(ABC):
 
     def delete_listed(self, target: Relation, column: Identifier, listed: Relation) -> None:
         """Delete the rows of `target` whose `column` has a value that `listed` has in the same column."""
+        self.count_anew(target)
         name = column.sql()
         self.execute(f"DELETE FROM {target.sql()} WHERE {name} IN (SELECT {name} FROM {listed.sql()})")
 

@@ -36,13 +36,13 @@ class SparkEngine(Engine):
         self._on_statement = None
         self._render = partial(render, folders=())
         self._scratch = []
+        self._counted = {}
         self._given = []
         self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
         self._numbers = itertools.count(1)
 
-    def materialise(self, name: str, template: str, **holes: Any) -> Relation:
-        """A view of what `template` selects, whose rows executors keep once they are made."""
-        statement = self._render(template, holes)
+    def make(self, name: str, statement: Statement) -> Relation:
+        """A view of what a statement selects, whose rows executors keep once they are made."""
         return self.keep(name, self._sql(written_step(statement, DIALECT)))
 
     def view(self, name: str, template: str, **holes: Any) -> Relation:

@@ -81,6 +81,11 @@ class Relation:
 
 
 @dataclass(frozen=True)
+class Part(Relation):
+    """A relation that is a part of the statement that reads it, under a name that no table has."""
+
+
+@dataclass(frozen=True)
 class SqlType:
     """The type of a column as the database says it, one without names in it: `INTEGER`, `DECIMAL(4,2)`."""
 
@@ -179,6 +184,8 @@ class Statement:
     #: The tables and files that it reads which are not TEMP tables of ours, and the table that it writes, if it stays.
     reads: Sequence[Relation | FileRelation] = ()
     writes: Relation | None = None
+    #: The steps that are its parts, the last being `template`; none of a statement of one step.
+    parts: Sequence[Statement] = ()
 
     def numbered(self) -> str:
         """The SQL with line numbers, for an error report."""
@@ -304,17 +311,23 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
     )
 
 
-def render(template: str, holes: Mapping[str, Any], folders: tuple[Path, ...] = ()) -> Statement:
+def render(
+    template: str,
+    holes: Mapping[str, Any],
+    folders: tuple[Path, ...] = (),
+    values: dict[str, Any] | None = None,
+) -> Statement:
     """The statement that `template` makes of `holes`; raises TemplateError where they do not fit.
 
-    Templates are ours, and those in `folders`.
+    Templates are ours, and those in `folders`. `values` are those bound by other parts of the same statement, to which
+    its own are added.
     """
     declared, given = declared_holes(template, folders), set(holes)
     if declared != given:
         raise TemplateError(
             f"{template}: missing holes {sorted(declared - given)}, undeclared holes {sorted(given - declared)}"
         )
-    values: dict[str, Any] = {}
+    values = {} if values is None else values
     token = _bound.set(values)
     try:
         sql = _environment(folders).get_template(f"{template}.sql.j2").render(holes)
@@ -327,4 +340,6 @@ def render(template: str, holes: Mapping[str, Any], folders: tuple[Path, ...] = 
 
 def _is_foreign(hole: Any) -> bool:
     """Whether a hole is a table or a file that is not a TEMP table of ours."""
-    return isinstance(hole, FileRelation) or (isinstance(hole, Relation) and hole.parts[:1] != ("temp",))
+    if isinstance(hole, Relation):
+        return hole.parts[:1] != ("temp",) and not isinstance(hole, Part)
+    return isinstance(hole, FileRelation)

@@ -76,6 +76,8 @@ class Requirement(Written):
     more_is_better: ClassVar[bool] = False
     #: Whether classes of equal counts are alike, whatever the values are.
     of_counts: ClassVar[bool] = False
+    #: Whether the rows, the number of values and the rows of the most frequent one are all that it asks of a class.
+    of_tallies: ClassVar[bool] = False
     #: Whether nothing but the number of rows is asked for.
     of_rows: ClassVar[bool] = False
     #: Whether its promise of shares is all of it; then it can be judged where some values are unknown.

@@ -20,7 +20,7 @@ from ldiv_db.requirements.parameters import whole
 class CountRequirement(Requirement):
     """What asks for counts alone, and holds in classes of different values as soon as they have rows enough."""
 
-    of_counts = of_eligible = True
+    of_counts = of_tallies = of_eligible = True
 
     def unique_class_size(self) -> int:
         return self.least_rows

@@ -32,6 +32,7 @@ class EntropyL(CountRequirement):
 
     name = "entropy"
     reaches = "exp of entropy"
+    of_tallies = False
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal  # noqa: E741
 

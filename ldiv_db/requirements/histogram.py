@@ -32,6 +32,13 @@ class Classes:
         self._by_category: dict[Categories, Classes] = {}
         self._sparing: dict[tuple[Named, ...], Classes] = {}
 
+    @classmethod
+    def tallied(cls, steps: Steps, tallies: Relation) -> Classes:
+        """Classes of which nothing but (class_no, rows, values, largest) is known, their `summary` then."""
+        classes = cls(steps, tallies)
+        classes.summary = tallies
+        return classes
+
     @cached_property
     def sizes(self) -> Relation:
         """(class_no, class_rows, size, values): how many values of a class stand in `size` rows each."""

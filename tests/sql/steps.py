@@ -85,8 +85,9 @@ def listen(case: Case) -> list[Told]:
     sent: list[Statement] = []
 
     def on_statement(statement: Statement) -> None:
-        sent.append(statement)
-        told.setdefault(statement.template, Told(statement.template)).rows.append(None)
+        for step in statement.parts or [statement]:
+            sent.append(step)
+            told.setdefault(step.template, Told(step.template)).rows.append(None)
 
     def on_step(step: Step) -> None:
         told[sent[-1].template].rows[-1] = step.rows
@@ -117,7 +118,8 @@ def page(name: str, case: Case) -> str:
             f"# The steps of `{case.algorithm['name']}`",
             "",
             f"On `fixtures/papers/{case.table}.csv`, with {{{options}}} and {required}. Templates stand where they are",
-            "first sent; rows are those that each sending made, `-` where the answer was read and no table made.",
+            "first sent; rows are those that each sending made, `-` where no table was made: the answer was",
+            "read, or another template read it in the same statement.",
             "Written by `python -m tests.sql.steps`.",
             "",
             "| | template | what it returns | rows |",

@@ -6,7 +6,9 @@ from collections import Counter
 import oracle
 import pytest
 
-from ldiv_db.requirements import Classes, RequirementSpec, judge
+from ldiv_db.database.templates import Identifier
+from ldiv_db.requirements import REQUIREMENTS, Classes, RequirementSpec, judge
+from tests.benchmarks.audit import ARGUMENTS
 
 COLUMNS = {"class_no": "BIGINT", "value": "VARCHAR", "rows": "BIGINT", "class_rows": "BIGINT"}
 HISTOGRAM = [(1, "flu", 1), (1, "HIV", 1), (2, "flu", 2), (2, "HIV", 1), (2, None, 1), (3, "flu", 5)]
@@ -73,3 +75,28 @@ def test_random_histograms_agree_with_the_oracle(engine, seed):
             expected = oracle.violations(rows, name, argument)
             found = (verdict.violating_classes, verdict.violating_rows)
             assert found == (len(expected), sum(expected.values())), (name, argument)
+
+
+@pytest.mark.parametrize("name", [name for name, requirement in REQUIREMENTS.items() if requirement.of_tallies])
+@pytest.mark.parametrize("seed", range(3))
+def test_tallies_tell_what_a_histogram_does(engine, name, seed):
+    """Of what says that it asks for no more, with one sensitive attribute and with several."""
+    draw = random.Random(seed)
+    counts = [(no, value, other, draw.randint(1, 4))
+              for no in range(12) for value in range(5) for other in range(3) if draw.random() < 0.4]  # fmt: skip
+    sums, sizes = Counter(), Counter()
+    for no, value, _, rows in counts:
+        sums[no, value] += rows
+        sizes[no] += rows
+    histogram = [(no, str(value), rows, sizes[no]) for (no, value), rows in sums.items()]
+    classes = Classes(engine, engine.load("histogram", COLUMNS, histogram))
+    columns = {"class_no": "BIGINT", "code": "INTEGER", "other": "INTEGER", "rows": "BIGINT"}
+    several = engine.load("counts", columns, counts)
+    one = engine.load("counts", columns, [(no, value, 0, rows) for (no, value), rows in sums.items()])
+    requirement = RequirementSpec(name, ARGUMENTS[name]).resolve(None)
+    expected = sorted(engine.columns(requirement.measure(engine, classes)))
+    for table, summed in ((several, True), (one, False)):
+        tallies = engine.materialise(
+            "tallies", "local/tally_classes", counts=table, key=Identifier("code"), summed=summed
+        )
+        assert sorted(engine.columns(requirement.measure(engine, Classes.tallied(engine, tallies)))) == expected

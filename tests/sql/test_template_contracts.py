@@ -161,6 +161,10 @@ def statements():
     recorded = {}
 
     def listen(statement):
+        for step in statement.parts or [statement]:
+            note(step)
+
+    def note(statement):
         key = (statement.template, lines_of(statement.sql))
         if statement.template in TEMPLATES and key not in recorded:
             (tree,) = sqlglot.parse(statement.sql, read="duckdb")

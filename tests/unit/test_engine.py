@@ -5,7 +5,8 @@ import traceback
 import pytest
 
 from ldiv_db.database.engine import Engine, Settings, open_database
-from ldiv_db.database.errors import DatabaseError, PolicyError
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.one_statement import OneStatement
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 SECRET = "HIV-of-Alice"
@@ -215,3 +216,72 @@ def test_read_only_refuses_to_write(tmp_path):
         assert con.execute("SELECT current_setting('threads')").fetchone() == (1,)
     with open_database(path, read_only=True) as con, pytest.raises(DatabaseError, match="read-only"):
         Engine(con).execute("CREATE TABLE t (x INTEGER)")
+
+
+def test_a_count_is_of_the_rows_as_they_are_now(engine):
+    made = engine.load("x", {"a": "INTEGER"}, [(1,), (2,), (2,)])
+    copied = engine.copy("copied", made)
+    assert engine.count(copied) == 3
+    changes = [
+        (lambda: engine.delete(copied, {"a": 1}), 2),
+        (lambda: engine.extend(copied, made, "a"), 5),
+        (lambda: engine.append(copied, {"a": "INTEGER"}, [(7,)]), 6),
+        (lambda: engine.delete_listed(copied, Identifier("a"), engine.load("y", {"a": "INTEGER"}, [(2,)])), 2),
+        (lambda: engine.update(copied, {"a": 5}, {"a": 7}), 2),
+    ]
+    for change, rows in changes:
+        change()
+        assert engine.count(copied) == rows == len(engine.column(copied, "a"))
+
+
+def listed(steps, rows, way):
+    """What lists the column a of the rows."""
+    return way(steps, "listed", "database/list_rows", rows=rows, columns=[Identifier("a")])
+
+
+def test_steps_run_as_one_statement_that_leaves_the_last_alone(con):
+    sent = []
+    engine = Engine(con, on_statement=sent.append)
+    rows = engine.load("x", {"a": "BIGINT"}, [(3,), (4,)])
+    steps = OneStatement(engine)
+    first = listed(steps, rows, OneStatement.materialise)
+    total = steps.sum_of(first, "a")
+    assert steps.sum_of(rows, "a") == Value(7)
+    del sent[:]
+    made = steps.keep("doubled", "database/list_rows", rows=first, columns=[])
+    assert [statement.template for statement in sent] == ["database/list_rows"]
+    assert [step.template for step in sent[0].parts] == [
+        "database/list_rows",
+        "database/sum_column",
+        "database/list_rows",
+    ]
+    assert list(sent[0].reads) == [] and engine.count(made) == 2
+    assert sorted(engine.column(made, "a")) == [3, 4]
+    assert con.execute(
+        f"{sent[0].sql.split('AS', 1)[1].split('SELECT * FROM')[0]} SELECT {total.sql()}"
+    ).fetchall() == [(7,)]
+    assert scratch_of(con) == {rows.name, made.name}
+
+
+def test_values_of_all_steps_are_bound(con):
+    sent = []
+    engine = Engine(con, on_statement=sent.append)
+    columns = {"class_no": "BIGINT", "rows": "BIGINT", "values": "BIGINT"}
+    summary = engine.load("summary", columns, [(1, 9, 3), (2, 2, 2), (3, 8, 7)])
+    steps = OneStatement(engine)
+    judged = [
+        steps.materialise("k", "requirements/k", summary=summary, k=Value(4)),
+        steps.materialise("distinct", "requirements/distinct", summary=summary, l=Value(3)),
+    ]
+    worst = steps.keep("worst", "local/take_worst", margins=judged)
+    assert sorted(sent[-1].values.values()) == [3, 4]
+    assert sorted(engine.columns(worst, "class_no", "margin")) == [(1, 0), (2, -2), (3, 4)]
+
+
+def test_a_doubt_is_asked_of_the_steps_so_far(engine):
+    rows = engine.load("x", {"a": "INTEGER"}, [(3,), (4,)])
+    steps = OneStatement(engine)
+    first = listed(steps, rows, OneStatement.materialise)
+    with pytest.raises(PolicyError, match="2 rows"):
+        steps.refuse_any(lambda found: Problem("x", f"{found} rows"), "database/count_rows", rows=first)
+    assert engine.count(listed(steps, first, OneStatement.keep)) == 2

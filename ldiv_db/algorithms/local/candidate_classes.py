@@ -14,6 +14,8 @@ from dataclasses import replace
 from ldiv_db.algorithms.base import Feasibility, Task
 from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.one_statement import OneStatement
+from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Classes, Requirement, Verdict, judge
@@ -44,51 +46,60 @@ class ClassChecker:
         `counts` is (class_no, the code of each sensitive attribute, rows).
         """
         with self._engine.scope() as scope:
-            margins = [
-                *(self._measure(counts, axis, own) for axis, own, _ in self._asked if own),
-                *(self._measure_refined(counts, axis, refined) for axis, _, refined in self._asked if refined),
-            ]
-            listed = [margin for of_axis in margins for margin in of_axis]
-            worst = listed[0]
-            if len(listed) > 1:
-                worst = self._engine.materialise("worst", "local/take_worst", margins=listed)
-            if any(axis.judged for axis in self._axes):  # some candidates may have no row to be judged
-                worst = self._engine.materialise("margins", "local/complete_margins", margins=worst, counts=counts)
-            return scope.keep(worst)
+            steps = OneStatement(self._engine)
+            margins = self.measured(steps, counts)
+            return scope.keep(steps.keep("margins", "database/list_rows", rows=margins, columns=[]))
+
+    def measured(self, steps: Steps, counts: Relation) -> Relation:
+        """As `margins`, a relation of `steps`, which may run with others in one statement."""
+        margins = [
+            *(self._measure(steps, counts, axis, own) for axis, own, _ in self._asked if own),
+            *(self._measure_refined(steps, counts, axis, refined) for axis, _, refined in self._asked if refined),
+        ]
+        listed = [margin for of_axis in margins for margin in of_axis]
+        worst = listed[0]
+        if len(listed) > 1:
+            worst = steps.materialise("worst", "local/take_worst", margins=listed)
+        if any(axis.judged for axis in self._axes):  # some candidates may have no row to be judged
+            worst = steps.materialise("margins", "local/complete_margins", margins=worst, counts=counts)
+        return worst
 
     def _measure_refined(
-        self, counts: Relation, axis: SensitiveAxis, requirements: Sequence[Requirement]
+        self, steps: Steps, counts: Relation, axis: SensitiveAxis, requirements: Sequence[Requirement]
     ) -> list[Relation]:
         """The margins of requirements that must hold even for those who know the other sensitive attributes."""
         known = [other for other in self._axes if other is not axis]
-        refined = self._engine.materialise("refined", "local/refine_counts", counts=counts, key=axis.code, known=known)
-        return self._measure(refined, axis, requirements, refined)
+        refined = steps.materialise("refined", "local/refine_counts", counts=counts, key=axis.code, known=known)
+        return self._measure(steps, refined, axis, requirements, refined)
 
     def _measure(
         self,
+        steps: Steps,
         counts: Relation,
         axis: SensitiveAxis,
         requirements: Sequence[Requirement],
         refined: Relation | None = None,
     ) -> list[Relation]:
-        """The margins of the classes, one TEMP table a requirement."""
-        engine = self._engine
-        with engine.scope() as scope:
-            histogram = engine.materialise(
-                "histogram",
-                "local/list_histogram",
-                counts=counts,
-                dictionary=axis.reference,
-                key=axis.code,
-                summed=len(self._axes) > 1,
-                as_codes=axis.judged is None and all(r.of_counts and not r.harmless for r in requirements),
-            )
-            classes, margins = Classes(engine, histogram, axis.reference), []
-            for requirement in requirements:
-                measures = requirement.measure(engine, classes)
-                holes = {"measures": measures, "refined": refined or measures, "is_refined": refined is not None}
-                margins.append(scope.keep(engine.materialise("margins", "local/list_margins", **holes)))
-            return margins
+        """The margins of the classes, a relation a requirement."""
+        classes, margins = self._classes(steps, counts, axis, requirements), []
+        for requirement in requirements:
+            measures = requirement.measure(steps, classes)
+            holes = {"measures": measures, "refined": refined or measures, "is_refined": refined is not None}
+            margins.append(steps.materialise("margins", "local/list_margins", **holes))
+        return margins
+
+    def _classes(
+        self, steps: Steps, counts: Relation, axis: SensitiveAxis, requirements: Sequence[Requirement]
+    ) -> Classes:
+        """The candidates as the requirements see them, which counts alone may tell."""
+        holes = {"counts": counts, "key": axis.code, "summed": len(self._axes) > 1}
+        as_codes = axis.judged is None and all(r.of_counts and not r.harmless for r in requirements)
+        if as_codes and all(r.of_tallies for r in requirements):
+            return Classes.tallied(steps, steps.materialise("tallies", "local/tally_classes", **holes))
+        histogram = steps.materialise(
+            "histogram", "local/list_histogram", dictionary=axis.reference, as_codes=as_codes, **holes
+        )
+        return Classes(steps, histogram, axis.reference)
 
 
 def unsure_labels(task: Task) -> str:

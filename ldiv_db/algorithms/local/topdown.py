@@ -14,6 +14,7 @@ quasi-identifier can rows of one child leave their class so that they and the re
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +22,9 @@ from typing import Any
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.costs import Measure, lm_measures
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker, check_monotone
-from ldiv_db.algorithms.local.unsplit_nodes import add_splits, find_splits
+from ldiv_db.algorithms.local.unsplit_nodes import Branch, Nodes, Way, add_splits, find_splits
 from ldiv_db.algorithms.local.unsure import require_good
+from ldiv_db.database.one_statement import OneStatement
 from ldiv_db.database.templates import Relation, Value
 
 #: The most rows that may be given back to one node, and the numbers that are tried.
@@ -34,15 +36,6 @@ class TopDownOptions(Options):
     """None."""
 
 
-@dataclass(frozen=True)
-class Branch:
-    """A quasi-identifier with its number; its cost counts a little even if its weight is 0."""
-
-    measure: Measure
-    number: Value
-    full: Value
-
-
 @dataclass
 class _Round:
     """What every round needs: the branches and what their nodes save, and the last number of a node."""
@@ -51,33 +44,24 @@ class _Round:
     checker: ClassChecker
     branches: Sequence[Branch]
     savings: Relation
-    scales: Relation
     sizes: Relation
     children: Value
     last: int = 1
     rounds: int = 0
-    given: int = 0
-
-    @property
-    def measures(self) -> list[Measure]:
-        return [branch.measure for branch in self.branches]
 
     def run(self, active: Relation, assigned: Relation) -> Relation | None:
         """The rows of the nodes that were split; those of the others are assigned. None if nothing was split."""
         engine = self.task.engine
         with engine.scope() as scope:
-            parts = self._parts(active)
-            counts = engine.materialise("counts", "local/topdown/count_parts", parts=parts, sensitive=self._sensitive)
-            margins = self.checker.margins(counts)
-            holes = {"savings": self.savings, "scales": self.scales, "children": self.children}
-            measured = engine.materialise(
-                "measured", "local/topdown/measure_parts", parts=parts, margins=margins, **holes
-            )
-            chosen, taken = self._choose(parts, counts, measured)
+            nodes = self._nodes(active)
+            counts = engine.materialise("counts", "local/topdown/count_parts", **nodes.holes)
+            measured = self._measure(nodes, counts)
+            chosen, taken = self._choose(nodes, counts, measured)
             splits = find_splits(self.task, self.checker, self.children, counts, measured, chosen)
-            measured = add_splits(self.task, splits, parts, measured, chosen, taken)
+            if splits is not None:
+                measured = add_splits(self.task, splits, nodes, measured, chosen, taken)
             engine.insert(assigned, "local/topdown/list_settled", active=active, chosen=chosen)
-            moved = self._move(active, parts, measured, chosen, taken)
+            moved = self._move(nodes, measured, chosen, taken)
             self.rounds += 1
             return scope.keep(moved) if moved else None
 
@@ -85,82 +69,76 @@ class _Round:
     def _sensitive(self) -> Any:
         return self.task.encoded.sensitive
 
-    @property
-    def _axes(self) -> Value:
-        return Value(len(self.branches) + 1)
+    def _nodes(self, active: Relation) -> Nodes:
+        """The nodes of these rows that have enough of them to be split."""
+        steps, branches = OneStatement(self.task.engine), self.branches
+        holes = {"measures": [branch.measure for branch in branches], "least": Value(2 * self.checker.least)}
+        bounds = steps.materialise("bounds", "local/topdown/bound_nodes", active=active, **holes)
+        axes = Value(len(branches) + 1)
+        ways = steps.keep("ways", "local/topdown/list_ways", bounds=bounds, branches=branches, axes=axes)
+        return Nodes(active, ways, branches, self._sensitive, self.children)
 
-    def _parts(self, active: Relation) -> Relation:
-        engine = self.task.engine
-        least = Value(2 * self.checker.least)
-        bounds = engine.materialise(
-            "bounds", "local/topdown/bound_nodes", active=active, measures=self.measures, least=least
-        )
-        return engine.materialise(
-            "parts",
-            "local/topdown/list_parts",
-            active=active,
-            bounds=bounds,
-            branches=self.branches,
-            sensitive=self._sensitive,
-            axes=self._axes,
-            children=self.children,
+    def _measure(self, nodes: Nodes, counts: Relation) -> Relation:
+        """The parts with their margins and what a row saves in each."""
+        steps = OneStatement(self.task.engine)
+        margins = self.checker.measured(steps, counts)
+        holes = {"savings": self.savings, "branches": self.branches, "children": self.children}
+        return steps.keep(
+            "measured", "local/topdown/measure_parts", counts=counts, ways=nodes.ways, margins=margins, **holes
         )
 
-    def _choose(self, parts: Relation, counts: Relation, measured: Relation) -> tuple[Relation, Relation]:
+    def _choose(self, nodes: Nodes, counts: Relation, measured: Relation) -> tuple[Relation, Relation]:
         """The splits that are carried out, and the rows that are given back in them (and in others)."""
         engine, sensitive = self.task.engine, self._sensitive
         with engine.scope() as scope:
             rests = engine.materialise(
                 "rests", "local/topdown/count_rests", counts=counts, measured=measured, sensitive=sensitive
             )
-            margins = self.checker.margins(rests)
-            splits = engine.materialise("splits", "local/topdown/list_splits", measured=measured, margins=margins)
-            taken = self._take(parts, counts, measured, rests, splits)
-            left = engine.materialise(
+            steps = OneStatement(engine)
+            margins = self.checker.measured(steps, rests)
+            splits = steps.keep("splits", "local/topdown/list_splits", measured=measured, margins=margins)
+            taken = self._take(nodes, counts, measured, rests, splits)
+            steps = OneStatement(engine)
+            left = steps.materialise(
                 "left", "local/topdown/count_givers", counts=counts, taken=taken, sensitive=sensitive
             )
-            givers = self.checker.margins(left)
+            givers = self.checker.measured(steps, left)
             holes = {"splits": splits, "taken": taken, "givers": givers, "children": self.children}
-            chosen = engine.materialise("chosen", "local/topdown/choose_splits", **holes)
+            chosen = steps.keep("chosen", "local/topdown/choose_splits", **holes)
             return scope.keep(chosen), scope.keep(taken)
 
-    def _take(
-        self, parts: Relation, counts: Relation, measured: Relation, rests: Relation, splits: Relation
-    ) -> Relation:
+    def _take(self, nodes: Nodes, counts: Relation, measured: Relation, rests: Relation, splits: Relation) -> Relation:
         """The fewest rows that make good what stays, for each node's best split that leaves too little."""
-        engine, sensitive, most = self.task.engine, self._sensitive, Value(MOST)
-        dirty = engine.materialise("dirty", "local/topdown/list_dirty", splits=splits)
-        recruits = engine.materialise(
-            "recruits",
-            "local/topdown/list_recruits",
-            parts=parts,
-            dirty=dirty,
-            measured=measured,
-            counts=counts,
-            rests=rests,
-            sensitive=sensitive,
-            most=most,
-        )
+        sensitive, most = self._sensitive, Value(MOST)
+        recruits = self._recruit(nodes, counts, measured, rests, splits)
+        steps = OneStatement(self.task.engine)
         holes = {"rests": rests, "recruits": recruits, "sizes": self.sizes, "most": most}
-        trials = engine.materialise("trials", "local/topdown/count_trials", **holes, sensitive=sensitive)
-        margins = self.checker.margins(trials)
+        trials = steps.materialise("trials", "local/topdown/count_trials", **holes, sensitive=sensitive)
+        margins = self.checker.measured(steps, trials)
         holes = {"recruits": recruits, "margins": margins, "most": most}
-        return engine.materialise("taken", "local/topdown/take_recruits", **holes, sensitive=sensitive)
+        return steps.keep("taken", "local/topdown/take_recruits", **holes, sensitive=sensitive)
 
-    def _move(
-        self, active: Relation, parts: Relation, measured: Relation, chosen: Relation, taken: Relation
-    ) -> Relation | None:
+    def _recruit(
+        self, nodes: Nodes, counts: Relation, measured: Relation, rests: Relation, splits: Relation
+    ) -> Relation:
+        """The rows that could be given back, for the splits that leave too little, best first."""
+        steps = OneStatement(self.task.engine)
+        dirty = steps.materialise("dirty", "local/topdown/list_dirty", splits=splits)
+        placed = steps.materialise("placed", "local/topdown/place_rows", splits=dirty, **nodes.holes)
+        holes = {"placed": placed, "measured": measured, "counts": counts, "rests": rests, "most": Value(MOST)}
+        return steps.keep("recruits", "local/topdown/list_recruits", **holes, sensitive=self._sensitive)
+
+    def _move(self, nodes: Nodes, measured: Relation, chosen: Relation, taken: Relation) -> Relation | None:
         engine = self.task.engine
         if not engine.count(chosen):
             return None
         targets = engine.materialise(
             "targets", "local/topdown/number_parts", chosen=chosen, measured=measured, last=Value(self.last)
         )
-        rests = engine.materialise("rests", "local/topdown/find_rests", targets=targets, measured=measured)
-        holes = {"active": active, "parts": parts, "targets": targets, "taken": taken, "rests": rests}
-        moved = engine.materialise(
-            "active", "local/topdown/move_rows", **holes, measures=self.measures, sensitive=self._sensitive
-        )
+        steps = OneStatement(engine)
+        rests = steps.materialise("rests", "local/topdown/find_rests", targets=targets, measured=measured)
+        holes = {"chosen": chosen, "targets": targets, "taken": taken, "rests": rests}
+        moved = steps.keep("active", "local/topdown/move_rows", **holes, **nodes.holes)
         self.last += engine.count(targets)
         return moved
 
@@ -197,24 +175,36 @@ class TopDown(Algorithm):
 def _first_round(task: Task, measures: Sequence[Measure]) -> _Round:
     """The state of the first round: what a row saves by going down to each node of a taxonomy."""
     engine = task.engine
-    branches = [Branch(m, Value(number), Value(max(1, int(m.full.value)))) for number, m in enumerate(measures, 1)]
+    branches = _branches(measures)
     savings = [
         (branch.number.value, node.node, max(1, saved) if saved > 0 or not branch.measure.full.value else 0)
         for branch in branches
         if branch.measure.axis.taxonomy
         for node, saved in _savings(branch)
     ]
-    scales = [(branch.number.value, branch.full.value, branch.measure.axis.scale) for branch in branches]
     children = 2 + max([0, *(len(m.axis.taxonomy.nodes) for m in measures if m.axis.taxonomy)])
     return _Round(
         task,
         ClassChecker(task),
         branches,
         engine.load("savings", {"axis": "INTEGER", "child": "BIGINT", "saved": "BIGINT"}, savings),
-        engine.load("scales", {"axis": "INTEGER", "full_cost": "BIGINT", "scale": "BIGINT"}, scales),
         engine.load("sizes", {"size": "BIGINT"}, [(size,) for size in SIZES]),
         Value(children),
     )
+
+
+def _branches(measures: Sequence[Measure]) -> list[Branch]:
+    """The quasi-identifiers, and all ways in which nodes part, numbered from 1."""
+    numbers = itertools.count(1)
+    return [
+        Branch(
+            measure,
+            Value(number),
+            Value(max(1, int(measure.full.value))),
+            [Way(Value(next(numbers)), level) for level in (measure.levels if measure.paths else [None])],
+        )
+        for number, measure in enumerate(measures, 1)
+    ]
 
 
 def _savings(branch: Branch) -> list[tuple[Any, int]]:
