@@ -15,8 +15,8 @@ from decimal import Decimal
 from ldiv_db.database.engine import Engine
 from ldiv_db.policy.hierarchies import Hierarchy
 from ldiv_db.recoding.encoded import Axis
-from ldiv_db.recoding.recode import Recoding
-from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Node
+from ldiv_db.recoding.recode import Recoding, Spans
+from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Node, Taxonomy
 
 _DATE = re.compile(r"(\d{4})(?:(s)|-Q([1-4])|-(\d\d)(?:-(\d\d))?)?")
 
@@ -44,17 +44,38 @@ def rules_of(engine: Engine, recoding: Recoding, hierarchies: Mapping[str, Hiera
     """The rules of every quasi-identifier of a global recoding; None if a label cannot be told from its values."""
     found = {}
     for spans in recoding.spans:
-        listed = [Span(*row) for row in engine.rows("recoding/publish/list_spans", spans=spans.relation)]
         try:
-            found[spans.axis.name] = list(_axis_rules(spans.axis, listed, hierarchies[spans.axis.name]))
-        except ValueError:  # a year that dates are not written with
+            found[spans.axis.name] = list(_rules(engine, spans, hierarchies[spans.axis.name]))
+        except ValueError:  # a year that dates are not written with, or numbers that are not whole
             return None
     return found
 
 
-def _axis_rules(axis: Axis, spans: Sequence[Span], hierarchy: Hierarchy) -> Iterator[Rule]:
-    assert axis.taxonomy is not None  # noqa: S101 - what recodes globally takes taxonomies
-    leaves = sorted((node for node in axis.taxonomy.leaves if node.low != axis.null_code), key=lambda node: node.low)
+def _rules(engine: Engine, spans: Spans, hierarchy: Hierarchy) -> Iterator[Rule]:
+    axis = spans.axis
+    if axis.taxonomy is None:
+        rows = engine.rows("recoding/publish/list_number_spans", spans=spans.relation, dictionary=axis.dictionary)
+        yield from (rule for row in rows for rule in _number_rules(axis, Span(*row[:3]), *row[3:]))
+        return
+    listed = [Span(*row) for row in engine.rows("recoding/publish/list_spans", spans=spans.relation)]
+    yield from _axis_rules(axis, axis.taxonomy, listed, hierarchy)
+
+
+def _number_rules(axis: Axis, span: Span, smallest: str | None, largest: str | None) -> Iterator[Rule]:
+    """The rules of an interval: no number between two of them has a label, as none was in the source of the run.
+
+    Raises ValueError for numbers that are not whole, of which none comes next.
+    """
+    if span.high == axis.null_code:
+        yield Rule("null", None, None, span.label)
+        if span.low < span.high:
+            yield Rule("any", None, None, span.label)
+    else:
+        yield Rule("range", str(int(str(smallest))), str(int(str(largest)) + 1), span.label)
+
+
+def _axis_rules(axis: Axis, taxonomy: Taxonomy, spans: Sequence[Span], hierarchy: Hierarchy) -> Iterator[Rule]:
+    leaves = sorted((node for node in taxonomy.leaves if node.low != axis.null_code), key=lambda node: node.low)
     for span in spans:
         if span.high == axis.null_code:
             yield Rule("null", None, None, span.label)
@@ -62,7 +83,7 @@ def _axis_rules(axis: Axis, spans: Sequence[Span], hierarchy: Hierarchy) -> Iter
         if span.label == ROOT_LABEL and (len(below) == len(leaves) or hierarchy.is_flat):
             yield Rule("any", None, None, span.label)
         elif below:
-            yield from _span_rules(str(span.label), below, axis.taxonomy.by_range, hierarchy)
+            yield from _span_rules(str(span.label), below, taxonomy.by_range, hierarchy)
 
 
 def _span_rules(label: str, below: Sequence[Node], by_range: bool, hierarchy: Hierarchy) -> Iterator[Rule]:

@@ -70,7 +70,7 @@ def protection_of(algorithm: str | None, policy: Policy | None, holds: bool) -> 
         return _UNKNOWN
     if policy is not None and policy.transparent:
         return _TRANSPARENT
-    if policy is not None and algorithm == "cuts" and _publishes_all(policy):
+    if policy is not None and algorithm == "cuts" and _publishes_all(policy) and _has_taxonomies(policy):
         return _GLOBAL
     found = PROTECTION.get(algorithm, Protection(_BOUND, _NO_BOUND, _NO_BOUND, _NOTHING))
     if policy is not None and policy.key is not None and algorithm in ("bsgi", "auto", "fast"):
@@ -82,3 +82,8 @@ def _publishes_all(policy: Policy) -> bool:
     """Whether a search for the best cut leaves nothing out: as the policy says, or as more than shares is asked."""
     shares_alone = len(policy.sensitive) == 1 and all(spec.kind.of_shares for spec in policy.require)
     return (policy.algorithm.options.get("scheme") or ("vioRec" if shares_alone else "none")) == "none"
+
+
+def _has_taxonomies(policy: Policy) -> bool:
+    """Whether every quasi-identifier is known to have a taxonomy: which intervals of numbers are best tells more."""
+    return all(one.taxonomy is not None for one in policy.quasi_identifiers.values())

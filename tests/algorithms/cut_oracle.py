@@ -1,19 +1,58 @@
 """Cuts by brute force: every cut of every tree, its partitions row by row, its cost in exact fractions."""
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import floor
 
 
+@dataclass(frozen=True)
+class Numbers:
+    """In place of a tree: numbers in order, of which any neighbours may be put together, and NULL if that occurs."""
+
+    values: tuple
+    has_null: bool = False
+
+    def cuts(self):
+        """All ways to part the numbers, with NULL alone, and all of them with NULL, as `cuts` has those of a tree."""
+        for choice in product([False, True], repeat=len(self.values) - 1):
+            groups = [[self.values[0]]]
+            for value, begins in zip(self.values[1:], choice, strict=True):
+                groups += [[value]] if begins else []
+                groups[-1] += [] if begins else [value]
+            yield {v: (shown(g), tuple(g)) for g in [*groups, *([[None]] if self.has_null else [])] for v in g}
+        if self.has_null:
+            every = (*self.values, None)
+            yield dict.fromkeys(every, ("*", every))
+
+    def loss(self, group):
+        """The share of the range, of NULL among numbers all of it."""
+        if None in group:
+            return Fraction(len(group) > 1)
+        return Fraction(group[-1] - group[0]) / (Fraction(self.values[-1] - self.values[0]) or 1)
+
+
+def shown(group):
+    """What an interval is published as."""
+    if group == [None]:
+        return None
+    return str(group[0]) if len(group) == 1 else f"[{group[0]}-{group[-1]}]"
+
+
 def leaves(tree):
     """The leaves below a tree {label: {...}} of one root."""
+    if isinstance(tree, Numbers):
+        return [*tree.values, *([None] if tree.has_null else [])]
     ((label, below),) = tree.items()
     return [leaf for child, deeper in below.items() for leaf in leaves({child: deeper})] or [label]
 
 
 def cuts(tree):
     """All cuts of a tree, each {leaf: (label, leaves of the label)}."""
+    if isinstance(tree, Numbers):
+        yield from tree.cuts()
+        return
     ((label, below),) = tree.items()
     own = leaves(tree)
     yield {leaf: (label, tuple(own)) for leaf in own}
@@ -99,10 +138,14 @@ def _judged(members, rows, trees, cut, good, metric, scheme):
 
 def _loss(members, trees, cut):
     """LM of a row of the partition."""
-    return sum(
-        Fraction(len(one[leaf][1]) - 1, max(len(leaves(tree)) - 1, 1))
-        for one, tree, leaf in zip(cut, trees, members[0][0], strict=True)
-    )
+    return sum(_cell(tree, one[leaf][1]) for one, tree, leaf in zip(cut, trees, members[0][0], strict=True))
+
+
+def _cell(tree, group):
+    """LM of a cell."""
+    if isinstance(tree, Numbers):
+        return tree.loss(group)
+    return Fraction(len(group) - 1, max(len(leaves(tree)) - 1, 1))
 
 
 def _row_cost(rows, trees, metric):

@@ -95,6 +95,7 @@ CASES = {
     "topdown": (policy_of("topdown", HALF, TREE), APART[:4], "AABC"),
     "stars": (policy_of("tp_plus", HALF), TWINS[:4], "AABC"),
     "blanked": (policy_of({"name": "cuts", "scheme": "vioSA"}, HALF, TREE, suppressed="unknown"), APART, "AAABBB"),
+    "intervals": (policy_of({"name": "cuts", "scheme": "none"}, HALF), APART[:5], "AABBC"),
     "anatomy": (policy_of("anatomy", None), TWINS[:4], "AABC"),
     "decomposition_plus": (policy_of("decomposition_plus", None), APART[:4], "AABC"),
 }

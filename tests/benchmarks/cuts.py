@@ -28,7 +28,13 @@ COMBINATIONS = (
 )
 #: Adult's rows without NULL; any other number of them is made by the variant method.
 ROWS = 45_222
-_ADULT = ("age", "education", "native_country", "workclass", "marital_status", "sex", "race")
+_ADULT = ("age", "education", "sex", "race", "marital_status", "workclass", "native_country")
+#: How ages may be generalised: by a taxonomy of ranges of five years or of single years up, or into any intervals.
+AGES: dict[str, dict[str, Any]] = {
+    "ranges": {"taxonomy": {"ranges": [5, 10, 20, 40], "origin": 17}},
+    "years": {"taxonomy": {"ranges": [1, 5, 10, 20, 40], "origin": 17}},
+    "numbers": {"numeric": True},
+}
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,8 @@ class CutCase:
     time_limit: float | None = None
     rows: int = ROWS
     memory_limit: str | None = None
+    age: str = "ranges"
+    others: int = len(_ADULT) - 1
 
 
 def measure_cuts(case: CutCase) -> dict[str, Any]:
@@ -57,7 +65,9 @@ def cuts_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[li
         "scheme",
         "required",
         "rows",
+        "others",
         "cost",
+        "LM",
         "proved",
         "gap",
         "visited",
@@ -72,11 +82,13 @@ def cuts_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[li
             found["scheme"],
             ", ".join(found["require"]) or f"frequency:{found['l']:g}",
             f"{found['rows']:,}",
+            f"{found['others']} and {found['age']}",
             f"{found['cost']:,.2f}",
+            f"{found['lm_mean']:.4f}",
             "yes" if found["proved"] else "no",
             f"{found['gap']:.1%}",
             f"{found['visited']:,}",
-            f"{found['evaluated']:,}",
+            f"{found['evaluated']:,}" if found["evaluated"] < 10**12 else f"{found['evaluated']:.1e}",
             f"{found['seconds']:.1f}",
             f"{found['processor_seconds']:.1f}",
             f"{found['peak_memory_mb']:,.0f}",
@@ -87,13 +99,13 @@ def cuts_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[li
 
 
 def cuts_policy(case: CutCase) -> dict[str, Any]:
-    """The policy of a case, on the trees with 356,440,500 cuts; age has the same tree made of ranges."""
-    trees: dict[str, Any] = {name: {"file": "cuts/default.json", "tree": name} for name in _ADULT}
-    trees["age"] = {"ranges": [5, 10, 20, 40], "origin": 17}
+    """The policy of a case, on the trees with 356,440,500 cuts, or some; age has the same tree made of ranges."""
+    keys = {name: {"taxonomy": {"file": "cuts/default.json", "tree": name}} for name in _ADULT[: case.others + 1]}
     return {
         "source": "main.adult",
         "target": "published.adult",
-        "quasi_identifiers": {name: {"taxonomy": tree} for name, tree in trees.items()},
+        "quasi_identifiers": keys | {"age": AGES[case.age]},
+        "identifiers": list(_ADULT[case.others + 1 :]),
         "sensitive": ["occupation"],
         "keep": ["income"],
         "require": [_written(text) for text in case.require] or [{"frequency": case.l}],
@@ -135,6 +147,7 @@ def _run(case: CutCase, folder: Path) -> dict[str, Any]:
     return {
         **asdict(case),
         **result.search,
+        "lm_mean": result.loss.lm_mean,
         "rows": result.loss.rows_published + result.loss.rows_suppressed,
         "seconds": seconds,
         "processor_seconds": processor,
@@ -171,6 +184,13 @@ def cuts(
     memory_limit: Annotated[
         str | None, typer.Option(help="Memory the database may use, e.g. 800MB.", show_default=False)
     ] = None,
+    age: Annotated[
+        str,
+        typer.Option(help="ranges of five years and up, of single years and up (years), or any intervals (numbers)."),
+    ] = "ranges",
+    others: Annotated[
+        int, typer.Option(min=0, max=len(_ADULT) - 1, help="How many quasi-identifiers there are beside age.")
+    ] = len(_ADULT) - 1,
     json: AsJson = False,
 ) -> None:
     """Time the search for the best cut on Adult's 45,222 rows without NULL, by every metric and scheme.
@@ -181,14 +201,18 @@ def cuts(
       python -m tests.benchmarks.cuts --only LM:vioRec --only DM:allRec --l 6
       python -m tests.benchmarks.cuts --only LM:vioRec --rows 50000 --rows 1000000
       python -m tests.benchmarks.cuts --only LM:none --require recursive:c=3,l=3
+      python -m tests.benchmarks.cuts --only LM:none --require distinct:4 --others 3 --age numbers
     """
     known = [f"{metric}:{scheme}" for metric, scheme in COMBINATIONS]
     refuse_unknown("--only", only or (), known)
+    refuse_unknown("--age", [age], list(AGES))
     found: list[dict[str, Any]] = []
     for count, (metric, scheme) in product(rows or [ROWS], COMBINATIONS):
         if not only or f"{metric}:{scheme}" in only:
             typer.echo(f"{metric} {scheme}, {count:,} rows …", err=True)
-            case = CutCase(metric, scheme, l, tuple(require or ()), threads, time_limit, count, memory_limit)
+            case = CutCase(
+                metric, scheme, l, tuple(require or ()), threads, time_limit, count, memory_limit, age, others
+            )
             found.append(measure_cuts(case))
     show("cuts", json, found, cuts_as_table)
 

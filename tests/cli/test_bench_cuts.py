@@ -26,6 +26,20 @@ def test_other_requirements_are_taken_together(bench: Any) -> None:
     assert found["require"] == ["recursive:c=3,l=2", "k:3"] and found["proved"]
 
 
+def test_ages_are_taken_as_numbers(bench: Any) -> None:
+    asked = ("--only", "LM:none", "--require", "k:5", "--rows", 300, "--others", 1, "--json")
+    costs = []
+    for age in ("numbers", "years"):
+        called = bench("cuts", *asked, "--age", age)
+        assert called.code == 0, called.err
+        (found,) = called.json["results"]
+        assert found["proved"] and (found["others"], found["age"]) == (1, age)
+        assert list(found["cut"]) == ["age", "education"]
+        costs.append(found["cost"])
+    assert costs[0] != costs[1]
+
+
 def test_an_unknown_combination_is_refused(bench: Any) -> None:
-    called = bench("cuts", "--only", "DM:vioSA")
-    assert called.code == 2 and "DM:vioSA" in called.err
+    for option, text in (("--only", "DM:vioSA"), ("--age", "decades")):
+        called = bench("cuts", option, text)
+        assert called.code == 2 and text in called.err

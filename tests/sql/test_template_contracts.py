@@ -473,10 +473,25 @@ def cut_everything(con, listener):
         target = {"target": f"judged_{place}", "require": [{"distinct": 2}], "algorithm": algorithm}
         with mock.patch.object(cut_boxes, "MOST_BOXES", most):
             ldiv_db.run(con, policy | target, listener=listener)
+    cut_numbers(con, listener)
     baselines = [("incognito", {"metric": metric, "class": "label"}) for metric in ("LM", "DM", "CM")]
     for place, (name, options) in enumerate([*baselines, ("tds", {}), ("tds", {"class": "label"})]):
         target = {"target": f"baseline_{place}", "require": [{"distinct": 2}], "algorithm": {"name": name, **options}}
         ldiv_db.run(con, policy | target, listener=listener)
+
+
+def cut_numbers(con, listener):
+    """Cuts through numbers without a taxonomy, with and without NULL, judged and by thresholds, and on a grid."""
+    rows = [(i % 9 if i % 5 else None, i % 7, "uvw"[i * 5 % 11 % 3]) for i in range(40)]
+    fill(con, "numbers", {"age": "INTEGER", "hours": "INTEGER", "secret": "VARCHAR"}, rows)
+    policy = {"source": "numbers", "sensitive": ["secret"], "nulls": "value",
+              "quasi_identifiers": {"age": {"numeric": True}, "hours": {"numeric": True}}}  # fmt: skip
+    ways = [({"frequency": 1.5}, "none", 40_000_000), ({"k": 3}, "allRec", 40_000_000), ({"k": 3}, "allRec", 200)]
+    for place, (require, scheme, most) in enumerate([*ways, ({"frequency": 1.5}, "allRec", 200)]):
+        algorithm = {"name": "cuts", "scheme": scheme, "unproved": "publish"}
+        target = {"target": f"numbers_{place}", "require": [require], "algorithm": algorithm}
+        with mock.patch.object(cut_boxes, "MOST_BOXES", most):
+            ldiv_db.run(con, policy | target, listener=listener)
 
 
 def suppress(con, listener):

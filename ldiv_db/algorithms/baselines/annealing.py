@@ -10,19 +10,23 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import exp, prod
 from typing import Any, Literal
 
 from pydantic import Field
 
+from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cuts.classes import labels_of
 from ldiv_db.algorithms.cuts.cuts import CutOptions, Cuts
 from ldiv_db.algorithms.cuts.descent import generalised
 from ldiv_db.algorithms.cuts.enumeration import Outcome
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
+from ldiv_db.algorithms.cuts.finding import Found
+from ldiv_db.algorithms.cuts.problem import CutProblem
 from ldiv_db.database import interrupts
+from ldiv_db.database.errors import Problem
 
 #: Steps that are drawn ahead: a statement takes hardly longer for so many cuts than for one.
 _AHEAD = 16
@@ -44,27 +48,34 @@ class Annealing(Cuts):
     options_type = AnnealingOptions
     options: AnnealingOptions
 
-    def _search(self, evaluator: Evaluator, start: float) -> tuple[Best, Outcome]:
-        best = Best(self.options.top)
-        walk = Walk(evaluator, best, self.options.steps, random.Random(evaluator.problem.task.seed))  # noqa: S311
-        deadline = None if self.options.time_limit is None else start + self.options.time_limit
+    def _search(self, problem: CutProblem, began: float) -> Found:
+        evaluator, best = Evaluator(problem), Best(self.options.top)
+        walk = Walk(evaluator, best, self.options.steps, random.Random(problem.task.seed))  # noqa: S311
+        deadline = None if self.options.time_limit is None else began + self.options.time_limit
         try:
             while walk.done < self.options.steps and walk.go():
-                evaluator.problem.task.progress(walk.done, self.options.steps)
+                problem.task.progress(walk.done, self.options.steps)
                 if deadline is not None and time.monotonic() >= deadline:
                     break
         except KeyboardInterrupt:
             interrupts.check()  # it has been heard: what follows is not to be stopped by it again
         evaluator.evaluated = len(walk.costs)
-        return best, Outcome(walk.done, False, 0)
+        return Found(evaluator, best, Outcome(walk.done, False, 0))
 
-    def _report(self, evaluator: Evaluator, best: Best, outcome: Outcome, chosen: Cut) -> dict[str, Any]:
+    def _number_problems(self, task: Task) -> Iterator[Problem]:
+        for axis in task.encoded.axes:
+            if axis.taxonomy is None:
+                hint = "taxonomy: {ranges: [5, 10, 20]}"
+                yield Problem(f"quasi_identifiers.{axis.name}", "cuts run through taxonomies: it needs one", hint)
+
+    def _report(self, found: Found, chosen: Cut) -> dict[str, Any]:
+        evaluator, best = found.evaluator, found.best
         problem = evaluator.problem
         return {
             "metric": self.options.metric,
             "scheme": problem.cost.scheme,
-            "cuts": prod(tree.taxonomy.cuts for tree in problem.trees),
-            "steps": outcome.visited,
+            "cuts": prod(tree.cuts for tree in problem.trees),
+            "steps": found.outcome.visited,
             "evaluated": evaluator.evaluated,
             "proved": False,
             "cost": best.costs[chosen] / problem.scale,

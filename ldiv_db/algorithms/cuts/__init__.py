@@ -3,11 +3,12 @@
 Liu and Wang, On Optimal Anonymization for l+-Diversity (ICDE 2010; the paper's l+-Optimize), for thresholds on the
 shares of sensitive values.
 
-A solution is one cut through each quasi-identifier's taxonomy; every value is published as its ancestor in the cut. The
-rows that are published alike are a partition, of which no sensitive value s may have more than theta_s, or which must
-meet what else is required. What a violating partition loses is the scheme's: nothing, for it is not allowed (`none`),
-or all rows (`allRec`); of thresholds also the violating values (`vioSA`), all its sensitive values (`allSA`), or the
-fewest rows (`vioRec`).
+A solution is one cut through each quasi-identifier's taxonomy; every value is published as its ancestor in the cut.
+Numbers without a taxonomy have all partitions of their values into intervals as cuts (`intervals`). The rows that are
+published alike are a partition, of which no sensitive value s may have more than theta_s, or which must meet what else
+is required. What a violating partition loses is the scheme's: nothing, for it is not allowed (`none`), or all rows
+(`allRec`); of thresholds also the violating values (`vioSA`), all its sensitive values (`allSA`), or the fewest rows
+(`vioRec`).
 
 Guarantee: every class that is published meets what is required; and of all cuts it is one of the `top` that cost least
 by the metric (LM, DM, CM), with a proof, as the search has covered all the others by bounds. A search that is stopped
@@ -21,11 +22,13 @@ Steps, as `cuts` takes them:
    cut may have (`partition_costs`, counts packed as `share_counts` says: `key_cells`, `generalise_boxes`,
    `cost_boxes`, or, where requirements judge equal counts once, `list_alike`, `spread_counts`, `list_bad`,
    `cost_judged`); then whole cuts, some quasi-identifiers at a time, the others being recoded locally for a bound
-   (`sum_cuts`, `raise_boxes`).
-3. `enumeration` otherwise, or if there are too many partitions: the paper's tree of cuts, whose nodes are evaluated in
-   batches (`evaluation`: `place_codes`, `group_steps`, `judge_parts` or `mark_parts`, `sum_specialised`; put together
-   by `node_bounds` and `bounds`).
-4. Before either, the most general cut is offered, or a good one that `descent` finds.
+   (`sum_cuts`, `raise_boxes`). Numbers have their intervals as boxes (`count_spans`, `span_boxes`), and of these the
+   best partition (`start_division`, `divide_boxes`, `end_division`); where they are too many, `grids` puts values
+   together and bounds what that may lose.
+3. `enumeration` of taxonomies otherwise, or if there are too many partitions: the paper's tree of cuts, whose nodes are
+   evaluated in batches (`evaluation`: `place_codes`, `group_steps`, `judge_parts` or `mark_parts`, `sum_specialised`;
+   put together by `node_bounds` and `bounds`).
+4. `finding` chooses between them. Before either, the most general cut is offered, or a good one that `descent` finds.
 5. `classes`: the partitions of the cut chosen as classes, less what the scheme suppresses (`number_parts`,
    `assign_rows`, `bound_classes`, `list_blanked`).
 """

@@ -56,6 +56,11 @@ class Pack:
     mask: Value
     number: Value = Value(0)  # noqa: RUF009 - frozen
 
+    @property
+    def upto(self) -> Identifier:
+        """The column of the sums from the first number on."""
+        return Identifier(f"upto_{self.column.name}")
+
 
 @dataclass(frozen=True)
 class Bad:

@@ -16,19 +16,19 @@ The cheapest prefix is followed to its end first, for a cut to compare with; the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
 
 from ldiv_db.algorithms.cuts.enumeration import Outcome, Standing
 from ldiv_db.algorithms.cuts.evaluation import Best, Evaluator
+from ldiv_db.algorithms.cuts.intervals import IntervalTree
 from ldiv_db.algorithms.cuts.partition_costs import Digit, blow_up, lay_out, make_boxes, refused_cost
-from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database import interrupts
 from ldiv_db.database.templates import Relation, Value
 
 #: Cuts through one taxonomy that are told apart.
-_MOST_CUTS = 2_000
+MOST_CUTS = 2_000
 #: Prefixes that a group of quasi-identifiers makes of one, and those that are followed at once.
 _MOST_PREFIXES, _AT_ONCE = 300, 32
 #: Rows of a join beyond which a quasi-identifier is taken out before cuts are summed: the bound is weaker, but cheaper.
@@ -50,8 +50,8 @@ class Sweep:
     ):
         self._evaluator, self._best, self._deadline, self._progress = evaluator, best, deadline, progress
         self._problem, self._engine = evaluator.problem, evaluator.problem.task.engine
-        trees = sorted(self._problem.trees, key=lambda tree: (tree.taxonomy.cuts, tree.number))
-        self._digits = lay_out(trees, _MOST_CUTS) or []
+        trees = sorted(self._problem.trees, key=lambda tree: (tree.cuts, tree.number))
+        self._digits = lay_out(trees, MOST_CUTS) or []
         #: The digit whose best cut needs no branches; where several cuts are wanted all are told apart.
         self._free = self._digits[-1:] if best.most == 1 else []
         self._decided = self._digits[: len(self._digits) - len(self._free)]
@@ -63,7 +63,7 @@ class Sweep:
     @property
     def fits(self) -> bool:
         """Whether keys are small enough, and cuts few enough to be told apart."""
-        return bool(self._digits) and all(digit.tree.taxonomy.cuts <= _MOST_CUTS for digit in self._decided)
+        return bool(self._digits) and all(digit.tree.cuts <= MOST_CUTS for digit in self._decided)
 
     def run(self, start: Callable[[], None] = lambda: None) -> Outcome | None:
         """Search everything, or until the deadline or Ctrl-C, after `start`; None if there are too many boxes."""
@@ -99,14 +99,14 @@ class Sweep:
         """How many cuts each prefix has that is still to be searched, and its bound."""
         limit = self._limit
         return [
-            (prod(digit.tree.taxonomy.cuts for digit in self._digits[end:]), bound)
+            (prod(digit.tree.cuts for digit in self._digits[end:]), bound)
             for end, prefixes in self._open
             for bound, _ in prefixes
             if bound < limit
         ]
 
     def _standing(self) -> Standing:
-        left, total = self._left(), prod(digit.tree.taxonomy.cuts for digit in self._digits)
+        left, total = self._left(), prod(digit.tree.cuts for digit in self._digits)
         pruned = max(0, total - sum(cuts for cuts, _ in left) - self.visited) / total
         best = min(self._best.costs.values(), default=None)
         return Standing(self.visited, pruned, best, min([self._best.limit, *(bound for _, bound in left)]))
@@ -179,10 +179,25 @@ class Sweep:
         return prefixes
 
     def _take_out(self, work: Relation, digit: Digit) -> Relation:
-        """The boxes with the best cut through the digit's taxonomy for each choice of the other values."""
+        """The boxes with the best cut of the digit's values for each choice of the other values."""
+        if isinstance(digit.tree, IntervalTree):
+            return self._divide(work, digit, digit.tree)
         for height in range(1, digit.tree.heights[0] + 1):
             work = self._replace(work, "cuts/raise_boxes", links=self._links, digit=digit, height=Value(height))
         return work
+
+    def _divide(self, work: Relation, digit: Digit, tree: IntervalTree) -> Relation:
+        """The boxes with the best division of the digit's numbers for each choice of the other values."""
+        engine = self._engine
+        with engine.scope() as scope:
+            sums = [engine.materialise("divided", "cuts/start_division", boxes=work, digit=digit)]
+            for place in range(len(tree.stretches)):
+                holes = {"sums": sums, "before": sums[-1], "digit": digit, "place": Value(place)}
+                sums.append(engine.materialise("divided", "cuts/divide_boxes", boxes=work, **holes))
+            has_null = tree.null is not None
+            return scope.keep(
+                self._replace(work, "cuts/end_division", divided=sums[-1], digit=digit, has_null=has_null)
+            )
 
     def _replace(self, work: Relation, template: str, **holes: Any) -> Relation:
         """What the template makes of the boxes, which are dropped."""
@@ -211,7 +226,7 @@ class Sweep:
 
     def _offer(self, summed: Relation, prefixes: Sequence[Prefix]) -> None:
         """Offer the cuts that are better, where all but at most one quasi-identifier are decided."""
-        self._evaluator.evaluated += len(prefixes) * prod(digit.tree.taxonomy.cuts for digit in self._free)
+        self._evaluator.evaluated += len(prefixes) * prod(digit.tree.cuts for digit in self._free)
         below = 2 ** sum(digit.width for digit in self._decided) - 1
         for cost, prefix in prefixes:
             if cost >= self._limit:
@@ -220,7 +235,7 @@ class Sweep:
             for digit in self._free:
                 rows = self._engine.rows("cuts/list_boxes", boxes=summed, prefix=Value(prefix), below=Value(below))
                 costs = {digit.of(key): cost for key, cost in rows}
-                cut |= {(digit.tree.number, node) for node in _best_cut(digit.tree, costs, 0)[1]}
+                cut |= {(digit.tree.number, node) for node in digit.tree.best_cut(costs)}
             self._best.offer(frozenset(cut), cost)
 
 
@@ -233,12 +248,14 @@ def _largest_first(digits: Sequence[Digit]) -> list[Digit]:
 
 
 def _prefixes(digits: Sequence[Digit]) -> int:
-    return prod(digit.tree.taxonomy.cuts for digit in digits)
+    return prod(digit.tree.cuts for digit in digits)
 
 
 def _links(digits: Sequence[Digit]) -> Iterator[tuple[int, ...]]:
     """(axis, node, height, above, up) of each value; the root has nothing above."""
     for digit in digits:
+        if isinstance(digit.tree, IntervalTree):
+            continue
         heights = digit.tree.heights
         for node in digit.tree.taxonomy.nodes:
             above = 0 if node.parent is None else heights[node.parent]
@@ -252,13 +269,3 @@ def _members(digits: Sequence[Digit]) -> Iterator[tuple[int, ...]]:
         for number, cut in enumerate(digit.tree.all_cuts):
             for node in cut:
                 yield digit.tree.number, number, node, (number - node) * 2**digit.lowest
-
-
-def _best_cut(tree: CutTree, costs: Mapping[int, int], node: int) -> tuple[int, tuple[int, ...]]:
-    """The least that the node's rows cost, and the values that cost it, the more general ones where equal."""
-    whole = costs.get(node, 0), (node,)
-    if not tree.children[node]:
-        return whole
-    parts = [_best_cut(tree, costs, child) for child in tree.children[node]]
-    below = sum(cost for cost, _ in parts), tuple(value for _, values in parts for value in values)
-    return min(whole, below, key=lambda choice: choice[0])

@@ -91,11 +91,4 @@ def _thetas(problem: CutProblem) -> Relation:
 
 def labels_of(trees: tuple[CutTree, ...], cut: Cut) -> dict[str, list[str]]:
     """The labels of a cut by quasi-identifier, in the order of the leaves, as they are published."""
-    labels = {}
-    for tree in trees:
-        nodes = [tree.taxonomy.nodes[node] for number, node in sorted(cut) if number == tree.number]
-        deepest = {
-            (node.low, node.high): node.label for node in tree.taxonomy.nodes
-        }  # below its chain of only children
-        labels[tree.axis.name] = [deepest[node.low, node.high] for node in sorted(nodes, key=lambda node: node.low)]
-    return labels
+    return {tree.axis.name: tree.labels([node for number, node in cut if number == tree.number]) for tree in trees}

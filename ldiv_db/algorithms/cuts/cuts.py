@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from math import prod
 from typing import Any, ClassVar, Literal
 
@@ -13,11 +12,11 @@ from pydantic import Field
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.cuts.asked import bounds_shares
-from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
 from ldiv_db.algorithms.cuts.classes import Published, labels_of, publish_cut
-from ldiv_db.algorithms.cuts.descent import find_start, offer_root
-from ldiv_db.algorithms.cuts.enumeration import Outcome, Search, Standing
+from ldiv_db.algorithms.cuts.enumeration import Outcome
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
+from ldiv_db.algorithms.cuts.finding import Found, find_best, number_problems
+from ldiv_db.algorithms.cuts.grids import intervals_of
 from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, make_problem, thresholds_of
 from ldiv_db.algorithms.infeasible import cannot_promise, explain, no_cut
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker, refuse_whole
@@ -56,7 +55,12 @@ class Cuts(Algorithm):
     def check(self, task: Task) -> Feasibility:
         """Raises PolicyError for what cuts cannot do, InfeasibleError if not even the most general cut is allowed."""
         scheme = self._scheme(task)
-        problems = [*self._option_problems(task, scheme), *_task_problems(task, scheme), *_blank_problems(task, scheme)]
+        problems = [
+            *self._option_problems(task, scheme),
+            *self._number_problems(task),
+            *_task_problems(task, scheme),
+            *_blank_problems(task, scheme),
+        ]
         if problems:
             raise PolicyError(problems)
         notes = () if self.options.scheme else (f"algorithm.scheme: {scheme}, as nothing else is said",)
@@ -77,46 +81,30 @@ class Cuts(Algorithm):
         """The drawn cut, less what its scheme leaves out; raises InfeasibleError if that is every row."""
         feasible, start = self.check(task), time.monotonic()
         cost = Cost(self.options.metric, self._scheme(task), self._label(task))
-        evaluator = Evaluator(make_problem(task, cost))
-        best, outcome = self._search(evaluator, start)
-        ranked = best.ranked()
+        found = self._search(make_problem(task, cost), start)
+        ranked = found.best.ranked()
         rank = random.Random(task.seed).randrange(len(ranked))  # noqa: S311 - a choice that the seed repeats
-        chosen, published = _publish_any(evaluator, [cut for cut, _ in [*ranked[rank:], *ranked[:rank]]])
-        search = self._report(evaluator, best, outcome, chosen)
-        return Plan(published.assigned, feasible.l, _notes(search), search, published.classes, published.blanked)
+        chosen, published = _publish_any(found.evaluator, [cut for cut, _ in [*ranked[rank:], *ranked[:rank]]])
+        search = self._report(found, chosen)
+        notes = _notes(search, found.evaluator.problem)
+        return Plan(published.assigned, feasible.l, notes, search, published.classes, published.blanked)
 
-    def _search(self, evaluator: Evaluator, began: float) -> tuple[Best, Outcome]:
+    def _search(self, problem: CutProblem, began: float) -> Found:
         """The best cuts and how they were found; raises UnprovedError without the proof that the policy wants."""
-        best, trees = Best(self.options.top), evaluator.problem.trees
         deadline = None if self.options.time_limit is None else began + self.options.time_limit
-        report, scale = evaluator.problem.task.report, evaluator.problem.scale
+        found = find_best(problem, self.options.top, self.options.unproved == "publish", deadline)
+        if not found.outcome.proved and self.options.unproved == "refuse":
+            raise UnprovedError(_unproved(problem, found.best, found.outcome, deadline is not None))
+        return found
 
-        def progress(standing: Standing) -> None:
-            report(_progress_line(standing, scale))
-
-        descend = partial(find_start, evaluator, trees, best, deadline)
-        root, outcome = partial(offer_root, evaluator, best), None
-        sweep = Sweep(evaluator, best, deadline, progress)
-        # A sweep needs no good cut to be fast: one is found first only if the policy would have it published.
-        descends_first = sweep.fits and self.options.unproved == "publish"
-        if sweep.fits:
-            outcome = sweep.run(descend if descends_first else root)
-        if outcome is None:
-            search = Search(evaluator, trees, best, deadline=deadline, progress=progress)
-            outcome = search.run(root if descends_first else descend)
-        if not best.costs:  # stopped before any cut was offered; this one is allowed, or the policy had been refused
-            root()
-        if not outcome.proved and self.options.unproved == "refuse":
-            raise UnprovedError(_unproved(evaluator.problem, best, outcome, deadline is not None))
-        return best, outcome
-
-    def _report(self, evaluator: Evaluator, best: Best, outcome: Outcome, chosen: Cut) -> dict[str, Any]:
+    def _report(self, found: Found, chosen: Cut) -> dict[str, Any]:
         """What the result says of the search; costs in the metric's own units."""
+        best, outcome, evaluator = found.best, found.outcome, found.evaluator
         problem, cost = evaluator.problem, best.costs[chosen]
         return {
             "metric": self.options.metric,
             "scheme": problem.cost.scheme,
-            "cuts": prod(tree.taxonomy.cuts for tree in problem.trees),
+            "cuts": prod(tree.cuts for tree in problem.trees),
             "visited": outcome.visited,
             "evaluated": evaluator.evaluated,
             "proved": outcome.proved,
@@ -133,6 +121,10 @@ class Cuts(Algorithm):
         if self.options.label is None or self.options.metric != "CM":
             return None
         return next(kept for kept in task.encoded.kept if kept.column.name.lower() == self.options.label.lower())
+
+    def _number_problems(self, task: Task) -> Iterator[Problem]:
+        """What is in the way of numbers without a taxonomy."""
+        return number_problems(task, self.options.top)
 
     def _option_problems(self, task: Task, scheme: str) -> Iterator[Problem]:
         options = self.options
@@ -159,10 +151,6 @@ def _blank_problems(task: Task, scheme: str) -> Iterator[Problem]:
 
 def _task_problems(task: Task, scheme: str) -> Iterator[Problem]:
     encoded = task.encoded
-    for axis in encoded.axes:
-        if axis.taxonomy is None:
-            hint = "taxonomy: {ranges: [5, 10, 20]}"
-            yield Problem(f"quasi_identifiers.{axis.name}", "cuts run through taxonomies: it needs one", hint)
     if encoded.individual:
         yield Problem("individual", "cuts does not keep the rows of an individual apart", "use bsgi")
     if encoded.leaves_unjudged:
@@ -232,13 +220,6 @@ def _named_codes(task: Task) -> dict[int, str]:
     return {code: shown_value(named[place]) for code, place in codes_of(task, named).items()}
 
 
-def _progress_line(standing: Standing, scale: int) -> str:
-    """What a user sees of a search under way."""
-    best = "none yet" if standing.best is None else f"{standing.best / scale:,.6g}"
-    bound = "none" if standing.bound >= FORBIDDEN else f"{standing.bound / scale:,.6g}"
-    return f"{standing.visited:,} cuts visited, {standing.pruned:.2%} pruned, best {best}, bound {bound}"
-
-
 def _gap(best: Best, outcome: Outcome) -> float:
     """By what share of the best cost the bound falls short of it."""
     cost = best.ranked()[0][1]
@@ -254,10 +235,16 @@ def _unproved(problem: CutProblem, best: Best, outcome: Outcome, is_limited: boo
     )
 
 
-def _notes(search: dict[str, Any]) -> tuple[str, ...]:
-    notes = []
+def _notes(search: dict[str, Any], problem: CutProblem) -> tuple[str, ...]:
+    notes = [
+        f"{tree.axis.name}: of its {tree.values:,} values some were put together before the search,"
+        f" {len(tree.stretches):,} were left: all intervals would have made too many partitions"
+        for tree in intervals_of(problem)
+        if tree.is_coarse
+    ]
     if "gap" in search and not search["proved"]:
-        notes.append(f"the search was stopped: the cut is within {search['gap']:.1%} of the best")
+        stopped = "" if notes else "the search was stopped: "
+        notes.append(f"{stopped}the cut is within {search['gap']:.1%} of the best")
     if search["scheme"] in _BY_CELLS:
         notes.append("blanked sensitive values are NULL; they count in the size of their class (suppressed: unknown)")
     return tuple(notes)

@@ -144,7 +144,8 @@ class Evaluator:
             for value in sorted(node.cut)
         ]
         marked = engine.load("marked", _MARKED, marks)
-        return engine.materialise("places", "cuts/place_codes", marked=marked, paths=problem.paths)
+        paths = problem.layout.paths_of(engine, (value for node in nodes for value in node.cut))
+        return engine.materialise("places", "cuts/place_codes", marked=marked, paths=paths)
 
     def _step(self, places: Relation) -> tuple[Relation | None, Relation]:
         """The partitions of the nodes' most specific cuts, and those of their cuts with every open value specialised.

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from math import prod
 
 from ldiv_db.algorithms.cuts.asked import Pack, find_bad
+from ldiv_db.algorithms.cuts.intervals import IntervalTree
 from ldiv_db.algorithms.cuts.problem import CutProblem
 from ldiv_db.algorithms.cuts.share_counts import caps_of, judged_packs, packs_of, shares_of, steps_of, sums_of
 from ldiv_db.algorithms.cuts.trees import CutTree
@@ -56,8 +57,8 @@ class Digit:
 
     @property
     def nodes(self) -> int:
-        """How many values the taxonomy has."""
-        return len(self.tree.taxonomy.nodes)
+        """How many values a cut may have."""
+        return self.tree.node_count
 
     def of(self, key: int) -> int:
         """The digit in a key."""
@@ -68,8 +69,7 @@ def lay_out(trees: Sequence[CutTree], most_cuts: int) -> list[Digit] | None:
     """The digits in this order, or None if keys would be too large; up to `most_cuts` cuts have numbers too."""
     digits, place = [], 0
     for tree in trees:
-        cuts = tree.taxonomy.cuts
-        width = max(len(tree.taxonomy.nodes), cuts if cuts <= most_cuts else 1).bit_length()
+        width = max(tree.size, tree.cuts if tree.cuts <= most_cuts else 1).bit_length()
         digits.append(Digit(tree, place, width))
         place += width
     return digits if place <= _KEY_BITS else None
@@ -124,24 +124,43 @@ def _make_shared(problem: CutProblem, digits: Sequence[Digit]) -> Relation | Non
 
 
 def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[Pack]) -> list[Relation] | None:
-    """The boxes with their packed counts: the quasi-identifiers with the most values first, which share the most."""
+    """The boxes with their packed counts: of taxonomies those with the most values first, which share the most, and
+    then of numbers, whose intervals are differences of counts."""
     engine = problem.task.engine
     with engine.scope() as scope:
-        leaves = engine.load("leaves", {"axis": "INTEGER", "code": "INTEGER", "part": "BIGINT"}, list(_leaves(digits)))
+        columns = {"axis": "INTEGER", "code": "INTEGER", "part": "BIGINT", "loss": "BIGINT"}
+        leaves = engine.load("leaves", columns, list(_leaves(digits, problem.loss_unit)))
         columns = {"axis": "INTEGER", "leaf": "INTEGER", "shift": "BIGINT", "loss": "BIGINT"}
         climbs = engine.load("climbs", columns, list(_climbs(digits, problem.loss_unit)))
         holes = {"digits": digits, "packs": packs}
         boxes = [engine.materialise("boxes", "cuts/key_cells", cells=problem.cells, leaves=leaves, **holes)]
-        count = problem.cell_count
-        for digit in sorted(digits, key=lambda digit: -digit.nodes):
+        for digit in sorted(digits, key=lambda digit: (isinstance(digit.tree, IntervalTree), -digit.nodes)):
+            spans = _spans(problem, boxes, digit, packs) if isinstance(digit.tree, IntervalTree) else []
+            if spans is None:
+                return None
             lifted = engine.materialise(
                 "boxes", "cuts/generalise_boxes", boxes=boxes, climbs=climbs, digit=digit, packs=packs
             )
-            boxes.append(lifted)
-            count += engine.count(lifted)
-            if count > MOST_BOXES:
+            boxes += [*spans, lifted]
+            if sum(map(engine.count, boxes)) > MOST_BOXES:
                 return None
         return [scope.keep(box) for box in boxes]
+
+
+def _spans(
+    problem: CutProblem, boxes: Sequence[Relation], digit: Digit, packs: Sequence[Pack]
+) -> list[Relation] | None:
+    """The boxes of all intervals of two numbers or more; None if they are too many, which is counted first."""
+    engine = problem.task.engine
+    assert isinstance(digit.tree, IntervalTree)  # noqa: S101 - by whom it is called
+    if int(engine.scalar("cuts/count_spans", boxes=boxes, digit=digit) or 0) > MOST_BOXES:
+        return None
+    columns = {"axis": "INTEGER", "place": "BIGINT", "low": "BIGINT", "high": "BIGINT"}
+    edges = engine.load("edges", columns, list(digit.tree.edges()))
+    unit = Value(problem.loss_unit)
+    return [
+        engine.materialise("boxes", "cuts/span_boxes", boxes=boxes, edges=edges, digit=digit, packs=packs, unit=unit)
+    ]
 
 
 def _cost(problem: CutProblem, boxes: Sequence[Relation], packs: Sequence[Pack], again: bool) -> Relation:
@@ -171,23 +190,18 @@ def refused_cost(problem: CutProblem) -> int:
     return problem.rows * int(problem.unit.row.value) + 1
 
 
-def _leaves(digits: Sequence[Digit]) -> Iterator[tuple[int, int, int]]:
-    """(axis, code, part) of each leaf, part being its bits in a key."""
+def _leaves(digits: Sequence[Digit], unit: int) -> Iterator[tuple[int, int, int, int]]:
+    """(axis, code, part, loss) of each leaf, part being its bits in a key."""
     for digit in digits:
-        for code, node in digit.tree.leaf_of.items():
-            yield digit.tree.number, code, node << digit.lowest
+        for code, node, loss in digit.tree.leaves_of(unit):
+            yield digit.tree.number, code, node << digit.lowest, loss
 
 
 def _climbs(digits: Sequence[Digit], unit: int) -> Iterator[tuple[int, int, int, int]]:
     """(axis, leaf, shift, loss) of each leaf and value above it."""
     for digit in digits:
-        tree = digit.tree
-        for node in tree.taxonomy.nodes:
-            if tree.children[node.node]:
-                for code in range(node.low, node.high + 1):
-                    leaf = tree.leaf_of[code]
-                    shift = (node.node - leaf) * 2**digit.lowest
-                    yield tree.number, leaf, shift, tree.loss(node.low, node.high, unit)
+        for leaf, node, loss in digit.tree.climbs(unit):
+            yield digit.tree.number, leaf, (node - leaf) * 2**digit.lowest, loss
 
 
 def blow_up(digits: Sequence[Digit]) -> float:

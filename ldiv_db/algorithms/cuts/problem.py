@@ -16,17 +16,9 @@ from math import lcm
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cuts.asked import Asked, Tally, asked_of, bounds_shares
-from ldiv_db.algorithms.cuts.trees import (
-    PATH_COLUMNS,
-    BitWord,
-    CutTree,
-    NumberedAxis,
-    Word,
-    loss_unit,
-    number_axis,
-    places_of_bits,
-    words_of,
-)
+from ldiv_db.algorithms.cuts.intervals import interval_tree
+from ldiv_db.algorithms.cuts.layout import Layout, lay_out_keys
+from ldiv_db.algorithms.cuts.trees import BitWord, CutTree, NumberedAxis, Word
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Renamed
@@ -137,11 +129,20 @@ class CutProblem:
     labels: tuple[Label, ...]
     label_codes: Relation | None
     cells: Relation
-    paths: Relation
-    words: tuple[Word, ...]
-    bits: tuple[BitWord, ...]
-    loss_unit: int
     cell_count: int
+    layout: Layout
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        return self.layout.words
+
+    @property
+    def bits(self) -> tuple[BitWord, ...]:
+        return self.layout.bits
+
+    @property
+    def loss_unit(self) -> int:
+        return self.layout.loss_unit
 
     @property
     def batch(self) -> int:
@@ -167,7 +168,7 @@ class CutProblem:
     @property
     def unit(self) -> Unit:
         """Costs as integers: LM in parts of a cell's loss, DM and CM in their own units."""
-        cells = len(self.trees) * self.loss_unit
+        cells = sum(not tree.is_free for tree in self.trees) * self.loss_unit
         row = {"LM": 2 * cells, "DM": self.rows, "CM": 1}[self.cost.metric]
         return Unit(Value(row), Value(cells))
 
@@ -199,7 +200,7 @@ def tallies_of(
 def make_problem(task: Task, cost: Cost) -> CutProblem:
     """The problem of a task that `check_task` has let through; its tables are TEMP."""
     engine, encoded = task.engine, task.encoded
-    trees = tuple(CutTree(axis, number) for number, axis in enumerate(encoded.axes, 1))
+    trees = trees_of(task)
     label_codes, labels = _labels(task, cost)
     by_shares = bounds_shares(task)
     values = _values(task, labels if cost.both else ()) if by_shares else ()
@@ -218,19 +219,15 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
         label=cost.label.alias if cost.label else None,
         tallies=tallies,
     )
-    unit, digits = loss_unit(trees), words_of(trees)
-    bits = places_of_bits(trees)
-    paths = [row for word in digits for tree, part in word for row in tree.paths(unit, part, bits[tree.number][1])]
-    axes = {tree.number: number_axis(tree, bits[tree.number][1]) for tree in trees}
-    words = tuple(Word(place, tuple(axes[tree.number] for tree, _ in word)) for place, word in enumerate(digits, 1))
-    bit_words = tuple(
-        BitWord(place, tuple(axes[number] for number, (word, _) in bits.items() if word == place))
-        for place in sorted({word for word, _ in bits.values()})
-    )
-    loaded = engine.load("paths", PATH_COLUMNS, paths)
-    count = engine.count(cells)
-    return CutProblem(
-        task, cost, trees, values, asked, labels, label_codes, cells, loaded, words, bit_words, unit, count
+    layout = lay_out_keys(engine, trees)
+    return CutProblem(task, cost, trees, values, asked, labels, label_codes, cells, engine.count(cells), layout)
+
+
+def trees_of(task: Task) -> tuple[CutTree, ...]:
+    """The taxonomies of all quasi-identifiers, or the intervals of their numbers."""
+    return tuple(
+        interval_tree(task.engine, axis, number) if axis.taxonomy is None else CutTree(axis, number)
+        for number, axis in enumerate(task.encoded.axes, 1)
     )
 
 

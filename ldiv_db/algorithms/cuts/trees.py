@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, product
@@ -82,8 +82,33 @@ class CutTree:
         return (self.number, 0)
 
     @property
+    def is_free(self) -> bool:
+        """Whether its values lose nothing, for a bound."""
+        return False
+
+    @property
+    def cuts(self) -> int:
+        """How many cuts there are."""
+        return self.taxonomy.cuts
+
+    @property
+    def node_count(self) -> int:
+        """How many values a cut may have."""
+        return len(self.taxonomy.nodes)
+
+    @property
+    def size(self) -> int:
+        """All nodes are numbered below this."""
+        return self.node_count
+
+    @property
     def leaves(self) -> int:
         return self.taxonomy.nodes[0].high + 1
+
+    @property
+    def scale(self) -> int:
+        """Losses are whole multiples of one over this."""
+        return max(self.leaves - 1, 1)
 
     def specialised(self, value: CutValue) -> list[CutValue]:
         """The values that replace `value`; none for a leaf."""
@@ -107,7 +132,40 @@ class CutTree:
 
     def loss(self, low: int, high: int, unit: int) -> int:
         """LM of one cell, in units of one over `unit` (rounded where the unit is no multiple)."""
-        return round((high - low) * unit / max(self.leaves - 1, 1))
+        return round((high - low) * unit / self.scale)
+
+    def leaves_of(self, unit: int) -> Iterator[tuple[int, int, int]]:
+        """(code, node, loss) of each leaf."""
+        for code, node in self.leaf_of.items():
+            yield code, node, 0
+
+    def climbs(self, unit: int) -> Iterator[tuple[int, int, int]]:
+        """(leaf, node, loss) of each value above a leaf, with what it adds to the leaf's loss."""
+        for node in self.taxonomy.nodes:
+            if self.children[node.node]:
+                for code in range(node.low, node.high + 1):
+                    yield self.leaf_of[code], node.node, self.loss(node.low, node.high, unit)
+
+    def labels(self, nodes: Sequence[int]) -> list[str]:
+        """The labels of a cut's nodes in the order of the leaves, as they are published."""
+        deepest = {
+            (node.low, node.high): node.label for node in self.taxonomy.nodes
+        }  # below its chain of only children
+        spans = sorted((self.taxonomy.nodes[node].low, self.taxonomy.nodes[node].high) for node in nodes)
+        return [deepest[span] for span in spans]
+
+    def best_cut(self, costs: Mapping[int, int]) -> tuple[int, ...]:
+        """The cut whose nodes cost least, more general ones where equal; a node that has no cost has no rows."""
+        return self._best_below(costs, 0)[1]
+
+    def _best_below(self, costs: Mapping[int, int], node: int) -> tuple[int, tuple[int, ...]]:
+        """The least that the node's rows cost, and the values that cost it."""
+        whole = costs.get(node, 0), (node,)
+        if not self.children[node]:
+            return whole
+        parts = [self._best_below(costs, child) for child in self.children[node]]
+        below = sum(cost for cost, _ in parts), tuple(value for _, values in parts for value in values)
+        return min(whole, below, key=lambda choice: choice[0])
 
 
 PATH_COLUMNS = {
@@ -128,7 +186,7 @@ PATH_COLUMNS = {
 
 def loss_unit(trees: Sequence[CutTree]) -> int:
     """The number of units in the loss of one cell: such that all losses are whole, or a million."""
-    exact = lcm(*(max(tree.leaves - 1, 1) for tree in trees))
+    exact = lcm(*(tree.scale for tree in trees))
     return exact if exact <= _FINEST else _FINEST
 
 
@@ -136,8 +194,8 @@ def words_of(trees: Sequence[CutTree]) -> list[list[tuple[CutTree, int]]]:
     """The trees by the column of a key that they share, each with the place value of its digit there."""
     words: list[list[tuple[CutTree, int]]] = [[]]
     for tree in trees:
-        taken = prod(len(other.taxonomy.nodes) for other, _ in words[-1])
-        if taken * len(tree.taxonomy.nodes) >= _WORD:
+        taken = prod(other.size for other, _ in words[-1])
+        if taken * tree.size >= _WORD:
             words.append([])
             taken = 1
         words[-1].append((tree, taken))
