@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ldiv_db.algorithms.infeasible.numbers import too_many_left_out
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, nearest, what_is_wrong
+from ldiv_db.database.errors import PolicyError, Problem, SuppressionError, nearest, what_is_wrong
 from ldiv_db.database.templates import Relation
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
@@ -67,6 +70,20 @@ class Task:
     solve: Callable[[Algorithm, Task], Plan] = lambda algorithm, task: algorithm.run(task)
     #: The people of the populations that requirements name; None where they were not counted.
     people: People | None = None
+    #: The share of the rows that may be left out, None for any.
+    suppression: Decimal | None = None
+
+    @property
+    def most_left_out(self) -> int | None:
+        """The most rows that may be left out, of those that a NULL has not taken out; None for any."""
+        return None if self.suppression is None else int(Fraction(self.suppression) * self.encoded.row_count)
+
+    def refuse_left_out(self, rows: int) -> None:
+        """Raise SuppressionError if `rows` left out are more than may be."""
+        most = self.most_left_out
+        if most is not None and self.suppression is not None and rows > most:
+            message = too_many_left_out(rows, self.encoded.row_count, most, self.suppression)
+            raise SuppressionError(message, rows)
 
 
 @dataclass(frozen=True)
@@ -113,6 +130,8 @@ class Algorithm(ABC):
     takes_counts: ClassVar[bool] = False
     #: The options under which it leaves out rows where not all of them can be published; none if it cannot.
     suppressing: ClassVar[Mapping[str, Any]] = {}
+    #: Whether rows may be left out of its classes, once they are made, where a policy has a budget of rows left out.
+    spares_outliers: ClassVar[bool] = False
     #: Whether its check tells how many rows it leaves out.
     tells_rows: ClassVar[bool] = True
 
@@ -163,6 +182,12 @@ class Algorithm(ABC):
     @abstractmethod
     def check(self, task: Task) -> Feasibility:
         """Whether the task can be done, by counts alone; raises InfeasibleError with the numbers if it cannot."""
+
+    def checked(self, task: Task) -> Feasibility:
+        """As `check`; raises SuppressionError as well if more rows would be left out than may be."""
+        feasible = self.check(task)
+        task.refuse_left_out(feasible.rows_suppressed - task.encoded.left_out)
+        return feasible
 
     @abstractmethod
     def run(self, task: Task) -> Plan:

@@ -100,6 +100,14 @@ class InfeasibleError(LdivError):
         self.l = l
 
 
+class SuppressionError(InfeasibleError):
+    """More rows would be left out than the policy allows; `rows` says how many, at least."""
+
+    def __init__(self, message: str, rows: int):
+        super().__init__(message)
+        self.rows = rows
+
+
 class UnprovedError(InfeasibleError):
     """A search ended before it had the proof that the policy wants: another policy is not what is missing."""
 
@@ -164,6 +172,7 @@ _BOUNDS = {
     "greater_than_equal": ("ge", "a number from"),
     "less_than_equal": ("le", "a number up to"),
     "greater_than": ("gt", "a number above"),
+    "less_than": ("lt", "a number below"),
 }
 
 

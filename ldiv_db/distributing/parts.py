@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.auto.sample import counted_among
 from ldiv_db.algorithms.auto.trials import improved
 from ldiv_db.algorithms.base import Algorithm, Plan, Progress, Report, Task
+from ldiv_db.algorithms.local.outliers import without_outliers
 from ldiv_db.database.carrying import Packed, pack, unpack
 from ldiv_db.database.engine import Engine, Settings, open_database
 from ldiv_db.database.equality import compared_by_bytes
@@ -43,6 +45,8 @@ class Work:
     forms: Mapping[str, Form]
     numbering: tuple[Axis, ...]
     polish: bool = False
+    #: The share of each part's rows that may be left out, so that they are no more than that of all rows.
+    suppression: Decimal | None = None
     tables: Mapping[Relation, Packed] | None = None
 
     def carried(self, engine: Engine, folder: Path | None = None) -> Work:
@@ -53,7 +57,7 @@ class Work:
 def work_of(task: Task, algorithm: Algorithm, forms: Mapping[str, Form] | None = None, polish: bool = False) -> Work:
     """The work on parts of a task by an algorithm."""
     numbering = as_numbered(task.engine, task.encoded.axes)
-    return Work(task.encoded, task.wanted, algorithm, task.seed, forms or {}, numbering, polish)
+    return Work(task.encoded, task.wanted, algorithm, task.seed, forms or {}, numbering, polish, task.suppression)
 
 
 @contextmanager
@@ -81,12 +85,14 @@ def part_task(
     encoded = replace(work.encoded, rows=rows, cells=None, sensitive=sensitive, rows_in=count, left_out=0)
     requirements = [requirement for own in work.wanted.values() for requirement in own]
     task = Task(engine, encoded, requirements, work.seed, progress, report, work.wanted)
-    return replace(task, loss=_loss(work, engine), is_part=True)
+    return replace(task, loss=_loss(work, engine), is_part=True, suppression=work.suppression)
 
 
 def solve(work: Work, task: Task) -> Plan:
-    """The plan of a part's task."""
-    return improved(task, work.algorithm) if work.polish else work.algorithm.run(task)
+    """The plan of a part's task; of an algorithm that leaves rows out itself no outliers are left out beside these."""
+    plan = improved(task, work.algorithm) if work.polish else work.algorithm.run(task)
+    leaves = getattr(work.algorithm.options, "residue", "") == "suppress"
+    return plan if leaves else without_outliers(task, work.algorithm, plan)
 
 
 def solved(work: Work, engine: Engine, rows: Relation) -> Relation:

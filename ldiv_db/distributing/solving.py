@@ -58,7 +58,7 @@ class Dividing:
         search = {"parts": len(division.parts), **combined(found.searches)}
         if "residue_suppressed" in search:
             search |= {
-                "residue_suppressed": left,
+                "residue_suppressed": left - sum(search.get("outliers", ())),
                 "residue_rows": task.encoded.row_count - feasible.classes * feasible.l,
             }
         return Plan(found.assigned, feasible.l, feasible.notes, search, parts=len(division.parts))

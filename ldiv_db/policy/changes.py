@@ -15,8 +15,9 @@ Place = tuple[int, str]
 
 
 def changed(policy: Policy, change: Mapping[str, Any]) -> Policy:
-    """The policy with what a change has of `require`, `algorithm`, `quasi_identifiers` and `identifiers`."""
+    """The policy with what a change has of `require`, `suppression`, `algorithm` and columns."""
     found: dict[str, Any] = {key: list(change[key]) for key in ("identifiers",) if key in change}
+    found |= {key: change[key] for key in ("suppression",) if key in change}
     if "quasi_identifiers" in change:
         written = change["quasi_identifiers"].items()
         found["quasi_identifiers"] = {name: QuasiIdentifier.model_validate(settings) for name, settings in written}

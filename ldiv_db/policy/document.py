@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -164,6 +165,7 @@ class Policy(Document):
             *,
             quasi_identifiers: str | Sequence[str] | Mapping[str, QuasiIdentifier | Mapping[str, Any] | None],
             require: Sequence[RequirementSpec | Mapping[str, Any]] = ...,
+            suppression: float | None = ...,
             sensitive: str | Sequence[str] | Mapping[str, Sensitive | Mapping[str, Any] | None] = ...,
             source: Any = ...,
             target: Target | str | Mapping[str, Any] = ...,
@@ -192,6 +194,7 @@ class Policy(Document):
     quasi_identifiers: Annotated[dict[str, QuasiIdentifier], BeforeValidator(_columns)] = Field(min_length=1)
     sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(default_factory=dict)
     require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]]
+    suppression: Annotated[float, Field(strict=True, ge=0, lt=1, allow_inf_nan=False)] | None = None
     identifiers: list[str] = Field(default_factory=list)
     keep: list[str] = Field(default_factory=list)
     individual: str | None = None
@@ -244,6 +247,11 @@ class Policy(Document):
         from ldiv_db.policy.yaml_text import policy_yaml  # noqa: PLC0415 - it is about this class
 
         return policy_yaml(self)
+
+    @property
+    def left_out_at_most(self) -> Decimal | None:
+        """The share of the rows that may be left out, as it is written; None for any."""
+        return None if self.suppression is None else Decimal(repr(self.suppression))
 
     @property
     def decomposes(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -123,6 +124,8 @@ class Resolved(Described):
     primary: str
     transparent: bool
     part_rows: int
+    #: The share of the rows that may be left out, None for any.
+    suppression: Decimal | None
     #: Whether the policy has a seed, so that the release's key is as well known as the policy.
     seed_is_written: bool
     #: How quasi-identifiers generalise of which the policy does not say it.
@@ -220,6 +223,7 @@ def resolve(engine: Engine, written: GivenPolicy, folder: Path, checks: Mapping[
         primary=policy.primary,
         transparent=policy.transparent,
         part_rows=policy.part_rows,
+        suppression=policy.left_out_at_most,
         seed_is_written="seed" in policy.model_fields_set,
         inferred=inferred,
         keeps_types=policy.output.types == "keep",

@@ -67,6 +67,7 @@ def _not_taken(policy: Policy) -> list[Problem]:
     given = {
         "require": (bool(policy.require), "give l to each sensitive attribute"),
         "individual": (policy.individual is not None, "one row a key"),
+        "suppression": _no_budget(policy),
         **_places_not_taken(policy),
     }
     problems = [Problem(key, f"does not go with {name}", hint) for key, (wrong, hint) in given.items() if wrong]
@@ -76,6 +77,10 @@ def _not_taken(policy: Policy) -> list[Problem]:
     own = [GROUP_ID, COUNT] if name == "anatomy" else [GROUP_ID]
     what = f"is what {name} calls a column of its own"
     return problems + [Problem(column, what, "rename it") for column in own if column in shown]
+
+
+def _no_budget(policy: Policy) -> tuple[bool, str]:
+    return policy.suppression is not None, "leave it out: rows that find no place wait for a later release"
 
 
 def _places_not_taken(policy: Policy) -> dict[str, tuple[bool, str]]:
@@ -110,6 +115,7 @@ def _repeated_problems(policy: Policy) -> list[Problem]:
     given = {
         **_places_not_taken(policy),
         "suppressed": (policy.suppressed != "judge", "nothing is suppressed"),
+        "suppression": _no_budget(policy),
         **{
             f"require.{number}": (spec.is_auto, "give a number, which stays the same for all releases")
             for number, spec in enumerate(policy.require)

@@ -65,5 +65,6 @@ def _left_out(policy: Policy) -> _Given:
     return {
         "nulls": (policy.nulls == "suppress", missing, "nulls: value"),
         "nulls_sensitive": (policy.nulls_sensitive == "suppress", missing, "nulls_sensitive: value"),
+        "suppression": (policy.suppression is not None, missing, "leave it out"),
         "suppressed": (policy.suppressed != "judge", "NULL is a value like any other", "leave it out"),
     }

@@ -21,10 +21,11 @@ from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.named import Named, listing
 from ldiv_db.requirements.reading import warn_of_values
+from ldiv_db.running.case import Case
 from ldiv_db.running.choices import Choices, refuse_forms
 from ldiv_db.running.estimate import Estimate, estimate_run
 from ldiv_db.running.populations import place_people
-from ldiv_db.running.remedies import Case, remedied
+from ldiv_db.running.remedies import remedied
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ def make_ready(
     """
     requirements, absent = resolve_requirements(engine, resolved.required, encoded)
     task = make_task(engine, encoded, requirements, resolved.source.seed, hear, resolved.transparent)
+    task = replace(task, suppression=resolved.suppression)
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
     refuse_forms(chosen, resolved.released, list(resolved.source.same))  # of an algorithm that the policy left open
@@ -136,7 +138,7 @@ def check_ready(ready: Ready, show_values: bool = False) -> Feasibility:
     algorithm, task = ready.algorithm, ready.task
     says, takes = algorithm.says_why, algorithm.takes_any_class
     with explained(task.engine, ready.encoded, ready.requirements, says, takes, show_values):
-        return algorithm.check(task)
+        return algorithm.checked(task)
 
 
 def lacking_rows(engine: Engine, resolved: Resolved, encoded: Encoded, absent: Sequence[Named]) -> list[str]:

@@ -31,6 +31,7 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "largest_l": None if ready.algorithm.takes_any_class else _largest_l(ready),
         "rows_in": ready.encoded.rows_in,
         "rows_suppressed": feasible.rows_suppressed,
+        "most_suppressed": _most_suppressed(ready),
         "classes_made": feasible.classes,
         "tries": list(feasible.tries),
         "requirements": [
@@ -61,6 +62,12 @@ def _largest_l(ready: Preparation) -> int | None:
     return min((key.asked_distribution.largest_l for key in ready.encoded.keys if key.is_said), default=None)
 
 
+def _most_suppressed(ready: Preparation) -> int | None:
+    """The most rows that may be left out, with those that a NULL takes out; None for any."""
+    most = ready.task.most_left_out
+    return None if most is None else most + ready.encoded.left_out
+
+
 def _columns(ready: Preparation) -> Iterator[dict[str, Any]]:
     """Every column with its role, and how a quasi-identifier is generalised."""
     axes = {axis.name: axis for axis in ready.encoded.axes}
@@ -88,7 +95,8 @@ def print_plan(console: Console, document: dict[str, Any]) -> None:
     if document["largest_l"] is not None:
         table.add_row("l", f"{document['l']}; up to {document['largest_l']} is feasible without suppression")
     table.add_row("rows of the source", f"{document['rows_in']:,}")
-    table.add_row("rows suppressed", f"{document['rows_suppressed']:,}")
+    most = "" if document["most_suppressed"] is None else f"; up to {document['most_suppressed']:,} are allowed"
+    table.add_row("rows suppressed", f"{document['rows_suppressed']:,}{most}")
     table.add_row(MADE, f"up to {document['classes_made']:,}")
     needs = document["needs"]
     table.add_row("memory", f"about {size(needs['memory_bytes'])}; {size(needs['memory_limit_bytes'])} are allowed")

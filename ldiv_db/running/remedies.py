@@ -10,46 +10,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Task
-from ldiv_db.algorithms.infeasible import MOST_VALUES, Failure, failures, frequent_values
+from ldiv_db.algorithms.base import Algorithm
+from ldiv_db.algorithms.infeasible import MOST_VALUES, Failure, frequent_values
 from ldiv_db.algorithms.registry import algorithm_of
-from ldiv_db.auditing.audit import refuse_unknown
-from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, LdivError, PolicyError, Remedy, UnprovedError, count_phrase
+from ldiv_db.database.errors import (
+    InfeasibleError,
+    LdivError,
+    PolicyError,
+    Remedy,
+    SuppressionError,
+    UnprovedError,
+    count_phrase,
+)
 from ldiv_db.policy.changes import Place, changed, replaced
-from ldiv_db.policy.document import Policy
-from ldiv_db.policy.policy import problems_of
-from ldiv_db.policy.problems import Problems
-from ldiv_db.policy.required import Required, collect_required
-from ldiv_db.policy.resolve import Resolved
-from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.named import Named
 from ldiv_db.requirements.parameters import DIGITS, rounded
-from ldiv_db.running.choices import make_algorithm
+from ldiv_db.running.case import Case, Change
 
 #: The algorithms that are tried in place of another one, and the one that leaves rows out where no other can.
 _OTHERS, _SUPPRESSING = ("auto", "topdown", "bsgi"), "bsgi"
 #: What else there is for values that are too frequent, which only a person can know.
 _HARMLESS = ", as does `harmless` under `sensitive` for a value that says nothing of a person"
-#: What is required of each attribute, with what the values of the encoded table make of it; raises PolicyError.
-Reader = Callable[[Engine, Required, Encoded], tuple[Mapping[str, Sequence[Requirement]], Sequence[Named]]]
-
-
-@dataclass(frozen=True)
-class Change:
-    """Keys of a policy as they would be, what is said of them, and whether they name values of the data."""
-
-    keys: Mapping[str, Any]
-    costs: str
-    values: int = 0
-
-    def by(self, algorithm: str) -> Change:
-        """The same with another algorithm as well."""
-        return Change({**self.keys, "algorithm": algorithm}, self.costs, self.values)
 
 
 @dataclass(frozen=True)
@@ -69,83 +55,27 @@ class Weaker:
         return {self.requirement.name: self.parameters[first] if is_alone else self.parameters}
 
 
-@dataclass(frozen=True)
-class Case:
-    """A policy that may not be met: `task` is what its algorithm was given."""
-
-    policy: Policy
-    task: Task
-    resolved: Resolved
-    read: Reader
-    show_values: bool = False
-
-    @cached_property
-    def places(self) -> dict[Place, Requirement]:
-        """The requirements by their number in the policy and their attribute."""
-        return {
-            (number, name): requirement
-            for name, wanted in self.task.wanted.items()
-            for number, requirement in zip(self._numbers(name), wanted, strict=True)
-        }
-
-    def _numbers(self, attribute: str) -> list[int]:
-        """The numbers of the requirements on an attribute."""
-        return [number for number, spec in enumerate(self.policy.require) if spec.concerns(attribute)]
-
-    @cached_property
-    def failures(self) -> list[tuple[Place, Failure]]:
-        """The requirements that the whole table violates, each with its place."""
-        found = []
-        for axis in self.task.encoded.sensitive:
-            name = axis.column.name
-            places = {id(r): place for place, r in self.places.items() if place[1] == name}
-            failed = failures(self.task.engine, axis, self.task.wanted[name])
-            found += [(places[id(failure.requirement)], failure) for failure in failed if failure.is_of_table]
-        return found
-
-    def attempt(self, change: Change) -> tuple[Algorithm, Task]:
-        """The algorithm of the policy so changed, which has not been asked yet, and its task; raises PolicyError."""
-        policy = changed(self.policy, change.keys)
-        engine, problems = self.task.engine, Problems(problems_of(policy))
-        required = collect_required(engine, policy.require, self.resolved.required.attributes, problems)
-        problems.refuse()
-        wanted, _ = self.read(engine, required, self.task.encoded)
-        task = replace(self.task, wanted=wanted, requirements=[found for own in wanted.values() for found in own])
-        refuse_unknown(self.resolved.suppressed, task.requirements)
-        return make_algorithm(policy), task
-
-    def rows_left_out(self, change: Change) -> int | None:
-        """The rows that a run leaves out under the policy so changed; None if it is refused."""
-        engine = self.task.engine
-        with engine.scope():
-            try:
-                algorithm, task = self.attempt(change)
-                algorithm.chosen(task)[0].refuse_unfit(task)
-                feasible = algorithm.check(task)
-                if not _is_left_open(task):
-                    return feasible.rows_suppressed
-                return task.encoded.rows_in - engine.count(algorithm.run(task).assigned)
-            except (InfeasibleError, PolicyError):
-                return None
-
-
-def _is_left_open(task: Task) -> bool:
-    """Whether counts alone do not tell how many rows find a class, so that classes have to be made."""
-    return len(task.encoded.keys) > 1 or task.transparent
-
-
 @contextmanager
 def remedied(case: Case, is_running: bool = False) -> Iterator[None]:
-    """Adds to an error what of the policy to change; if a run fails that counts allowed, another algorithm alone."""
+    """Adds to an error what of the policy to change; if a run fails that counts allowed, another algorithm alone,
+    or a larger budget of rows left out where that is what it lacks.
+    """
     try:
         yield
     except UnprovedError:
         raise
     except (InfeasibleError, PolicyError) as error:
-        is_infeasible = isinstance(error, InfeasibleError) and not is_running
-        ways = (_other_algorithm, _weaker, _own_thresholds, _suppression) if is_infeasible else (_other_algorithm,)
-        error.remedies = [remedy for way in ways for remedy in _first_accepted(case, way(case))]
+        error.remedies = [remedy for way in _ways(error, is_running) for remedy in _first_accepted(case, way(case))]
         raise
+
+
+def _ways(error: LdivError, is_running: bool) -> list[Callable[[Case], Iterator[Change]]]:
+    """The ways out of an error, in the order of what they give up."""
+    if isinstance(error, SuppressionError) and is_running:
+        return [_other_algorithm, partial(_budget_of, rows=error.rows)]
+    if isinstance(error, InfeasibleError) and not is_running:
+        return [_other_algorithm, _weaker, _own_thresholds, _suppression]
+    return [_other_algorithm]
 
 
 def _first_accepted(case: Case, changes: Iterator[Change]) -> Iterator[Remedy]:
@@ -153,7 +83,7 @@ def _first_accepted(case: Case, changes: Iterator[Change]) -> Iterator[Remedy]:
     for change in changes:
         rows = case.rows_left_out(change)
         if rows is not None:
-            yield _remedy(case, change, rows)
+            yield _remedy(case, change, max(rows, change.least))
             return
 
 
@@ -161,6 +91,8 @@ def _remedy(case: Case, change: Change, rows: int) -> Remedy:
     """The change with what it costs; values are hidden unless they are to be shown."""
     total = case.task.encoded.rows_in
     left = f"{rows:,} of {total:,} rows are left out" if rows else "every row is published"
+    if changed(case.policy, change.keys).suppression and _algorithm(case, change).spares_outliers:
+        left = f"{left}; more are left out where that loses less, within the budget"
     if not _algorithm(case, change).tells_rows:
         left = "rows are left out where that costs least, how many the run tells"
     costs = f"{change.costs}; {left}"
@@ -272,6 +204,9 @@ def _suppression(case: Case) -> Iterator[Change]:
     name, options = (spec.name, {**spec.options, **own}) if own else (_SUPPRESSING, {})
     options = options or dict(algorithm_of(name).suppressing)
     suppress = {"algorithm": {"name": name, **options}}
+    if case.policy.suppression is not None:
+        yield from _larger_budget(case, Change(suppress, ""))
+        return
     yield Change(suppress, "keeps to the policy")
     most = min(key.distribution.distinct for key in case.task.encoded.keys) - case.task.encoded.leaves_unjudged
     weaker = _weaker_at(case, most) if most > _largest_size(case) else []
@@ -279,3 +214,26 @@ def _suppression(case: Case) -> Iterator[Change]:
         change = _weakened(case, weaker)
         if not _promises_nothing(case, change):
             yield Change({**change.keys, **suppress}, change.costs, change.values)
+
+
+def _larger_budget(case: Case, leaving: Change) -> Iterator[Change]:
+    """An algorithm that leaves rows out, if the budget is for as many; else the budget that it takes."""
+    if case.rows_left_out(leaving) is not None:
+        yield replace(leaving, costs="keeps to the policy")
+        return
+    rows = case.rows_left_out(Change({**leaving.keys, "suppression": None}, ""))
+    if rows is not None:
+        larger = list(_budget_of(case, rows - case.task.encoded.left_out))
+        yield from larger
+        yield from (replace(change, keys={**leaving.keys, **change.keys}) for change in larger)
+
+
+def _budget_of(case: Case, rows: int) -> Iterator[Change]:
+    """The least budget that so many rows fit, of four digits if these will do."""
+    total = case.task.encoded.row_count
+    for digits in (4, DIGITS):
+        share = Fraction(-(-rows * 10**digits // total), 10**digits)
+        if share < 1:
+            costs, least = "gives up more rows than the policy allows", rows + case.task.encoded.left_out
+            yield Change({"suppression": float(share)}, costs, least=least)
+            return

@@ -13,6 +13,7 @@ from typing import Any
 
 from ldiv_db.algorithms.auto.auto import Auto
 from ldiv_db.algorithms.base import Plan
+from ldiv_db.algorithms.local.outliers import told_of_outliers, without_outliers
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import refuse_settings
@@ -151,7 +152,11 @@ def work_out(ready: Ready, beside: Beside, workers: int | None = 1) -> tuple[Pla
 
     forms, polish = ready.resolved.released.forms, isinstance(ready.algorithm, Auto)
     dividing = Dividing(ready.resolved.part_rows, workers, forms, polish)
-    plan = dividing.solve(ready.algorithm, replace(ready.task, divergence=divergence, loss=loss))
+    task = replace(ready.task, divergence=divergence, loss=loss)
+    plan = dividing.solve(ready.algorithm, task)
+    task.refuse_left_out(task.encoded.row_count - task.engine.count(plan.assigned))
+    plan = without_outliers(task, ready.algorithm, plan)
+    plan = replace(plan, notes=(*plan.notes, *told_of_outliers(plan.search)))
     return plan, _recode(ready, plan)
 
 

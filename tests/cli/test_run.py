@@ -20,8 +20,8 @@ REQUIREMENT_KEYS = {
     "violating_classes", "violating_rows", "sensitive",
 }  # fmt: skip
 PLAN_KEYS = {
-    "source", "target", "algorithm", "options", "l", "largest_l", "rows_in", "rows_suppressed", "classes_made",
-    "requirements", "columns", "needs", "notes", "inferred", "tries",
+    "source", "target", "algorithm", "options", "l", "largest_l", "rows_in", "rows_suppressed", "most_suppressed",
+    "classes_made", "requirements", "columns", "needs", "notes", "inferred", "tries",
 }  # fmt: skip
 HOSTILE = '"; DROP TABLE patients; --'
 

@@ -332,6 +332,10 @@ def recode_locally(con, listener):
             ldiv_db.plan(
                 con, policy | few | {"require": [{"frequency": 3}]}, listener=listener, show_values=show_values
             )
+    fill(con, "far", {"age": "INTEGER", "zip": "VARCHAR", "s": "VARCHAR", "u": "VARCHAR"},
+         [(0, "00", "a", "")] * 8 + [(99, "99", "b", "")])  # fmt: skip
+    spared = {"source": "far", "require": [{"k": 2}], "algorithm": "mondrian", "suppression": 0.2}
+    assert ldiv_db.run(con, policy | few | spared, listener=listener).search["outliers"] == [1]
     con.execute("CREATE TABLE wages AS SELECT age, zip, age AS wage FROM source")
     near = {"source": "wages", "sensitive": ["wage"], "require": [{"proximity": {"epsilon": 1, "m": 2}}]}
     ldiv_db.run(con, policy | near | {"algorithm": "topdown"}, listener=listener)

@@ -1,5 +1,7 @@
 """Policies: every problem at once, each with the nearest right name."""
 
+from decimal import Decimal
+
 import pytest
 
 from ldiv_db.database.catalog import Column
@@ -33,6 +35,39 @@ def test_defaults():
     assert (policy.algorithm.name, policy.nulls, policy.nulls_sensitive) == ("auto", "value", "reject")
     assert policy.target.if_exists == "fail" and not policy.publishes_class_id
     assert parse_policy(policy) is policy
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (-0.1, "a number from 0"), (1, "a number below 1"), (1.5, "a number below 1"), ("0.1", "takes a number"),
+        (True, "takes a number"), (float("nan"), "finite"), (float("inf"), "finite"), ([0.1], "takes a number"),
+    ],
+)  # fmt: skip
+def test_a_budget_of_rows_left_out_is_a_share(share, said):
+    found = problems(GOOD | {"suppression": share})
+    assert set(found) == {"suppression"} and said in found["suppression"]
+
+
+def test_a_budget_is_the_decimal_that_is_written():
+    assert parse_policy(GOOD).left_out_at_most is None is parse_policy(GOOD | {"suppression": None}).left_out_at_most
+    for written, share in ((0, "0.0"), (0.07, "0.07"), (0.29, "0.29"), (1e-5, "0.00001")):
+        assert parse_policy(GOOD | {"suppression": written}).left_out_at_most == Decimal(share)
+    assert "suppression: 0.07" in parse_policy(GOOD | {"suppression": 0.07}).to_yaml()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"transparent": True, "algorithm": "bsgi"},
+        {"key": "id", "target": {"prefix": "series"}},
+        {"key": "id", "target": {"prefix": "series"}, "algorithm": "decomposition", "require": []},
+        {"key": "id", "target": {"prefix": "series"}, "algorithm": "anatomy", "require": []},
+    ],
+)
+def test_what_leaves_nobody_out_for_good_refuses_a_budget(more):
+    found = problems(GOOD | {"suppression": 0.1} | more)
+    assert "does not go with" in found["suppression"] and "leave it out" in found["suppression"]
 
 
 def test_class_ids_are_published_where_they_are_needed():

@@ -7,10 +7,19 @@ from typing import Literal
 
 from pydantic import Field
 
-from ldiv_db.algorithms.auto.candidates import MANY_ROWS, Checked, candidates_of, checked, fast_candidates
+from ldiv_db.algorithms.auto.candidates import (
+    MANY_ROWS,
+    Candidate,
+    Checked,
+    candidates_of,
+    checked_within,
+    fast_candidates,
+    leaving,
+)
 from ldiv_db.algorithms.auto.sample import LARGE, SAMPLE, sampled
 from ldiv_db.algorithms.auto.trials import Trial, ranked, take_best, try_all, within
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.database.errors import SuppressionError
 
 #: Enough for `topdown` and `bsgi` beside whichever comes first, and not for `peel`, which is the slowest by far.
 BUDGET = 5
@@ -30,6 +39,7 @@ class Auto(Algorithm):
     """The least loss that the candidates within the budget come to, after exchanges between neighbouring classes."""
 
     name = "auto"
+    spares_outliers = True
     takes_any_class = takes_harmless = takes_rows_alone = True
     options_type = AutoOptions
     options: AutoOptions
@@ -43,7 +53,7 @@ class Auto(Algorithm):
         candidates = candidates_of(task, self._suppress)
         if len(candidates) > 1:
             return self, ""
-        return candidates[0].algorithm, candidates[0].reason
+        return _settled(task, candidates[0])
 
     def check(self, task: Task) -> Feasibility:
         """As the first candidate that the counts allow, with what will be tried; raises what the first of all says."""
@@ -54,12 +64,13 @@ class Auto(Algorithm):
 
     def run(self, task: Task) -> Plan:
         found, budget, before = self._checked(task), self._budget(task), list[Trial]()
+        suppress = self._may_leave_out(task)
         if _is_large(task):
             with task.engine.scope():
-                found, before = ranked(sampled(task, SAMPLE), found, budget, self._suppress)
+                found, before = ranked(sampled(task, SAMPLE), found, budget, suppress)
             budget = 0
-        trials = try_all(task, found, budget, self._suppress)
-        best, better = take_best(task, trials, self._suppress, polish=task.encoded.row_count < MANY_ROWS)
+        trials = try_all(task, found, budget, suppress)
+        best, better = take_best(task, trials, suppress, polish=task.encoded.row_count < MANY_ROWS)
         assert better.plan is not None  # noqa: S101 - the best has one
         tried = [*before, *trials]
         search = better.plan.search | {"tried": [trial.as_dict() for trial in tried], "loss": better.loss}
@@ -67,7 +78,11 @@ class Auto(Algorithm):
         return replace(better.plan, notes=notes, search=search, algorithm=best.candidate.name)
 
     def _checked(self, task: Task) -> list[Checked]:
-        return checked(task, candidates_of(task, self._suppress))
+        return checked_within(task, candidates_of(task, self._suppress))
+
+    def _may_leave_out(self, task: Task) -> bool:
+        """Whether rows may be left out where that loses less."""
+        return self._suppress or task.suppression is not None
 
     def _budget(self, task: Task) -> int:
         return 0 if task.encoded.row_count >= MANY_ROWS else self.options.budget
@@ -81,6 +96,7 @@ class Fast(Algorithm):
     """The quickest algorithm that can meet the policy, by rule."""
 
     name = "fast"
+    spares_outliers = True
     takes_any_class = takes_harmless = takes_rows_alone = True
     options_type = FastOptions
     options: FastOptions
@@ -89,8 +105,11 @@ class Fast(Algorithm):
         """The quickest that the counts allow, or that says what is wrong, and the reason."""
         candidates = fast_candidates(task)
         if len(candidates) == 1:
-            return candidates[0].algorithm, candidates[0].reason
-        found = checked(task, candidates)[0].candidate
+            return _settled(task, candidates[0])
+        try:
+            found = checked_within(task, candidates)[0].candidate
+        except SuppressionError:
+            found = leaving()
         return found.algorithm, found.reason
 
     def check(self, task: Task) -> Feasibility:
@@ -100,6 +119,12 @@ class Fast(Algorithm):
     def run(self, task: Task) -> Plan:
         """As the algorithm that is chosen."""
         return task.solve(self.chosen(task)[0], task)
+
+
+def _settled(task: Task, only: Candidate) -> tuple[Algorithm, str]:
+    """The algorithm of the only candidate as it does the task, and why."""
+    algorithm, more = only.algorithm.chosen(task)
+    return algorithm, "; ".join(part for part in (only.reason, more) if part)
 
 
 def _names(candidates: list[Checked]) -> tuple[str, ...]:

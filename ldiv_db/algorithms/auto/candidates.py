@@ -17,12 +17,12 @@ from typing import Any
 from ldiv_db.algorithms.auto.sample import LARGE
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
 from ldiv_db.algorithms.baselines.tds import Tds
-from ldiv_db.algorithms.bsgi.bsgi import Bsgi, class_size
+from ldiv_db.algorithms.bsgi.bsgi import LEAVES, Bsgi, class_size
 from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.algorithms.local.peel import Peel
 from ldiv_db.algorithms.local.stratified import Stratified
 from ldiv_db.algorithms.local.topdown import TopDown
-from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.database.errors import InfeasibleError, PolicyError, SuppressionError
 
 #: From so many rows on nothing is tried: the fastest runs.
 MANY_ROWS = 5_000_000
@@ -62,14 +62,18 @@ class Checked:
 
 def candidates_of(task: Task, suppress: bool) -> list[Candidate]:
     """Those that may suit the task, the most promising first; they leave rows out only if they may `suppress` them."""
-    residue = {"residue": "suppress" if suppress else "incorporate"}
+    residue = {"residue": "suppress"} if suppress else {}
     if alone := _alone(task, residue):
         return [alone]
     bsgi = Candidate(Bsgi({}), "its classes of different values are the smallest that keep shares bounded")
     many = task.encoded.row_count >= MANY_ROWS
     listed = fast_candidates(task) if many else _promising(task, bsgi, Peel(residue))
-    more = [Candidate(Bsgi(residue), "it leaves out the rows of values that are too frequent")] if suppress else []
-    return _fitting(task, [*listed, *more])
+    return _fitting(task, [*listed, *([leaving()] if suppress else [])])
+
+
+def leaving() -> Candidate:
+    """The one that leaves rows out where no other can do the task."""
+    return Candidate(Bsgi({"residue": "suppress"}), LEAVES)
 
 
 def _promising(task: Task, bsgi: Candidate, peeling: Peel) -> list[Candidate]:
@@ -143,9 +147,28 @@ def checked(task: Task, candidates: Sequence[Candidate]) -> list[Checked]:
         if candidate.name in [earlier.candidate.name for earlier in found]:
             continue
         try:
-            found.append(Checked(candidate, candidate.algorithm.check(task)))
+            found.append(Checked(candidate, candidate.algorithm.checked(task)))
         except (InfeasibleError, PolicyError) as error:
             refused.append(error)
     if not found:
         raise refused[0]
     return found
+
+
+def checked_within(task: Task, candidates: Sequence[Candidate]) -> list[Checked]:
+    """As `checked`; where none is left, the one that leaves rows out, if the policy has a budget of these.
+
+    Raises what `checked` does, or SuppressionError where the budget does not suffice.
+    """
+    try:
+        return checked(task, candidates)
+    except (InfeasibleError, PolicyError) as error:
+        last = leaving()
+        if task.suppression is None or last.algorithm.unfit(task):
+            raise
+        try:
+            return checked(task, [last])
+        except SuppressionError:
+            raise
+        except (InfeasibleError, PolicyError):
+            raise error from None

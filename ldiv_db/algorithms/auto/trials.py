@@ -111,14 +111,15 @@ def ranked(part: Task, candidates: Sequence[Checked], budget: int, suppress: boo
 
 def attempt(task: Task, candidate: Candidate) -> Trial:
     """The candidate run; nothing but its plan is left of it."""
-    engine = task.engine
+    engine, rows = task.engine, task.encoded.row_count
     with engine.scope() as scope:
         try:
             plan = task.solve(candidate.algorithm, task)
+            left_out = rows - engine.count(plan.assigned)
+            task.refuse_left_out(left_out)
         except InfeasibleError as error:
-            return Trial(candidate, task.encoded.row_count, failed=str(error))
-        rows = task.encoded.row_count
-        loss, left_out = task.loss(task.encoded, plan), rows - engine.count(plan.assigned)
+            return Trial(candidate, rows, failed=str(error))
+        loss = task.loss(task.encoded, plan)
         trial = Trial(candidate, rows, plan, loss, left_out)
         for table in _tables(trial):
             scope.keep(table)

@@ -26,7 +26,7 @@ from ldiv_db.algorithms.infeasible import none_found
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
 from ldiv_db.algorithms.neighbours.repair import repair
 from ldiv_db.algorithms.transparent.construction import build
-from ldiv_db.database.errors import InfeasibleError
+from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.distribution import most_classes
 
@@ -34,6 +34,8 @@ __all__ = ["Bsgi", "BsgiOptions", "class_size", "most_classes", "quotas"]
 
 #: How often classes are made of rows left over, where several keys count; and of how many rows greedily.
 PASSES, FEW = 8, 2_000
+#: What it does with `residue: suppress`, in words.
+LEAVES = "it leaves out the rows of values that are too frequent"
 
 
 class BsgiOptions(Options):
@@ -66,9 +68,20 @@ class Bsgi(Algorithm):
     """Unique distinct l-diversity with the largest number of classes."""
 
     name = "bsgi"
+    spares_outliers = True
     options_type = BsgiOptions
     options: BsgiOptions
     suppressing = {"residue": "suppress"}  # noqa: RUF012 - typed in the base class
+
+    def chosen(self, task: Task) -> tuple[Algorithm, str]:
+        """Itself; or, where the policy has a budget of rows left out and all rows find no class, leaving rows out."""
+        if task.suppression is None or task.transparent or "residue" in self.options.model_fields_set:
+            return self, ""
+        options = self.options.model_dump(exclude_unset=True)
+        leaving = Bsgi({**options, **self.suppressing})
+        if _allows(self, task) or not _allows(leaving, task):
+            return self, ""
+        return leaving, f"algorithm bsgi: {LEAVES}, as `suppression` allows some"
 
     def check(self, task: Task) -> Feasibility:
         """Raises InfeasibleError if there are too few sensitive values, or one is too frequent to incorporate."""
@@ -113,6 +126,15 @@ class Bsgi(Algorithm):
             "exchanges": list(made.exchanges),
             "repairs": made.repairs,
         }
+
+
+def _allows(algorithm: Bsgi, task: Task) -> bool:
+    """Whether counts allow the task, however many rows are left out."""
+    try:
+        algorithm.check(task)
+    except (InfeasibleError, PolicyError):
+        return False
+    return True
 
 
 def _select(subtask: Subtask, l: int, select: str, exchanges: int = 0) -> _Made:  # noqa: E741

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from fractions import Fraction
 
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
-from ldiv_db.requirements.parameters import rounded
+from ldiv_db.requirements.parameters import plain_decimal, rounded
 
 
 def no_class(what: str, l: int, name: str, distinct: int, rows: int) -> str:  # noqa: E741
@@ -21,6 +22,12 @@ def none_found(encoded: Encoded, l: int) -> str:  # noqa: E741
     """That no rows differ in every key."""
     names = ", ".join(key.column.name for key in encoded.keys)
     return f"no {l} rows were found that differ in each of {names}: lower l"
+
+
+def too_many_left_out(rows: int, total: int, most: int, share: Decimal) -> str:
+    """That more rows would be left out than the policy's budget."""
+    allowed = f"suppression: {plain_decimal(share)} allows {most:,}"
+    return f"{rows:,} of {total:,} rows ({_rounded_up(rows * 100, total, 2)} %) would be left out; {allowed}"
 
 
 def _what(encoded: Encoded, key: SensitiveAxis, plain: str, individual: str) -> str:
@@ -89,6 +96,6 @@ def _nearest_thresholds(
     return " ".join(said)
 
 
-def _rounded_up(count: int, rows: int) -> str:
-    """The share with six digits, no less than it is."""
-    return f"{-(-count * 10**6 // rows) / 10**6:.6f}"
+def _rounded_up(count: int, rows: int, digits: int = 6) -> str:
+    """The share with so many digits, no less than it is."""
+    return f"{-(-count * 10**digits // rows) / 10**digits:.{digits}f}"

@@ -30,4 +30,7 @@ is not monotone is kept by checking every class that is made, or nothing is foun
 2. Mix, for each cut, where rows stand with the shares of their node, and judge both sides of every mix.
 3. Choose the cut that loses least; settle the rows of nodes that have none, move the others.
 4. In the end put classes near each other together, and cut them anew (`neighbours.resplit`).
+
+`outliers`, after any of them and after `bsgi`, where the policy has a budget of rows left out: rows leave classes that
+lose so much less without them that it pays.
 """

@@ -50,6 +50,7 @@ class Mondrian(Algorithm):
     """Recursive median splits, for any list of monotone requirements."""
 
     name = "mondrian"
+    spares_outliers = True
     takes_any_class = takes_rows_alone = takes_harmless = True
     options_type = MondrianOptions
     options: MondrianOptions

@@ -143,6 +143,7 @@ class Peel(Algorithm):
     """Local recoding for utility, for any list of monotone requirements."""
 
     name = "peel"
+    spares_outliers = True
     takes_any_class = takes_rows_alone = takes_harmless = True
     options_type = PeelOptions
     options: PeelOptions

@@ -28,6 +28,7 @@ class Stratified(Algorithm):
     """Cuts that keep the shares of sensitive values, for any list of monotone requirements."""
 
     name = "stratified"
+    spares_outliers = True
     takes_any_class = takes_rows_alone = takes_harmless = True
     options_type = StratifiedOptions
     options: StratifiedOptions

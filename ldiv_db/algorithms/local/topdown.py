@@ -147,6 +147,7 @@ class TopDown(Algorithm):
     """Top-down specialisation with local recoding, for any list of monotone requirements."""
 
     name = "topdown"
+    spares_outliers = True
     takes_any_class = takes_rows_alone = takes_harmless = True
     options_type = TopDownOptions
     options: TopDownOptions

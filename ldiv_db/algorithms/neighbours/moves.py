@@ -32,7 +32,7 @@ RANKED, TRIED = 4, 4
 #: Rows of equal codes stand in the order of their numbers times a stride, which changes, by this modulus.
 _PRIME, _STRIDE, _LONGER = 2**31 - 1, 1_000_003, 7_919
 #: Classes have fewer rows, and a level gains less.
-_MOST, _GAINS = 2**31, Value(2 * COST_UNIT)
+_MOST, GAINS = 2**31, Value(2 * COST_UNIT)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _round(
             ranked=Value(RANKED),
             tried=Value(TRIED),
             turn=Value(number),
-            gains=_GAINS,
+            gains=GAINS,
         )
         sides = engine.materialise("sides", "neighbours/trade/list_sides", trades=trades)
         counts = engine.materialise(
@@ -128,16 +128,6 @@ def _measure(
     """What the classes cost, every member with what its class is without it, and the classes near each."""
     engine = task.engine
     members, measured = measured_classes(task, measures, assigned, _MOST, least=0)
-    rests = engine.materialise(
-        "rests",
-        "neighbours/trade/list_rests",
-        members=members,
-        measured=measured,
-        measures=measures,
-        sensitive=task.encoded.sensitive,
-        most=Value(_MOST),
-        gains=_GAINS,
-    )
     stride = Value(_STRIDE + _LONGER * number)
     near = engine.materialise(
         "near",
@@ -149,8 +139,7 @@ def _measure(
         stride=stride,
         prime=Value(_PRIME),
     )
-    engine.drop(members)  # all the rows, while trades are tried
-    return measured, rests, near
+    return measured, rests_of(task, measures, members, measured, _MOST), near
 
 
 def measured_classes(
@@ -164,6 +153,25 @@ def measured_classes(
     members = engine.materialise(
         "members", "neighbours/trade/list_members", **holes, measures=measures, sensitive=sensitive
     )
-    shared = {"measures": measures, "most": Value(most), "gains": _GAINS, "least": Value(least)}
+    shared = {"measures": measures, "most": Value(most), "gains": GAINS, "least": Value(least)}
     measured = engine.materialise("measured", "neighbours/trade/measure_classes", members=members, **shared)
     return members, measured
+
+
+def rests_of(task: Task, measures: Sequence[Measure], members: Relation, measured: Relation, most: int) -> Relation:
+    """Every member of the measured classes, of fewer rows than `most`, with what its class is without it, and every
+    such class as it is; `members` is dropped.
+    """
+    engine = task.engine
+    rests = engine.materialise(
+        "rests",
+        "neighbours/trade/list_rests",
+        members=members,
+        measured=measured,
+        measures=measures,
+        sensitive=task.encoded.sensitive,
+        most=Value(most),
+        gains=GAINS,
+    )
+    engine.drop(members)  # all the rows, while what classes are without one is looked at
+    return rests

@@ -12,6 +12,7 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.algorithms.infeasible import explained
 from ldiv_db.algorithms.local.mondrian import Mondrian
+from ldiv_db.algorithms.local.outliers import told_of_outliers
 from ldiv_db.auditing.audit import refuse_unknown
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.spark_engine import SparkEngine
@@ -38,6 +39,9 @@ from ldiv_db.running.spark.resolve import SparkChoices
 from ldiv_db.running.spark.sums import Sums, summed
 from ldiv_db.running.spark.told import Told, unpacked
 from ldiv_db.running.spark.types import release_fields
+
+#: Why `bsgi` that leaves rows out is not divided.
+DRAWN = "rows that are left out are drawn among all rows"
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,9 @@ def solve_divided(work: Dividing, source: Source) -> Iterator[Solved | str]:
         if reason := why_whole(task, work.choices.algorithm):
             yield reason
             return
+        if work.choices.algorithm.chosen(task)[0] is not work.choices.algorithm:
+            yield DRAWN
+            return
         feasible = checked(work, task)
         divided = _divide(work, task, feasible, cells)
         if isinstance(divided, str):
@@ -110,6 +117,7 @@ def prepared(work: Dividing, source: Source) -> tuple[Task, Any, Sequence[Named]
     there = encode_there(work.session, engine, resolved.source, source.frame, source.rows, work.show_values)
     wanted, absent = resolve_requirements(engine, resolved.required, there.encoded)
     task = make_task(engine, there.encoded, wanted, resolved.source.seed, work.hear, resolved.transparent)
+    task = replace(task, suppression=resolved.suppression)
     refuse_unknown(resolved.suppressed, task.requirements)
     algorithm.refuse_unfit(task)
     return task, there.cells, absent
@@ -128,7 +136,7 @@ def checked(work: Dividing, task: Task) -> Feasibility:
     algorithm = work.choices.algorithm
     says, takes_any = algorithm.says_why, algorithm.takes_any_class
     with explained(work.engine, task.encoded, task.wanted, says, takes_any, work.show_values):
-        return algorithm.check(task)
+        return algorithm.checked(task)
 
 
 def _divide(work: Dividing, task: Task, feasible: Feasibility, cells: Any) -> CellsThere | str:
@@ -138,7 +146,7 @@ def _divide(work: Dividing, task: Task, feasible: Feasibility, cells: Any) -> Ce
     in_classes, l = isinstance(algorithm, Bsgi), feasible.l  # noqa: E741
     beyond = task.encoded.row_count - l * feasible.classes
     if in_classes and beyond and algorithm.options.residue == "suppress":  # type: ignore[attr-defined] # of Bsgi
-        return "rows that are left out are drawn among all rows"
+        return DRAWN
     nodes = started(work.session, engine, cells, positions, feasible.classes if in_classes else None)
     movable = CellsThere(work.spark, engine, layout_of(task.encoded, numbering), nodes)
     work.hear.on_stage("dividing the table")
@@ -215,6 +223,7 @@ def _release(
     """The rows of all parts as one release, and what is told of it."""
     released = work.choices.resolved.released
     sums = summed(rows, released.identifying + released.class_ids, task.encoded, parts)
+    task.refuse_left_out(sums.loss.rows_suppressed - task.encoded.left_out)
     ordered = in_order(rows, released.all, sums.loss.rows_published)
     return Solved(ordered, Told(_result(work, task, feasible, sums, notes), task.wanted, (), tuple(typed)))
 
@@ -233,7 +242,7 @@ def _result(work: Dividing, task: Task, feasible: Feasibility, sums: Sums, notes
         seconds=0.0,
         seed=resolved.source.seed,
         versions=versions(),
-        notes=(*notes, *sums.loss.notes),
+        notes=(*notes, *told_of_outliers(sums.search), *sums.loss.notes),
         smallest_class=smallest_class(task.requirements),
         inferred=resolved.inferred,
         loss=sums.loss,
