@@ -224,6 +224,7 @@ def test_neither_threads_nor_the_order_of_rows_change_anything(tmp_path, number)
     assert results[0] == results[1]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", seeds(6, 300))
 @pytest.mark.parametrize("scheme", ["none", "allRec", "vioRec"])
 def test_no_taxonomy_of_ranges_costs_less(con, tmp_path, seed, scheme):
@@ -283,6 +284,7 @@ def policy_of(**algorithm):
             "require": [{"distinct": 3}], "algorithm": {"name": "cuts", **algorithm}}  # fmt: skip
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("scheme", ["none", "allRec"])
 @pytest.mark.parametrize("limit", ["boxes", "values"])
 def test_too_many_intervals_are_put_on_a_grid_only_if_the_policy_says_so(con, tmp_path, monkeypatch, scheme, limit):

@@ -53,6 +53,7 @@ def test_a_budget_permits_to_leave_out_what_a_requirement_needs(con, name):
     assert all(oracle.class_is_good(found, "frequency", 3) for _, found in values)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("call", [plan, ldiv_db.run])
 @pytest.mark.parametrize("name", ["auto", "fast", "bsgi", {"name": "bsgi", "residue": "suppress"}])
 def test_beyond_the_budget_is_refused_with_its_numbers_and_the_nearest_that_will_do(con, name, call):
@@ -92,6 +93,7 @@ def test_rows_that_a_null_takes_out_are_beside_the_budget(con):
         ldiv_db.run(con, policy | {"suppression": 0.2})
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "algorithm",
     [
@@ -246,6 +248,7 @@ def steps(members, way, require):
     return True
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("algorithm", ["topdown", "mondrian"])
 def test_a_budget_of_one_row_goes_where_it_gains_most(con, algorithm):
     chosen = 0
@@ -271,6 +274,7 @@ def test_a_release_without_a_budget_is_as_it_was(con):
     assert released(con, rows, "topdown", [{"k": 3}], 0).search["outliers"] == []
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("require", [[{"t_closeness": 0.6}], [{"beta_likeness": 4}], [{"delta_disclosure": 3}]])
 def test_what_compares_with_the_published_table_is_left_alone(con, require):
     rows = drawn(random.Random(3))

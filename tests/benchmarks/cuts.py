@@ -105,7 +105,7 @@ def cuts_policy(case: CutCase) -> dict[str, Any]:
         "source": "main.adult",
         "target": "published.adult",
         "quasi_identifiers": keys | {"age": AGES[case.age]},
-        "identifiers": list(_ADULT[case.others + 1 :]),
+        "identifiers": list(_ADULT[case.others + 1 :]) if case.rows == ROWS else [],  # variants have no others
         "sensitive": ["occupation"],
         "keep": ["income"],
         "require": [_written(text) for text in case.require] or [{"frequency": case.l}],
