@@ -22,7 +22,7 @@ from ldiv_db.algorithms.neighbours.rounds import Changed, Orders, run_rounds
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: The most rounds and the fewest, and how many cells all of them may look at together.
-ROUNDS, FEWEST_ROUNDS, CELLS = 16, 4, 12_000_000
+ROUNDS, FEWEST_ROUNDS, CELLS = 16, 2, 12_000_000
 #: Rounds end when two in a row lower the cost by less than this part of it.
 LEAST_PART = 500
 #: The orders of a round, and how far a row looks in each on either side.
