@@ -13,6 +13,7 @@ from ldiv_db.algorithms.auto.candidates import Candidate, Checked
 from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
+from ldiv_db.algorithms.neighbours.flows import flow
 from ldiv_db.algorithms.neighbours.moves import trade
 from ldiv_db.algorithms.neighbours.resplit import resplit
 from ldiv_db.database.errors import InfeasibleError
@@ -22,9 +23,10 @@ from ldiv_db.database.templates import Relation
 POLISHED = ("peel",)
 #: How many times the least loss comes near it: to split anew and exchange was measured to save a fifth at most.
 NEAR = 1.25
-#: The classes of these are as small as there can be, or have been split anew; others are in so many rounds, in tables
-#: of at most so many cells.
-SPLIT, SPLIT_ROUNDS, SPLIT_CELLS = ("bsgi", "stratified"), 16, 1_000_000
+#: The classes of these are as small as there can be, or have been split anew; others are in so many rounds.
+SPLIT, SPLIT_ROUNDS = ("bsgi", "stratified"), 16
+#: The most cells of a table whose neighbouring classes are split anew, and between whose classes rows flow.
+SMALL_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +149,8 @@ def polished(task: Task, trial: Trial) -> Trial:
         assigned = engine.copy("assigned", plan.assigned)
         if splits:
             assigned, search["resplit"] = resplit(task, checker, measures, assigned, splits)
+        if _is_small(task):
+            assigned, search["flows"] = flow(task, checker, measures, assigned)
         assigned, search["polish"] = trade(task, checker, measures, assigned)
         better = replace(plan, assigned=assigned, search=search)
         loss = task.loss(task.encoded, better)
@@ -159,8 +163,12 @@ def polished(task: Task, trial: Trial) -> Trial:
 
 def _splits(task: Task, trial: Trial) -> int:
     """The rounds in which neighbouring classes are split anew."""
-    cells = task.encoded.row_count * len(task.encoded.axes)
-    return 0 if trial.candidate.name in SPLIT or cells > SPLIT_CELLS else SPLIT_ROUNDS
+    return SPLIT_ROUNDS if trial.candidate.name not in SPLIT and _is_small(task) else 0
+
+
+def _is_small(task: Task) -> bool:
+    """Whether the table is small enough for what takes many rounds."""
+    return task.encoded.row_count * len(task.encoded.axes) <= SMALL_CELLS
 
 
 def drop(task: Task, trial: Trial) -> None:

@@ -30,9 +30,9 @@ ORDERS, STEPS = 2, tuple(Value(step) for step in (1, 2))
 #: The trades of each kind that are judged of a class, and how many rows of a class, about, a row is exchanged with.
 RANKED, TRIED = 4, 4
 #: Rows of equal codes stand in the order of their numbers times a stride, which changes, by this modulus.
-_PRIME, _STRIDE, _LONGER = 2**31 - 1, 1_000_003, 7_919
+PRIME, _STRIDE, _LONGER = Value(2**31 - 1), 1_000_003, 7_919
 #: Classes have fewer rows, and a level gains less.
-_MOST, GAINS = 2**31, Value(2 * COST_UNIT)
+MOST, GAINS = 2**31, Value(2 * COST_UNIT)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class _Pass:
         return _Pass(self.number + 1).good
 
 
-_PASSES = tuple(map(_Pass, range(3)))
+PASSES = tuple(map(_Pass, range(3)))
 
 
 def trade(
@@ -109,7 +109,7 @@ def _round(
         )
         margins = checker.margins(counts)
         chosen = engine.materialise(
-            "chosen", "neighbours/trade/choose_trades", trades=trades, margins=margins, passes=_PASSES
+            "chosen", "neighbours/trade/choose_trades", trades=trades, margins=[margins], passes=PASSES
         )
         count, gain = engine.rows("neighbours/trade/sum_gains", chosen=chosen)[0]
         holes = {"assigned": assigned, "sides": sides, "chosen": chosen}
@@ -126,20 +126,30 @@ def _measure(
     number: int,
 ) -> tuple[Relation, Relation, Relation]:
     """What the classes cost, every member with what its class is without it, and the classes near each."""
-    engine = task.engine
-    members, measured = measured_classes(task, measures, assigned, _MOST, least=0)
-    stride = Value(_STRIDE + _LONGER * number)
-    near = engine.materialise(
+    members, measured = measured_classes(task, measures, assigned, MOST, least=0)
+    near = near_classes(task, members, measured, orders, number)
+    return measured, rests_of(task, measures, members, measured, MOST), near
+
+
+def stride(number: int) -> Value:
+    """What the numbers of rows of equal codes are multiplied with in a round, modulo `PRIME`, for their order."""
+    return Value(_STRIDE + _LONGER * number)
+
+
+def near_classes(
+    task: Task, members: Relation, measured: Relation, orders: Sequence[Sequence[Measure]], number: int
+) -> Relation:
+    """The TEMP table (row_id, near_class_id) of the classes of the rows that stand near each in one of the orders."""
+    return task.engine.materialise(
         "near",
         "neighbours/trade/list_near_classes",
         members=members,
         costs=measured,
         orders=orders,
         steps=STEPS,
-        stride=stride,
-        prime=Value(_PRIME),
+        stride=stride(number),
+        prime=PRIME,
     )
-    return measured, rests_of(task, measures, members, measured, _MOST), near
 
 
 def measured_classes(

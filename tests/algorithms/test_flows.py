@@ -1,0 +1,203 @@
+"""Flows: no step costs more, classes stay good; in the end no flow is left; swaps change no class's values."""
+
+import collections
+import json
+import random
+
+import duckdb
+import oracle
+import pytest
+import tables
+from times import seeds
+
+import ldiv_db
+from ldiv_db.algorithms.auto import trials
+from ldiv_db.algorithms.neighbours import flows, moves
+from ldiv_db.algorithms.neighbours.resplit import resplit
+from ldiv_db.database.templates import Value
+
+TREE = {"*": {"A": {"a1": {}, "a2": {}, "a3": {}}, "B": {"b1": {}, "b2": {}}, "c": {}}}
+TOWNS = ["a1", "a2", "a3", "b1", "b2", "c"]
+REQUIRES = [[{"k": 4}], [{"distinct": 3}], [{"entropy": 2}, {"k": 3}], [{"t_closeness": 0.4}]]
+
+
+def random_rows(seed, n=150):
+    """Rows (number, town, job, id), with all towns and both ends of the numbers."""
+    draw = random.Random(seed)
+    ends = [(i % 2 * 19, town, "u", i) for i, town in enumerate(TOWNS)]
+    jobs = "uuuvvwxyz"
+    return ends + [(draw.randrange(20), draw.choice(TOWNS), draw.choice(jobs), i) for i in range(len(ends), n)]
+
+
+def run_on(rows, folder, require, threads=2):
+    """The result of `auto`, and the release's rows by id."""
+    (folder / "tree.json").write_text(json.dumps(TREE))
+    policy = {
+        "source": "source",
+        "target": {"table": "released", "if_exists": "replace"},
+        "quasi_identifiers": {"number": {"numeric": True}, "town": {"taxonomy": {"file": "tree.json"}, "weight": 2}},
+        "sensitive": ["job"],
+        "keep": ["id"],
+        "require": require,
+        "output": {"class_id": True},
+        "seed": 0,
+    }
+    with duckdb.connect(config={"threads": threads}) as con:
+        columns = {"number": "INTEGER", "town": "VARCHAR", "job": "VARCHAR", "id": "INTEGER"}
+        tables.fill(con, "source", columns, rows)
+        result = ldiv_db.run(con, policy, folder=folder)
+        return result, con.execute("SELECT class_id, number, town, job, id FROM released ORDER BY id").fetchall()
+
+
+def classes_of(task, assigned):
+    """The ids of the rows of each class."""
+    rows, assigned, kept = task.encoded.rows.sql(), assigned.sql(), task.encoded.kept[0].alias.sql()
+    query = (
+        f"SELECT class_id, list({kept} ORDER BY {kept}) FROM {assigned} JOIN {rows} USING (row_id) GROUP BY class_id"
+    )
+    return dict(task.engine.connection.execute(query).fetchall())
+
+
+def some_merged(task, checker, measures, assigned, rounds):
+    """In place of splitting neighbours anew: some classes become one, so that there is much to do."""
+    merged = task.engine.copy("merged", assigned)
+    change = f"UPDATE {merged.sql()} SET class_id = class_id - class_id % 3 WHERE class_id // 3 % 2 = 0"
+    task.engine.connection.execute(change)
+    return merged, []
+
+
+@pytest.fixture
+def heard(monkeypatch):
+    """(name, classes before, classes after, what it returned) of all flows, turns and swaps."""
+    steps = []
+
+    def listen(module, name, place):
+        function = getattr(module, name)
+
+        def told(task, *holes):
+            before = classes_of(task, holes[place])
+            found = function(task, *holes)
+            after = found[0] if isinstance(found, tuple) else found
+            steps.append((name.strip("_"), before, classes_of(task, after), found))
+            return found
+
+        monkeypatch.setattr(module, name, told)
+
+    monkeypatch.setattr(trials, "resplit", some_merged)
+    monkeypatch.setattr(trials, "SPLIT", ())
+    listen(flows, "_turn", 2)
+    listen(flows, "_swap", 1)
+    listen(trials, "flow", 2)
+    return steps
+
+
+def cost(members):
+    """What a class of rows (number, town, …) loses, in rows: numbers of 20, and the leaves of the tree."""
+    numbers, towns = [row[0] for row in members], {row[1] for row in members}
+    alike = {town[0] for town in towns}
+    leaves = 1 if len(towns) < 2 else {"a": 3, "b": 2}[alike.pop()] if len(alike) == 1 else 6
+    return len(members) * ((max(numbers) - min(numbers)) / 19 + 2 * (leaves - 1) / 5) / 2
+
+
+def distance(jobs, all_jobs):
+    """Half the sum of what the shares of values differ by."""
+    here, everywhere = oracle.shares(jobs), oracle.shares(all_jobs)
+    return sum(abs(here.get(job, 0) - share) for job, share in everywhere.items()) / 2
+
+
+def good(members, require, rows):
+    """Whether a class of rows meets everything that is required."""
+    jobs, all_jobs = [row[2] for row in members], [row[2] for row in rows]
+    for wanted in require:
+        ((name, argument),) = wanted.items()
+        holds = (
+            distance(jobs, all_jobs) <= argument + 1e-12
+            if name == "t_closeness"
+            else oracle.class_is_good(jobs, name, argument)
+        )
+        if not holds:
+            return False
+    return True
+
+
+def total(classes, rows):
+    return sum(cost([rows[i] for i in ids]) for ids in classes.values())
+
+
+def jobs_of(classes, rows):
+    return {number: collections.Counter(rows[i][2] for i in ids) for number, ids in classes.items()}
+
+
+@pytest.mark.parametrize("require", REQUIRES, ids=str)
+@pytest.mark.parametrize("seed", seeds(2))
+def test_no_step_costs_more_and_classes_stay_good(seed, require, heard, tmp_path):
+    rows = random_rows(seed)
+    run_on(rows, tmp_path, require)
+    assert {"turn", "swap", "flow"} == {name for name, *_ in heard}
+    for name, before, after, _ in heard:
+        assert sorted(i for ids in after.values() for i in ids) == list(range(len(rows)))
+        assert all(good([rows[i] for i in ids], require, rows) for ids in after.values())
+        if name != "turn":
+            assert total(after, rows) < total(before, rows) + 1e-3
+        if name == "swap":
+            assert jobs_of(after, rows) == jobs_of(before, rows)
+
+
+def better_classes(classes, require, rows):
+    """(row, its class, another that covers it, costs a row less, and is good with it) where its own is good without."""
+    for left, here in classes.items():
+        for i in here:
+            rest = [rows[j] for j in here if j != i]
+            if not rest or not good(rest, require, rows):
+                continue
+            for right, there in classes.items():
+                members = [rows[j] for j in there]
+                grown = [*members, rows[i]]
+                covered = abs(cost(grown) / len(grown) - cost(members) / len(members)) < 1e-9
+                dearer = cost([*rest, rows[i]]) / len(here) > cost(members) / len(members) + 1e-3
+                if right != left and covered and dearer and good(grown, require, rows):
+                    yield i, left, right
+
+
+@pytest.mark.parametrize("require", REQUIRES, ids=str)
+@pytest.mark.parametrize("seed", seeds(2))
+def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch):
+    """By brute force over all rows and classes, where a row looks at all others and every flow is compared."""
+    monkeypatch.setattr(moves, "STEPS", tuple(map(Value, range(1, 60))))
+    monkeypatch.setattr(
+        flows, "_swap", lambda task, measures, assigned, orders, number: task.engine.copy("a", assigned)
+    )
+    for name, value in {"RANKED": 10**4, "ROUNDS": 200, "LEAST_PART": 10**12}.items():
+        monkeypatch.setattr(flows, name, value)
+    rows = random_rows(seed, 60)
+    run_on(rows, tmp_path, require)
+    for name, before, after, found in heard:
+        if name == "flow":
+            assert not list(better_classes(after, require, rows))
+            assert bool(list(better_classes(before, require, rows))) == (sum(found[1]) > 0)
+        if name == "turn":
+            moved = sum(len(set(ids) - set(before.get(number, []))) for number, ids in after.items())
+            assert moved == found[1]
+
+
+@pytest.mark.parametrize("require", REQUIRES[1:3], ids=str)
+def test_same_classes_for_any_order_of_rows_and_number_of_threads(require, heard, tmp_path):
+    rows = random_rows(7)
+    _, released = run_on(rows, tmp_path, require)
+    random.Random(7).shuffle(rows)
+    _, again = run_on(rows, tmp_path, require, threads=1)
+    assert any(found[1] for name, _, _, found in heard if name == "turn")
+    assert [row[1:] for row in released] == [row[1:] for row in again]
+
+
+def test_the_result_says_how_many_flows_each_round_had(heard, tmp_path, monkeypatch):
+    monkeypatch.setattr(trials, "resplit", resplit)
+    result, _ = run_on(random_rows(3), tmp_path, [{"distinct": 3}])
+    assert result.search["flows"] in [found[1] for name, _, _, found in heard if name == "flow"]
+
+
+def test_large_tables_have_no_flows(heard, tmp_path, monkeypatch):
+    monkeypatch.setattr(trials, "SMALL_CELLS", 100)
+    result, _ = run_on(random_rows(3), tmp_path, [{"distinct": 3}])
+    assert not heard
+    assert "flows" not in result.search
