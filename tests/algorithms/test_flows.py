@@ -1,22 +1,18 @@
 """Flows: no step costs more, classes stay good; in the end no flow is left; swaps change no class's values."""
 
 import collections
-import json
 import random
 
-import duckdb
 import oracle
 import pytest
-import tables
 from times import seeds
+from towns import cost, run_on
 
-import ldiv_db
 from ldiv_db.algorithms.auto import trials
 from ldiv_db.algorithms.neighbours import flows, moves
 from ldiv_db.algorithms.neighbours.resplit import resplit
 from ldiv_db.database.templates import Value
 
-TREE = {"*": {"A": {"a1": {}, "a2": {}, "a3": {}}, "B": {"b1": {}, "b2": {}}, "c": {}}}
 TOWNS = ["a1", "a2", "a3", "b1", "b2", "c"]
 REQUIRES = [[{"k": 4}], [{"distinct": 3}], [{"entropy": 2}, {"k": 3}], [{"t_closeness": 0.4}]]
 
@@ -27,26 +23,6 @@ def random_rows(seed, n=150):
     ends = [(i % 2 * 19, town, "u", i) for i, town in enumerate(TOWNS)]
     jobs = "uuuvvwxyz"
     return ends + [(draw.randrange(20), draw.choice(TOWNS), draw.choice(jobs), i) for i in range(len(ends), n)]
-
-
-def run_on(rows, folder, require, threads=2):
-    """The result of `auto`, and the release's rows by id."""
-    (folder / "tree.json").write_text(json.dumps(TREE))
-    policy = {
-        "source": "source",
-        "target": {"table": "released", "if_exists": "replace"},
-        "quasi_identifiers": {"number": {"numeric": True}, "town": {"taxonomy": {"file": "tree.json"}, "weight": 2}},
-        "sensitive": ["job"],
-        "keep": ["id"],
-        "require": require,
-        "output": {"class_id": True},
-        "seed": 0,
-    }
-    with duckdb.connect(config={"threads": threads}) as con:
-        columns = {"number": "INTEGER", "town": "VARCHAR", "job": "VARCHAR", "id": "INTEGER"}
-        tables.fill(con, "source", columns, rows)
-        result = ldiv_db.run(con, policy, folder=folder)
-        return result, con.execute("SELECT class_id, number, town, job, id FROM released ORDER BY id").fetchall()
 
 
 def classes_of(task, assigned):
@@ -91,14 +67,6 @@ def heard(monkeypatch):
     return steps
 
 
-def cost(members):
-    """What a class of rows (number, town, …) loses, in rows: numbers of 20, and the leaves of the tree."""
-    numbers, towns = [row[0] for row in members], {row[1] for row in members}
-    alike = {town[0] for town in towns}
-    leaves = 1 if len(towns) < 2 else {"a": 3, "b": 2}[alike.pop()] if len(alike) == 1 else 6
-    return len(members) * ((max(numbers) - min(numbers)) / 19 + 2 * (leaves - 1) / 5) / 2
-
-
 def distance(jobs, all_jobs):
     """Half the sum of what the shares of values differ by."""
     here, everywhere = oracle.shares(jobs), oracle.shares(all_jobs)
@@ -132,7 +100,7 @@ def jobs_of(classes, rows):
 @pytest.mark.parametrize("seed", seeds(2))
 def test_no_step_costs_more_and_classes_stay_good(seed, require, heard, tmp_path):
     rows = random_rows(seed)
-    run_on(rows, tmp_path, require)
+    run_on(rows, tmp_path, require, "auto")
     assert {"turn", "swap", "flow"} == {name for name, *_ in heard}
     for name, before, after, _ in heard:
         assert sorted(i for ids in after.values() for i in ids) == list(range(len(rows)))
@@ -170,7 +138,7 @@ def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch)
     for name, value in {"RANKED": 10**4, "ROUNDS": 200, "LEAST_PART": 10**12}.items():
         monkeypatch.setattr(flows, name, value)
     rows = random_rows(seed, 60)
-    run_on(rows, tmp_path, require)
+    run_on(rows, tmp_path, require, "auto")
     for name, before, after, found in heard:
         if name == "flow":
             assert not list(better_classes(after, require, rows))
@@ -183,21 +151,21 @@ def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch)
 @pytest.mark.parametrize("require", REQUIRES[1:3], ids=str)
 def test_same_classes_for_any_order_of_rows_and_number_of_threads(require, heard, tmp_path):
     rows = random_rows(7)
-    _, released = run_on(rows, tmp_path, require)
+    _, released = run_on(rows, tmp_path, require, "auto")
     random.Random(7).shuffle(rows)
-    _, again = run_on(rows, tmp_path, require, threads=1)
+    _, again = run_on(rows, tmp_path, require, "auto", threads=1)
     assert any(found[1] for name, _, _, found in heard if name == "turn")
     assert [row[1:] for row in released] == [row[1:] for row in again]
 
 
 def test_the_result_says_how_many_flows_each_round_had(heard, tmp_path, monkeypatch):
     monkeypatch.setattr(trials, "resplit", resplit)
-    result, _ = run_on(random_rows(3), tmp_path, [{"distinct": 3}])
+    result, _ = run_on(random_rows(3), tmp_path, [{"distinct": 3}], "auto")
     assert result.search["flows"] in [found[1] for name, _, _, found in heard if name == "flow"]
 
 
 def test_large_tables_have_no_flows(heard, tmp_path, monkeypatch):
     monkeypatch.setattr(trials, "SMALL_CELLS", 100)
-    result, _ = run_on(random_rows(3), tmp_path, [{"distinct": 3}])
+    result, _ = run_on(random_rows(3), tmp_path, [{"distinct": 3}], "auto")
     assert not heard
     assert "flows" not in result.search

@@ -1,20 +1,15 @@
 """Trades: each saves what it says, classes stay good, rows are conserved; in the end no trade is left that saves."""
 
 import itertools
-import json
 import random
 
-import duckdb
 import oracle
 import pytest
-import tables
 from times import seeds
+from towns import cost, run_on
 
-import ldiv_db
 from ldiv_db.algorithms.neighbours import moves
 from ldiv_db.database.templates import Value
-
-TREE = {"*": {"A": {"a1": {}, "a2": {}, "a3": {}}, "B": {"b1": {}, "b2": {}}, "c": {}}}
 
 
 def random_rows(seed, n=90):
@@ -22,27 +17,6 @@ def random_rows(seed, n=90):
     draw = random.Random(seed)
     towns = ["a1", "a2", "a3", "b1", "b2", "c", None]
     return [(draw.choice([None, *range(20)]), draw.choice(towns), draw.choice("uvwxyz"), i) for i in range(n)]
-
-
-def run_on(rows, folder, require, threads=2):
-    """The result, and the release's rows by id."""
-    (folder / "tree.json").write_text(json.dumps(TREE))
-    policy = {
-        "source": "source",
-        "target": {"table": "released", "if_exists": "replace"},
-        "quasi_identifiers": {"number": {"numeric": True}, "town": {"taxonomy": {"file": "tree.json"}, "weight": 2}},
-        "sensitive": ["job"],
-        "keep": ["id"],
-        "require": require,
-        "algorithm": "peel",
-        "output": {"class_id": True},
-        "seed": 0,
-    }
-    with duckdb.connect(config={"threads": threads}) as con:
-        columns = {"number": "INTEGER", "town": "VARCHAR", "job": "VARCHAR", "id": "INTEGER"}
-        tables.fill(con, "source", columns, rows)
-        result = ldiv_db.run(con, policy, folder=folder)
-        return result, con.execute("SELECT class_id, number, town, job, id FROM released ORDER BY id").fetchall()
 
 
 def good(members, require):
@@ -70,7 +44,7 @@ def rounds(monkeypatch):
 @pytest.mark.parametrize("require", [[{"k": 4}], [{"distinct": 3}], [{"entropy": 2}, {"k": 3}]], ids=str)
 @pytest.mark.parametrize("seed", seeds(3))
 def test_what_a_round_saves_is_what_classes_cost_less(seed, require, rounds, tmp_path):
-    result, released = run_on(random_rows(seed), tmp_path, require)
+    result, released = run_on(random_rows(seed), tmp_path, require, "peel")
     assert result.search["trades"] == [changed.changes for changed in rounds]
     assert [later.cost for later in rounds[1:]] == [changed.cost - changed.gain for changed in rounds[:-1]]
     assert all((changed.gain > 0) == (changed.changes > 0) for changed in rounds)
@@ -79,14 +53,6 @@ def test_what_a_round_saves_is_what_classes_cost_less(seed, require, rounds, tmp
         classes.setdefault(class_id, []).append(job)
     assert sum(map(len, classes.values())) == 90
     assert all(good([(None, None, job) for job in jobs], require) for jobs in classes.values())
-
-
-def cost(members):
-    """What a class of rows (number, town, …) without NULL loses, in rows: numbers of 20 and the leaves of the tree."""
-    numbers, towns = [row[0] for row in members], {row[1] for row in members}
-    alike = {town[0] for town in towns}
-    leaves = 1 if len(towns) < 2 else {"a": 3, "b": 2}[alike.pop()] if len(alike) == 1 else 6
-    return len(members) * ((max(numbers) - min(numbers)) / 19 + 2 * (leaves - 1) / 5) if members else 0
 
 
 def changed_classes(here, there):
@@ -109,7 +75,7 @@ def test_in_the_end_no_trade_is_left_that_saves(seed, require, tmp_path, monkeyp
     towns = ["a1", "a2", "a3", "b1", "b2", "c"]
     rows = [(number, town, draw.choice("uvwx"), i) for i, (number, town) in enumerate([(0, "a1"), (19, "c")])]
     rows += [(draw.randrange(20), draw.choice(towns), draw.choice("uvwxy"), i) for i in range(2, 26)]
-    _, released = run_on(rows, tmp_path, require)
+    _, released = run_on(rows, tmp_path, require, "peel")
     classes = {}
     for class_id, *_, i in released:
         classes.setdefault(class_id, []).append(rows[i])
@@ -123,7 +89,7 @@ def test_in_the_end_no_trade_is_left_that_saves(seed, require, tmp_path, monkeyp
 @pytest.mark.parametrize("seed", seeds(2))
 def test_same_classes_for_any_order_of_rows_and_number_of_threads(seed, tmp_path):
     rows = random_rows(seed, 150)
-    _, released = run_on(rows, tmp_path, [{"distinct": 3}])
+    _, released = run_on(rows, tmp_path, [{"distinct": 3}], "peel")
     random.Random(seed).shuffle(rows)
-    _, again = run_on(rows, tmp_path, [{"distinct": 3}], threads=1)
+    _, again = run_on(rows, tmp_path, [{"distinct": 3}], "peel", threads=1)
     assert [row[1:] for row in released] == [row[1:] for row in again]

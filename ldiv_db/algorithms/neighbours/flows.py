@@ -43,8 +43,7 @@ def flow(
     orders = Orders(task, measures)
 
     def change(assigned: Relation, number: int) -> Changed:
-        several = [orders.order(ORDERS * number + i) for i in range(ORDERS)]
-        return _round(task, checker, measures, assigned, several, number)
+        return _round(task, checker, measures, assigned, orders.several(number, ORDERS), number)
 
     return run_rounds(task, assigned, ROUNDS, change, LEAST_PART)
 

@@ -64,8 +64,7 @@ def trade(
     orders = Orders(task, measures)
 
     def change(assigned: Relation, number: int) -> Changed:
-        several = [orders.order(ORDERS * number + i) for i in range(ORDERS)]
-        return _round(task, checker, measures, assigned, several, number)
+        return _round(task, checker, measures, assigned, orders.several(number, ORDERS), number)
 
     return run_rounds(task, assigned, _rounds(task), change, LEAST_PART)
 

@@ -1,0 +1,39 @@
+"""Runs on tables of a number, a town and a job, and what their classes cost."""
+
+import json
+
+import duckdb
+import tables
+
+import ldiv_db
+
+TREE = {"*": {"A": {"a1": {}, "a2": {}, "a3": {}}, "B": {"b1": {}, "b2": {}}, "c": {}}}
+
+
+def run_on(rows, folder, require, algorithm, threads=2):
+    """The result, and the release's rows (class_id, number, town, job, id) by id."""
+    (folder / "tree.json").write_text(json.dumps(TREE))
+    policy = {
+        "source": "source",
+        "target": {"table": "released", "if_exists": "replace"},
+        "quasi_identifiers": {"number": {"numeric": True}, "town": {"taxonomy": {"file": "tree.json"}, "weight": 2}},
+        "sensitive": ["job"],
+        "keep": ["id"],
+        "require": require,
+        "algorithm": algorithm,
+        "output": {"class_id": True},
+        "seed": 0,
+    }
+    with duckdb.connect(config={"threads": threads}) as con:
+        columns = {"number": "INTEGER", "town": "VARCHAR", "job": "VARCHAR", "id": "INTEGER"}
+        tables.fill(con, "source", columns, rows)
+        result = ldiv_db.run(con, policy, folder=folder)
+        return result, con.execute("SELECT class_id, number, town, job, id FROM released ORDER BY id").fetchall()
+
+
+def cost(members):
+    """What a class of rows (number, town, …) without NULL loses, in rows: numbers of 20 and the leaves of the tree."""
+    numbers, towns = [row[0] for row in members], {row[1] for row in members}
+    alike = {town[0] for town in towns}
+    leaves = 1 if len(towns) < 2 else {"a": 3, "b": 2}[alike.pop()] if len(alike) == 1 else 6
+    return len(members) * ((max(numbers) - min(numbers)) / 19 + 2 * (leaves - 1) / 5) if members else 0
