@@ -101,7 +101,7 @@ def jobs_of(classes, rows):
 def test_no_step_costs_more_and_classes_stay_good(seed, require, heard, tmp_path):
     rows = random_rows(seed)
     run_on(rows, tmp_path, require, "auto")
-    assert {"turn", "swap", "flow"} == {name for name, *_ in heard}
+    assert any(name == "flow" for name, *_ in heard)
     for name, before, after, _ in heard:
         assert sorted(i for ids in after.values() for i in ids) == list(range(len(rows)))
         assert all(good([rows[i] for i in ids], require, rows) for ids in after.values())
@@ -154,6 +154,7 @@ def test_same_classes_for_any_order_of_rows_and_number_of_threads(require, heard
     _, released = run_on(rows, tmp_path, require, "auto")
     random.Random(7).shuffle(rows)
     _, again = run_on(rows, tmp_path, require, "auto", threads=1)
+    assert {"turn", "swap", "flow"} == {name for name, *_ in heard}
     assert any(found[1] for name, _, _, found in heard if name == "turn")
     assert [row[1:] for row in released] == [row[1:] for row in again]
 

@@ -45,7 +45,7 @@ def flow(
     def change(assigned: Relation, number: int) -> Changed:
         return _round(task, checker, measures, assigned, orders.several(number, ORDERS), number)
 
-    return run_rounds(task, assigned, ROUNDS, change, LEAST_PART)
+    return run_rounds(task, assigned, ROUNDS, change, LEAST_PART, until_idle=True)
 
 
 def _round(
@@ -56,7 +56,7 @@ def _round(
     orders: Sequence[Sequence[Measure]],
     number: int,
 ) -> Changed:
-    """One round: flows in turns, then swaps."""
+    """One round: flows in turns, then swaps, unless nothing flows."""
     engine = task.engine
     with engine.scope() as scope:
         members, measured = measured_classes(task, measures, assigned, MOST, least=0)
@@ -74,14 +74,15 @@ def _round(
             most=Value(MOST),
         )
         count, gain, moved = 0, 0, assigned
-        for _ in range(TURNS):
+        for _ in range(TURNS if engine.count(flows) else 0):
             moved, made, saved = _turn(task, checker, flows, moved)
             count, gain = count + made, gain + saved
             if not made:
                 break
         cost = int(engine.scalar("neighbours/trade/sum_costs", measured=measured))
-        swapped = scope.keep(_swap(task, measures, moved, orders, number))
-    return Changed(swapped, count, gain, cost)
+        moved = _swap(task, measures, moved, orders, number) if count else engine.copy("assigned", assigned)
+        scope.keep(moved)
+    return Changed(moved, count, gain, cost)
 
 
 def _turn(task: Task, checker: ClassChecker, flows: Relation, assigned: Relation) -> tuple[Relation, int, int]:

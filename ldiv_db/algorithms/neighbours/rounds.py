@@ -33,11 +33,12 @@ Round = Callable[[Relation, int], Changed]
 
 
 def run_rounds(
-    task: Task, assigned: Relation, rounds: int, change: Round, least_part: int = LEAST_PART
+    task: Task, assigned: Relation, rounds: int, change: Round, least_part: int = LEAST_PART, until_idle: bool = False
 ) -> tuple[Relation, list[int]]:
     """The assignment after at most so many rounds, and the changes of each; `assigned` is dropped.
 
-    They end when two in a row lower the cost by less than its `least_part`-th part.
+    They end when two in a row lower the cost by less than its `least_part`-th part, or one changes nothing and no other
+    is to be tried then (`until_idle`).
     """
     changes, before = list[int](), 0
     while len(changes) < rounds:
@@ -45,7 +46,8 @@ def run_rounds(
         task.engine.drop(assigned)  # all the rows, once a round
         assigned = changed.assigned
         changes.append(changed.changes)
-        if len(changes) > 1 and (before + changed.gain) * least_part < changed.cost:
+        slow = len(changes) > 1 and (before + changed.gain) * least_part <= changed.cost
+        if slow or (until_idle and not changed.changes):
             break
         before = changed.gain
     return assigned, changes
