@@ -23,8 +23,7 @@ from ldiv_db.algorithms.neighbours.moves import (
     PASSES,
     PRIME,
     measured_classes,
-    near_classes,
-    rests_of,
+    measured_neighbours,
     stride,
 )
 from ldiv_db.algorithms.neighbours.rounds import Changed, Orders, run_rounds
@@ -59,9 +58,7 @@ def _round(
     """One round: flows in turns, then swaps, unless nothing flows."""
     engine = task.engine
     with engine.scope() as scope:
-        members, measured = measured_classes(task, measures, assigned, MOST, least=0)
-        near = near_classes(task, members, measured, orders, number)
-        rests = rests_of(task, measures, members, measured, MOST)
+        measured, rests, near = measured_neighbours(task, measures, assigned, orders, number)
         flows = engine.materialise(
             "flows",
             "neighbours/flow/list_flows",

@@ -86,7 +86,7 @@ def _round(
     """One round of trades."""
     engine, sensitive = task.engine, task.encoded.sensitive
     with engine.scope() as scope:
-        measured, rests, near = _measure(task, measures, assigned, orders, number)
+        measured, rests, near = measured_neighbours(task, measures, assigned, orders, number)
         trades = engine.materialise(
             "trades",
             "neighbours/trade/find_trades",
@@ -117,7 +117,12 @@ def _round(
     return Changed(moved, int(count), int(gain), cost)
 
 
-def _measure(
+def stride(number: int) -> Value:
+    """What the numbers of rows of equal codes are multiplied with in a round, modulo `PRIME`, for their order."""
+    return Value(_STRIDE + _LONGER * number)
+
+
+def measured_neighbours(
     task: Task,
     measures: Sequence[Measure],
     assigned: Relation,
@@ -126,20 +131,7 @@ def _measure(
 ) -> tuple[Relation, Relation, Relation]:
     """What the classes cost, every member with what its class is without it, and the classes near each."""
     members, measured = measured_classes(task, measures, assigned, MOST, least=0)
-    near = near_classes(task, members, measured, orders, number)
-    return measured, rests_of(task, measures, members, measured, MOST), near
-
-
-def stride(number: int) -> Value:
-    """What the numbers of rows of equal codes are multiplied with in a round, modulo `PRIME`, for their order."""
-    return Value(_STRIDE + _LONGER * number)
-
-
-def near_classes(
-    task: Task, members: Relation, measured: Relation, orders: Sequence[Sequence[Measure]], number: int
-) -> Relation:
-    """The TEMP table (row_id, near_class_id) of the classes of the rows that stand near each in one of the orders."""
-    return task.engine.materialise(
+    near = task.engine.materialise(
         "near",
         "neighbours/trade/list_near_classes",
         members=members,
@@ -149,6 +141,7 @@ def near_classes(
         stride=stride(number),
         prime=PRIME,
     )
+    return measured, rests_of(task, measures, members, measured, MOST), near
 
 
 def measured_classes(

@@ -37,8 +37,8 @@ def run_rounds(
 ) -> tuple[Relation, list[int]]:
     """The assignment after at most so many rounds, and the changes of each; `assigned` is dropped.
 
-    They end when two in a row lower the cost by less than its `least_part`-th part, or one changes nothing and no other
-    is to be tried then (`until_idle`).
+    They end when two in a row lower the cost by less than its `least_part`-th part, with `until_idle` also when one
+    changes nothing.
     """
     changes, before = list[int](), 0
     while len(changes) < rounds:
