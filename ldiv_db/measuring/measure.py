@@ -12,7 +12,7 @@ from typing import Any
 
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.display import Shown
@@ -151,7 +151,10 @@ class _Measuring:
         engine, wanted, source = self._engine, self._wanted, self._source
         scanned = scan(engine, source, show_values)
         snapshot, axes, rows_in = scanned.snapshot, scanned.axes, scanned.rows_in
-        with read_exactly(engine, self._published) as table:
+        with (
+            read_as_one(engine, self._published, source.same) as read,  # the source's copy has texts so
+            read_exactly(engine, read) as table,
+        ):
             counted = engine.materialise(
                 "counted", "measuring/count_published", published=table, columns=self._cited, others=self._others
             )

@@ -170,3 +170,23 @@ def test_from_python_all_problems_at_once(other: Any) -> None:
         found = ldiv_db.measure(con, "t", ldiv_db.read_policy(other.policy), folder=Path(other.folder))
         assert found.l == 3 and found.loss.rows_published == 23
         assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == before
+
+
+def test_texts_that_are_one_by_the_policy_are_one_in_the_release_too(con: Any) -> None:
+    spelt = "(['Flu', ' flu', 'COLD ', 'cold'])[1 + i % 4]"
+    con.execute(f"CREATE TABLE stays AS SELECT i % 40 AS age, {spelt} AS said FROM range(120) AS t(i)")
+    policy = {
+        "source": "stays",
+        "target": "released",
+        "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": {"said": {"same": ["trim", "casefold"]}},
+        "require": [{"frequency": 2}],
+        "algorithm": "mondrian",
+    }
+    ldiv_db.run(con, policy)
+    for table, view in (("stays", "clean_stays"), ("released", "clean_release")):
+        con.execute(f"CREATE VIEW {view} AS SELECT * REPLACE (lower(trim(said)) AS said) FROM {table}")
+    found = ldiv_db.measure(con, "released", policy, queries=50)
+    clean = ldiv_db.measure(con, "clean_release", policy | {"source": "clean_stays", "sensitive": ["said"]}, queries=50)
+    assert (found.rows_uncovered, found.rows_unmatched) == (0, 0)
+    assert found.loss.kl == clean.loss.kl is not None and found.queries == clean.queries
