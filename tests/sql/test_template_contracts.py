@@ -15,6 +15,7 @@ import sqlglot
 import tables
 from cells_here import number_parts, publish_counts
 from oracle_tp import hard_groups
+from plans import loops_in, one_sided
 from sqlglot import exp
 from stated import plain, undecided, unstated_orders
 from tables import fill
@@ -40,6 +41,7 @@ from ldiv_db.database.templates import (
     FileRelation,
     Identifier,
     Relation,
+    Statement,
     Value,
     all_templates,
     declared_holes,
@@ -156,7 +158,25 @@ def lines_of(sql):
 
 
 @pytest.fixture(scope="module")
-def statements():
+def loops():
+    """{template: operators that try every pair of rows} of the plans of all statements that run from now on."""
+    found, planned, execute = {}, set(), Engine._execute
+
+    def plan_first(engine, statement):
+        key = (statement.template, lines_of(statement.sql))
+        if statement.template in TEMPLATES and key not in planned:
+            planned.add(key)
+            if tried := loops_in(engine.connection, statement):
+                found.setdefault(statement.template, set()).update(tried)
+        return execute(engine, statement)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Engine, "_execute", plan_first)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def statements(loops):
     """(statement, syntax tree of its SELECT) of every way a template was rendered, over runs that reach all of them."""
     recorded = {}
 
@@ -791,6 +811,69 @@ def test_every_template_was_exercised(statements):
 def test_each_template_is_one_select(statements):
     for statement, tree in statements:
         assert isinstance(tree, exp.Select | exp.SetOperation), statement.template
+
+
+#: Who joins two tables by trying every pair of rows, and why this costs little, or is what is asked for.
+LOOPS = {
+    "attacking/downcoding/side_levels": "one label of a column covers everything",
+    "attacking/downcoding/side_nodes": "one label of a column covers everything",
+    "attacking/inference/guess_values": "one value is the most frequent of all",
+    "bsgi/count_positions": "a row becomes one a quasi-identifier",
+    "bsgi/residue/choose_classes": "BSGI compares every residual row with every class",
+    "cuts/spread_counts": "a row becomes one a value",
+    "decomposition/list_openings": "nearly every new group lacks a value that waits, and is one of the result",
+    "decomposition/list_wanted": "a row of the result a jump",
+    "distributing/count_codes": "a row becomes one a quasi-identifier",
+    "local/peel/list_homes": "one vector of levels is looked up",
+    "local/peel/list_keys": "a row of the result a vector",
+    "local/peel/rank_classes": "the rows left are in the trial of each power of two",
+    "local/peel/renew_standing": "one vector of levels is looked up",
+    "local/stratified/list_cuts": "a node has a few parts",
+    "local/stratified/mix_shares": "a cut has a few mixes",
+    "measuring/choose_query_nodes": "as many queries as are asked for, and one tree",
+    "neighbours/repair/seat_classes": "a value that is frequent in classes is looked for in all of them",
+    "publishing/summarise_rows": "counts, of one row each",
+    "requirements/find_turns": "as many places as there are different shares in classes, and values",
+    "running/replaying/list_fits_of_labels": "who is not published may be anybody",
+}
+
+
+@pytest.mark.long
+def test_no_statement_tries_every_pair_of_rows(statements, loops):
+    assert set(loops) == set(LOOPS), loops
+
+
+def test_outer_joins_ask_for_the_joined_table_only(statements):
+    assert {(statement.template, what) for statement, tree in statements for what in one_sided(tree)} == set()
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("SELECT a.x FROM a LEFT JOIN b ON b.x = a.x", set()),
+        ("SELECT a.x FROM a LEFT JOIN b ON b.x = a.x OR b.y = a.y", {"BLOCKWISE_NL_JOIN"}),
+        ("SELECT a.x FROM a JOIN b ON b.x < a.x + b.y", {"BLOCKWISE_NL_JOIN"}),
+        ("SELECT a.x FROM a JOIN b ON b.x <= a.x AND b.y >= a.x", set()),
+        ("SELECT a.x FROM a CROSS JOIN b", {"CROSS_PRODUCT"}),
+        ("SELECT a.x FROM a CROSS JOIN (SELECT max(b.x) AS x FROM b) AS m", set()),
+        ("SELECT a.x FROM a CROSS JOIN (VALUES (1), ($p1)) AS v(x)", set()),
+    ],
+)
+def test_pairs_that_are_tried_are_found(con, sql, found):
+    con.execute("CREATE TABLE a AS SELECT 1 AS x, 2 AS y; CREATE TABLE b AS FROM a")
+    assert loops_in(con, Statement("t", sql, {"p1": 2} if "$p1" in sql else {})) == found
+
+
+@pytest.mark.parametrize(
+    ("on", "found"),
+    [
+        ("b.x = a.x AND b.y = 1", []),
+        ("b.x = a.x AND a.y = 1", ["a.y = 1"]),
+        ("b.x = CASE WHEN a.y = 1 THEN a.x END", []),
+    ],
+)
+def test_a_condition_on_one_side_is_found(on, found):
+    assert one_sided(sqlglot.parse_one(f"SELECT a.x FROM a LEFT JOIN b ON {on}", read="duckdb")) == found
 
 
 FUNCTIONS = {
