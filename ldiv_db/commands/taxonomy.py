@@ -214,7 +214,7 @@ def _missing(
     with read_exactly(engine, relation) as read:
         dictionary = engine.materialise(
             "dictionary",
-            "recoding/input/map_leaves",
+            "taxonomies/map_leaves",
             rows=read,
             nodes=nodes,
             column=Identifier(column),
@@ -223,7 +223,7 @@ def _missing(
             null_code=Value(-1),  # NULL is a value of its own wherever it occurs: never missing
             weight=None,
         )
-    missing = engine.rows("recoding/input/list_missing_values", dictionary=dictionary, show_values=False)
+    missing = engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=False)
     values = engine.rows("taxonomies/list_unknown_values", dictionary=dictionary) if show_values else []
     return missing[0][1] if missing else 0, [value for (value,) in values]
 

@@ -34,14 +34,11 @@ _ATTACHED = "SELECT database_name FROM duckdb_databases()"
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def takes_database(
-    read_only: bool, of_frame: OfFrame | None = None, of_session: bool = False
-) -> Callable[[Function], Function]:
+def takes_database(read_only: bool, of_frame: OfFrame | None = None) -> Callable[[Function], Function]:
     """Has a function whose first argument is a connection take an address in its place, opened for the call.
 
     With `of_frame`, which settles the other arguments, it also takes a frame, or a mapping of names to frames: a
-    database in memory is then its connection, which is kept open unless it is `read_only`. With `of_session` it is
-    given a session of Spark's as well.
+    database in memory is then its connection, which is kept open unless it is `read_only`.
     """
 
     def decorate(function: Function) -> Function:
@@ -58,10 +55,10 @@ def takes_database(
             elif of_frame is not None and are_frames:
                 bound = of_frame(shape, given, args[1:], {name: kwargs[name] for name in kwargs if name != first})
                 opening = open_frames(given, keep=not read_only)
-            elif is_session(given) and not of_session:
+            elif is_session(given):
                 what = f"takes no session of Spark's, as {_TAKES_SESSIONS} does"
                 raise PolicyError([Problem(first, what, "open the files of what it published with DuckDB")])
-            elif are_frames or not (hasattr(given, "execute") or is_session(given)):
+            elif are_frames or not hasattr(given, "execute"):
                 frame = "" if of_frame is None else ", a frame"
                 raise PolicyError([Problem(first, f"takes a connection{frame} or an address, not {_kind(given)}")])
             else:

@@ -79,7 +79,7 @@ def refuse_respelt(engine: Engine, rows: Relation | FileRelation, columns: Seque
     """Raise PolicyError for the columns, by the keys that name them, of which equal values are written differently."""
     problems = []
     for key, column in columns:
-        count = engine.scalar("recoding/input/count_respelt", rows=rows, column=column)
+        count = engine.scalar("database/count_respelt", rows=rows, column=column)
         if count:
             one, more = "value that is equal to another", "values that are equal to others"
             what = f"has {count_phrase(count, one, more)} and written differently"

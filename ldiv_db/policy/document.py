@@ -16,6 +16,7 @@ from ldiv_db.policy.parts import Document, Part, Sensitive, TaxonomySpec, named_
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
 from ldiv_db.policy.series import DECOMPOSITIONS, DEFAULT_ALGORITHM, REPEATED, as_decomposition
 from ldiv_db.policy.sources import UNSAID, PolicySource, read_source
+from ldiv_db.policy.yaml_text import policy_yaml
 from ldiv_db.requirements import RequirementSpec
 
 
@@ -244,8 +245,6 @@ class Policy(Document):
 
     def to_yaml(self) -> str:
         """The policy as a YAML document, which `read_policy` reads; a frame that is its source is left out."""
-        from ldiv_db.policy.yaml_text import policy_yaml  # noqa: PLC0415 - it is about this class
-
         return policy_yaml(self)
 
     @property

@@ -71,7 +71,7 @@ def covers(engine: Engine, taxonomy: Taxonomy, source: Relation | FileRelation, 
     with read_exactly(engine, source) as read:
         dictionary = engine.materialise(
             "dictionary",
-            "recoding/input/map_leaves",
+            "taxonomies/map_leaves",
             rows=read,
             nodes=nodes,
             column=Identifier(column.name),
@@ -80,7 +80,7 @@ def covers(engine: Engine, taxonomy: Taxonomy, source: Relation | FileRelation, 
             null_code=Value(-1),
             weight=None,
         )
-    missing = engine.rows("recoding/input/list_missing_values", dictionary=dictionary, show_values=False)
+    missing = engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=False)
     engine.drop(dictionary, nodes)
     return not missing
 

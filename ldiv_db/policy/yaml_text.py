@@ -8,21 +8,21 @@ from typing import Any
 
 import yaml
 
-from ldiv_db.policy.document import Policy
+from ldiv_db.policy.parts import Document
 from ldiv_db.policy.sources import Frame, SourceQuery
 from ldiv_db.requirements import RequirementSpec
 
 
-def policy_document(policy: Policy) -> dict[str, Any]:
+def policy_document(policy: Document) -> dict[str, Any]:
     """What was said of the policy, as a mapping that `parse_policy` reads; a frame is none, and left out."""
     written = policy.model_dump(exclude_unset=True, exclude={"source", "require"})
     document: dict[str, Any] = {}
-    for key in Policy.model_fields:
-        if key == "source" and not isinstance(policy.source, Frame):
-            query = policy.source
-            document[key] = {"query": query.query} if isinstance(query, SourceQuery) else query
+    for key in type(policy).model_fields:
+        said = getattr(policy, key)
+        if key == "source" and not isinstance(said, Frame):
+            document[key] = {"query": said.query} if isinstance(said, SourceQuery) else said
         elif key == "require":
-            document[key] = [_requirement(spec) for spec in policy.require]
+            document[key] = [_requirement(spec) for spec in said]
         elif key in ("quasi_identifiers", "sensitive") and key in written:
             document[key] = written[key] if any(written[key].values()) else list(written[key])
         elif key in written:
@@ -30,7 +30,7 @@ def policy_document(policy: Policy) -> dict[str, Any]:
     return {key: _plain(part) for key, part in document.items()}
 
 
-def policy_yaml(policy: Policy) -> str:
+def policy_yaml(policy: Document) -> str:
     """The document as text."""
     return yaml.safe_dump(policy_document(policy), sort_keys=False, allow_unicode=True)
 

@@ -243,7 +243,7 @@ class _Encoder:
         nodes = taxonomies.load(self._engine, taxonomy, code.name)
         dictionary = self._engine.materialise(
             f"dictionary_{code.name}",
-            "recoding/input/map_leaves",
+            "taxonomies/map_leaves",
             rows=snapshot,
             nodes=nodes,
             column=code,
@@ -258,7 +258,7 @@ class _Encoder:
 
     def _refuse_missing(self, name: str, taxonomy: Taxonomy, dictionary: Relation) -> None:
         shown = self._show_values
-        missing = self._engine.rows("recoding/input/list_missing_values", dictionary=dictionary, show_values=shown)
+        missing = self._engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=shown)
         if not missing:
             return
         count = missing[0][1]

@@ -53,8 +53,9 @@ class Verdict:
 def judge(engine: Engine, requirement: Requirement, classes: Classes, watch: Watch | None = None) -> Verdict:
     """The verdict on one requirement over the classes of a published table."""
     measures = requirement.measure(engine, classes)
-    summary = engine.record("auditing/summarise_measures", measures=measures, most_is_worst=requirement.most_is_worst)
-    least = next(iter(engine.records("auditing/find_worst", measures=measures)), {})
+    most_is_worst = requirement.most_is_worst
+    summary = engine.record("requirements/summarise_measures", measures=measures, most_is_worst=most_is_worst)
+    least = next(iter(engine.records("requirements/find_worst", measures=measures)), {})
     if watch is not None:
         watch(requirement, classes, measures)
     engine.drop(measures)

@@ -19,7 +19,6 @@ from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import refuse_settings
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
-from ldiv_db.database.spark_session import is_session
 from ldiv_db.database.templates import Relation
 from ldiv_db.distributing.solving import Dividing
 from ldiv_db.measuring.measure import Wanted, measure_table
@@ -40,7 +39,7 @@ from ldiv_db.running.similarity import measure_similarity
 Beside = Callable[[], AbstractContextManager[Engine]]
 
 
-@takes_database(read_only=False, of_frame=take_for_source, of_session=True)
+@takes_database(read_only=False, of_frame=take_for_source)
 def run(
     connection: Any,
     policy: GivenPolicy,
@@ -51,26 +50,7 @@ def run(
     show_values: bool = False,
     workers: int | None = None,
 ) -> Result:
-    """Anonymize, audit and publish under `policy` on an open DuckDB connection, in the database of an address, as
-    `postgres:service=clinic`, of a frame, or in a session of Spark's; returns what was done.
-
-    A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; in a mapping of
-    names to frames the policy's source is looked up. Both are read in memory, where the release is as well
-    (`Result.table`) unless the policy has another target.
-
-    `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
-    taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well, with
-    `show_values` errors name values that are too frequent or not in a taxonomy. A table of more than the policy's
-    `part_rows` rows is solved in parts by so many processes, `workers`, as many as threads if it is None; the release
-    is the same for any number. Release, audit and ledger row are one
-    transaction, and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside
-    a transaction of the caller's they join that one: the caller commits, or rolls back after an error. A release to a
-    file of its own is written beside, audited there and moved into place; it joins no transaction.
-    """
-    if is_session(connection):
-        from ldiv_db.running.spark.run import run_on_spark  # noqa: PLC0415 - few runs are on Spark
-
-        return run_on_spark(connection, policy, folder, listener, catalog, kl, show_values)
+    """As `ldiv_db.run`, but for sessions of Spark's."""
     start, hear = time.perf_counter(), listener or Listener()
     beside = partial(working_engine, connection, listener, catalog)
     reading = examine(policy)

@@ -211,7 +211,7 @@ def _cyclic(parents: dict[str, str | None]) -> list[str]:
 
 def read_edges(engine: Engine, source: Relation, child: str, parent: str) -> Taxonomy:
     """The taxonomy of a parent-child table in the database."""
-    rows = engine.rows("recoding/input/list_edges", edges=source, child=Identifier(child), parent=Identifier(parent))
+    rows = engine.rows("taxonomies/list_edges", edges=source, child=Identifier(child), parent=Identifier(parent))
     return from_edges(rows, str(source))
 
 
@@ -328,7 +328,7 @@ def from_values(engine: Engine, rows: Relation, column: Identifier, levels: Sequ
 
     Raises PolicyError if one is written like the root, which stands for all of them.
     """
-    paths = engine.rows("recoding/input/list_paths", rows=rows, column=column, levels=levels)
+    paths = engine.rows("taxonomies/list_paths", rows=rows, column=column, levels=levels)
     if any(path[0] == ROOT_LABEL for path in paths):
         raise PolicyError([Problem(f"taxonomy {origin}", f"{ROOT_LABEL} is a value, and stands for all of them")])
     ways = [[label for i, label in enumerate(way) if i == 0 or label != way[i - 1]] for way in map(_reversed, paths)]

@@ -213,7 +213,7 @@ def stored(engine: Engine) -> dict[str, str]:
     if not table_exists(engine, table):
         return {}
     migrate.refuse_foreign(engine)
-    return dict(engine.rows("recoding/input/list_taxonomies", taxonomies=table))
+    return dict(engine.rows("taxonomies/list_taxonomies", taxonomies=table))
 
 
 def fetch(engine: Engine, name: str) -> Taxonomy | None:
@@ -222,7 +222,7 @@ def fetch(engine: Engine, name: str) -> Taxonomy | None:
     if name not in origins:
         return None
     rows = engine.rows(
-        "recoding/input/list_taxonomy_nodes", nodes=catalog_table(engine, "taxonomy_node"), taxonomy=Value(name)
+        "taxonomies/list_taxonomy_nodes", nodes=catalog_table(engine, "taxonomy_node"), taxonomy=Value(name)
     )
     if not rows:
         raise DatabaseError(f"the catalog's taxonomy {name!r} has lost its nodes; import it again with --replace")

@@ -116,7 +116,7 @@ def test_only_names_and_values_fill_a_hole(hole):
 
 def test_values_are_bound_and_never_written():
     secret = "s3cret'; DROP TABLE x; --"
-    statement = render("recoding/input/list_taxonomy_nodes", {"nodes": Relation(("n",)), "taxonomy": Value(secret)})
+    statement = render("taxonomies/list_taxonomy_nodes", {"nodes": Relation(("n",)), "taxonomy": Value(secret)})
     assert statement.values == {"p1": secret}
     assert "s3cret" not in statement.sql and "$p1" in statement.sql
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import ldiv_db
+from ldiv_db.database.templates import resource_folder
 
 #: The program's text is the same with every version of the database.
 pytestmark = pytest.mark.long
@@ -56,13 +57,11 @@ def test_every_module_has_a_floor():
 
 
 def modules_imported(path):
-    """The modules of ours that a file imports when it is imported itself, by file."""
-    package = PACKAGE.parent
-    for node in parse(path).body:
-        for name in imported(ast.Module([node], []), path) if isinstance(node, ast.Import | ast.ImportFrom) else ():
-            at = package.joinpath(*name.split("."))
-            files = [at.with_suffix(".py"), at / "__init__.py", at.parent.with_suffix(".py"), at.parent / "__init__.py"]
-            yield from (file for file in files if file.is_file() and file.is_relative_to(PACKAGE))
+    """The modules of ours that a file imports, wherever in it, by file."""
+    for name in imported(parse(path), path):
+        at = PACKAGE.parent.joinpath(*name.split("."))
+        files = [at.with_suffix(".py"), at / "__init__.py", at.parent.with_suffix(".py"), at.parent / "__init__.py"]
+        yield from (file for file in files if file.is_file() and file.is_relative_to(PACKAGE))
 
 
 def test_no_modules_import_one_another_in_a_circle():
@@ -70,6 +69,11 @@ def test_no_modules_import_one_another_in_a_circle():
     graph = {path: below & set(graph) for path, below in graph.items()}
     order = graphlib.TopologicalSorter(graph)
     order.prepare()  # raises CycleError, naming the circle
+
+
+def test_an_import_within_a_function_counts():
+    late = ast.parse("def late():\n    from ldiv_db.database.engine import Engine")
+    assert list(imported(late, PACKAGE / "late.py")) == ["ldiv_db.database.engine.Engine"]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -83,6 +87,40 @@ def test_imports_go_down_or_level(path):
             if FLOOR_OF[part] > floor:
                 above.add(name)
     assert above == set()
+
+
+SQL_FOLDERS = {path.name for path in resource_folder("sql").iterdir() if path.is_dir()} - {"macros", "dbt"}
+
+
+def room_of(folder):
+    """The room whose templates lie in a folder of SQL: the one of its name, or the family's."""
+    return folder if folder in FLOOR_OF else "algorithms"
+
+
+def sql_folders(tree):
+    """The folders whose templates a module names; of a name that is put together, its beginning."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            folder, slash, rest = node.value.partition("/")
+            if slash and folder in SQL_FOLDERS and re.fullmatch("[a-z_/]*", rest):
+                yield folder
+
+
+def test_every_folder_of_sql_has_a_room():
+    assert {folder for folder in SQL_FOLDERS if not (PACKAGE / folder).is_dir()} <= {
+        path.stem for path in (PACKAGE / "algorithms").iterdir()
+    }
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_sql_goes_down_or_level(path):
+    floor = FLOOR_OF[unit(path)]
+    assert {folder for folder in sql_folders(parse(path)) if FLOOR_OF[room_of(folder)] > floor} == set()
+
+
+def test_the_folders_of_templates_are_found():
+    code = 'engine.rows("recoding/input/map_leaves")\nf"requirements/{name}"\n"text/html"\n"recoding/Input: a title"'
+    assert list(sql_folders(ast.parse(code))) == ["recoding", "requirements"]
 
 
 def test_only_the_engine_imports_the_databases_client():

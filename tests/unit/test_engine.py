@@ -57,7 +57,7 @@ def test_a_traceback_hides_the_values_of_the_data(engine, secrets):
 def test_an_error_hides_bound_values(engine, con):
     con.execute("CREATE TABLE n (taxonomy INTEGER)")
     with pytest.raises(DatabaseError) as caught:
-        engine.rows("recoding/input/list_taxonomy_nodes", nodes=Relation(("n",)), taxonomy=Value(SECRET))
+        engine.rows("taxonomies/list_taxonomy_nodes", nodes=Relation(("n",)), taxonomy=Value(SECRET))
     assert SECRET not in str(caught.value)
 
 
