@@ -18,10 +18,10 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def demo_command(
     json: Json = False,
     l: Annotated[  # noqa: E741 - the field's name for it
-        int | None, typer.Option("--l", min=2, help="The l of the policy: the size of its classes.")
+        int | None, typer.Option("--l", min=2, help="At most one in l rows of a class has the same occupation.")
     ] = None,
     select: Annotated[
-        Literal["refine", "bisect", "greedy"] | None, typer.Option(help="How classes are selected.")
+        Literal["refine", "bisect", "greedy"] | None, typer.Option(help="Classes of l different occupations by BSGI, selected in this way.")
     ] = None,
     transparent: Annotated[
         bool, typer.Option("--transparent", help="Withstand an attacker who knows how the release was made.")

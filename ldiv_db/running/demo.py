@@ -26,6 +26,8 @@ TRAINING_ROWS = 32_561
 #: The seed of runs on public data, here and in benchmarks: their figures are the same for everybody.
 PUBLIC_SEED = 0
 _ROWS_BEFORE = 8
+#: The l of classes of different values.
+_L = 4
 
 Rows = list[tuple[Any, ...]]
 
@@ -51,8 +53,8 @@ def demonstrate(
 ) -> Demo:
     """Anonymize Adult in a database of its own, which is gone on return unless `directory` is given.
 
-    `l`, `select` and `transparent` change the policy of the fixtures. Raises PolicyError if the directory holds a
-    demonstration already, InfeasibleError if the data cannot meet `l`; then nothing is kept.
+    `l`, `select` and `transparent` change the policy, as `adult_policy` says. Raises PolicyError if the directory holds
+    a demonstration already, InfeasibleError if the data cannot meet `l`; then nothing is kept.
     """
     if directory is not None:
         _refuse_existing(directory)
@@ -71,15 +73,17 @@ def adult_policy(
     select: str | None = None,
     transparent: bool = False,
 ) -> dict[str, Any]:
-    """The policy of the fixtures as a mapping, with another l and another way of selecting if they are given.
+    """The policy of the fixtures as a mapping, with another l of `frequency` if one is given.
 
-    It has a seed that everybody knows, which is for public data alone.
+    With `select` or `transparent` it is that of BSGI's paper: classes of l different values, by default 4, selected in
+    that way. It has a seed that everybody knows, which is for public data alone.
     """
     document: dict[str, Any] = yaml.safe_load(_original_policy()) | {"seed": PUBLIC_SEED}
-    if l is not None:
-        document["require"] = [dict.fromkeys(requirement, l) for requirement in document["require"]]
-    if select is not None:
-        document["algorithm"]["select"] = select
+    if select is not None or transparent:
+        document["require"] = [{"unique_distinct": l or _L}, {"frequency": l or _L}]
+        document["algorithm"] = {"name": "bsgi", "select": select or "refine", "residue": "incorporate"}
+    elif l is not None:
+        document["require"] = [found | ({"frequency": l} if "frequency" in found else {}) for found in document["require"]]
     return document | ({"transparent": True} if transparent else {})
 
 
@@ -132,6 +136,7 @@ def _run(folder: Path, policy: Policy, directory: Path | None, listener: Listene
             "running/demo/list_classes",
             rows=Relation.parse(policy.target.table or ""),
             columns=columns,
+            keys=[Identifier(name) for name in policy.quasi_identifiers],
             sensitive=Identifier(next(iter(policy.sensitive))),
             classes=Value([third, 2 * third]),
         )
@@ -144,16 +149,17 @@ def _run(folder: Path, policy: Policy, directory: Path | None, listener: Listene
 def print_demo(out: Console, demo: Demo) -> None:
     """What was done, in words and tables, and what to try next."""
     result = demo.result
+    frequency = next(found["parameters"]["l"] for found in result.requirements if found["name"] == "frequency")
     out.print(
         f"Adult (US census, 1994): {result.loss.rows_published + result.loss.rows_suppressed:,} people, one a row."
         " Whoever knows a neighbour's age,\nschooling, family and so on could look up his or her occupation:\n"
     )
     print_rows(out, "before", demo.columns, demo.before)
     out.print(
-        f"\nNow every row shares what identifies it with at least {result.l - 1} others, all of different occupations."
-        " Two of the classes:\n"
+        f"\nNow everybody shares what identifies them with at least {result.smallest_class - 1} others, and no occupation"
+        f" is that of more than\none in {frequency} of them. Two of the classes:\n"
     )
-    print_rows(out, "after", ["class_id", *demo.columns], demo.after)
+    print_rows(out, "after", demo.columns, demo.after)
     out.print()
     print_result(out, result)
     verdict = "holds" if all(found.holds for found in result.audits) else "FAILS"
@@ -170,9 +176,11 @@ def _next_steps(demo: Demo) -> list[str]:
         ]
     database, policy = demo.folder / DATABASE_NAME, demo.folder / POLICY_NAME
     keys = ",".join(demo.policy.quasi_identifiers)
+    required = " ".join(f"--require {spec.name}:{spec.argument}" for spec in demo.policy.require)
     return [
         f"ldiv plan {database} {policy}",
         f"ldiv run {database} {policy}    (change the policy first)",
         f"ldiv check {database} {demo.policy.target.table} --qi {keys} \\",
-        f"    --class class_id --sensitive {next(iter(demo.policy.sensitive))} --require distinct:{demo.result.l}",
+        f"    --sensitive {next(iter(demo.policy.sensitive))} {required}",
+        f"ldiv report {database} {demo.policy.target.table} --policy {policy} --out {demo.folder / 'report.html'}",
     ]

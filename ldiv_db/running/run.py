@@ -130,7 +130,8 @@ def work_out(ready: Ready, beside: Beside, workers: int | None = 1) -> tuple[Pla
             some = replace(ready, task=replace(ready.task, encoded=encoded))
             return _lost(some, _recode(some, plan)).lm_by_weight(weights)
 
-    forms, polish = ready.resolved.released.forms, isinstance(ready.algorithm, Auto)
+    forms = ready.resolved.released.forms
+    polish = isinstance(ready.algorithm, Auto) and ready.algorithm.improves
     dividing = Dividing(ready.resolved.part_rows, workers, forms, polish)
     task = replace(ready.task, divergence=divergence, loss=loss)
     plan = dividing.solve(ready.algorithm, task)

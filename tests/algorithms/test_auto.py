@@ -121,6 +121,14 @@ def test_exchanges_between_the_classes_of_the_best_lose_less(con):
     assert not oracle.violations(con.execute("SELECT (age, size), s FROM out").fetchall(), "distinct", 3)
 
 
+def test_without_a_budget_the_first_is_taken_as_it_is(con):
+    policy = simple(con, [{"distinct": 2}], {"name": "auto", "budget": 0})
+    result = ldiv_db.run(con, policy)
+    assert not {"resplit", "flows", "polish"} & set(result.search)
+    loss = result.loss.lm_mean
+    assert loss == ldiv_db.run(con, policy | {"algorithm": "topdown", "target": "again"}).loss.lm_mean
+
+
 @pytest.mark.heavy
 def test_the_budget_is_of_work_beside_the_first(con):
     def tried(budget):

@@ -65,7 +65,7 @@ class Case:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The policy without its target: of `bsgi` that of the demonstration, of others `distinct: l`."""
+        """The policy without its target: of `bsgi` that of its paper, of others `distinct: l`."""
         policy = adult_policy(self.l, self.select)
         if self.algorithm != "bsgi":
             policy |= {"algorithm": {"name": self.algorithm}, "require": [{"distinct": self.l}]}

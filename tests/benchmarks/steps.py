@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks.steps`: where each second of a run goes, by step.
 
-The policy of the demonstration under its requirement, or `distinct: l` of other algorithms than `bsgi`, on Adult's
+The policy of BSGI's paper, or `distinct: l` of other algorithms than `bsgi`, on Adult's
 30,162 rows or on variants of them (those of `tests.benchmarks.bsgi`). The run is repeated in one process, so that all
 is warm, and the last is shown. A step's seconds are the processor's, of all threads, from the end of the step before:
 with what lies between two steps, the statements that have no name and Python itself.
@@ -49,7 +49,7 @@ class Case:
     @property
     def document(self) -> dict[str, Any]:
         """The policy without its source and target."""
-        policy = adult_policy(self.l)
+        policy = adult_policy(self.l, "refine")
         if self.algorithm == "bsgi":
             return policy
         return policy | {"algorithm": self.algorithm, "require": [{"distinct": self.l}]}

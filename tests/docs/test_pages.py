@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -194,6 +197,29 @@ def test_what_is_misspelt_is_found() -> None:
 
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+#: What a page has a developer call, of some folders or files; with `…` it is no command yet.
+CALLS = sorted(
+    {
+        found
+        for page in PAGES
+        for found in re.findall(r"python3? -m pytest ([^`\n…]*\btests/[^`\n…]*)(?=[`\n])", page.read_text(encoding="utf-8"))
+    }
+)
+
+
+def test_pages_have_tests_called() -> None:
+    assert any("-k" in call for call in CALLS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("call", CALLS)
+def test_a_command_that_runs_tests_selects_some(call: str) -> None:
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", *words_of(call)]
+    settings = {name: value for name, value in os.environ.items() if not name.startswith(("LDIV_TEST", "PYTEST"))}
+    done = subprocess.run(words, cwd=ROOT, env=settings, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_page_is_in_the_navigation() -> None:

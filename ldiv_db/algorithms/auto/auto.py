@@ -28,7 +28,7 @@ BUDGET = 5
 class AutoOptions(Options):
     """Whether rows may be left out where that loses less, and the work of trials besides the first.
 
-    Work is in that of the quickest algorithm on the table; with 0 nothing is tried.
+    Work is in that of the quickest algorithm on the table; with 0 nothing else is tried, and classes stay as they are.
     """
 
     residue: Literal["incorporate", "suppress"] = "incorporate"
@@ -43,6 +43,11 @@ class Auto(Algorithm):
     takes_any_class = takes_harmless = takes_rows_alone = True
     options_type = AutoOptions
     options: AutoOptions
+
+    @property
+    def improves(self) -> bool:
+        """Whether classes are split anew and exchange rows, which is work besides the first trial."""
+        return self.options.budget > 0
 
     @property
     def _suppress(self) -> bool:
@@ -70,7 +75,7 @@ class Auto(Algorithm):
                 found, before = ranked(sampled(task, SAMPLE), found, budget, suppress)
             budget = 0
         trials = try_all(task, found, budget, suppress)
-        best, better = take_best(task, trials, suppress, polish=task.encoded.row_count < MANY_ROWS)
+        best, better = take_best(task, trials, suppress, polish=self.improves and task.encoded.row_count < MANY_ROWS)
         assert better.plan is not None  # noqa: S101 - the best has one
         tried = [*before, *trials]
         search = better.plan.search | {"tried": [trial.as_dict() for trial in tried], "loss": better.loss}
