@@ -21,7 +21,8 @@ def demo_command(
         int | None, typer.Option("--l", min=2, help="At most one in l rows of a class has the same occupation.")
     ] = None,
     select: Annotated[
-        Literal["refine", "bisect", "greedy"] | None, typer.Option(help="Classes of l different occupations by BSGI, selected in this way.")
+        Literal["refine", "bisect", "greedy"] | None,
+        typer.Option(help="Classes of l different occupations by BSGI, selected in this way."),
     ] = None,
     transparent: Annotated[
         bool, typer.Option("--transparent", help="Withstand an attacker who knows how the release was made.")

@@ -83,7 +83,7 @@ def adult_policy(
         document["require"] = [{"unique_distinct": l or _L}, {"frequency": l or _L}]
         document["algorithm"] = {"name": "bsgi", "select": select or "refine", "residue": "incorporate"}
     elif l is not None:
-        document["require"] = [found | ({"frequency": l} if "frequency" in found else {}) for found in document["require"]]
+        document["require"] = [{"frequency": l} if "frequency" in found else found for found in document["require"]]
     return document | ({"transparent": True} if transparent else {})
 
 
@@ -156,8 +156,8 @@ def print_demo(out: Console, demo: Demo) -> None:
     )
     print_rows(out, "before", demo.columns, demo.before)
     out.print(
-        f"\nNow everybody shares what identifies them with at least {result.smallest_class - 1} others, and no occupation"
-        f" is that of more than\none in {frequency} of them. Two of the classes:\n"
+        f"\nNow everybody shares what identifies them with at least {result.smallest_class - 1} others, and no"
+        f" occupation is that of more than\none in {frequency} of them. Two of the classes:\n"
     )
     print_rows(out, "after", demo.columns, demo.after)
     out.print()

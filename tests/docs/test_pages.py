@@ -204,7 +204,8 @@ CALLS = sorted(
     {
         found
         for page in PAGES
-        for found in re.findall(r"python3? -m pytest ([^`\n…]*\btests/[^`\n…]*)(?=[`\n])", page.read_text(encoding="utf-8"))
+        for text in [page.read_text(encoding="utf-8")]
+        for found in re.findall(r"python3? -m pytest ([^`\n…]*\btests/[^`\n…]*)(?=[`\n])", text)
     }
 )
 
