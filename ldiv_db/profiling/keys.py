@@ -14,10 +14,8 @@ from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.tables_beside import ColumnBeside, columns_beside, foreign_keys
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
-from ldiv_db.profiling.summary import Summary
+from ldiv_db.profiling.summary import CATEGORY_ROWS, Summary
 
-#: Rows that a value has on average from which on a key names a category and nobody in particular.
-CATEGORY_ROWS = 100
 #: Tables of more rows are not looked at, and of those that a column may belong to no more than so many.
 _MOST_ROWS, _MOST_TABLES = 5_000_000, 5
 #: A column's name after the letter or two of its table.

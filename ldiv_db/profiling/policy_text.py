@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from ldiv_db.profiling.profile import Profile
-from ldiv_db.profiling.suggestions import RANGE, Harmless, Suggestion
+from ldiv_db.profiling.profile import ColumnProfile, Profile
+from ldiv_db.profiling.suggestions import RANGE, Harmless, Suggestion, keeps_apart
 
 _HEADING = "# A policy to start from: check every column's role, then `ldiv plan` and `ldiv run`."
 
@@ -99,8 +99,13 @@ def _comments(key: str, profile: Profile, suggestions: Sequence[Suggestion]) -> 
     """The lines that stand over a key."""
     if key == "identifiers":
         yield "Not published. Columns that need no protection may go under `keep`; others under `quasi_identifiers`,"
-        yield "with `numeric: true` or a taxonomy, if they are to be generalised. A column that says whose row it is,"
-        yield "if somebody has several, may be named under `individual`: then no class has two rows of one person."
+        yield "with `numeric: true` or a taxonomy, if they are to be generalised."
+        if profile.individual and not keeps_apart(suggestions):
+            yield from _of_rows(profile.individual, profile.rows)
+    if key == "individual" and profile.individual:
+        yield f"{_several(profile.individual, profile.rows)}: no class has two rows of one. That takes different"
+        yield "sensitive values in every class, and loses more than counting rows; where every row is somebody else's,"
+        yield f"move the column to `identifiers`. Why it is here: {_plain(profile.individual.reason)}."
     if key == "quasi_identifiers" and any(column.way and column.way.file for column in profile.columns):
         yield "A taxonomy's file has a line a value, `value;group;...;*`, here without groups: `value;*`."
         yield "Groups between value and root keep more information. `ldiv profile --policy FILE` writes flat files."
@@ -108,6 +113,22 @@ def _comments(key: str, profile: Profile, suggestions: Sequence[Suggestion]) -> 
         yield from _of_requirements(profile, suggestions)
     if key == "nulls_sensitive":
         yield "NULL as a sensitive value of its own; or `suppress` the rows."
+
+
+def _of_rows(who: ColumnProfile, rows: int) -> Iterator[str]:
+    """That what is required counts rows, where somebody may have several."""
+    yield f"{_several(who, rows)}, AND REQUIREMENTS COUNT ROWS: who has many"
+    yield f"may be alone in a class. `individual: {_name(who)}` keeps rows of one apart; it takes a sensitive"
+    yield "column of which no value, and nobody, has more than half of the rows, and `frequency`."
+
+
+def _several(who: ColumnProfile, rows: int) -> str:
+    """How many values the column that may say whose a row is has, and in how many rows."""
+    return f"PEOPLE MAY HAVE SEVERAL ROWS, by {_name(who)} {who.distinct:,} people {rows - who.nulls:,} rows"
+
+
+def _name(column: ColumnProfile) -> str:
+    return _plain(json.dumps(column.column.name, ensure_ascii=False))
 
 
 def _of_requirements(profile: Profile, suggestions: Sequence[Suggestion]) -> Iterator[str]:
@@ -118,7 +139,7 @@ def _of_requirements(profile: Profile, suggestions: Sequence[Suggestion]) -> Ite
         return
     for column, suggestion in zip(profile.sensitive, suggestions, strict=True):
         name = _plain(json.dumps(column.name, ensure_ascii=False))
-        largest = suggestion.judged.largest_l
+        largest = suggestion.largest_l
         if any(RANGE in required for required in suggestion.require):
             yield f"{name}: values near one another are one to a reader; `{RANGE}` asks how wide a class is."
         if largest >= 2:

@@ -17,11 +17,12 @@ from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, neare
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.profiling.keys import Keys
+from ldiv_db.profiling.people import held_by, is_repeated, names_people
 from ldiv_db.profiling.population import refuse_population
 from ldiv_db.profiling.risk import RARE, Uniqueness, measure_uniqueness
 from ldiv_db.profiling.roles import IDENTIFIER, QUASI_IDENTIFIER, SENSITIVE, why_by_name, why_by_values
 from ldiv_db.profiling.summary import Summary, summarise
-from ldiv_db.profiling.ways import Way, WayFinder
+from ldiv_db.profiling.ways import Way, WayFinder, is_postal
 from ldiv_db.requirements import Distribution
 
 #: Values of a sensitive column whose rows are listed, the most frequent first.
@@ -89,6 +90,8 @@ class Profile(Shown):
     columns: tuple[ColumnProfile, ...]
     uniqueness: Uniqueness | None
     sensitive: tuple[SensitiveProfile, ...]
+    #: The column that may say whose a row is, of which somebody has several; None if there is none.
+    individual: ColumnProfile | None = None
 
     def of_role(self, role: str) -> list[ColumnProfile]:
         """The columns of a role, in the table's order."""
@@ -99,6 +102,7 @@ class Profile(Shown):
         return {
             "table": self.table,
             "rows": self.rows,
+            "individual": self.individual.column.name if self.individual else None,
             "columns": [self._column(column) for column in self.columns],
             "uniqueness": self._uniqueness(),
             "sensitive": [self._sensitive(column) for column in self.sensitive],
@@ -174,10 +178,11 @@ def profile_table(
     refuse_population(population, rows)
     with read_exactly(engine, table) as read:
         taken_for = _Roles(engine, table, read, asked, guess=quasi_identifiers is None)
-        profiles: list[ColumnProfile] = []
+        summaries: list[Summary] = []
         for column in columns:
-            profiles.append(taken_for.profile(summarise(engine, read, column, rows)))
-            progress(len(profiles), len(columns))
+            summaries.append(summarise(engine, read, column, rows))
+            progress(len(summaries), len(columns))
+        profiles = [taken_for.profile(summary, summaries) for summary in summaries]
         return Profile(
             table=str(table),
             rows=rows,
@@ -186,6 +191,7 @@ def profile_table(
                 engine, read, [telling.summary for telling in _telling(profiles, asked)], population
             ),
             sensitive=tuple(_sensitive(engine, read, column) for column in profiles if column.role == SENSITIVE),
+            individual=taken_for.individual(profiles),
         )
 
 
@@ -213,23 +219,43 @@ class _Roles:
         self, engine: Engine, table: Relation | FileRelation, read: Relation | FileRelation, asked: dict[str, str],
         guess: bool,
     ) -> None:  # fmt: skip
+        self._engine = engine
         self._read = read
         self._asked = asked
+        self._belonging: set[str] = set()
         self._guess = guess
         self._keys = Keys(engine, table) if guess else None
         self._ways = WayFinder(engine, read)
 
-    def profile(self, summary: Summary) -> ColumnProfile:
+    def profile(self, summary: Summary, all_columns: Sequence[Summary]) -> ColumnProfile:
         """The column with its role, the reason, and how it is generalised."""
         asked = self._asked.get(summary.column.name.lower())
         if asked == SENSITIVE:
             return ColumnProfile(summary, SENSITIVE, "named")
-        if asked is None and (why := self._why_identifier(summary)):
+        belonging = "" if asked else self._why_belonging(summary, all_columns)
+        if asked is None and (why := self._why_identifier(summary) or belonging):
             return ColumnProfile(summary, IDENTIFIER, why)
         way, why = self._ways.find(summary)
         if way is None:
             return ColumnProfile(summary, IDENTIFIER, f"named, but {why}" if asked else why)
         return ColumnProfile(summary, QUASI_IDENTIFIER, way.said, way)
+
+    def individual(self, profiles: Sequence[ColumnProfile]) -> ColumnProfile | None:
+        """Of the columns that may say whose a row is the one to go by: by its name, and then of the fewest values."""
+        found = [p for p in profiles if p.role == IDENTIFIER and is_repeated(p.summary)]
+        named = [p for p in found if names_people(p.summary)]
+        held = [p for p in found if p.column.name in self._belonging]
+        return min(named or held, key=lambda p: p.distinct, default=None)
+
+    def _why_belonging(self, summary: Summary, all_columns: Sequence[Summary]) -> str:
+        """Why a column may say whose a row is by what hardly varies within its values; empty if it may not."""
+        if is_postal(summary):
+            return ""
+        held, of = held_by(self._engine, self._read, summary, all_columns)
+        if not held or held * 2 < of:
+            return ""
+        self._belonging.add(summary.column.name)
+        return f"may say whose a row is: {held} of {of} other columns hardly vary within a value"
 
     def _why_identifier(self, summary: Summary) -> str:
         """Why a column that nobody named is taken for an identifier; empty if it is not."""

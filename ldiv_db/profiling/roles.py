@@ -4,41 +4,33 @@ from __future__ import annotations
 
 import re
 
-from ldiv_db.profiling.keys import CATEGORY_ROWS
-from ldiv_db.profiling.summary import Summary
-from ldiv_db.profiling.ways import FEW_VALUES
+from ldiv_db.profiling.names import tells_somebody
+from ldiv_db.profiling.people import NEARLY_UNIQUE, OFTEN_UNIQUE, may_name, names_people
+from ldiv_db.profiling.summary import FEW_VALUES, Summary
 
 IDENTIFIER, QUASI_IDENTIFIER, SENSITIVE = "identifier", "quasi-identifier", "sensitive"
-#: A column that has more different values than this share of the rows is taken for an identifier,
-NEARLY_UNIQUE = 0.95
-#: and so is one of texts or fractions with more than this share of them, and more than a few.
-OFTEN_UNIQUE = 0.5
-#: What columns are called that tell who somebody is, and those that number rows or people.
-_PERSONAL = re.compile(
-    r"(^|_)(ssn|e_?mail|phone|telephone|mobile|passport|iban|(first|last|full|sur|given|family)_?name)($|_)|^name$",
-    re.IGNORECASE,
-)
+#: What columns are called that number rows.
 _NUMBERING = re.compile(r"(?i:(^|_)(id|uuid|guid)$|[a-z]_?key$)|[a-z]I[dD]$")
 
 
 def why_by_values(summary: Summary) -> str:
-    """Why a column is taken for an identifier by how its values are spread; empty if it is not."""
-    if summary.column.is_time:
-        return ""  # a birthday or a moment is one of many things that are known of somebody
+    """Why a column is taken for an identifier by its values and how they are spread; empty if it is not."""
+    if summary.is_measure:
+        return ""  # a birthday or a cost is one of many things that are known of somebody
     if summary.distinct > NEARLY_UNIQUE * summary.rows:
         return "nearly every row has its own value"
-    loose = summary.texts is not None or summary.column.is_fractional
-    if loose and summary.distinct > max(FEW_VALUES, OFTEN_UNIQUE * summary.rows):
+    if summary.texts is None:
+        return ""
+    if summary.distinct > max(FEW_VALUES, OFTEN_UNIQUE * summary.rows):
         return "different values in more than half the rows"
-    return ""
+    return "its values are addresses or numbers of people" if summary.texts.addressed * 2 > summary.distinct else ""
 
 
 def why_by_name(summary: Summary) -> str:
     """Why a column is taken for an identifier by its name; empty if it is not."""
     name = summary.column.name
-    if summary.texts is not None and _PERSONAL.search(name):
+    if names_people(summary):
+        return "its name says whose a row is"
+    if summary.texts is not None and may_name(summary) and tells_somebody(name):
         return "its name says who somebody is"
-    numbers = summary.distinct > FEW_VALUES and summary.rows < CATEGORY_ROWS * summary.distinct
-    if _NUMBERING.search(name) and numbers and not (summary.column.is_fractional or summary.column.is_time):
-        return "its name: a key"
-    return ""
+    return "its name: a key" if _NUMBERING.search(name) and summary.has_few_rows and not summary.is_measure else ""

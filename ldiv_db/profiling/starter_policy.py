@@ -17,7 +17,7 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.profiling.policy_text import policy_text
 from ldiv_db.profiling.profile import ColumnProfile, Profile
 from ldiv_db.profiling.roles import IDENTIFIER, QUASI_IDENTIFIER
-from ldiv_db.profiling.suggestions import MODEST_K, Suggestion, suggest, veiled
+from ldiv_db.profiling.suggestions import MODEST_K, MODEST_L, Suggestion, keeps_apart, suggest, veiled
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL
 
 
@@ -45,7 +45,7 @@ def make_starter_policy(
     keys = profile.of_role(QUASI_IDENTIFIER)
     if not keys:
         return None, "no policy to start from: no column can be generalised, see the reasons"
-    suggestions = [suggest(engine, table, column) for column in profile.sensitive]
+    suggestions = _of_people(profile, [suggest(engine, table, column) for column in profile.sensitive])
     policy = _policy(profile, source, _target(engine, source), suggestions)
     text, shown = (policy_text(policy, profile, told) for told in (suggestions, [veiled(one) for one in suggestions]))
     return Skeleton(policy, text, shown, _files(engine, table, keys)), ""
@@ -54,8 +54,11 @@ def make_starter_policy(
 def _policy(profile: Profile, source: str, target: str, suggestions: Sequence[Suggestion]) -> dict[str, Any]:
     """The policy as a mapping; what nobody named and what cannot be generalised is not published."""
     policy: dict[str, Any] = {"source": source, "target": target}
-    if hidden := [column.column.name for column in profile.of_role(IDENTIFIER)]:
+    person = profile.individual.column.name if profile.individual and keeps_apart(suggestions) else None
+    if hidden := [c.column.name for c in profile.of_role(IDENTIFIER) if c.column.name != person]:
         policy["identifiers"] = hidden
+    if person:
+        policy["individual"] = person
     policy["quasi_identifiers"] = {c.column.name: c.way.settings for c in profile.of_role(QUASI_IDENTIFIER) if c.way}
     if suggestions:
         policy["sensitive"] = _sensitive(suggestions)
@@ -66,6 +69,18 @@ def _policy(profile: Profile, source: str, target: str, suggestions: Sequence[Su
     if any(column.nulls for column in profile.sensitive):
         policy["nulls_sensitive"] = "value"
     return policy
+
+
+def _of_people(profile: Profile, suggestions: list[Suggestion]) -> list[Suggestion]:
+    """The suggestions, of classes without two rows of one person where somebody may have several and counts allow it.
+
+    What keeps them apart promises shares of all values, and nothing else.
+    """
+    who = profile.individual
+    if who is None or not suggestions:
+        return suggestions
+    l = min(MODEST_L, who.distinct, profile.rows // who.most, *(one.judged.largest_l for one in suggestions))  # noqa: E741
+    return [one.apart(l, profile.rows // who.most) for one in suggestions] if l >= 2 else suggestions
 
 
 def _sensitive(suggestions: Sequence[Suggestion]) -> list[str] | dict[str, Any]:

@@ -34,6 +34,8 @@ _WORDS = (
 _MOST = 20
 #: What asks of numbers and times how far they are apart.
 RANGE = "range"
+#: What bounds shares of values, also where classes have one row of a person.
+APART = "frequency"
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ class Harmless:
 class Suggestion:
     """What to require of a sensitive column, how a policy describes it, and which of its values may be harmless.
 
-    `judged` are its values as they are then told apart.
+    `judged` are its values as they are then told apart, `largest_l` is what all rows can meet; `is_apart` says that no
+    class has two rows of one person.
     """
 
     column: str
@@ -69,6 +72,18 @@ class Suggestion:
     judged: Distribution
     settings: dict[str, Any] | None
     harmless: Harmless | None
+    largest_l: int
+    is_apart: bool = False
+
+    def apart(self, l: int, largest_l: int) -> Suggestion:  # noqa: E741 - the field's name for it
+        """The same with rows of one person kept apart, whose rows allow an l up to so many."""
+        largest = min(self.largest_l, largest_l)
+        return replace(self, require=[{APART: l}], harmless=None, largest_l=largest, is_apart=True)
+
+
+def keeps_apart(suggestions: Sequence[Suggestion]) -> bool:
+    """Whether rows of one person are to be kept apart."""
+    return any(suggestion.is_apart for suggestion in suggestions)
 
 
 def suggest(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> Suggestion:
@@ -78,7 +93,7 @@ def suggest(engine: Engine, table: Relation | FileRelation, column: SensitivePro
     harmless = _harmless(column.distribution, _frequent(engine, table, column))
     if harmless and settings:
         harmless = replace(harmless, largest_l=None)  # counted by spellings
-    return Suggestion(column.name, required, judged, settings, harmless)
+    return Suggestion(column.name, required, judged, settings, harmless, judged.largest_l)
 
 
 def _judged(column: SensitiveProfile) -> tuple[Distribution, dict[str, Any] | None]:
@@ -110,7 +125,7 @@ def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveP
 
 def _required(distribution: Distribution) -> list[dict[str, Any]]:
     if distribution.largest_l >= 2:
-        return [{"frequency": min(MODEST_L, distribution.largest_l)}]
+        return [{APART: min(MODEST_L, distribution.largest_l)}]
     values = min(MODEST_L, distribution.distinct)
     alpha = _looser(Fraction(distribution.counts[0], distribution.rows))
     return [{"distinct": values}, {"alpha_k": {"alpha": alpha, "k": values}}]

@@ -2,6 +2,8 @@
 
 Numbers and times become ranges, times of few values stretches of time. A text is published as itself or as `*`; up to
 so many values stand in a level file, into which groups can be written. Codes of one length lose their last characters.
+Times of a few values are generalised by stretches, and codes of more values by prefixes. Of texts with few rows each,
+which may name people, those of very many values have no way, and of the others this is asked.
 """
 
 from __future__ import annotations
@@ -13,18 +15,18 @@ from typing import Any
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import equal_problems
+from ldiv_db.database.equality import equal_problems, is_nested
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.inferred import covers
-from ldiv_db.profiling.summary import Summary, Texts
+from ldiv_db.profiling.summary import FEW_VALUES, Summary, Texts
 from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
 from ldiv_db.taxonomies import taxonomy as taxonomies
 
-#: Times of up to this many values are generalised by stretches, and codes of more values by prefixes.
-FEW_VALUES = 50
 #: Texts of up to this many values get a level file, of up to so many others are themselves or `*`.
 LISTED_VALUES, MANY_VALUES = 1_000, 10_000
+#: What is asked of texts that may name people.
+_QUESTION = "; few rows have each: DOES IT NAME PEOPLE? Then move it to `identifiers`"
 #: The stretches of time, rising.
 DATES = ("day", "month", "quarter", "year")
 #: What columns of postal codes are called.
@@ -56,6 +58,8 @@ class WayFinder:
             return None, problems[0].what
         if not summary.distinct:
             return None, "holds nothing but NULL"
+        if is_nested(column):
+            return None, "holds several values a row: give one of them in a view"
         if column.name in self._known and self._covers(column):
             return Way({"taxonomy": column.name}, "values: the catalog's taxonomy of this name"), ""
         if summary.texts is None:
@@ -82,14 +86,19 @@ class WayFinder:
     def _of_text(self, summary: Summary, texts: Texts) -> tuple[Way | None, str]:
         if texts.stars:
             return None, "holds `*`, which in a release stands for anything"
+        may_name = summary.has_few_rows and not is_postal(summary)
+        if may_name and summary.distinct > LISTED_VALUES:
+            what = f"{summary.distinct:,} different texts of few rows each, as names of people are"
+            return None, f"{what}: give a taxonomy if they are none"
+        asked = _QUESTION if may_name else ""
         if is_code(summary, texts) and not texts.starred:
             lengths = falling_lengths(texts.longest)
-            return Way({"taxonomy": {"prefix": lengths}}, "codes: prefixes"), ""
+            return Way({"taxonomy": {"prefix": lengths}}, f"codes: prefixes{asked}"), ""
         if summary.distinct <= LISTED_VALUES and not texts.unlisted:
             file = self._file_name(summary.column.name)
-            return Way({"taxonomy": {"file": file}}, "texts: a level file", file), ""
+            return Way({"taxonomy": {"file": file}}, f"texts: a level file{asked}", file), ""
         if summary.distinct <= MANY_VALUES:
-            return Way({"taxonomy": {"prefix": [max(1, texts.longest)]}}, "texts: themselves or `*`"), ""
+            return Way({"taxonomy": {"prefix": [max(1, texts.longest)]}}, f"texts: themselves or `*`{asked}"), ""
         return None, f"{summary.distinct:,} different texts take a taxonomy of yours"
 
     def _file_name(self, column: str) -> str:
@@ -103,12 +112,17 @@ class WayFinder:
         return name
 
 
+def is_postal(summary: Summary) -> bool:
+    """Whether a column has postal codes, by its name."""
+    return bool(_POSTAL.search(summary.column.name))
+
+
 def is_code(summary: Summary, texts: Texts) -> bool:
     """Whether the beginnings of a column's texts mean something: postal codes by their name, codes of one length."""
     if texts.longest < 2:
         return False
     alike = texts.shortest == texts.longest and not texts.uncoded
-    return bool(_POSTAL.search(summary.column.name)) or (alike and summary.distinct > FEW_VALUES)
+    return is_postal(summary) or (alike and summary.distinct > FEW_VALUES)
 
 
 def falling_lengths(longest: int) -> list[int]:

@@ -45,7 +45,9 @@ def test_adult_is_profiled_and_its_skeleton_runs(adult: Path, call: Any) -> None
 
 def test_the_columns_roles_are_guessed(bed: Any) -> None:
     found = profile(bed, "patients", "--sensitive", "DISEASE", "--json").json
-    assert set(found) == {"table", "rows", "columns", "uniqueness", "sensitive", "policy", "note", "written"}
+    assert set(found) == {
+        "table", "rows", "individual", "columns", "uniqueness", "sensitive", "policy", "note", "written"
+    }  # fmt: skip
     columns = {column["column"]: column for column in found["columns"]}
     assert {name: column["role"] for name, column in columns.items()} == {
         "name": "identifier", "age": "identifier", "country": "quasi-identifier", "disease": "sensitive",
@@ -162,19 +164,20 @@ def test_a_file_is_named_relative_to_the_policy(bed: Any, monkeypatch: pytest.Mo
     ("values", "rows", "way"),
     [
         (60, 300, {"taxonomy": {"file": "job.csv"}}),
-        (1_500, 6_000, {"taxonomy": {"prefix": [7]}}),
+        (1_500, 160_000, {"taxonomy": {"prefix": [7]}}),
+        (1_500, 6_000, None),
         (11_000, 33_000, None),
     ],
 )
 def test_texts_of_many_values_are_themselves_or_a_star(bed: Any, values: int, rows: int, way: Any) -> None:
-    """Up to a thousand in a file; only where they are very many they take a taxonomy of the user's."""
-    job = f"'job' || CASE WHEN i % 2 = 0 THEN i % {values} ELSE (i * 7) % {values} END"
+    """Up to a thousand in a file; very many of them, or with few rows each, take a taxonomy of the user's."""
+    job = f"'job' || CASE WHEN i < {values} THEN i ELSE hash(i) % {values} END"
     bed.sql(f"CREATE TABLE z AS SELECT {job} AS job, i % 9 AS age, 's' || i % 3 AS s FROM range({rows}) t(i)")
     found = profile(bed, "z", "--sensitive", "s", "--json").json
     assert found["policy"]["quasi_identifiers"].get("job") == way
     if way is None:
         assert found["policy"]["identifiers"] == ["job"]
-        assert "different texts take a taxonomy of yours" in found["columns"][0]["reason"]
+        assert "different texts of few rows each, as names of people are" in found["columns"][0]["reason"]
 
 
 def test_nulls_and_a_frequent_value_are_provided_for(bed: Any) -> None:
