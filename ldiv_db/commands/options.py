@@ -91,6 +91,10 @@ ShowValues = Annotated[
         help="Show the values that a policy is refused for: too frequent ones, or not in a taxonomy.",
     ),
 ]
+ShowSeed = Annotated[
+    bool,
+    typer.Option("--show-seed", help="Name seeds, by which who has source and policy makes the same release again."),
+]
 ClassColumn = Annotated[
     str | None, typer.Option("--class", help="A column of class ids that distinguishes classes as well.")
 ]

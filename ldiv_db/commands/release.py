@@ -18,6 +18,7 @@ from ldiv_db.commands.options import (
     Memory,
     PolicyFile,
     Quiet,
+    ShowSeed,
     ShowValues,
     TempDir,
     Threads,
@@ -76,6 +77,7 @@ def publish_command(
     catalog: Catalog = None,
     quiet: Quiet = False,
     show_values: ShowValues = False,
+    show_seed: ShowSeed = False,
 ) -> None:
     """Publish the next release under a policy with a key, compared with all earlier ones: all or nothing.
 
@@ -89,7 +91,7 @@ def publish_command(
     limits = settings(threads, memory_limit, temp_dir)
     with open_for_command(database, settings=limits, catalog=catalog) as connection, ProgressDisplay(quiet) as listener:
         result = publish_release(connection, wanted, policy.parent, listener, catalog_name(catalog), show_values)
-    print_released(result, json)
+    print_released(result, json, show_seed)
 
 
 @contextmanager
@@ -108,10 +110,10 @@ def _settled(database: str, catalog: Path | None) -> Iterator[Engine]:
             engine.close_scratch()
 
 
-def print_released(result: Released, json: bool) -> None:
+def print_released(result: Released, json: bool, show_seed: bool = False) -> None:
     """What a release did, for machines or for people."""
     if json:
-        print_json(result.as_dict())
+        print_json(result.as_dict(show_seed))
         return
     out, figures = printer(), result.figures
     shown = _SHOWN_OF_PLUS if figures["algorithm"] == "decomposition_plus" else _SHOWN
@@ -123,6 +125,8 @@ def print_released(result: Released, json: bool) -> None:
             table.add_row(words, f"{value:.2f}" if isinstance(value, float) else f"{value:,}")
     if figures.get("loss_new"):
         table.add_row("information lost by new rows", f"{figures['loss_new']['lm_mean']:.4f} of 1 per cell (LM)")
+    if show_seed:
+        table.add_row("seed", str(result.seed))
     out.print(table)
     if figures.get("noise"):
         headings = ["attribute", "values", "changed to noise", "mean distance", "of random noise"]

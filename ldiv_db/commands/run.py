@@ -15,6 +15,7 @@ from ldiv_db.commands.options import (
     Memory,
     PolicyFile,
     Quiet,
+    ShowSeed,
     ShowValues,
     TempDir,
     Threads,
@@ -46,6 +47,7 @@ def run_command(
     kl: Annotated[bool, typer.Option("--kl", help="Work out the KL divergence as well, which takes longer.")] = False,
     show_values: ShowValues = False,
     workers: Workers = None,
+    show_seed: ShowSeed = False,
 ) -> None:
     """Anonymize, audit and publish under a policy: all or nothing.
 
@@ -59,7 +61,7 @@ def run_command(
     """
     wanted = examine_file(policy)
     if wanted.is_series:
-        publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog, quiet, show_values)
+        publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog, quiet, show_values, show_seed)
         return
     if database == SPARK:
         from ldiv_db.running.spark.run import run_on_spark  # noqa: PLC0415 - few runs are on Spark
@@ -77,9 +79,9 @@ def run_command(
             named = catalog_name(catalog)
             result = run(opened, wanted, policy.parent, listener, named, kl, show_values, workers)
     if json:
-        print_json(result.as_dict())
+        print_json(result.as_dict(show_seed))
     else:
-        report.print_result(printer(), result)
+        report.print_result(printer(), result, show_seed)
 
 
 def _refuse_limits(threads: int | None, memory_limit: str | None, temp_dir: Path | None, workers: int | None) -> None:

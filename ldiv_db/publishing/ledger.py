@@ -7,6 +7,7 @@ A publication is `started` (it is being written), `written` (its file is whole, 
 from __future__ import annotations
 
 import json
+import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,7 @@ from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.policy.series import DECOMPOSITIONS
+from ldiv_db.publishing.fingerprint import Earlier, Fingerprint
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.global_recoding import forget_recoding, record_recoding
 from ldiv_db.requirements import plain
@@ -38,9 +40,9 @@ _RUN_COLUMNS = {
     "lm_mean": "DOUBLE",
     "versions": "VARCHAR",
     "status": "VARCHAR",
-    "seed": "VARCHAR",
     "inferred": "VARCHAR",
 }
+_RUN_SECRETS = dict.fromkeys(("run_id", "seed", "hash_key", "rows_hash", "policy_hash"), "VARCHAR")
 _REQUIREMENT_COLUMNS = {
     "run_id": "VARCHAR",
     "requirement": "VARCHAR",
@@ -54,9 +56,9 @@ _RELEASE_COLUMNS = {
     "status": "VARCHAR",
     "released_at": "TIMESTAMPTZ",
     "report": "VARCHAR",
-    "seed": "VARCHAR",
     "grouped_by": "VARCHAR",
 }
+_RELEASE_SECRETS = {"series": "VARCHAR", "release": "INTEGER", "seed": "VARCHAR"}
 
 
 @dataclass(frozen=True)
@@ -108,10 +110,11 @@ def enter_run(engine: Engine, result: Result, status: str) -> None:
         result.loss.lm_mean,
         json.dumps(result.versions),
         status,
-        str(result.seed),
         json.dumps([inferred.as_dict() for inferred in result.inferred]),
     )
     engine.append(table(engine, "run"), _RUN_COLUMNS, [run])
+    secret = (result.run_id, str(result.seed), *result.earlier.hashes)
+    engine.append(table(engine, "run_secret"), _RUN_SECRETS, [secret])
     requirements = [
         (
             result.run_id,
@@ -135,33 +138,70 @@ def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
         return
     with engine.transaction():
         forget_recoding(engine, run_id)
-        for name in ("run_requirement", "run"):
+        for name in ("run_requirement", "run_secret", "run"):
             engine.delete(table(engine, name), {"run_id": run_id})
 
 
-def runs(engine: Engine) -> list[dict[str, Any]]:
-    """The runs as the ledger has them, without their seeds, the latest last; none if there is no ledger.
+def runs(engine: Engine, show_seeds: bool = False) -> list[dict[str, Any]]:
+    """The runs as the ledger has them, without their seeds unless these are asked for; the latest last.
 
-    Raises DatabaseError for tables under its name that are not ours.
+    None if there is no ledger. Raises DatabaseError for tables under its name that are not ours.
     """
     migrate.refuse_foreign(engine)
     listed = table(engine, "run")
     if not catalog.table_exists(engine, listed):
         return []
-    noted = any(column.name == "status" for column in catalog.columns_of(engine, listed))
-    return engine.records("publishing/list_runs", runs=listed, noted=noted)
+    seeds = _seeds(engine, "run") if show_seeds else None
+    noted = "status" in _columns(engine, listed)
+    return engine.records("publishing/list_runs", runs=listed, noted=noted, seeds=seeds)
 
 
 def seed_of(engine: Engine, target: str) -> int | None:
     """The seed of the last run that published the target, None if the ledger knows of none."""
     migrate.refuse_foreign(engine)
     runs = table(engine, "run")
-    if not catalog.table_exists(engine, runs):
+    seeds = _seeds(engine, "run") if catalog.table_exists(engine, runs) else None
+    if seeds is None:
         return None
-    if not {"seed", "status"} <= {column.name for column in catalog.columns_of(engine, runs)}:
-        return None
-    found = engine.rows("publishing/find_seed", runs=runs, target=Value(target), status=Value(PUBLISHED))
+    found = engine.rows("publishing/find_seed", runs=runs, seeds=seeds, target=Value(target), status=Value(PUBLISHED))
     return next((int(seed) for (seed,) in found if seed is not None), None)
+
+
+def _seeds(engine: Engine, name: str) -> Relation | None:
+    """The table that has the seeds of runs or releases: of an older ledger their own; None if none has."""
+    public, secret = table(engine, name), table(engine, f"{name}_secret")
+    found = secret if catalog.table_exists(engine, secret) else public
+    return found if "seed" in _columns(engine, found) else None
+
+
+def _columns(engine: Engine, listed: Relation) -> list[str]:
+    return [column.name for column in catalog.columns_of(engine, listed)]
+
+
+# -- earlier releases of a source ------------------------------------------------------------------------
+
+
+def hash_key(engine: Engine) -> str:
+    """The key of the fingerprints that the ledger has, so that a new one can be compared; drawn if it has none."""
+    secrets_of_runs = table(engine, "run_secret")
+    found = []
+    if catalog.table_exists(engine, secrets_of_runs):
+        found = engine.rows("publishing/find_hash_key", secrets=secrets_of_runs)
+    return found[0][0] if found else secrets.token_hex(32)
+
+
+def earlier_release(engine: Engine, source: str, fingerprint: Fingerprint | None) -> Earlier:
+    """What the ledger knows of earlier releases: of what the fingerprint is of, or else of the source of that name."""
+    secrets_of_runs = table(engine, "run_secret")
+    if fingerprint is not None and catalog.table_exists(engine, secrets_of_runs):
+        hashes = {"rows_hash": fingerprint.rows, "policy_hash": fingerprint.policy, "hash_key": fingerprint.key}
+        values = {name: Value(text) for name, text in hashes.items()}
+        for run_id, seed in engine.rows(
+            "publishing/find_same", runs=table(engine, "run"), secrets=secrets_of_runs, **values
+        ):
+            return Earlier(run_id, int(seed), fingerprint)
+    published = [run["run_id"] for run in runs(engine) if (run["source"], run["status"]) == (source, PUBLISHED)]
+    return Earlier(published[-1] if published else None, None, fingerprint)
 
 
 # -- releases of a series ------------------------------------------------------------------------------
@@ -191,8 +231,18 @@ def unsettled(engine: Engine, series: str | None = None) -> list[Entry]:
 def start_release(engine: Engine, series: str, release: int, seed: int, report: dict[str, Any]) -> None:
     """Write that a release is being made, with the seed that it is drawn by."""
     grouped_by = COINS if report["algorithm"] in DECOMPOSITIONS else None
-    row = (series, release, STARTED, datetime.now(UTC), _text(report), str(seed), grouped_by)
+    row = (series, release, STARTED, datetime.now(UTC), _text(report), grouped_by)
     engine.append(table(engine, "release"), _RELEASE_COLUMNS, [row])
+    engine.append(table(engine, "release_secret"), _RELEASE_SECRETS, [(series, release, str(seed))])
+
+
+def release_seed(engine: Engine, series: str, release: int) -> int | None:
+    """The seed that a release was drawn by, None if the ledger does not have it."""
+    seeds = _seeds(engine, "release") if has_releases(engine) else None
+    if seeds is None:
+        return None
+    found = engine.rows("publishing/find_release_seed", seeds=seeds, series=Value(series), release=Value(release))
+    return next((int(seed) for (seed,) in found if seed is not None), None)
 
 
 def advance_release(engine: Engine, series: str, release: int, report: dict[str, Any], status: str) -> None:
@@ -208,10 +258,11 @@ def settle_release(engine: Engine, series: str, release: int, in_place: bool) ->
         engine.update(table(engine, "release"), {"status": PUBLISHED}, key)
         return
     with engine.transaction():
-        for name in ("release", "release_member", "release_group"):
+        for name in ("release", "release_secret", "release_member", "release_group"):
             engine.delete(table(engine, name), key)
         if not releases(engine, series):
-            engine.delete(table(engine, "series"), {"series": series})
+            for name in ("series_secret", "series"):
+                engine.delete(table(engine, name), {"series": series})
 
 
 def _text(report: dict[str, Any]) -> str:

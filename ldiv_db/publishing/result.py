@@ -16,6 +16,7 @@ from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.places import Place
 from ldiv_db.display import Shown
 from ldiv_db.policy.inferred import Inferred, written
+from ldiv_db.publishing.fingerprint import Earlier
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.recoding.global_recoding import GlobalRecoding
 from ldiv_db.recoding.loss import Loss
@@ -65,6 +66,8 @@ class Result(Shown):
     place: Place | None = field(default=None, repr=False, compare=False)
     #: The number of the snapshot that release and ledger row are, in a database that numbers them.
     snapshot: int | None = None
+    #: What the ledger knows of earlier releases of the source.
+    earlier: Earlier = field(default_factory=Earlier)
 
     def table(self) -> ClientRelation:
         """The release as a relation of DuckDB's, which has `.df()`, `.pl()` and `.arrow()`.
@@ -79,8 +82,8 @@ class Result(Shown):
     def requirements(self) -> list[dict[str, Any]]:
         return [{**v.as_dict(), "sensitive": audit.sensitive or None} for audit in self.audits for v in audit.verdicts]
 
-    def as_dict(self) -> dict[str, Any]:
-        """The result as JSON has it, keys as in the reference."""
+    def as_dict(self, show_seed: bool = False) -> dict[str, Any]:
+        """The result as JSON has it, keys as in the reference; the seed, a secret, is named on request."""
         return {
             "run_id": self.run_id,
             "algorithm": self.algorithm,
@@ -99,7 +102,8 @@ class Result(Shown):
             "search": self.search,
             "inferred": [inferred.as_dict() for inferred in self.inferred],
             "seconds": self.seconds,
-            "seed": self.seed,
+            **({"seed": self.seed} if show_seed else {}),
+            "unchanged": self.earlier.unchanged,
             "versions": self.versions,
             "notes": self.said,
             **({} if self.snapshot is None else {"snapshot": self.snapshot}),
@@ -107,8 +111,12 @@ class Result(Shown):
 
     @property
     def said(self) -> list[str]:
-        """The notes, with what the audit warns of."""
-        return [*self.notes, *(warning for audit in self.audits for warning in audit.warnings)]
+        """The notes, with what is known of earlier releases and what the audit warns of."""
+        return [
+            *self.earlier.told(self.run_id),
+            *self.notes,
+            *(warning for audit in self.audits for warning in audit.warnings),
+        ]
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,11 +127,14 @@ class Released(Shown):
     audits: Sequence[Audit] = ()
     inference: Inference | None = None
     notes: Sequence[str] = field(default_factory=tuple)
+    #: What its groups were drawn by, a secret.
+    seed: int | None = field(default=None, repr=False)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The result as JSON has it, keys as in the reference."""
+    def as_dict(self, show_seed: bool = False) -> dict[str, Any]:
+        """The result as JSON has it, keys as in the reference; the seed, a secret, is named on request."""
         return {
             **self.figures,
+            **({"seed": self.seed} if show_seed else {}),
             "requirements": [{**v.as_dict(), "sensitive": a.sensitive} for a in self.audits for v in a.verdicts],
             "inference": self.inference.as_dict() if self.inference else None,
             "notes": list(self.notes),
@@ -135,7 +146,7 @@ def versions() -> dict[str, str]:
     return {"ldiv_db": version("ldiv-db"), "duckdb": database_version()}
 
 
-def print_result(console: Console, result: Result) -> None:
+def print_result(console: Console, result: Result, show_seed: bool = False) -> None:
     """The result of a run as tables."""
     loss = result.loss
     table = Table(title=f"{result.source} → {result.target}", show_header=False)
@@ -162,6 +173,8 @@ def print_result(console: Console, result: Result) -> None:
         table.add_row(f"category of {attack.sensitive} revealed", shown)
     table.add_row("seconds", f"{result.seconds:.2f}")
     table.add_row("run", result.run_id)
+    if show_seed:
+        table.add_row("seed", str(result.seed))
     console.print(table)
     print_inferred(console, [inferred.as_dict() for inferred in result.inferred])
     print_audits(console, result.audits)

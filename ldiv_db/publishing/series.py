@@ -68,10 +68,13 @@ def _require_coins(name: str, entries: Sequence[Entry]) -> None:
 
 def _find_series(engine: Engine, name: str) -> dict[str, Any] | None:
     """What is noted of the series, None if there is none; a catalog of an older version notes no key."""
-    noted = ("secret", "algorithm", "key_name", "key_kind")
-    all_series = table(engine, "series")
+    noted = ("algorithm", "key_name", "key_kind")
+    all_series, secrets_of_series = table(engine, "series"), table(engine, "series_secret")
     columns = [Identifier(c.name) for c in catalog.columns_of(engine, all_series) if c.name in noted]
-    rows = engine.records("publishing/find_series", all_series=all_series, columns=columns, series=Value(name))
+    # In a ledger of an older version the secret stands beside the rest.
+    secret = secrets_of_series if catalog.table_exists(engine, secrets_of_series) else all_series
+    holes = {"all_series": all_series, "secrets": secret, "columns": columns, "series": Value(name)}
+    rows = engine.records("publishing/find_series", **holes)
     return rows[0] if rows else None
 
 
@@ -113,9 +116,11 @@ def record_series(engine: Engine, series: Series, algorithm: str, source: str) -
     """Write the series, if it is new, the catalog brought up to date first; call inside a transaction."""
     migrate.migrate(engine)
     if series.is_new:
-        columns = dict.fromkeys(["series", "secret", "algorithm", "source", "key_name", "key_kind"], "VARCHAR")
-        row = (series.name, series.secret, algorithm, source, series.key.name, series.key.kind, datetime.now(UTC))
+        columns = dict.fromkeys(["series", "algorithm", "source", "key_name", "key_kind"], "VARCHAR")
+        row = (series.name, algorithm, source, series.key.name, series.key.kind, datetime.now(UTC))
         engine.append(table(engine, "series"), columns | {"created_at": "TIMESTAMPTZ"}, [row])
+        secret = dict.fromkeys(["series", "secret"], "VARCHAR")
+        engine.append(table(engine, "series_secret"), secret, [(series.name, series.secret)])
 
 
 def record_members(engine: Engine, series: Series, rows: Relation, shown: Relation) -> None:

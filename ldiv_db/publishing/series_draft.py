@@ -157,7 +157,8 @@ class SeriesDraft(Draft[Released]):
             inference = check_releases(engine, listed, limits_of(self.limits), series.next, allowed)
             inference.require_good()
             figures = self._figures(counts, expected.people)
-        return Released(figures, audits, inference, [*self.notes, *_notes(counts)])
+        notes = [*self.notes, *_notes(counts)]
+        return Released(figures, audits, inference, notes, self.start.source.seed)
 
     def enter(self, outcome: Released, status: str) -> None:
         report = outcome.as_dict() | self.start.target.where
@@ -203,7 +204,6 @@ class SeriesDraft(Draft[Released]):
             "groups_new": self.groups_new,
             **self.figures(),
             "inferred": [inferred.as_dict() for inferred in start.resolved.inferred],
-            "seed": start.source.seed,
             "versions": versions(),
             "seconds": time.perf_counter() - start.begun,
         }

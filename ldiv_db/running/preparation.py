@@ -15,8 +15,11 @@ from ldiv_db.display import Shown
 from ldiv_db.distributing.solving import planned_parts
 from ldiv_db.policy.required import Required, absent_values, unknown_harmless
 from ldiv_db.policy.resolve import Resolved
+from ldiv_db.publishing import ledger
 from ldiv_db.publishing.destinations import Destination
-from ldiv_db.recoding.encode import encode
+from ldiv_db.publishing.fingerprint import Earlier, take_fingerprint
+from ldiv_db.publishing.result import versions
+from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.named import Named, listing
@@ -77,13 +80,21 @@ class Preparation(Shown, Ready):
     met_by_table: Mapping[str, Mapping[Requirement, str]] = field(default_factory=dict)
     #: What was tried in a rehearsal, as the result of a run would have it.
     tried: Sequence[Mapping[str, Any]] = ()
+    #: What the ledger knows of earlier releases of the source.
+    earlier: Earlier = field(default_factory=Earlier)
 
 
 def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool) -> Preparation:
     """The source encoded, and what comes of it; raises before any work if what is required cannot be met."""
-    resolved, algorithm, destination = choices.resolved, choices.algorithm, choices.destination
+    algorithm, destination = choices.algorithm, choices.destination
     hear.on_stage("reading the source")
-    encoded = encode(engine, resolved.source, show_values=show_values, counted=True)
+    coding = read_source(engine, choices.resolved.source, show_values=show_values, counted=True)
+    earlier = _earlier(engine, choices, coding)
+    if earlier.seed is not None:
+        coding = coding.reseeded(earlier.seed)
+    resolved = replace(choices.resolved, source=coding.source)
+    encoded = coding.encode(coding.snapshot)
+    engine.drop(coding.snapshot)
     ready, reason, absent = make_ready(resolved, algorithm, encoded, engine, hear)
     algorithm, task = ready.algorithm, ready.task
     case = Case(choices.policy, task, resolved, resolve_requirements, show_values)
@@ -99,7 +110,16 @@ def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool)
     ]
     warnings = _warnings(engine, resolved, task)
     hear.on_stage("forming classes")
-    return Preparation(resolved, algorithm, task, feasible, destination, estimate, case, reasons, warnings)
+    return Preparation(
+        resolved, algorithm, task, feasible, destination, estimate, case, reasons, warnings, earlier=earlier
+    )
+
+
+def _earlier(engine: Engine, choices: Choices, coding: Coding) -> Earlier:
+    """What the ledger knows of earlier releases of the source as it was read."""
+    key = ledger.hash_key(engine)
+    fingerprint = take_fingerprint(engine, choices.policy, choices.resolved, coding.snapshot, versions(), key)
+    return ledger.earlier_release(engine, coding.source.name, fingerprint)
 
 
 def strictest(ready: Preparation) -> Preparation:

@@ -47,7 +47,8 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "columns": list(_columns(ready)),
         "inferred": [inferred.as_dict() for inferred in resolved.inferred],
         "needs": ready.estimate.as_dict(),
-        "notes": [*ready.reasons, *feasible.notes, *ready.warnings, *ready.estimate.notes],
+        "unchanged": ready.earlier.unchanged,
+        "notes": [*ready.earlier.told(), *ready.reasons, *feasible.notes, *ready.warnings, *ready.estimate.notes],
     }
     if ready.tried:
         document["tried"] = list(ready.tried)

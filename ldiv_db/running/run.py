@@ -211,6 +211,7 @@ def _result(
         notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes, *ready.estimate.notes, *measured["loss"].notes])),
         smallest_class=smallest_class(ready.task.requirements),
         inferred=ready.resolved.inferred,
+        earlier=ready.earlier,
         **measured,
     )
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 import sequences
+from older_ledger import make_older
 from tables import fill
 from times import TIMES, seeds
 
@@ -148,11 +149,7 @@ def test_a_series_made_before_is_told_by_its_check(con):
 def test_a_series_made_before_is_not_gone_on_with(con, older, snapshot):
     as_made_before(con)
     if older:
-        con.execute("ALTER TABLE ldiv.release DROP COLUMN grouped_by")
-        con.execute("ALTER TABLE ldiv.run DROP COLUMN inferred")
-        for table in ("run", "release"):
-            con.execute(f"ALTER TABLE ldiv.{table} DROP COLUMN seed")
-        con.execute("DELETE FROM ldiv.migration WHERE number >= 6")
+        make_older(con, 6)
     before = snapshot(con)
     with pytest.raises(ldiv_db.PolicyError, match=r"formed in the order of the quasi-id.*under another target"):
         ldiv_db.publish_release(con, policy())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from older_ledger import make_older
 from tables import fill
 
 import ldiv_db
@@ -60,13 +61,7 @@ def test_text_that_has_zeros_in_front_does_not_become_integers(con, people):
 def test_a_series_of_an_older_version_has_its_key_noted_by_the_next_release(con, people, kind):
     ldiv_db.publish_release(con, CLASSES)
     assert con.execute(NOTED).fetchall() == [("id", "integer")]
-    con.execute("ALTER TABLE ldiv.series DROP COLUMN key_name")
-    con.execute("ALTER TABLE ldiv.series DROP COLUMN key_kind")
-    con.execute("ALTER TABLE ldiv.release DROP COLUMN grouped_by")
-    con.execute("ALTER TABLE ldiv.run DROP COLUMN inferred")
-    for table in ("run", "release"):
-        con.execute(f"ALTER TABLE ldiv.{table} DROP COLUMN seed")
-    con.execute("DELETE FROM ldiv.migration WHERE number >= 5")
+    make_older(con, 5)
     con.execute(f"ALTER TABLE people ALTER id TYPE {kind}")
     if kind == "DOUBLE":
         with pytest.raises(ldiv_db.PolicyError, match="9 of the keys of earlier releases written otherwise"):

@@ -88,7 +88,7 @@ def _fits(ls, rows, row):
 
 # -- classes of one table --------------------------------------------------------------------------------
 
-BY_LEDGER = """SELECT m.group_id, p.person FROM ldiv.release_member AS m JOIN ldiv.series AS s USING (series)
+BY_LEDGER = """SELECT m.group_id, p.person FROM ldiv.release_member AS m JOIN ldiv.series_secret AS s USING (series)
     JOIN people AS p ON m.key_hash = sha256(concat(s.secret, ':', p.id)) WHERE m.group_id IS NOT NULL AND series = ?"""
 
 

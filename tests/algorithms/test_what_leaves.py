@@ -423,8 +423,9 @@ def test_a_run_with_the_recorded_seed_is_the_same_to_the_byte(people, tmp_path, 
     wanted = POLICY | {"algorithm": algorithm, "require": [{"frequency": 3}], "quasi_identifiers": keys}
     wanted |= {"seed": 2**127 - 1} if largest else {}
     first = ldiv_db.run(people, wanted)
-    (recorded,) = people.execute("SELECT seed FROM ldiv.run").fetchone()
-    assert recorded == str(first.seed) and first.as_dict()["seed"] == first.seed
+    (recorded,) = people.execute("SELECT seed FROM ldiv.run_secret").fetchone()
+    assert recorded == str(first.seed) and first.as_dict(show_seed=True)["seed"] == first.seed
+    assert "seed" not in first.as_dict()
     again = {"seed": int(recorded), "target": {"table": "published.again"}}
     assert ldiv_db.run(people, wanted | again).seed == first.seed
     found = table_content(people, Relation(("published", "patients")), Relation(("published", "again")))
@@ -438,10 +439,10 @@ def test_a_run_with_the_recorded_seed_is_the_same_to_the_byte(people, tmp_path, 
 def test_a_series_records_the_seed_of_each_release(people, policy):
     for turn in (1, 2):
         done = ldiv_db.publish_release(people, policy)
-        found = people.execute("SELECT seed FROM ldiv.release WHERE release = ?", [turn]).fetchone()
-        assert found == (str(done.figures["seed"]),)
+        found = people.execute("SELECT seed FROM ldiv.release_secret WHERE release = ?", [turn]).fetchone()
+        assert found == (str(done.seed),)
         people.execute("INSERT INTO people SELECT id + 100, age, disease FROM people")
-    assert people.execute("SELECT count(DISTINCT seed) FROM ldiv.release").fetchone() == (2,)
+    assert people.execute("SELECT count(DISTINCT seed) FROM ldiv.release_secret").fetchone() == (2,)
 
 
 FILES = ["out.duckdb", "out.parquet", "out.csv"]
@@ -458,7 +459,7 @@ def test_a_file_for_others_has_neither_seed_nor_ledger(tmp_path, name):
                 con.execute(f"ATTACH '{tmp_path}/ours.duckdb' AS ours")
             target = {"file": name, "if_exists": "replace"} | ({"table": "patients"} if name == FILES[0] else {})
             result = ldiv_db.run(con, POLICY | {"target": target}, folder=tmp_path, catalog=catalog)
-            ledger = "ours.ldiv.run" if catalog else "ldiv.run"
+            ledger = "ours.ldiv.run_secret" if catalog else "ldiv.run_secret"
             assert (str(result.seed),) in con.execute(f"SELECT seed FROM {ledger}").fetchall()
         content = (tmp_path / name).read_bytes()
         for written in (str(result.seed).encode(), *(result.seed.to_bytes(16, end) for end in ("little", "big"))):
@@ -477,11 +478,11 @@ def test_a_file_for_others_has_neither_seed_nor_ledger(tmp_path, name):
 @pytest.mark.parametrize("policy", [SERIES, GROUPS], ids=["classes", "groups"])
 def test_a_file_of_a_series_has_no_seed(people, tmp_path, policy):
     target = {"file": "series.duckdb", "prefix": "p"}
-    seed = ldiv_db.publish_release(people, policy | {"target": target}, folder=tmp_path).figures["seed"]
+    seed = ldiv_db.publish_release(people, policy | {"target": target}, folder=tmp_path).seed
     content = (tmp_path / "series.duckdb").read_bytes()
     for written in (str(seed).encode(), seed.to_bytes(16, "little"), seed.to_bytes(16, "big"), b"ldiv."):
         assert written not in content
-    assert people.execute("SELECT seed FROM ldiv.release").fetchall() == [(str(seed),)]
+    assert people.execute("SELECT seed FROM ldiv.release_secret").fetchall() == [(str(seed),)]
 
 
 def test_two_runs_draw_otherwise(people):

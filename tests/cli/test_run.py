@@ -11,8 +11,8 @@ import pytest
 
 RUN_KEYS = {
     "run_id", "algorithm", "source", "target", "rows_in", "rows_published", "rows_suppressed", "cells_suppressed",
-    "classes", "classes_made", "avg_class_size", "loss", "requirements", "similarity", "search", "seconds", "seed",
-    "versions", "notes", "inferred",
+    "classes", "classes_made", "avg_class_size", "loss", "requirements", "similarity", "search", "seconds",
+    "versions", "notes", "inferred", "unchanged",
 }  # fmt: skip
 LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "kl", "stars", "lm_by_column"}
 REQUIREMENT_KEYS = {
@@ -21,7 +21,7 @@ REQUIREMENT_KEYS = {
 }  # fmt: skip
 PLAN_KEYS = {
     "source", "target", "algorithm", "options", "l", "largest_l", "rows_in", "rows_suppressed", "most_suppressed",
-    "classes_made", "requirements", "columns", "needs", "notes", "inferred", "tries",
+    "classes_made", "requirements", "columns", "needs", "notes", "inferred", "tries", "unchanged",
 }  # fmt: skip
 HOSTILE = '"; DROP TABLE patients; --'
 

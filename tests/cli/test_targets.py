@@ -338,17 +338,15 @@ def test_output_and_ledger_hold_no_raw_value(secrets: Any, name: str | None) -> 
             secrets.sql("DROP TABLE IF EXISTS published.patients")
         called = secrets.run(*words)
         assert called.code == 0, called.err
-        shown = (called.out + called.err).replace('"seed": 918273645546372819', "")
-        shown = re.sub(r"[0-9.]+e-\d+|\d+\.\d+|[0-9a-f]{32}", "", shown)  # losses, seconds, the run's id
+        shown = re.sub(
+            r"[0-9.]+e-\d+|\d+\.\d+|[0-9a-f]{32}", "", called.out + called.err
+        )  # losses, seconds, the run's id
         assert HIDDEN.search(shown.encode()) is None
     planned = secrets.call("plan", secrets.database, secrets.policy, "--sql").out
     assert HIDDEN.search(planned.encode()) is None
     for table in ("run", "run_requirement", "migration"):
         rows = secrets.sql(f"SELECT COLUMNS(*)::VARCHAR FROM ldiv.{table}")
         shown = re.sub(r"\d+\.\d+|[0-9a-f]{32,}", "", repr(rows))
-        if table == "run":  # the key of the release, for who may read the source
-            assert shown.count("'918273645546372819'") == len(rows)
-            shown = shown.replace("'918273645546372819'", "")
         assert rows and HIDDEN.search(shown.encode()) is None, table
 
 
@@ -450,7 +448,7 @@ def test_the_next_run_settles_the_ledger(bed: Any, moved: bool) -> None:
 
 def test_a_catalog_of_the_first_version_is_brought_up_to_date(bed: Any) -> None:
     assert bed.run().code == 0
-    for column in ("status", "seed", "inferred"):
+    for column in ("status", "inferred"):
         bed.sql(f"ALTER TABLE ldiv.run DROP COLUMN {column}")
     for later in available()[1:]:
         for table in re.findall(r"CREATE TABLE (\S+)", later.sql):

@@ -4,6 +4,7 @@ import pytest
 
 from ldiv_db.database import migrate
 from ldiv_db.database.errors import DatabaseError
+from ldiv_db.publishing import ledger
 
 
 @pytest.fixture
@@ -111,3 +112,35 @@ def test_a_ledger_row_that_cannot_be_written_undoes_the_body(engine, con, folder
     with pytest.raises(DatabaseError):
         migrate.migrate(engine, folder)
     assert "ldiv.d" not in tables(con) and set(migrate.applied(engine)) == {1, 2}
+
+
+def test_seeds_and_secrets_move_into_tables_of_their_own(engine, con, tmp_path):
+    """A ledger of the version before: its seeds are found before and after, and stand nowhere else."""
+    for migration in migrate.available()[:8]:
+        (tmp_path / f"{migration.number:04d}_{migration.name}.sql").write_text(migration.sql)
+    migrate.migrate(engine, tmp_path)
+    seeds = [str(2**127 - 1), str(10**20 + 7), str(10**19 + 3)]
+    rows = "SELECT $r, now(), 'a', 's', $r, 1, 1, 0, 1, .5, '{}', 'published', $seed, '[]'"
+    for name, seed in (("r0", None), ("r1", seeds[0])):
+        con.execute(f"INSERT INTO ldiv.run {rows}", {"r": name, "seed": seed})
+    con.execute("INSERT INTO ldiv.series VALUES ('t', 'hidden', 'bsgi', 's', now(), 'id', 'integer')")
+    report = '{"run_id": "r2", "inferred": [], "seed": %s, "versions": {}}'
+    for number, seed in ((1, seeds[1]), (2, None)):  # the second is of a version that wrote it in its report alone
+        text = report % seeds[number]
+        con.execute(
+            "INSERT INTO ldiv.release VALUES ('t', $1, 'published', now(), $2, 'coins', $3)", [number, text, seed]
+        )
+
+    def found():
+        return [ledger.seed_of(engine, "r0"), ledger.seed_of(engine, "r1"), ledger.release_seed(engine, "t", 1)]
+
+    before = found()
+    assert before == [None, int(seeds[0]), int(seeds[1])]
+    migrate.migrate(engine)
+    assert [*found(), ledger.release_seed(engine, "t", 2)] == [*before, int(seeds[2])]
+    assert con.execute("SELECT secret FROM ldiv.series_secret WHERE series = 't'").fetchall() == [("hidden",)]
+    assert ledger.releases(engine)[0].report == {"run_id": "r2", "inferred": [], "versions": {}}
+    for name in tables(con):
+        if not name.endswith("_secret"):
+            text = repr(con.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {name}").fetchall())
+            assert not any(secret in text for secret in ["hidden", *seeds]), name

@@ -16,7 +16,7 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.resolve import Check, Resolved, resolve
-from ldiv_db.publishing.ledger import releases, seed_of
+from ldiv_db.publishing.ledger import release_seed, seed_of
 from ldiv_db.publishing.series import Series
 from ldiv_db.publishing.series_draft import Start
 from ldiv_db.publishing.series_key import key_of
@@ -74,8 +74,7 @@ def seed_of_release(engine: Engine, policy: Policy, folder: Path) -> int:
         return policy.seed
     if policy.is_series:
         name = series_target_of(engine, policy.target, policy.algorithm.name, folder).name
-        noted = [entry.report.get("seed") for entry in releases(engine, name) if entry.release == 1]
-        found = next((int(seed) for seed in noted if seed is not None), None)
+        found = release_seed(engine, name, 1)
     else:
         found = seed_of(engine, str(policy.target))
     if found is None:
