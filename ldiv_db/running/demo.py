@@ -156,7 +156,7 @@ def print_demo(out: Console, demo: Demo) -> None:
     )
     print_rows(out, "before", demo.columns, demo.before)
     out.print(
-        f"\nNow everybody shares what identifies them with at least {result.smallest_class - 1} others, and no"
+        f"\nNow everybody shares what identifies them with at least {result.loss.smallest_class - 1} others, and no"
         f" occupation is that of more than\none in {frequency} of them. Two of the classes:\n"
     )
     print_rows(out, "after", demo.columns, demo.after)
