@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from ldiv_db.commands.console import open_for_command, print_json, printer
+from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer
 from ldiv_db.commands.options import (
     Catalog,
     Database,
     Json,
     Memory,
     PolicyFile,
+    Quiet,
     ShowValues,
     TempDir,
     Threads,
@@ -21,7 +23,6 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.database.templates import Statement
 from ldiv_db.policy.policy import examine_file
-from ldiv_db.running.preparation import Listener
 from ldiv_db.running.preview import describe_plan, print_plan
 from ldiv_db.running.run import plan
 
@@ -38,6 +39,7 @@ def plan_command(
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
     catalog: Catalog = None,
+    quiet: Quiet = False,
     show_values: ShowValues = False,
 ) -> None:
     """Show what a run would do, by counts alone; writes nothing.
@@ -52,8 +54,11 @@ def plan_command(
     wanted = examine_file(policy)
     statements: list[Statement] = []
     limits = settings(threads, memory_limit, temp_dir)
-    with open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection:
-        listener = Listener(on_statement=statements.append)
+    with (
+        open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection,
+        ProgressDisplay(quiet) as shown,
+    ):
+        listener = replace(shown, on_statement=statements.append)
         ready = plan(connection, wanted, policy.parent, listener, catalog_name(catalog), show_values, rehearse=sql)
     document = describe_plan(ready, statements if sql else None)
     if json:

@@ -183,8 +183,8 @@ def print_result(console: Console, result: Result, show_seed: bool = False) -> N
 
 
 def print_audits(console: Console, audits: Sequence[Audit]) -> None:
-    """The verdicts of an audit, one table a sensitive attribute."""
-    for audit in audits:
+    """The verdicts of an audit, one table a sensitive attribute of which something is required."""
+    for audit in (audit for audit in audits if audit.verdicts):
         about = audit.sensitive or "rows alone"
         table = Table(title=f"audit of {about}: {audit.classes:,} {TOLD_APART}, {audit.rows:,} rows")
         for heading in _HEADINGS:

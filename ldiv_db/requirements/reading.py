@@ -19,14 +19,16 @@ _SPELLINGS = "`same: [trim, casefold]` counts them as one"
 
 
 def warn_of_values(
-    engine: Engine, values: Relation, attribute: Attribute, requirements: Sequence[Requirement] = ()
+    engine: Engine, values: Relation, attribute: Attribute, requirements: Sequence[Requirement]
 ) -> list[str]:
     """What a reader takes for one among the `values` (value, rows) of a column, a sentence each; none names a value.
 
-    NULL is one of the values. Nothing is said where requirements ask for rows alone, and of numbers nothing where one
-    asks how far they are apart.
+    NULL is one of the values. Where requirements ask for nothing that is all that is said; where they ask for rows
+    alone nothing is, and of numbers nothing where one asks how far they are apart.
     """
-    if requirements and all(requirement.of_rows for requirement in requirements):
+    if not requirements:
+        return [_unrequired(attribute)]
+    if all(requirement.of_rows for requirement in requirements):
         return []
     name, found = attribute.name, []
     counts = engine.record("requirements/reading/count_nulls", totals=values)
@@ -72,6 +74,8 @@ def warn_of_classes(
 
     Nothing is said where requirements ask for rows alone, and of numbers nothing where one asks how far they are apart.
     """
+    if not requirements:
+        return [_unrequired(attribute)]
     if all(requirement.of_rows for requirement in requirements):
         return []
     name, found = attribute.name, []
@@ -99,6 +103,10 @@ def _near_classes(engine: Engine, classes: Classes, attribute: Attribute, rows: 
 
 def _places(engine: Engine, values: Relation, attribute: Attribute) -> Relation:
     return engine.materialise("places", "requirements/place_values", totals=values, is_time=attribute.is_time)
+
+
+def _unrequired(attribute: Attribute) -> str:
+    return f"{attribute.name}: nothing is required of it, and a class may tell its values for certain"
 
 
 def _part(part: int, rows: int) -> str:

@@ -58,6 +58,8 @@ def test_plan_says_what_would_happen_and_writes_nothing(bed: Any) -> None:
     called = bed.call("plan", bed.database, bed.policy)
     assert called.code == 0, called.err
     assert "nothing was written" in called.out and "taxonomy country.csv: 4 leaves" in called.out
+    quiet = bed.call("plan", bed.database, bed.policy, "-q")
+    assert (quiet.code, quiet.out, quiet.err) == (0, called.out, "")
     assert bed.files() == before
 
 

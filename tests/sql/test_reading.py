@@ -13,7 +13,9 @@ import pytest
 from times import TIMES
 
 import ldiv_db
-from ldiv_db.requirements import Attribute
+from ldiv_db.commands.console import printer
+from ldiv_db.publishing.result import print_audits
+from ldiv_db.requirements import Attribute, RequirementSpec
 from ldiv_db.requirements.reading import warn_of_values
 
 TEXTS = [None, "Flu", "flu", " FLU\t", "HIV", "hiv\u00a0", "É", "e\u0301", "cold"]
@@ -102,16 +104,31 @@ def test_lone_values_and_near_ones_are_counted(con: Any, kind: str) -> None:
 def test_what_values_alone_tell(engine: Any, con: Any) -> None:
     con.execute("CREATE TABLE v AS SELECT * FROM (VALUES ('A ', 3), ('a', 2), (NULL, 9)) AS v(value, rows)")
     values = engine.copy("values", ldiv_db.database.templates.Relation(("v",)))
-    assert warn_of_values(engine, values, Attribute("s")) == [
+    required = [RequirementSpec("distinct", 2).resolve(None, Attribute("s"))]
+    assert warn_of_values(engine, values, Attribute("s"), required) == [
         "s: NULL, in 9 of 14 rows, is judged as a value like any other",
         "s: 2 of its values, in 5 rows, are 1 but for case and blanks; `same: [trim, casefold]` counts them as one",
     ]
     con.execute("CREATE TABLE w AS SELECT unnest([1, 2, 4, 40]) AS value, 1 AS rows")
     values = engine.copy("values", ldiv_db.database.templates.Relation(("w",)))
-    (line,) = warn_of_values(engine, values, Attribute("s", is_number=True, type="INTEGER"))
+    (line,) = warn_of_values(engine, values, Attribute("s", is_number=True, type="INTEGER"), required)
     assert line.startswith(
         "s: its 4 values count as different however near they are, half of the neighbouring ones 2 apart"
     )
+
+
+def test_a_column_of_which_nothing_is_required_is_warned_of(con: Any, capsys: Any) -> None:
+    con.execute("CREATE TABLE t AS SELECT i AS q, 'v' || i % 3 AS s, 'HIV' AS other FROM range(12) AS r(i)")
+    policy = {"source": "t", "target": "o", "quasi_identifiers": {"q": {"numeric": True}}, "sensitive": ["s", "other"]}
+    policy |= {"require": [{"distinct": 2, "sensitive": ["s"]}], "algorithm": "topdown", "seed": 1}
+    said = "other: nothing is required of it, and a class may tell its values for certain"
+    assert ldiv_db.plan(con, policy).warnings == [said]
+    result = ldiv_db.run(con, policy)
+    assert result.as_dict()["notes"] == [said]
+    print_audits(printer(), result.audits)
+    assert "audit of other" not in capsys.readouterr().out
+    page = ldiv_db.report(con, "o", policy, queries=0, tries=1).html()
+    assert said in page and "Audit of other" not in page
 
 
 def test_a_plan_and_a_run_say_it(con: Any) -> None:
