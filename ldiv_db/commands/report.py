@@ -118,9 +118,9 @@ def report_command(
     may read the release. No value of the data is in it but those that the policy names. PDF needs chromium or
     weasyprint.
 
-    With --verify every number of a report is worked out again from the table, by the report's own question.
-    The exit code is 1 if the release does not meet what was asked of it, an attack gains more than is promised, or a
-    report is not of this table.
+    With --verify every number of a report is worked out again from the table, by the report's own question, and counted
+    plainly where that can be done. The exit code is 1 if the release does not meet what was asked of it, an attack gains
+    more than is promised, or a report is not of this table.
 
     \b
     Examples:
@@ -228,6 +228,12 @@ def _print_verification(console: Console, found: Verification, release: str) -> 
         console.print(f"the rows of {release} are those of the report, but {differ}")
     else:
         console.print(f"the report is of another table than {release}: its rows are others")
+    if found.same_release:
+        alone = ", ".join(f"{section} ({count:,})" for section, count in found.same_code.items())
+        console.print(
+            f"{found.plain:,} of them were also counted plainly, from the release and the source as they lie; by the"
+            f" program's own code alone, as the report was, numbers of: {alone}"
+        )
     for name, (old, new) in found.versions.items():
         console.print(f"note: {name} was {old}, and is {new}")
     if found.differences:

@@ -8,8 +8,9 @@ search found, are in neither.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ Document = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class _Subject:
+class ReportSubject:
     """What a report is of: the table, the question about it, and its source or why there is none."""
 
     engine: Engine
@@ -68,20 +69,23 @@ class _Subject:
         return self.noted.run["algorithm"] if self.noted.run else None
 
 
-def gather(engine: Engine, name: str, asked: Asked) -> Document:
-    """The evidence on a table, or on what the run of that id published.
+@contextmanager
+def opened(engine: Engine, name: str, asked: Asked) -> Iterator[ReportSubject]:
+    """What a report is of: a table, or what the run of that id published, with the databases of the policy attached.
 
     Raises PolicyError for what does not exist or does not fit, and for a source that is named and is not there.
     """
     asked.refuse()
     noted = find_run(engine, name)
+    if asked.is_public:  # who has the release and the policy has no ledger
+        noted = replace(noted, run=None)
     with ExitStack() as stack:
         if asked.policy is not None and not asked.is_public:
             stack.enter_context(named_databases(engine, asked.policy.databases, asked.folder))
         table = resolve_source(engine, noted.table, Path(), "table")
         source, why_not = _source(engine, asked)
         question = question_about(engine, table, asked)
-        return _document(_Subject(engine, table, question, asked, noted, source, why_not))
+        yield ReportSubject(engine, table, question, asked, noted, source, why_not)
 
 
 def _source(engine: Engine, asked: Asked) -> tuple[Table | None, str | None]:
@@ -98,8 +102,8 @@ def _source(engine: Engine, asked: Asked) -> tuple[Table | None, str | None]:
         return None, "; ".join(problem.what for problem in error.problems)
 
 
-def _document(subject: _Subject) -> Document:
-    """All sections; numbers that only the release is needed for, then those for internal eyes."""
+def document_of(subject: ReportSubject) -> Document:
+    """The evidence, all sections; numbers that only the release is needed for, then those for internal eyes."""
     engine, question, asked = subject.engine, subject.question, subject.asked
     audits = audit_document(check(engine, subject.table, question))
     found = attacks_on(engine, subject.table, question, asked, subject.people)
@@ -125,7 +129,7 @@ def _document(subject: _Subject) -> Document:
     return document if asked.is_public else document | _internal(subject)
 
 
-def _internal(subject: _Subject) -> Document:
+def _internal(subject: ReportSubject) -> Document:
     """What only those may see who may read the source."""
     asked, policy, source = subject.asked, subject.asked.policy, subject.source
     found: Document = {"source": None, "why_no_source": subject.why_not}
@@ -135,14 +139,14 @@ def _internal(subject: _Subject) -> Document:
     return found | {"earlier": earlier_releases(subject.engine, subject.noted.run, name)}
 
 
-def _statement(subject: _Subject, holds: bool, found: Attacks, threshold: float) -> Document:
+def _statement(subject: ReportSubject, holds: bool, found: Attacks, threshold: float) -> Document:
     """What is said first: of which table, for whom, whether it meets what was asked, and the largest risk."""
     asked = subject.asked
     (prosecutor,) = [attack for attack in found.attacks if attack.name == "prosecutor"]
     largest = prosecutor.gains[0].gain
     return {
         "table": subject.noted.table,
-        "run": subject.noted.about(asked.is_public),
+        "run": subject.noted.about,
         **{key: getattr(asked, key) for key in TEXTS},
         "rows": found.rows,
         "classes": found.classes,
@@ -153,7 +157,7 @@ def _statement(subject: _Subject, holds: bool, found: Attacks, threshold: float)
     }
 
 
-def _data(subject: _Subject) -> Document:
+def _data(subject: ReportSubject) -> Document:
     """The columns by their roles; of direct identifiers a public report says nothing."""
     question, policy = subject.question, subject.asked.policy
     ways = (
@@ -173,7 +177,7 @@ def _way(numeric: bool, is_open: bool) -> str:
     return "to ranges of numbers" if numeric else "by its type" if is_open else "along a taxonomy"
 
 
-def _algorithm(subject: _Subject, holds: bool) -> Document:
+def _algorithm(subject: ReportSubject, holds: bool) -> Document:
     policy = subject.asked.policy
     options = {} if policy is None else policy.algorithm.options
     transparent = policy is not None and policy.transparent
@@ -181,7 +185,7 @@ def _algorithm(subject: _Subject, holds: bool) -> Document:
     return {"name": subject.algorithm, "options": options, "transparent": transparent, "protection": protection}
 
 
-def _annex(subject: _Subject) -> Document:
+def _annex(subject: ReportSubject) -> Document:
     """Hashes, versions, and the audit as SQL."""
     policy = subject.asked.policy
     document = None if policy is None else written_policy(policy, subject.asked.is_public)

@@ -21,11 +21,10 @@ class Noted:
     table: str
     run: dict[str, Any] | None
 
-    def about(self, public: bool) -> dict[str, Any] | None:
-        """The run as a report has it; a public one has when it was alone, and not how many rows it suppressed."""
-        if self.run is None:
-            return None
-        return {"finished_at": _utc(self.run["finished_at"])} if public else _shown(self.run)
+    @property
+    def about(self) -> dict[str, Any] | None:
+        """The run as a report has it."""
+        return None if self.run is None else _shown(self.run)
 
 
 def find_run(engine: Engine, name: str) -> Noted:

@@ -13,7 +13,7 @@ from typing import Any
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.texts import NESTED_BYTES, read_text
 from ldiv_db.reporting.asked import Asked
-from ldiv_db.reporting.evidence import Document, gather
+from ldiv_db.reporting.evidence import Document, document_of, opened
 from ldiv_db.reporting.page import page_of
 from ldiv_db.reporting.pdf import write_pdf
 from ldiv_db.reporting.verify import Verification, verify
@@ -73,8 +73,8 @@ def make_report(
     connection: Any, name: str, asked: Asked, listener: Listener | None = None, catalog: str | None = None
 ) -> Report:
     """The report on a table, or on what the run of that id published."""
-    with working_engine(connection, listener, catalog) as engine:
-        return Report(_plain(gather(engine, name, asked)))
+    with working_engine(connection, listener, catalog) as engine, opened(engine, name, asked) as subject:
+        return Report(_plain(document_of(subject)))
 
 
 def verify_report(

@@ -1,7 +1,14 @@
-"""A report held against the table that it is said to be of: every number worked out again."""
+"""A report held against the table that it is said to be of.
+
+Every number is worked out again by the code that made the report, which finds what was changed, in the report or in the
+table, and no mistake of that code. So what plain counts of the release and the source can tell is counted as well
+(`plainly`), and the sections are named of which numbers have no such second source.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,15 +19,16 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.policy import Policy
 from ldiv_db.reporting.asked import QUERIES, TEXTS, Asked, Audience, ReleaseModel
-from ldiv_db.reporting.evidence import FORM, Document, gather
+from ldiv_db.reporting.evidence import FORM, Document, document_of, opened
+from ldiv_db.reporting.plainly import counted_plainly
 from ldiv_db.reporting.written import read_again, written_policy
 
 #: What other versions and another name may change, and no number of the release does.
 _NOT_COMPARED = (("annex", "versions"), ("statement", "table"), ("statement", "run"))
 #: What a copy of the release in another place may have otherwise: what the ledger knows, and the order of its rows.
 _OF_THE_PLACE = (("annex", "audit"), ("algorithm", "name"), ("algorithm", "protection"))
-#: Sums of doubles may differ in their last digits between versions and machines.
-_NEAR = 1e-9
+#: Sums of doubles may differ in their last digits between versions and machines; a cell's loss has nine digits.
+_NEAR, _NEAR_PLAIN = 1e-9, 1e-6
 
 
 class _Quoted(BaseModel):
@@ -64,12 +72,15 @@ class Difference:
 class Verification:
     """What became of a report: `same_release` by the hash of its rows, and everything that differs.
 
-    `figures` is how many numbers and words were compared, `versions` those of report and verification where these
-    differ.
+    `figures` is how many numbers and words were compared, `plain` how many of them plain counts gave too, `same_code`
+    the other numbers by section, which only the code gave that made the report. `versions` are those of report and
+    verification where these differ.
     """
 
     same_release: bool
     figures: int
+    plain: int
+    same_code: Mapping[str, int]
     differences: tuple[Difference, ...]
     versions: Mapping[str, tuple[str, str]]
 
@@ -82,6 +93,8 @@ class Verification:
             "holds": self.holds,
             "same_release": self.same_release,
             "figures": self.figures,
+            "plain": self.plain,
+            "same_code": dict(self.same_code),
             "differences": [difference.as_dict() for difference in self.differences],
             "versions": {name: list(both) for name, both in self.versions.items()},
         }
@@ -97,19 +110,29 @@ def verify(
     Raises PolicyError for what is no report, and for a policy that is not the report's.
     """
     asked = question_again(reported, given)
-    found = plain(gather(engine, table, asked))
-    if reported.get("source") and not found["source"]:
-        raise PolicyError([Problem("source", f"is not there: {found['why_no_source']}", "give --policy")])
-    in_place = reported["statement"].get("run") == found["statement"]["run"]
+    with opened(engine, table, asked) as subject:
+        if reported.get("source") and subject.source is None:
+            raise PolicyError([Problem("source", f"is not there: {subject.why_not}", "give --policy")])
+        found = plain(document_of(subject))
+        counted = counted_plainly(subject, found)
+    in_place = all(reported["statement"].get(key) == found["statement"][key] for key in ("table", "run"))
     compared = list(_pairs(_comparable(reported, in_place), _comparable(found, in_place)))
     differences = [Difference(where, one, other) for where, one, other in compared if not _equal(one, other)]
+    both = [(where, one, counted[where]) for where, one, _ in compared if where in counted]
+    known = {difference.where for difference in differences}
+    differences += [
+        Difference(where, one, other)
+        for where, one, other in both
+        if where not in known and not _equal(one, other, _NEAR_PLAIN)
+    ]
+    same_code = Counter(_section(where) for where, _, other in compared if where not in counted and _is_number(other))
     versions = {
         name: (str(old), str(new))
         for name, old, new in _pairs(reported["annex"].get("versions", {}), found["annex"]["versions"])
         if old != new
     }
     same = reported["annex"].get("release") == found["annex"]["release"]
-    return Verification(same, len(compared), tuple(differences), versions)
+    return Verification(same, len(compared), len(both), dict(same_code), tuple(differences), versions)
 
 
 def question_again(reported: Document, given: Asked) -> Asked:
@@ -139,7 +162,7 @@ def _policy(reported: Document, given: Policy | None, public: bool) -> Policy | 
 
 
 def _comparable(document: Document, in_place: bool) -> Document:
-    """The document without what need not be the same; `in_place` if the ledger has the same run of both."""
+    """The document without what need not be the same; `in_place` if both are of the same run's table of one name."""
     parts = {key: value for key, value in document.items() if key not in ("asked", "form", "policy")}
     for section, key in (*_NOT_COMPARED, *(() if in_place else _OF_THE_PLACE)):
         held = parts.get(section)
@@ -163,7 +186,17 @@ def _pairs(one: Any, other: Any, where: str = "") -> Iterator[tuple[str, Any, An
         yield where, one, other
 
 
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, float | int) and isinstance(other, float | int) and not isinstance(one, bool):
-        return one == other or abs(one - other) <= _NEAR * max(abs(one), abs(other))
+def _equal(one: Any, other: Any, near: float = _NEAR) -> bool:
+    if _is_number(one) and isinstance(other, float | int):
+        return one == other or bool(abs(one - other) <= near * max(abs(one), abs(other)))
     return bool(one == other)
+
+
+def _is_number(figure: Any) -> bool:
+    return isinstance(figure, float | int) and not isinstance(figure, bool)
+
+
+def _section(where: str) -> str:
+    """The section of a place, of the source its part: `source.utility.queries`."""
+    parts = re.sub(r"\[\d+\]", "", where).split(".")
+    return ".".join(parts[: 3 if parts[:2] == ["source", "utility"] else 2 if parts[0] == "source" else 1])

@@ -202,6 +202,17 @@ def test_a_public_report_does_not_depend_on_the_source(con):
     assert ldiv_db.report(con, "published", hospital_policy(), public=True).json() == before.json()
 
 
+@pytest.mark.parametrize("policy", [hospital_policy(), hospital_policy(algorithm=None), None])
+def test_a_public_report_does_not_depend_on_the_ledger(con, policy):
+    fill_hospital(con)
+    ldiv_db.run(con, hospital_policy())
+    asked = {} if policy else {"qi": ["age", HOSTILE], "sensitive": "disease", "require": "k:3"}
+    before = ldiv_db.report(con, "published", policy, public=True, **asked)
+    con.execute("DROP SCHEMA ldiv CASCADE")
+    after = ldiv_db.report(con, "published", policy, public=True, **asked)
+    assert before.html() == after.html() and before.json() == after.json()
+
+
 def test_a_public_report_leaves_out_what_the_release_does_not_tell(hospital):
     found = ldiv_db.report(hospital, "published", hospital_policy(), public=True)
     document, text = found.document, found.html()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 
 import duckdb
@@ -9,6 +10,7 @@ import pytest
 from hospitals import fill_hospital, hospital_policy
 
 import ldiv_db
+from ldiv_db.measuring import measure
 from ldiv_db.policy.policy import parse_policy
 from ldiv_db.reporting.asked import Asked
 from ldiv_db.reporting.report import verify_report
@@ -46,6 +48,31 @@ def test_a_report_is_of_its_table(hospital, document):
     found = verified(hospital, document)
     assert found.holds and found.same_release and not found.differences and not found.versions
     assert found.figures > 300
+
+
+def test_numbers_without_a_second_source_are_named(hospital, document, public):
+    found = verified(hospital, document)
+    assert found.plain > 50 and found.plain + sum(found.same_code.values()) < found.figures
+    assert {"attacks", "risks", "source.utility.queries"} <= set(found.same_code)
+    assert "statement" not in found.same_code and "source.risk_before" not in found.same_code
+    assert verified(hospital, public, policy=parse_policy(hospital_policy())).plain > 10
+
+
+def test_a_mistake_of_the_code_that_made_the_report_is_found(con, monkeypatch):
+    spelt = "(['Flu', ' flu', 'COLD ', 'cold'])[1 + i % 4]"
+    con.execute(f"CREATE TABLE stays AS SELECT i % 40 AS age, {spelt} AS said FROM range(120) AS t(i)")
+    changes = {"source": "stays", "identifiers": None, "quasi_identifiers": {"age": {"numeric": True}}}
+    policy = hospital_policy(**changes, sensitive={"said": {"same": ["trim", "casefold"]}})
+    ldiv_db.run(con, policy)
+    assert verified(con, ldiv_db.report(con, "published", policy, **FEW).document).holds
+    monkeypatch.setattr(measure, "read_as_one", lambda engine, table, same: contextlib.nullcontext(table))
+    wrong = ldiv_db.report(con, "published", policy, **FEW).document
+    (said,) = [i for i, one in enumerate(wrong["source"]["utility"]["spreads"]) if one["column"] == "said"]
+    found = verified(con, wrong)
+    assert not found.holds
+    assert {one.where for one in found.differences} == {
+        f"source.utility.spreads[{said}].after[{bin_}]" for bin_ in (0, 1)
+    }
 
 
 def test_the_same_policy_may_be_given(hospital, document):

@@ -63,7 +63,7 @@ from ldiv_db.publishing import ledger
 from ldiv_db.recoding import counts, recode
 from ldiv_db.recoding import statement as recode_sql
 from ldiv_db.reporting.asked import Asked
-from ldiv_db.reporting.report import make_report
+from ldiv_db.reporting.report import make_report, verify_report
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.running.choices import resolve_run
 from ldiv_db.running.preparation import Listener, prepare
@@ -400,12 +400,15 @@ def spare_harmless_values(con, listener):
 
 
 def report(con, listener):
-    """The evidence on a release, with all that its source tells."""
-    fill(con, "source", {"zip": "VARCHAR", "s": "VARCHAR"}, [(f"{i % 4:02d}", "abc"[i % 3]) for i in range(12)])
-    policy = {"source": "source", "target": "out", "quasi_identifiers": {"zip": {"taxonomy": {"prefix": [2, 1]}}},
+    """The evidence on a release, with all that its source tells, and worked out again."""
+    rows = [(f"{i % 4:02d}", i, "abc"[i % 3]) for i in range(12)]
+    fill(con, "source", {"zip": "VARCHAR", "n": "INTEGER", "s": "VARCHAR"}, rows)
+    ways = {"zip": {"taxonomy": {"prefix": [2, 1]}}, "n": {"numeric": True}}
+    policy = {"source": "source", "target": "out", "quasi_identifiers": ways,
               "sensitive": ["s"], "require": [{"distinct": 2}], "algorithm": "mondrian"}  # fmt: skip
     ldiv_db.run(con, policy, listener=listener)
-    make_report(con, "out", Asked(parse_policy(policy), queries=2, tries=2), listener)
+    made = make_report(con, "out", Asked(parse_policy(policy), queries=2, tries=2), listener)
+    verify_report(con, made.document, "out", Asked(), listener)
 
 
 def count_rows_alone(con, listener):
