@@ -41,6 +41,7 @@ def random_requirement(draw: random.Random) -> dict[str, Any]:
             {"alpha_k": {"alpha": share, "k": k}},
             {"p_sensitive": {"p": values, "k": k}},
             {"threshold": share},
+            {"range": {"k": values, "e": draw.choice([0.5, 1, 7, "2.25"])}, "sensitive": "income"},
             {"t_closeness": draw.choice([0, 0.2, 0.333333333, 0.5])},
             {"t_closeness": {"t": draw.choice([0.1, 0.25]), "distance": draw.choice(["equal", "auto"])}},
             {"t_closeness": {"t": draw.choice([0.1, 0.25]), "distance": "ordered"}, "sensitive": "income"},

@@ -30,7 +30,12 @@ ON_PATIENTS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 #: What is refused, and what is said of it.
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
-    "range": ("meets_policy", {"require": [{"range": {"k": 2, "e": 5}}]}, "cannot judge the requirement range"),
+    "proximity": (
+        "meets_policy",
+        {"require": [{"proximity": {"epsilon": 5, "m": 2}}]},
+        "cannot judge the requirement proximity",
+    ),
+    "range": ("meets_policy", {"require": [{"range": {"k": 2, "e": 5}}]}, "range needs a sensitive column of numbers"),
     "auto": ("l_diverse", {"l": "auto"}, "l takes a whole number from 1, not auto"),
     "alpha": ("meets_policy", {"require": [{"alpha_k": {"alpha": 2, "k": 3}}]}, "alpha takes a number above 0 up to 1"),
     "named": ("meets_policy", {"require": [{"threshold": {"default": 0.5, "flu": 0.1}}]}, "threshold with flu"),

@@ -6,23 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from what_profiles_write import ASKED, EVENTS, make, profiled, starter
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
 from ldiv_db.profiling.names import tells_one, tells_somebody
-from ldiv_db.profiling.profile import Profile, profile_table
-from ldiv_db.profiling.starter_policy import Skeleton, make_starter_policy
+from ldiv_db.profiling.profile import profile_table
 
-#: A hundred events of some ten people each day; what is published of people is the same in all rows of theirs.
-EVENTS = """
-CREATE TABLE events AS
-SELECT
-    'h' || p AS "{name}", CAST(1930 + hash(p * 7) % 80 AS INTEGER) AS born, 'R' || hash(p * 13) % 16 AS region,
-    'E' || hash(i * 3) % 8 AS event, TIMESTAMP '2024-01-01' + i * INTERVAL 37 SECOND AS seen,
-    CAST(1 + i / 7.0 AS DOUBLE) AS cost, CAST(hash(i) % 1000000 / 7.0 AS DECIMAL(12, 4)) AS weight
-FROM (SELECT i, hash(i * 19) % 300 AS p FROM range(3000) AS r(i)) AS e
-"""
 NAMES = (
     "user", "username", "ip", "ip_address", "login", "customer", "account", "patient_nr", "kundennummer", "mac",
     "license_plate", "vorname", "nachname", "user_id", "device_id", "iban", "phone", "email", "clientIp", "KundenNr",
@@ -31,22 +22,9 @@ NAMES = (
 )  # fmt: skip
 
 
-def profiled(con: Any, *sensitive: str, table: str = "events") -> Profile:
-    return profile_table(Engine(con), Relation.parse(table), None, sensitive)
-
-
-def starter(con: Any, folder: Path, *sensitive: str, table: str = "events") -> Skeleton:
-    """The policy that the table's profile writes, its level files beside."""
-    found, why = make_starter_policy(Engine(con), profiled(con, *sensitive, table=table), Relation.parse(table), table)
-    assert found is not None, why
-    for name, text in found.files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return found
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_whose_a_row_is_stays_unpublished_whatever_it_is_called(con: Any, tmp_path: Path, name: str) -> None:
-    con.execute(EVENTS.format(name=name))
+    make(con, name, more="")
     skeleton = starter(con, tmp_path, "event")
     assert skeleton.policy["individual"] == name and f"individual: {name}" in skeleton.text
     assert list(skeleton.policy["quasi_identifiers"]) == ["born", "region", "seen", "cost", "weight"]
@@ -65,7 +43,7 @@ def test_what_belongs_together_is_somebodys_whatever_its_type(con: Any, value: s
 
 def test_what_does_not_belong_together_is_nobodys(con: Any, tmp_path: Path) -> None:
     """A place of many people stays; where it has few rows it is asked whether it names people."""
-    con.execute(EVENTS.format(name="town").replace("'h' || p", "'t ' || hash(i * 5) % 200"))
+    make(con, "town", more="")
     town = profiled(con).columns[0]
     assert town.role == "quasi-identifier" and "DOES IT NAME PEOPLE?" in town.reason
     skeleton = starter(con, tmp_path, "event")
@@ -102,7 +80,7 @@ def test_the_person_is_the_coarsest_of_what_tells_one(con: Any, tmp_path: Path) 
 
 
 def test_measures_are_ranges_and_what_is_dropped_has_its_reason(con: Any, tmp_path: Path) -> None:
-    con.execute(EVENTS.format(name="user"))
+    make(con, more="")
     con.execute("ALTER TABLE events ADD tags VARCHAR[]; ALTER TABLE events ADD number BIGINT")
     con.execute("UPDATE events SET tags = [event, region], number = rowid")
     found = {column.column.name: column for column in profiled(con).columns}
@@ -113,23 +91,23 @@ def test_measures_are_ranges_and_what_is_dropped_has_its_reason(con: Any, tmp_pa
     assert skeleton.policy["identifiers"] == ["tags", "number"]
 
 
-@pytest.mark.parametrize("sensitive", [(), ("event",), ("cost",), ("event", "cost"), ("seen",), ("rare",), ("born",)])
-@pytest.mark.parametrize("name", ["user", "town"])
+@pytest.mark.parametrize(("name", "sensitive"), ASKED)
 def test_every_policy_of_a_profile_is_one_that_plans(
     con: Any, tmp_path: Path, name: str, sensitive: tuple[str, ...]
 ) -> None:
     """Where no sensitive value is to be had, or one is too frequent, the policy says that requirements count rows."""
-    con.execute(EVENTS.format(name=name))
-    con.execute("ALTER TABLE events ADD rare VARCHAR; UPDATE events SET rare = CASE WHEN rowid % 9 > 7 THEN event END")
+    make(con, name)
     skeleton = starter(con, tmp_path, *sensitive)
     planned = ldiv_db.plan(con, skeleton.policy, folder=tmp_path)
     apart = planned.resolved.source.individual is not None
-    assert apart == ("individual" in skeleton.policy) == (bool(sensitive) and sensitive != ("rare",))
-    assert ("REQUIREMENTS COUNT ROWS" in skeleton.text) is not apart
+    assert (
+        apart == ("individual" in skeleton.policy) == (name == "user" and sensitive != () and "rare" not in sensitive)
+    )
+    assert ("REQUIREMENTS COUNT ROWS" in skeleton.text) is (name == "user" and not apart)
 
 
 def test_who_has_most_of_the_rows_is_nobody_to_keep_apart(con: Any, tmp_path: Path) -> None:
-    con.execute(EVENTS.format(name="user"))
+    make(con, more="")
     con.execute("UPDATE events SET \"user\" = 'root' WHERE rowid % 5 > 1")
     skeleton = starter(con, tmp_path, "event")
     assert "individual" not in skeleton.policy and "REQUIREMENTS COUNT ROWS" in skeleton.text
@@ -138,7 +116,7 @@ def test_who_has_most_of_the_rows_is_nobody_to_keep_apart(con: Any, tmp_path: Pa
 
 def test_a_column_is_looked_at_by_one_statement(con: Any) -> None:
     """And only those that may name people, however many columns there are."""
-    con.execute(EVENTS.format(name="hidden"))
+    make(con, "hidden", more="")
     con.execute(
         "CREATE TABLE wide AS SELECT *, "
         + ", ".join(f"hash(seen, {i}) % 200 AS n{i}" for i in range(6))

@@ -11,6 +11,8 @@
     } %}
     {% if found.name == "t_closeness" %}
         {% do return(ldiv.measure_t_closeness(test, asked, found.parameters, sensitive)) %}
+    {% elif found.name == "range" %}
+        {% do return(ldiv.measure_range(test, found.parameters, asked.columns[sensitive | lower])) %}
     {% endif %}
     {% do return(measures[found.name](test, found.parameters)) %}
 {% endmacro %}
@@ -81,6 +83,25 @@
         "reached": ldiv.real("largest") ~ " / " ~ ldiv.real("class_rows"),
         "margin": ldiv.lesser(ldiv.real("class_rows - " ~ k), ldiv.real(room) ~ " / " ~ alpha.under),
         "good": room ~ " >= 0 and class_rows >= " ~ k
+    }) %}
+{% endmacro %}
+
+
+{# (k,e)-anonymity: k different values, the largest e or more above the smallest (Zhang et al. 2007). #}
+{% macro measure_range(test, given, column) %}
+    {% set k = ldiv.whole_parameter(test, "k", given.k) %}
+    {% set is_time = modules.re.match("date|timestamp", column.dtype | lower) is not none %}
+    {% if not is_time and not ldiv.is_ordered(column) %}
+        {% do ldiv.refuse(test, "range needs a sensitive column of numbers or times, " ~ column.name ~ " is " ~ column.dtype) %}
+    {% endif %}
+    {% set e = ldiv.distance(test, given.e, is_time) %}
+    {% set place = ldiv.seconds("v") if is_time else ldiv.exact("v") %}
+    {% set over = "reach - " ~ ldiv.exact("'" ~ e ~ "'") %}
+    {% do return({
+        "label": "range k=" ~ k ~ ", e=" ~ given.e, "reached": "reach",
+        "beside": {"reach": "coalesce(max(" ~ place ~ ") - min(" ~ place ~ "), 0)"},
+        "margin": ldiv.lesser(ldiv.real("values_n - " ~ k), ldiv.real(over)),
+        "good": "values_n >= " ~ k ~ " and " ~ over ~ " >= 0"
     }) %}
 {% endmacro %}
 

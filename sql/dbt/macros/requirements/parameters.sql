@@ -3,7 +3,7 @@
     {% set known = {
         "k": ["k"], "distinct": ["l"], "unique_distinct": ["l"], "entropy": ["l"], "frequency": ["l"],
         "recursive": ["c", "l"], "alpha_k": ["alpha", "k"], "p_sensitive": ["p", "k"], "t_closeness": ["t"],
-        "threshold": ["default"]
+        "threshold": ["default"], "range": ["k", "e"]
     } %}
     {% set names = [] %}
     {% if requirement is mapping %}
@@ -38,6 +38,27 @@
         {% do ldiv.refuse(test, name ~ " takes a whole number from 1, not " ~ text) %}
     {% endif %}
     {% do return(text | int) %}
+{% endmacro %}
+
+
+{# How far apart values are asked to be, as the text of a decimal: a number, or of times a stretch in seconds. #}
+{% macro distance(test, value, is_time) %}
+    {% set units = {"week": 604800, "day": 86400, "hour": 3600, "minute": 60, "second": 1} %}
+    {% set found = modules.re.fullmatch(
+        "\\s*([0-9]{1,18}([.][0-9]{1,18})?)(e([-+]?[0-9]{1,2}))?(\\s*([a-z]+?)s?)?\\s*", value | string
+    ) %}
+    {% if not found or value is boolean or (found.group(6) is not none) != is_time or (is_time and found.group(6) not in units) %}
+        {% set what = "a stretch of time in " ~ units.keys() | join("s, ") ~ "s" if is_time else "a number" %}
+        {% do ldiv.refuse(test, "e takes " ~ what ~ ", not " ~ value) %}
+    {% endif %}
+    {% set amount = found.group(1) %}
+    {% if found.group(4) is not none or is_time %}
+        {% set amount = "%.15f" | format((amount ~ "e" ~ (found.group(4) or "0")) | float * units.get(found.group(6), 1)) %}
+    {% endif %}
+    {% if amount | float <= 0 %}
+        {% do ldiv.refuse(test, "e takes what is above 0, not " ~ value) %}
+    {% endif %}
+    {% do return(amount) %}
 {% endmacro %}
 
 

@@ -44,6 +44,62 @@
 {% endmacro %}
 
 
+{# The expression, a number or a text of one, as the decimal that is written for it, 18 digits after the point. #}
+{% macro exact(expression) %}
+    {{ return(adapter.dispatch("exact", "ldiv")(expression)) }}
+{% endmacro %}
+
+{% macro default__exact(expression) %}
+    {% do return("cast(cast(" ~ expression ~ " as " ~ dbt.type_string() ~ ") as decimal(38, 18))") %}
+{% endmacro %}
+
+{% macro bigquery__exact(expression) %}
+    {% do return("cast(cast(" ~ expression ~ " as string) as bignumeric)") %}
+{% endmacro %}
+
+{% macro sqlite__exact(expression) %}
+    {% do return(ldiv.real(expression)) %}
+{% endmacro %}
+
+
+{# The text after `trim`, without blanks of any kind at its ends, and `casefold`, in small letters, composed; nothing where
+   that cannot be said exactly. #}
+{% macro folded(expression, steps) %}
+    {{ return(adapter.dispatch("folded", "ldiv")(expression, steps)) }}
+{% endmacro %}
+
+{% macro default__folded(expression, steps) %}
+    {% do return("") %}
+{% endmacro %}
+
+{% macro duckdb__folded(expression, steps) %}
+    {% set text = "regexp_replace(" ~ expression ~ ", '^[\\s\\pZ]+|[\\s\\pZ]+$', '', 'g')" if "trim" in steps else expression %}
+    {% do return("nfc_normalize(lower(" ~ text ~ "))" if "casefold" in steps else text) %}
+{% endmacro %}
+
+
+{# The seconds from 1970 to the expression, a date or a timestamp, to the microsecond. #}
+{% macro seconds(expression) %}
+    {{ return(adapter.dispatch("seconds", "ldiv")(expression)) }}
+{% endmacro %}
+
+{% macro default__seconds(expression) %}
+    {% do return("cast(extract(epoch from " ~ expression ~ ") as decimal(38, 6))") %}
+{% endmacro %}
+
+{% macro duckdb__seconds(expression) %}
+    {% do return("cast(epoch_us(cast(" ~ expression ~ " as timestamp)) as decimal(38, 6)) * 0.000001") %}
+{% endmacro %}
+
+{% macro bigquery__seconds(expression) %}
+    {% do return("cast(unix_micros(cast(" ~ expression ~ " as timestamp)) as bignumeric) / 1000000") %}
+{% endmacro %}
+
+{% macro spark__seconds(expression) %}
+    {% do return("cast(unix_micros(cast(" ~ expression ~ " as timestamp)) as decimal(32, 0)) * 0.000001") %}
+{% endmacro %}
+
+
 {# The natural logarithm of the expression. #}
 {% macro logarithm(expression) %}
     {{ return(adapter.dispatch("logarithm", "ldiv")(expression)) }}

@@ -3,9 +3,9 @@
     {% set measure = ldiv.measure(test, asked, requirement, sensitive) %}
     {% set names = [] %}
     {% for name in class_columns %}
-        {% do names.append(ldiv.column(test, asked.columns, name)) %}
+        {% do names.append(ldiv.value_of(test, asked, name)) %}
     {% endfor %}
-    {% set value = ldiv.column(test, asked.columns, sensitive) if sensitive is not none else none %}
+    {% set value = ldiv.value_of(test, asked, sensitive) if sensitive is not none else none %}
     {% set about = "" if sensitive is none else " on " ~ sensitive %}
     {% set others = ", others_known=true" if requirement.get("others_known") else "" %}
     {{ return(adapter.dispatch("violations", "ldiv")(asked.table, names, value, measure.label ~ others ~ about, measure)) }}
@@ -39,6 +39,7 @@ from (
 
     histogram as (
         select
+            v,
             n,
             dense_rank() over (order by {{ classes }}) as class_no,
             dense_rank() over (order by case when v is null then 1 else 0 end, v) as place,

@@ -96,6 +96,21 @@
 {% endmacro %}
 
 
+{# The column of that name as it is judged: texts of a sensitive one after the steps by which they are one. #}
+{% macro value_of(test, asked, name) %}
+    {% set column, settings = ldiv.column(test, asked.columns, name), asked.sensitive.get(name) %}
+    {% set same = settings.get("same") if settings is mapping else none %}
+    {% if not same %}
+        {% do return(column) %}
+    {% endif %}
+    {% set folded = ldiv.folded(column, [same] if same is string else same) %}
+    {% if not folded %}
+        {% do ldiv.refuse(test, "cannot judge sensitive." ~ name ~ ".same in this database; `ldiv check` can") %}
+    {% endif %}
+    {% do return(folded) %}
+{% endmacro %}
+
+
 {# The columns that quasi-identifiers are published in: their own, or two bounds. #}
 {% macro published_columns(test, names, columns) %}
     {% set found = [] %}
@@ -120,8 +135,8 @@
 {# What a policy says of sensitive columns and the tests cannot read is an error: it would change what is good. #}
 {% macro refuse_unread(test, attributes) %}
     {% for name, settings in attributes.items() if settings is mapping %}
-        {% for key in ["harmless", "same"] if settings.get(key) %}
-            {% do ldiv.refuse(test, "cannot judge sensitive." ~ name ~ "." ~ key ~ "; `ldiv check` can") %}
-        {% endfor %}
+        {% if settings.get("harmless") %}
+            {% do ldiv.refuse(test, "cannot judge sensitive." ~ name ~ ".harmless; `ldiv check` can") %}
+        {% endif %}
     {% endfor %}
 {% endmacro %}
