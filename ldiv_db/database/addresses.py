@@ -46,7 +46,12 @@ _WORD = re.compile(rf"({'|'.join(KINDS)}):(.*)", re.IGNORECASE | re.DOTALL)
 _VARIABLE = re.compile(r"\$\{(\w*)\}")
 #: What a connection to PostgreSQL is opened with, unless it says otherwise: a server that is silent or a table that
 #: somebody holds is waited for so long.
-_WAITS = {"connect_timeout": "15", "options": "-c lock_timeout=60s"}
+#: To its administrator it is known by our name, unless the address, its service or PGAPPNAME give another.
+_WAITS = {
+    "connect_timeout": "15",
+    "options": "-c lock_timeout=60s",
+    "fallback_application_name": "ldiv_db",
+}
 
 
 @dataclass(frozen=True)

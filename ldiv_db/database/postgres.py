@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.catalog import Column, located
@@ -51,6 +52,70 @@ _NAMED = (
     " AND lower(n.nspname) = lower({schema}) AND lower(c.relname) = lower({name})"
     " ORDER BY n.nspname = {schema} DESC, c.relname = {name} DESC LIMIT 1"
 )
+#: Of rights that are asked for those that the user lacks; where a table or schema is not there, leave to make it.
+_LACKING = (
+    "SELECT w.place, c.oid IS NOT NULL AS is_there, s.oid IS NOT NULL AS has_schema"
+    " FROM (VALUES {rights}) AS w (place, privilege, schema, name)"
+    " LEFT JOIN pg_namespace s ON lower(s.nspname) = lower(w.schema)"
+    " LEFT JOIN pg_class c ON c.relnamespace = s.oid AND lower(c.relname) = lower(w.name)"
+    " WHERE NOT CASE WHEN s.oid IS NULL THEN has_database_privilege(current_database(), 'CREATE')"
+    " WHEN w.name = '' THEN has_schema_privilege(s.oid, w.privilege)"
+    " WHEN c.oid IS NULL THEN has_schema_privilege(s.oid, 'CREATE')"
+    " WHEN w.privilege = 'OWNER' THEN pg_has_role(c.relowner, 'USAGE')"
+    " ELSE has_table_privilege(c.oid, w.privilege) END ORDER BY w.place"
+)
+_SESSION = (
+    "SELECT current_user::text AS name, current_database()::text AS base,"
+    " pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS is_read_only"
+)
+
+#: What may be done with the rows of a table.
+READ, ADD, CHANGE, REMOVE = "SELECT", "INSERT", "UPDATE", "DELETE"
+
+
+@dataclass(frozen=True)
+class Right:
+    """A privilege on a table, or on a schema if it names none; `OWNER` is to be the table's owner."""
+
+    privilege: str
+    schema: str
+    table: str = ""
+
+    def grant(self, user: str) -> str:
+        """The statement that grants it."""
+        where = f"SCHEMA {_bare(self.schema)}" if not self.table else f"{_bare(self.schema)}.{_bare(self.table)}"
+        if self.privilege == "OWNER":
+            return f"ALTER TABLE {where} OWNER TO {_bare(user)}"
+        return f"GRANT {self.privilege} ON {where} TO {_bare(user)}"
+
+
+def _bare(name: str) -> str:
+    return name if re.fullmatch("[a-z_][a-z0-9_]*", name) else Identifier(name).sql()
+
+
+def user_of(engine: Engine, database: str) -> tuple[str, bool]:
+    """The user of a server, and whether all that they may begin is read-only: on a standby, or by a setting."""
+    ((user, _, is_read_only),) = ask_postgres(engine, database, _SESSION)
+    return str(user), bool(is_read_only)
+
+
+def grants_lacking(engine: Engine, database: str, rights: Sequence[Right]) -> list[str]:
+    """The statements that grant what the user lacks of the rights; to make what is not there where it would lie."""
+    ((user, base, _),) = ask_postgres(engine, database, _SESSION)
+    values = ", ".join(
+        f"({i}, {literal(right.privilege)}, {literal(right.schema)}, {literal(right.table)})"
+        for i, right in enumerate(rights)
+    )
+    found = []
+    for place, is_there, has_schema in ask_postgres(engine, database, _LACKING.format(rights=values)):
+        right = rights[int(str(place))]
+        if not has_schema:
+            found.append(f"GRANT CREATE ON DATABASE {_bare(str(base))} TO {_bare(str(user))}")
+        elif right.table and not is_there:
+            found.append(Right("CREATE", right.schema).grant(str(user)))
+        else:
+            found.append(right.grant(str(user)))
+    return list(dict.fromkeys(found))
 
 
 def is_in_postgres(engine: Engine, relation: Any) -> bool:

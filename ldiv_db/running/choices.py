@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.publishing.destinations import Destination, destination_of
 from ldiv_db.publishing.refusals import check_target
+from ldiv_db.publishing.rights import require_rights
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,13 @@ class Choices:
 
 
 def resolve_run(engine: Engine, written: GivenPolicy, folder: Path) -> Choices:
-    """The policy held against its source, for one release; raises PolicyError with all that is wrong."""
+    """The policy held against its source, for one release; raises PolicyError with all that is wrong.
+
+    Raises DatabaseError if a run may not write what it has to.
+    """
     reading = examine(written)
+    if reading.policy is not None and not (reading.problems or reading.is_series):
+        _require_rights(engine, reading.policy, folder)
     algorithms: list[Algorithm] = []
     destinations: list[Destination] = []
 
@@ -45,6 +52,15 @@ def resolve_run(engine: Engine, written: GivenPolicy, folder: Path) -> Choices:
     checks: Mapping[str, Check] = {"algorithm": judge_algorithm, "target": judge_target}
     resolved = resolve(engine, reading, folder, checks)
     return Choices(reading.required(), resolved, algorithms[0], destinations[0])
+
+
+def _require_rights(engine: Engine, policy: Policy, folder: Path) -> None:
+    """Raise DatabaseError if a run may not write its release, or enter it in the ledger."""
+    columns, name = policy.released.all, policy.algorithm.name
+    has_rules = name in ALGORITHMS and algorithm_of(name).recodes_globally
+    with suppress(PolicyError):  # which is told with all others
+        destination = destination_of(engine, policy.target, folder, columns)
+        require_rights(destination, policy.target, columns, has_rules)
 
 
 def _checked_destination(engine: Engine, found: Findings) -> Destination:

@@ -26,6 +26,7 @@ from ldiv_db.policy.policy import GivenPolicy, examine, take_for_source
 from ldiv_db.policy.required import smallest_class
 from ldiv_db.publishing.draft import RunDraft
 from ldiv_db.publishing.result import Result, Similarity, versions
+from ldiv_db.publishing.rights import refuse_read_only
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.global_recoding import GlobalRecoding, recoding_of
 from ldiv_db.recoding.loss import Loss, measure_recoding
@@ -56,6 +57,7 @@ def run(
     reading = examine(policy)
     with beside() as engine, named_databases(engine, reading.databases, Path(folder), reading.written):
         choices = resolve_run(engine, reading, Path(folder))
+        refuse_read_only(choices.destination)
         result = run_choices(engine, choices, beside, hear, kl, show_values, workers, start)
         return replace(result, place=choices.destination.place)
 
