@@ -82,7 +82,7 @@ def publish(session: Any, settings: str) -> None:
 
 
 def _published(session: Any, model: Model) -> dict[str, Any]:
-    """What was published: its rows, and for a series the release's number and its table."""
+    """What was published: its rows, what is to be warned of, and for a series the release's number and its table."""
     if not Engine(session).in_transaction():
         what = "dbt has no transaction open, so that a failed audit could not be taken back"
         raise DatabaseError(f"{what}: remove disable_transactions from the profile")
@@ -94,8 +94,15 @@ def _published(session: Any, model: Model) -> dict[str, Any]:
     if reading.is_series:
         what = f"{reading.required().algorithm.name} publishes several tables, and a model is one"
         raise PolicyError([Problem("algorithm.name", what, "`ldiv release publish` has it, outside of dbt")])
-    loss = run(session, reading, folder).loss
-    return {"rows": loss.rows_published, "suppressed": loss.rows_suppressed, "classes": loss.classes}
+    result = run(session, reading, folder)
+    loss, earlier = result.loss, result.earlier
+    return {
+        "rows": loss.rows_published,
+        "suppressed": loss.rows_suppressed,
+        "classes": loss.classes,
+        "unchanged": earlier.unchanged,
+        "warnings": [] if earlier.unchanged else earlier.told(result.run_id),
+    }
 
 
 def _next_release(session: Any, model: Model, reading: Examined, folder: Path) -> dict[str, Any]:

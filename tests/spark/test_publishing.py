@@ -36,6 +36,24 @@ def test_tables_are_made_replaced_and_appended_to(spark, con):
     assert not [name for name in names(spark) if name.startswith("ldiv_")]
 
 
+def test_seeds_stand_in_a_table_of_their_own(spark, con):
+    """Also those that an older version wrote beside its runs; and an earlier release of a source is told of."""
+    policy = policy_of(spark, con, {"table": "secretive", "if_exists": "replace"})
+    first = ldiv_db.run(spark, policy, catalog="older")
+    (row,) = spark.table("older.run").where("status = 'published'").collect()
+    old = spark.createDataFrame([tuple({**row.asDict(), "run_id": "old", "seed": "12345678901234567890"}.values())],
+                                spark.table("older.run").schema)  # fmt: skip
+    old.write.insertInto("older.run")
+    count = spark.table("older.run").count()
+    later = ldiv_db.run(spark, policy, catalog="older")
+    runs = spark.table("older.run").collect()
+    assert len(runs) == count + 2 and {row["run_id"] for row in runs} == {"old", first.run_id, later.run_id}
+    assert {row["seed"] for row in runs} == {None}
+    seeds = {row["run_id"]: row["seed"] for row in spark.table("older.run_secret").collect()}
+    assert seeds == {"old": "12345678901234567890", first.run_id: str(first.seed), later.run_id: str(later.seed)}
+    assert "`key`" in later.said[0] and later.run_id in later.said[0] and not first.earlier.run_id
+
+
 def test_a_folder_and_a_ledger_in_a_file(spark, con, tmp_path):
     policy = policy_of(spark, con, "r.parquet")
     catalog = tmp_path / "ours.duckdb"

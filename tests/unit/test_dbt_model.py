@@ -69,7 +69,8 @@ def build(con: Any, given: str, sql: str = "FROM people") -> Any:
 
 
 def test_a_release_is_there_when_dbt_commits(con: Any, snapshot: Any) -> None:
-    assert build(con, settings()) == {"rows": 12, "suppressed": 0, "classes": 4}
+    told = {"unchanged": None, "warnings": []}
+    assert build(con, settings()) == {"rows": 12, "suppressed": 0, "classes": 4} | told
     con.commit()
     assert con.execute("SELECT count(*) FROM dev.people").fetchone() == (12,)
     assert con.execute("SELECT source, target, status FROM ldiv.run").fetchall() == [
@@ -80,6 +81,20 @@ def test_a_release_is_there_when_dbt_commits(con: Any, snapshot: Any) -> None:
     build(con, settings())
     con.rollback()
     assert snapshot(con) == before
+
+
+def test_a_build_of_what_is_unchanged_says_so_and_another_warns(con: Any) -> None:
+    build(con, settings())
+    con.commit()
+    before = con.execute("FROM dev.people").fetchall()
+    ((first,),) = con.execute("SELECT run_id FROM ldiv.run").fetchall()
+    again = build(con, settings())
+    con.commit()
+    assert (again["unchanged"], again["warnings"]) == (first, [])
+    assert con.execute("FROM dev.people").fetchall() == before
+    later = build(con, settings(), "FROM people WHERE id > 2")
+    con.commit()
+    assert later["unchanged"] is None and "`key`" in later["warnings"][0]
 
 
 def test_a_release_that_fails_leaves_what_was_there(con: Any, snapshot: Any) -> None:

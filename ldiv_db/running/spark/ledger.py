@@ -16,6 +16,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.spark_failures import plainly
 from ldiv_db.database.templates import Relation
 from ldiv_db.publishing import ledger
+from ldiv_db.publishing.fingerprint import Earlier
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.result import Result
 from ldiv_db.requirements import plain
@@ -27,11 +28,16 @@ _RUN = (
     " rows_published BIGINT, rows_suppressed BIGINT, classes BIGINT, lm_mean DOUBLE, versions STRING, status STRING,"
     " seed STRING, inferred STRING"
 )
+_SEEDS = "run_id STRING, seed STRING"
 _REQUIREMENT = "run_id STRING, requirement STRING, parameters STRING, holds BOOLEAN, worst DOUBLE"
 
 
 class Ledger(ABC):
     """Where it is written what was published."""
+
+    @abstractmethod
+    def earlier(self, source: str) -> Earlier:
+        """What is known of earlier releases of the source."""
 
     @abstractmethod
     def enter(self, result: Result) -> None:
@@ -52,6 +58,9 @@ class InFile(Ledger):
     def __init__(self, engine: Engine):
         self._engine = engine
 
+    def earlier(self, source: str) -> Earlier:
+        return ledger.earlier_release(self._engine, source, None)
+
     def enter(self, result: Result) -> None:
         with self._engine.transaction():
             ledger.enter_run(self._engine, result, WRITTEN)
@@ -67,12 +76,20 @@ class InFile(Ledger):
 
 
 class InTables(Ledger):
-    """Tables `run` and `run_requirement` of a schema of Spark's catalog."""
+    """Tables `run`, `run_secret` and `run_requirement` of a schema of Spark's catalog.
+
+    The column `seed` of runs is of older versions, and empty: seeds stand in a table that has grants of its own.
+    """
 
     def __init__(self, session: Any, schema: Relation):
         self._session = session
         self._run = Relation((*schema.parts, "run"))
+        self._secret = Relation((*schema.parts, "run_secret"))
         self._requirement = Relation((*schema.parts, "run_requirement"))
+
+    def earlier(self, source: str) -> Earlier:
+        known = [row for row in self._rows() if (row["source"], row["status"]) == (source, PUBLISHED)]
+        return Earlier(max(known, key=lambda row: row["finished_at"])["run_id"] if known else None)
 
     def enter(self, result: Result) -> None:
         requirements = [
@@ -81,6 +98,7 @@ class InTables(Ledger):
             for verdict in audit.verdicts
         ]
         self._append(self._requirement, _REQUIREMENT, requirements)
+        self._append(self._secret, _SEEDS, [(result.run_id, str(result.seed))])
         self._append(self._run, _RUN, [_row(result, WRITTEN)])
 
     def settle(self, result: Result, in_place: bool) -> None:
@@ -91,21 +109,36 @@ class InTables(Ledger):
         if not gone and not tables.exists(self._session, self._run):
             return
         tables.make_lasting(self._session, self._run, _RUN)
-        with plainly("read the ledger"):
-            rows = tables.read(self._session, self._run).collect()
+        rows = self._rows()
+        self._move_seeds(rows)
         known = [row for row in rows if row["target"] == target]
         done = {row["run_id"] for row in known if row["status"] != WRITTEN}
         status = {True: DROPPED, False: PUBLISHED}
-        open_rows = [row.asDict() for row in known if row["run_id"] not in done]
+        open_rows = [{**row.asDict(), "seed": None} for row in known if row["run_id"] not in done]
         settled = [tuple({**row, "status": status[row["run_id"] in gone]}.values()) for row in open_rows]
         self._append(self._run, _RUN, settled)
 
-    def _append(self, table: Relation, columns: str, rows: list[Any]) -> None:
+    def _rows(self) -> list[Any]:
+        """The rows of runs, one a status that each came to."""
+        if not tables.exists(self._session, self._run):
+            return []
+        with plainly("read the ledger"):
+            return list(tables.read(self._session, self._run).collect())
+
+    def _move_seeds(self, rows: list[Any]) -> None:
+        """Have the seeds that older versions wrote beside runs in a table of their own."""
+        seeds = {row["run_id"]: row["seed"] for row in rows if row["seed"] is not None}
+        if seeds:
+            self._append(self._secret, _SEEDS, list(seeds.items()))
+            bare = [tuple({**row.asDict(), "seed": None}.values()) for row in rows]
+            self._append(self._run, _RUN, bare, overwrite=True)
+
+    def _append(self, table: Relation, columns: str, rows: list[Any], overwrite: bool = False) -> None:
         if rows:
             tables.make_lasting(self._session, table, columns)
             with plainly("write the ledger"):
                 frame = self._session.createDataFrame(rows, columns)
-                frame.coalesce(1).write.insertInto(tables.quoted(table))
+                frame.coalesce(1).write.insertInto(tables.quoted(table), overwrite=overwrite)
 
 
 def _parameters(requirement: Any) -> str:
@@ -127,6 +160,6 @@ def _row(result: Result, status: str) -> tuple[Any, ...]:
         loss.lm_mean,
         json.dumps(result.versions),
         status,
-        str(result.seed),
+        None,
         json.dumps([inferred.as_dict() for inferred in result.inferred]),
     )

@@ -118,7 +118,8 @@ def _published(run: _Run) -> Result:
         stack.callback(_discard, run.target, result.run_id)
         frame, earlier = _numbered_on(run, solved)
         run.target.stage(frame, result.run_id)
-        result = replace(result, target=run.target.name, audits=_audits(run, solved, earlier))
+        before = run.ledger.earlier(result.source)
+        result = replace(result, target=run.target.name, audits=_audits(run, solved, earlier), earlier=before)
         if left:
             result = replace(
                 result, notes=(*result.notes, "what a run to this target left that did not end is removed")

@@ -33,6 +33,9 @@
     {% if outcome.table %}
         {% do ldiv.show_release(target, outcome.table) %}
     {% endif %}
+    {% for warning in outcome.warnings or [] %}
+        {% do exceptions.warn(model.name ~ ": " ~ warning) %}
+    {% endfor %}
     {% do run_query("drop view " ~ source) %}
     {% if config.get("contract").enforced %}
         {% do get_assert_columns_equivalent("select * from " ~ target) %}
@@ -125,5 +128,6 @@ def materialize(df, con):
     {% if outcome.table %}
         {% do return("release " ~ outcome.release ~ ": " ~ outcome.rows ~ " rows, " ~ outcome.first ~ " for the first time") %}
     {% endif %}
-    {% do return(outcome.rows ~ " rows in " ~ outcome.classes ~ " classes, " ~ outcome.suppressed ~ " suppressed") %}
+    {% set unchanged = "unchanged: " if outcome.unchanged else "" %}
+    {% do return(unchanged ~ outcome.rows ~ " rows in " ~ outcome.classes ~ " classes, " ~ outcome.suppressed ~ " suppressed") %}
 {% endmacro %}
