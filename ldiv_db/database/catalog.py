@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ldiv_db.database import foreign
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, TemplateError
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType
 
 #: The schema that holds taxonomies, the ledger of runs and the ledger of migrations.
@@ -22,6 +22,10 @@ _FILE_TYPES = {"t1": "duckdb", "t2": "sqlite", "t3": "ducklake"}
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _REAL = ("FLOAT", "DOUBLE", "DECIMAL", "UHUGEINT")
 _TIME = ("DATE", "TIMESTAMP")
+#: A type that people name: a word or some, perhaps with a precision.
+_NAMED_TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?")
+#: A name in a nested type, or an enum, with its values or without.
+_ENUM = re.compile(r"""("(?:[^"]|"")*")|\bENUM(?:\((?:'(?:[^']|'')*'(?:, )?)*\)|(?=[\[,)]|$))""")
 #: The type of points in time that a connection shows in its own zone; we state them in UTC.
 INSTANT = "TIMESTAMP WITH TIME ZONE"
 
@@ -37,6 +41,11 @@ class Column:
     def shown(self) -> str:
         """The type as people may see it."""
         return without_members(self.type)
+
+    @property
+    def published(self) -> str:
+        """The type that a release has the column in: an enum lists values that no row need have, and becomes text."""
+        return without_members(self.type, "VARCHAR")
 
     @property
     def is_integer(self) -> bool:
@@ -66,9 +75,9 @@ class Column:
         return "integer" if self.is_integer else "real"
 
 
-def without_members(kind: str) -> str:
-    """The SQL type without the values of its enums, which are data."""
-    return re.sub(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)", "ENUM", kind)
+def without_members(kind: str, enum: str = "ENUM") -> str:
+    """The SQL type without the values of its enums, which are data: `enum` stands for each of these."""
+    return _ENUM.sub(lambda found: found[1] or enum, kind)
 
 
 def columns_of(engine: Engine, source: Relation | FileRelation) -> list[Column]:
@@ -102,9 +111,12 @@ def is_view(engine: Engine, relation: Relation) -> bool:
 
 def type_named(engine: Engine, text: str) -> str | None:
     """The type as the database itself names it, INTEGER for `int`; None if the text names none."""
+    kind = text.strip().upper()
+    if not _NAMED_TYPE.fullmatch(kind):
+        return None
     try:
-        ((name,),) = engine.execute(f"SELECT typeof(CAST(NULL AS {SqlType(text.strip().upper()).sql()}))")
-    except (DatabaseError, TemplateError):
+        ((name,),) = engine.execute(f"SELECT typeof(CAST(NULL AS {SqlType(kind).sql()}))")
+    except DatabaseError:
         return None
     return str(name)
 

@@ -38,6 +38,16 @@ _COLUMNS = (
     "SELECT a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS type FROM pg_attribute a"
     " WHERE a.attrelid = {table}::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
 )
+#: The columns in types that say no more than their values: for a domain, which has checks, what it is over, and for an
+#: enum, which lists values that no row need have, text.
+_PLAIN = (
+    "WITH RECURSIVE base AS (SELECT a.attnum, a.attname::text AS name, a.atttypid AS oid, a.atttypmod AS mod"
+    " FROM pg_attribute a WHERE a.attrelid = {table}::regclass AND a.attnum > 0 AND NOT a.attisdropped"
+    " UNION ALL SELECT b.attnum, b.name, t.typbasetype, t.typtypmod FROM base b"
+    " JOIN pg_type t ON t.oid = b.oid AND t.typtype = 'd')"
+    " SELECT b.name, CASE t.typtype WHEN 'e' THEN 'text' ELSE format_type(b.oid, b.mod) END AS type"
+    " FROM base b JOIN pg_type t ON t.oid = b.oid AND t.typtype <> 'd' ORDER BY b.attnum"
+)
 #: The relation with all that it reads, through views of views; of a rule the server notes what it depends on.
 _READ = (
     "WITH RECURSIVE read AS (SELECT {table}::regclass::oid AS oid UNION SELECT d.refobjid FROM read"
@@ -125,14 +135,12 @@ def is_in_postgres(engine: Engine, relation: Any) -> bool:
 
 def type_of(kind: str) -> str | None:
     """What PostgreSQL calls a type of DuckDB's, None for one that is not written there: a list, a structure."""
-    if kind.startswith("ENUM(") and not kind.endswith("]"):
-        return "text"  # where the column is not a source's, which has the server's own
     return _TYPES.get(kind) or (kind if _SAME.fullmatch(kind) else None)
 
 
 def own_types(engine: Engine, relation: Relation) -> dict[str, str]:
-    """The types of the columns of a table or view in PostgreSQL, as it writes them, by name in lower case."""
-    return {name.lower(): kind for name, kind in _columns(engine, relation)}
+    """The types of PostgreSQL's that values of a table or view are published in, by column in lower case."""
+    return {name.lower(): kind for name, kind in _columns(engine, relation, _PLAIN)}
 
 
 def relations_read(engine: Engine, relation: Relation) -> set[tuple[str, str, str]]:
@@ -215,8 +223,8 @@ def _tell(engine: Engine, database: str, sql: str, target: Relation) -> None:
     engine.execute(f"CALL postgres_execute({literal(database)}, {literal(sql)})", writes=target)
 
 
-def _columns(engine: Engine, relation: Relation) -> list[tuple[str, str]]:
-    sql = _COLUMNS.format(table=_literal_name(engine, relation))
+def _columns(engine: Engine, relation: Relation, asked: str = _COLUMNS) -> list[tuple[str, str]]:
+    sql = asked.format(table=_literal_name(engine, relation))
     return [(str(name), str(kind)) for name, kind in ask_postgres(engine, located(engine, relation)[0], sql)]
 
 

@@ -87,7 +87,7 @@ class Part(Relation):
 
 @dataclass(frozen=True)
 class SqlType:
-    """The type of a column as the database says it, one without names in it: `INTEGER`, `DECIMAL(4,2)`."""
+    """The type of a column as the database says it, without the values of an enum: `INTEGER`, `STRUCT(a DATE[])`."""
 
     name: str
 
@@ -101,7 +101,7 @@ class SqlType:
         return "instant" if self.name == "TIMESTAMP WITH TIME ZONE" else "other"
 
     def sql(self) -> str:
-        if not re.fullmatch(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?", self.name):
+        if not re.fullmatch(r'(?:\w|[ ,()\[\]]|"(?:[^"]|"")*")+', self.name):
             raise TemplateError(f"{self.name!r} is not the name of a type")
         return self.name
 

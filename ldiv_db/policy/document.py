@@ -107,7 +107,7 @@ class Output(Part):
 
     class_id: bool | None = None
     bounds: bool = False
-    types: Literal["keep", "text"] = "keep"
+    types: Literal["keep", "text"] = "text"
 
 
 class AlgorithmSpec(BaseModel):

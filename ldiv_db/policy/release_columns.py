@@ -77,8 +77,8 @@ class ReleaseColumns:
         return self.class_ids if CLASS_ID in map(str.lower, names) else []
 
     def types(self, columns: Sequence[Column]) -> dict[str, str]:
-        """The type of every column of a release of a source with `columns`, in their order."""
-        types = {column.name.lower(): column.type for column in columns}
+        """The type of every column of a release of a source with `columns`, in their order, where labels are text."""
+        types = {column.name.lower(): column.published for column in columns}
         found = dict.fromkeys(self.class_ids, "BIGINT")
         for name, form in self.forms.items():
             kind = types[name.lower()] if form == "bounds" else "VARCHAR"

@@ -131,7 +131,7 @@ class Resolved(Described):
     #: How quasi-identifiers generalise of which the policy does not say it.
     inferred: Sequence[Inferred] = ()
     #: Whether quasi-identifiers that were not generalised may be published in their own types.
-    keeps_types: bool = True
+    keeps_types: bool = False
 
     @property
     def warnings(self) -> list[str]:

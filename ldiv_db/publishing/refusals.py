@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ldiv_db.database import catalog, lineage, postgres
-from ldiv_db.database.catalog import columns_of, without_members
+from ldiv_db.database.catalog import Column, columns_of, without_members
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
 from ldiv_db.database.templates import FileRelation, Relation
@@ -146,19 +146,28 @@ def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation, t
     `texts_hint` is for columns that should be text.
     """
     ours = {name.lower(): kind for name, kind in types.items()}
-    theirs = {column.name.lower(): column.type for column in columns_of(engine, table)}
+    columns = {column.name.lower(): column for column in columns_of(engine, table)}
+    theirs = {name: column.type for name, column in columns.items()}
     label = ".".join(table.parts[-2:])
     problems = [
         Problem(
             "target",
             f"{label} has column {name} as {_shown(theirs, name)}, not {_shown(ours, name)}",
-            texts_hint if ours.get(name) == "VARCHAR" and name in theirs else "",
+            _hint(columns.get(name), ours.get(name), texts_hint),
         )
         for name in sorted(ours.keys() | theirs.keys())
         if ours.get(name) != theirs.get(name)
     ]
     if problems:
         raise PolicyError(problems)
+
+
+def _hint(theirs: Column | None, ours: str | None, texts_hint: str) -> str:
+    if theirs is None or ours is None:
+        return ""
+    if theirs.published == ours:
+        return f"ALTER COLUMN {theirs.name} TYPE {ours}: an enum lists values that no row need have"
+    return texts_hint if ours == "VARCHAR" else ""
 
 
 def _shown(types: Mapping[str, str], name: str) -> str:

@@ -14,9 +14,9 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
-from ldiv_db.database.catalog import INSTANT
+from ldiv_db.database.catalog import INSTANT, without_members
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import DIALECT, Identifier, Value
+from ldiv_db.database.templates import DIALECT, Identifier, SqlType, Value
 from ldiv_db.recoding.global_recoding import GlobalRecoding, RecodedColumn
 from ldiv_db.recoding.rules import Rule
 
@@ -59,6 +59,8 @@ class WrittenColumn:
     nulls: bool
     keeps_null: bool
     rules: tuple[Rules, ...]
+    #: The type that it is published in, if not its own.
+    cast: SqlType | None = None
 
     @property
     def missing(self) -> Identifier:
@@ -79,6 +81,7 @@ def written_columns(recoding: GlobalRecoding, role: str, letter: str, dialect: s
             column.nulls,
             any(rule.kind == "null" and rule.label is None for rule in column.rules),
             tuple(_branches(column, dialect)),
+            None if (kind := without_members(column.type, "VARCHAR")) == column.type else SqlType(kind),
         )
         for number, column in enumerate(mine, 1)
     ]

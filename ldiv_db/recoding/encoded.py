@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ldiv_db.database.equality import Looseness, Step
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -29,6 +29,8 @@ class Renamed:
     loose: Looseness | None = None
     #: The steps after which its texts are one.
     same: Sequence[Step] = ()
+    #: The type that it is read in, if not its own.
+    cast: SqlType | None = None
 
 
 @dataclass(frozen=True)

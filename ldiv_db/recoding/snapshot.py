@@ -9,7 +9,7 @@ from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested, looseness, refuse_respelt, text_with_collation
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
 from ldiv_db.policy.resolve import Nulls, Source
 from ldiv_db.recoding.encoded import WEIGHT, Renamed
 
@@ -83,7 +83,7 @@ class Snapshot:
         source = self.source
         individual = renamed("p", [source.individual.name] if source.individual else [])
         kept = renamed("k", names_of(source.keep))
-        columns = [*self._identifying, *self._sensitive, *individual, *kept, *self.beside]
+        columns = [self._cast(c) for c in (*self._identifying, *self._sensitive, *individual, *kept, *self.beside)]
         collated = {column.name.lower() for column in text_with_collation(self.engine, source.relation)}
         return self.engine.materialise(
             "snapshot",
@@ -131,6 +131,10 @@ class Snapshot:
 
     def _type(self, column: Renamed) -> Column:
         return self.source.types[column.column.name]
+
+    def _cast(self, column: Renamed) -> Renamed:
+        of = self._type(column)
+        return column if of.published == of.type else replace(column, cast=SqlType(of.published))
 
     def _is_shown(self, column: Renamed) -> bool:
         return column.alias.name[0] in self.shown

@@ -1,4 +1,4 @@
-"""Quasi-identifiers that no class generalises keep their type; of any other, and of some types, labels are text."""
+"""With `types: keep` quasi-identifiers that no class generalises keep their type; of others, and by default, not."""
 
 import random
 
@@ -39,7 +39,7 @@ LABELLED = {
 }
 POLICY = {
     "source": "t", "target": "released", "quasi_identifiers": ["x"], "sensitive": "disease", "keep": ["rid"],
-    "require": [{"distinct": 3}], "algorithm": "topdown", "seed": 1,
+    "require": [{"distinct": 3}], "algorithm": "topdown", "seed": 1, "output": {"types": "keep"},
 }  # fmt: skip
 
 

@@ -72,16 +72,15 @@ def test_types_of_kept_columns_are_the_source_s(postgres: Any) -> None:
     types = {
         "n": ("numeric", Decimal("12.3400")), "p": ("numeric(9,2)", Decimal("1.50")), "d": ("date", None),
         "z": ("timestamp with time zone", None), "t": ("character varying(20)", "é"), "b": ("boolean", True),
-        "j": ("jsonb", {"a": [1]}), "u": ("uuid", None), "c": ("character(3)", "ab "), "m": ("mood", "sad"),
+        "j": ("jsonb", {"a": [1]}), "u": ("uuid", None), "c": ("character(3)", "ab "),
         "f": ("real", 1.5), "s": ("smallint", 3), "i": ("bigint", 2**40), "y": ("bytea", b"\x00\x01"),
         "h": ("time without time zone", datetime.time(10, 30)),
     }  # fmt: skip
-    postgres.sql("CREATE TYPE mood AS ENUM ('sad', 'glad')")
     listed = ", ".join(f"{name} {kind}" for name, (kind, _) in types.items())
     postgres.sql(f"CREATE TABLE wide AS SELECT * FROM patients; ALTER TABLE wide {add(listed)}")
     postgres.sql(
         "UPDATE wide SET n = 12.3400, p = 1.5, d = '2020-02-29', z = '2020-01-01 10:00+02', t = 'é', b = true,"
-        " j = '{\"a\": [1]}', u = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', c = 'ab', m = 'sad', f = 1.5, s = 3,"
+        " j = '{\"a\": [1]}', u = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', c = 'ab', f = 1.5, s = 3,"
         f" i = {2**40}, y = '\\x0001', h = '10:30'"
     )
     postgres.run(source="wide", keep=["ward", *types], target={"table": "released"})
@@ -96,6 +95,31 @@ def test_types_of_kept_columns_are_the_source_s(postgres: Any) -> None:
     assert postgres.sql(f"SELECT DISTINCT {columns} FROM released") == postgres.sql(
         f"SELECT DISTINCT {columns} FROM wide"
     )
+
+
+def test_types_of_a_release_list_no_values_that_its_rows_do_not_have(postgres: Any) -> None:
+    """Enums are text, a domain is what it is over, and defaults, checks and comments stay with the source."""
+    postgres.sql(
+        "CREATE TYPE illness AS ENUM ('Flu', 'Cancer', 'Hepatitis', 'Asthma', 'patient 200');"
+        "CREATE DOMAIN feeling AS illness DEFAULT 'patient 200'; CREATE DOMAIN amount AS numeric(9,2);"
+        "CREATE DOMAIN price AS amount CHECK (VALUE <> 200.20);"
+        "CREATE TABLE typed (LIKE patients, m illness, f feeling, p price CHECK (p <> 200),"
+        " v varchar(9) DEFAULT 'p 200');"
+        "COMMENT ON COLUMN typed.m IS 'of patient 200'; COMMENT ON TABLE typed IS 'with patient 200';"
+        "INSERT INTO typed SELECT *, disease::illness, 'Flu', 1.5, 'x' FROM patients"
+    )
+    for target in ({"table": "released"}, {"table": "released", "if_exists": "replace"}):
+        keep, identifiers = ["ward", "f", "p", "v"], ["name", "disease"]
+        postgres.run(source="typed", sensitive=["m"], keep=keep, identifiers=identifiers, target=target)
+        found = postgres.sql(
+            "SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.atthasdef, a.attnotnull,"
+            " col_description(a.attrelid, a.attnum), obj_description(a.attrelid) FROM pg_attribute a"
+            " WHERE a.attrelid = 'released'::regclass AND a.attname IN ('m', 'f', 'p', 'v') ORDER BY a.attname"
+        )
+        kinds = {"f": "text", "m": "text", "p": "numeric(9,2)", "v": "character varying(9)"}
+        assert found == [(name, kind, False, False, None, None) for name, kind in kinds.items()]
+        assert postgres.sql("SELECT count(*) FROM pg_constraint WHERE conrelid = 'released'::regclass") == [(0,)]
+        assert postgres.sql("SELECT DISTINCT f, p, v FROM released") == [("Flu", Decimal("1.50"), "x")]
 
 
 def add(listed: str) -> str:

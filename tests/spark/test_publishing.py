@@ -152,3 +152,19 @@ def test_errors_have_no_traces_of_java(spark, con, monkeypatch):
     with pytest.raises(DatabaseError) as error:
         ldiv_db.run(spark, policy)
     assert str(error.value) == "Spark cannot read the source: CAST_INVALID_INPUT"
+
+
+def test_what_metadata_says_of_columns_is_not_published(spark, con, tmp_path):
+    """Comments, and lists of values as transformers of Spark's leave them."""
+    secret, policy = "Ebola (patient 200)", small(con)
+    frame = spark.table(to_spark(spark, con, "source"))
+    told = {"comment": secret, "ml_attr": {"type": "nominal", "vals": [secret]}}
+    for name in frame.columns:
+        frame = frame.withMetadata(name, told)
+    policy["source"] = frame
+    for more in ({}, {"part_rows": 20}):
+        ldiv_db.run(spark, {**policy, **more, "target": {"file": "r.parquet", "if_exists": "replace"}}, tmp_path)
+        for file in (tmp_path / "r.parquet").glob("*"):
+            assert secret.encode() not in file.read_bytes()
+        ldiv_db.run(spark, {**policy, **more, "target": {"table": "uncommented", "if_exists": "replace"}})
+        assert [field.metadata for field in spark.table("uncommented").schema.fields] == [{}] * 4
