@@ -33,17 +33,17 @@ def divide_by_classes(
     """The parts (node, classes) of the rows, all in node 1 of so many classes at first."""
     most = most_of(l, part_rows)
     depth = -(-(classes - 1).bit_length() * DEPTH // 100)  # as far as the whole table's go: uneven where that pays
-    level, parts, largest = 0, list[tuple[int, int]](), classes
+    level, parts, nodes = 0, list[tuple[int, int]](), [(1, classes)]
     costs = span_costs(task, lm_measures(task))
-    while largest > most:
-        task.progress(classes - largest, classes - most)
-        level += 1
-        halves = _split(task, rows, positions, costs, l, most, 2 ** (depth - level))
-        small = [(node, size) for node, size in halves if size <= most]
+    while True:
+        small = [(node, size) for node, size in nodes if size <= most]
         rows.settle([node for node, _ in small])
         parts += small
-        largest = max(size for _, size in halves)
-    return sorted(parts)
+        if len(small) == len(nodes):
+            return sorted(parts)
+        task.progress(classes - max(size for _, size in nodes), classes - most)
+        level += 1
+        nodes = _split(task, rows, positions, costs, l, most, 2 ** (depth - level))
 
 
 def _split(

@@ -157,16 +157,23 @@ def test_what_any_algorithm_can_meet_is_not_refused(con, name):
 
 
 @pytest.mark.heavy
-def test_what_fails_while_it_runs_is_told_and_another_takes_its_place(con, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "failed", "told"),
+    [
+        (InfeasibleError("no class was found"), "no class was found", "infeasible"),
+        (AssertionError(), "what the algorithm asserts does not hold", "failed"),
+    ],
+)
+def test_what_fails_while_it_runs_is_told_and_another_takes_its_place(con, monkeypatch, error, failed, told):
     def fail(self, task):
-        raise InfeasibleError("no class was found")
+        raise error
 
     monkeypatch.setattr(Bsgi, "run", fail)
     result = ldiv_db.run(con, simple(con, [{"frequency": 3}], {"name": "auto", "budget": 0}))
     first, second = result.search["tried"]
-    assert first == {"algorithm": "bsgi", "rows": 60, "failed": "no class was found"}
+    assert first == {"algorithm": "bsgi", "rows": 60, "failed": failed}
     assert (second["algorithm"], result.algorithm, result.loss.rows_published) == ("topdown", "topdown", 60)
-    assert "bsgi (infeasible)" in result.notes[0]
+    assert f"bsgi ({told})" in result.notes[0]
 
 
 def test_the_error_says_what_no_algorithm_can_meet(con):

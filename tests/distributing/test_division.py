@@ -59,6 +59,17 @@ def test_rows_beyond_classes_are_in_the_last_part(residue, rows):
     assert result.search["residue_suppressed"] == rows - len(release)
 
 
+@pytest.mark.parametrize("algorithm", ["bsgi", "auto", "fast", "topdown", "mondrian", "peel", "stratified"])
+@pytest.mark.parametrize(("count", "l", "part_rows"), [(12, 3, 2), (12, 12, 2), (150, 40, 120)])
+def test_what_cannot_be_divided_is_solved_whole(algorithm, count, l, part_rows):  # noqa: E741
+    rows = [(rid, rid * 7 % 11, "1001", None, f"d{rid % 50}", "x") for rid in range(count)]
+    policies = [policy_of(algorithm, [{"distinct": l}], n) for n in (part_rows, 1000)]
+    (result, release), (_, whole) = (released(policy, rows) for policy in policies)
+    assert_good(policies[0], rows, result, release)
+    if "parts" not in result.search and algorithm != "auto":  # which polishes what was not divided
+        assert release == whole
+
+
 @pytest.mark.parametrize("grains", [1024, 4])
 @pytest.mark.parametrize("seed", seeds(3))
 def test_mondrian_in_parts_is_mondrian(grains, seed, monkeypatch):

@@ -42,6 +42,8 @@ class Trial:
     loss: float = 0.0
     left_out: int = 0
     failed: str = ""
+    #: What failed, where that is a defect of the program.
+    defect: AssertionError | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """What the result says of it."""
@@ -52,7 +54,8 @@ class Trial:
 
     def __str__(self) -> str:
         out = f", {self.left_out:,} rows left out" if self.left_out else ""
-        return f"{self.candidate.name} ({f'{self.loss:.4f}{out}' if self.plan else 'infeasible'})"
+        failed = "failed" if self.defect else "infeasible"
+        return f"{self.candidate.name} ({f'{self.loss:.4f}{out}' if self.plan else failed})"
 
 
 def within(candidates: Sequence[Checked], budget: int) -> tuple[list[Checked], list[Checked]]:
@@ -78,7 +81,8 @@ def try_all(task: Task, candidates: Sequence[Checked], budget: int, suppress: bo
         task.report(f"trying {found.candidate.name}")
         trials.append(attempt(task, found.candidate))
     if not any(trial.plan for trial in trials):
-        raise InfeasibleError("\n".join(dict.fromkeys(trial.failed for trial in trials)))
+        defect = next((trial.defect for trial in trials if trial.defect), None)
+        raise defect or InfeasibleError("\n".join(dict.fromkeys(trial.failed for trial in trials)))
     return trials
 
 
@@ -121,6 +125,8 @@ def attempt(task: Task, candidate: Candidate) -> Trial:
             task.refuse_left_out(left_out)
         except InfeasibleError as error:
             return Trial(candidate, rows, failed=str(error))
+        except AssertionError as error:  # of one algorithm: another may meet the policy
+            return Trial(candidate, rows, failed="what the algorithm asserts does not hold", defect=error)
         loss = task.loss(task.encoded, plan)
         trial = Trial(candidate, rows, plan, loss, left_out)
         for table in _tables(trial):
