@@ -27,6 +27,7 @@ from ldiv_db.database.plain_queries import PlainQueries
 from ldiv_db.database.templates import (
     BUILT_IN,
     FileRelation,
+    Given,
     Identifier,
     Part,
     Relation,
@@ -291,7 +292,7 @@ class Engine(PlainQueries):
 
     def view_of(self, name: str, query: str) -> Relation:
         """A TEMP view of a query that is not ours; it lives until `close_scratch`."""
-        view = self._temp_name(name)
+        view = Given(self._temp_name(name).parts, name)
         self.execute(f"CREATE TEMP VIEW {view.sql()} AS\n{query}", writes=view)
         self._given.append(view)
         return view
@@ -301,7 +302,7 @@ class Engine(PlainQueries):
 
         It lives until `close_scratch`; raises DatabaseError for anything else.
         """
-        view = self._temp_name(name)
+        view = Given(self._temp_name(name).parts, name)
         try:
             self.connection.register(view.name, frame)
         except (duckdb.Error, TypeError):

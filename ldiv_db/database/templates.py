@@ -81,6 +81,16 @@ class Relation:
 
 
 @dataclass(frozen=True)
+class Given(Relation):
+    """A TEMP view of a query or a frame that a caller gave; messages call it `what`."""
+
+    what: str
+
+    def __str__(self) -> str:
+        return f"the {self.what}"
+
+
+@dataclass(frozen=True)
 class Part(Relation):
     """A relation that is a part of the statement that reads it, under a name that no table has."""
 
@@ -341,5 +351,5 @@ def render(
 def _is_foreign(hole: Any) -> bool:
     """Whether a hole is a table or a file that is not a TEMP table of ours."""
     if isinstance(hole, Relation):
-        return hole.parts[:1] != ("temp",) and not isinstance(hole, Part)
+        return isinstance(hole, Given) or (hole.parts[:1] != ("temp",) and not isinstance(hole, Part))
     return isinstance(hole, FileRelation)

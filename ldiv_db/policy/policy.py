@@ -5,8 +5,7 @@ Each problem has its key, what is wrong and the nearest right name.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from inspect import BoundArguments, Signature
 from pathlib import Path
@@ -164,13 +163,14 @@ def _examine_rest(written: Mapping[str, Any], errors: Sequence[Any]) -> Examined
 
 def _without(document: Mapping[str, Any], places: Iterable[tuple[Any, ...]]) -> dict[str, Any]:
     """The document without what stands in these places, or, where they are none of its own, around them."""
-    found = {
-        key: part if key == "source" else deepcopy(part) for key, part in document.items()
-    }  # a frame is not copied
+    found = {key: part if key == "source" else _copied(part) for key, part in document.items()}  # no frame is copied
     in_order = sorted(places, key=lambda place: [f"{key:>9}" for key in place])
     for place in reversed(in_order):  # the last of a list first
         outer: Any = found
-        *way, last = _own_part(found, place)
+        own = _own_part(found, place)
+        if not own:  # it went with another
+            continue
+        *way, last = own
         for key in way:
             outer = outer[key]
         if way == ["require"]:
@@ -178,6 +178,13 @@ def _without(document: Mapping[str, Any], places: Iterable[tuple[Any, ...]]) -> 
         else:
             del outer[last]
     return found
+
+
+def _copied(part: Any) -> Any:
+    """The part with containers of its own, in which tuples and sets are lists: members are taken out of these."""
+    if isinstance(part, Mapping):
+        return {key: _copied(value) for key, value in part.items()}
+    return [_copied(one) for one in part] if isinstance(part, list | tuple | Set) else part
 
 
 def _own_part(document: Mapping[str, Any], place: tuple[Any, ...]) -> list[Any]:

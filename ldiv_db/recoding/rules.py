@@ -41,7 +41,12 @@ class Span:
 
 
 def rules_of(engine: Engine, recoding: Recoding, hierarchies: Mapping[str, Hierarchy]) -> dict[str, list[Rule]] | None:
-    """The rules of every quasi-identifier of a global recoding; None if a label cannot be told from its values."""
+    """The rules of every quasi-identifier of a global recoding; None if a label cannot be told from its values.
+
+    None as well if one is published as two bounds: a rule has one label.
+    """
+    if any(spans.form == "bounds" for spans in recoding.spans):
+        return None
     found = {}
     for spans in recoding.spans:
         try:

@@ -46,7 +46,7 @@ def resolve_run(engine: Engine, written: GivenPolicy, folder: Path) -> Choices:
         algorithms.append(make_algorithm(found.policy))
 
     def judge_target(found: Findings) -> None:
-        if not found.policy.is_series:
+        if not found.policy.is_series and found.policy.target.prefix is None:
             destinations.append(_checked_destination(engine, found))
 
     checks: Mapping[str, Check] = {"algorithm": judge_algorithm, "target": judge_target}

@@ -403,3 +403,31 @@ def test_intervals_know_their_places_and_cuts(con, tmp_path):
         for cut in case.trees[0].cuts()
     }
     assert len(shown) == 9
+
+
+@pytest.mark.parametrize("scheme", ["none", "allRec", "vioRec"])
+@pytest.mark.parametrize("kind", ["INTEGER", "DOUBLE", "DATE"])
+def test_intervals_are_published_as_bounds_of_the_source_s_type(con, scheme, kind):
+    con.execute(
+        "CREATE TABLE source AS SELECT CAST("
+        f"{'DATE ' + repr('2020-01-01') + ' +' if kind == 'DATE' else '0.5 *' if kind == 'DOUBLE' else ''}"
+        f" CAST(i * 7 % 11 AS INTEGER) AS {kind}) AS n, 'd' || i * 7 % 11 // 3 AS s FROM range(40) AS r(i)"
+    )
+    policy = {
+        "source": "source", "quasi_identifiers": {"n": {"numeric": True}}, "sensitive": ["s"],
+        "require": [{"frequency": 2}], "algorithm": {"name": "cuts", "scheme": scheme}, "seed": 1,
+    }  # fmt: skip
+    runs = [
+        ldiv_db.run(con, policy | {"target": name, "output": {"bounds": bounds}})
+        for name, bounds in (("bounds", True), ("labels", False))
+    ]
+    assert [row[1] for row in con.execute("DESCRIBE bounds").fetchall()] == [kind, kind, "VARCHAR"]
+    assert runs[0].loss.lm_mean == runs[1].loss.lm_mean > 0
+    text = "CASE WHEN n_min < n_max THEN concat('[', n_min, '-', n_max, ']') ELSE CAST(n_min AS VARCHAR) END"
+    if kind != "DATE":  # whose labels are written with two dashes
+        found = con.execute(f"SELECT {text}, s FROM bounds").fetchall()
+        labels = con.execute("SELECT nullif(n, '*'), s FROM labels").fetchall()
+        assert Counter(found) == Counter(labels)
+    engine = Engine(con)
+    with pytest.raises(ldiv_db.PolicyError, match="bounds in two columns"):
+        recoding_sql(engine, find_run(engine, runs[0].run_id), "duckdb")

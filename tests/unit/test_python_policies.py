@@ -9,7 +9,7 @@ import yaml
 
 import ldiv_db
 from ldiv_db import require
-from ldiv_db.database.errors import PolicyError
+from ldiv_db.database.errors import DatabaseError, PolicyError
 from ldiv_db.policy.given import read_requirements
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
 from ldiv_db.policy.policy import parse_policy, read_policy
@@ -183,3 +183,34 @@ def test_a_built_requirement_is_checked(con, table):
     (audit,) = ldiv_db.check(con, "t", "a", "s", [K(2)])
     assert not audit.holds
     assert isinstance(K(2), RequirementSpec)
+
+
+@pytest.mark.parametrize("listed", [list, tuple, frozenset])
+@pytest.mark.parametrize(
+    ("key", "members"),
+    [("require", ["distinct", 3]), ("identifiers", [1, 2]), ("keep", [("a", 1), 2, "c"]), ("individual", ["a", 2])],
+)
+def test_wrong_members_of_any_list_are_refused_in_our_words(con, table, key, members, listed):
+    table("t", {"a": "INTEGER", "s": "VARCHAR"}, [(1, "x"), (2, "y")])
+    policy = {"source": "t", "target": "out", "quasi_identifiers": ["a"], "sensitive": ["s"], "require": [{"k": 2}]}
+    for call in (ldiv_db.run, ldiv_db.plan):
+        with pytest.raises(PolicyError, match=rf"{key}.*: takes"):
+            call(con, policy | {key: listed(members)})
+
+
+@pytest.mark.parametrize("algorithm", [{}, {"algorithm": "auto"}, {"algorithm": "bsgi"}, {"algorithm": "cuts"}])
+@pytest.mark.parametrize("file", [{}, {"file": "r.duckdb"}, {"table": "r"}])
+def test_a_prefix_without_a_key_is_refused_in_our_words(con, table, tmp_path, algorithm, file):
+    table("t", {"a": "INTEGER", "s": "VARCHAR"}, [(1, "x"), (2, "y")])
+    policy = {"source": "t", "quasi_identifiers": ["a"], "sensitive": ["s"], "require": [{"k": 2}]} | algorithm
+    for call in (ldiv_db.run, ldiv_db.plan):
+        with pytest.raises(PolicyError, match=r"key: is required|target.prefix: goes with releases"):
+            call(con, policy | {"target": {"prefix": "x", **file}}, tmp_path)
+
+
+def test_a_query_that_fails_on_a_row_is_reported_without_our_sql(con, table):
+    table("t", {"a": "VARCHAR", "s": "VARCHAR"}, [("1", "x"), ("2", "y"), ("secret", "z")])
+    policy = {"target": "out", "quasi_identifiers": ["a"], "sensitive": ["s"], "require": [{"k": 2}]}
+    with pytest.raises(DatabaseError, match=r"^the query cannot be read: ConversionException") as error:
+        ldiv_db.run(con, policy | {"source": {"query": "SELECT CAST(a AS INTEGER) AS a, s FROM t"}})
+    assert "SELECT" not in str(error.value) and "secret" not in str(error.value)
