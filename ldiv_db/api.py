@@ -24,14 +24,13 @@ from ldiv_db.database.catalog import columns_of, qualify
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.database.frames import take_for_table
-from ldiv_db.database.spark_session import is_session
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
 from ldiv_db.notebooks.forms import enter_forms
 from ldiv_db.policy.document import QuasiIdentifier, Target
 from ldiv_db.policy.given import Required, names_of, read_requirements, read_sensitive
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
-from ldiv_db.policy.policy import GivenPolicy, Policy, parse_policy, read_policy
+from ldiv_db.policy.policy import Policy, parse_policy, read_policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.profiling.profile import Profile, profile_table
@@ -40,12 +39,12 @@ from ldiv_db.recoding.counts import counting_sql
 from ldiv_db.reporting.asked import QUERIES, Asked, said_of
 from ldiv_db.reporting.report import Report, make_report
 from ldiv_db.running.attack import TRIES, attack
+from ldiv_db.running.dispatch import run
 from ldiv_db.running.exploring.explore import explore
 from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.preparation import Listener
 from ldiv_db.running.release import publish_release
 from ldiv_db.running.run import plan, working_engine
-from ldiv_db.running.run import run as run_here
 
 __all__ = [
     "Attacks",
@@ -87,39 +86,6 @@ __all__ = [
 enter_forms()
 
 
-def run(
-    connection: Any,
-    policy: GivenPolicy,
-    folder: str | Path = ".",
-    listener: Listener | None = None,
-    catalog: str | None = None,
-    kl: bool = False,
-    show_values: bool = False,
-    workers: int | None = None,
-) -> Result:
-    """Anonymize, audit and publish under `policy` on an open DuckDB connection, in the database of an address, as
-    `postgres:service=clinic`, of a frame, or in a session of Spark's; returns what was done.
-
-    A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; in a mapping of
-    names to frames the policy's source is looked up. Both are read in memory, where the release is as well
-    (`Result.table`) unless the policy has another target.
-
-    `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
-    taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well, with
-    `show_values` errors name values that are too frequent or not in a taxonomy. A table of more than the policy's
-    `part_rows` rows is solved in parts by so many processes, `workers`, as many as threads if it is None; the release
-    is the same for any number. Release, audit and ledger row are one
-    transaction, and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside
-    a transaction of the caller's they join that one: the caller commits, or rolls back after an error. A release to a
-    file of its own is written beside, audited there and moved into place; it joins no transaction.
-    """
-    if is_session(connection):
-        from ldiv_db.running.spark.run import run_on_spark  # noqa: PLC0415 - few runs are on Spark
-
-        return run_on_spark(connection, policy, folder, listener, catalog, kl, show_values)
-    return run_here(connection, policy, folder, listener, catalog, kl, show_values, workers)
-
-
 @takes_database(read_only=True, of_frame=take_for_table)
 def check(
     con: Any,
@@ -132,6 +98,7 @@ def check(
     *,
     policy: Policy | Mapping[str, Any] | None = None,
     folder: str | Path | None = None,
+    twice: bool = False,
 ) -> Audits:
     """The audits of a table, view, data file or frame, one a sensitive column: do all its classes meet `require`?
 
@@ -142,9 +109,10 @@ def check(
     may be a mapping, as in a policy, to `categories`, `weights` and `taxonomy`. `suppressed` says what becomes of
     rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL; they are judged if nothing is said. A
     `policy`, whose release the table is, says what is not given, and what labels stand for, which requirements on a
-    population need; relative files lie in `folder`. Every Audit has `holds`, `classes`, `rows` and its `verdicts`;
-    nothing is raised if one fails. Raises PolicyError for a table or columns that do not exist and for requirements
-    that are none, DatabaseError if the database refuses.
+    population need; relative files lie in `folder`. With `twice` there is a second reading, by the tests of the
+    dbt package: a verdict has its `second`, or why it is read `once`. Every Audit has `holds`, `classes`, `rows` and
+    its `verdicts`; nothing is raised if one fails. Raises PolicyError for a table or columns that do not exist and for
+    requirements that are none, DatabaseError if the database refuses.
     """
     parsed = None if policy is None else parse_policy(policy)
     question = asked_of(
@@ -155,6 +123,7 @@ def check(
         class_column=class_column,
         suppressed=suppressed,
         folder=None if folder is None else Path(folder),
+        twice=twice,
     )
     with working_engine(con) as engine:
         relation = open_given(engine, table, "table")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ldiv_db.auditing.second_reading import CHEAP, read_again
 from ldiv_db.auditing.subject import Subject, Suppressed, count_unmatched, count_values, number_classes
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
@@ -22,9 +23,13 @@ from ldiv_db.requirements.reading import warn_of_classes
 
 @dataclass(frozen=True)
 class Counted:
-    """A table as it was counted: its classes, and those as rows (the class columns, class_no, class_rows)."""
+    """A table as it was counted: its classes, and those as rows (the class columns, class_no, class_rows).
+
+    `read` is the subject with its tables as they were read: views that are there as long as the classes are.
+    """
 
     subject: Subject
+    read: Subject
     classes: Classes
     listed: Relation
     columns: Sequence[Renamed]
@@ -58,7 +63,20 @@ class Audit(Shown):
 
     @property
     def holds(self) -> bool:
-        return all(verdict.holds for verdict in self.verdicts) and not self.unmatched_groups
+        """Whether all requirements hold, by all readings."""
+        return all(verdict.holds and verdict.agrees for verdict in self.verdicts) and not self.unmatched_groups
+
+    @property
+    def readings(self) -> list[str]:
+        """What is to be said of the second reading; nothing if it was not asked for."""
+        same = [verdict.requirement.label for verdict in self.verdicts if verdict.second is not None and verdict.agrees]
+        lines = [f"second reading, by the tests of the dbt package: the same of {'; '.join(same)}"] if same else []
+        lines += [
+            f"{v.requirement.label}: {v.violating_classes:,} classes{v.otherwise}"
+            for v in self.verdicts
+            if not v.agrees
+        ]
+        return lines + [f"judged once: {v.requirement.label}: {v.once}" for v in self.verdicts if v.once]
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -101,10 +119,12 @@ def audit_table(
     watch: Watch | None = None,
     as_it_lies: bool = False,
     people: CountPeople | None = None,
+    twice: bool | None = False,
 ) -> Audit:
     """The audit of one sensitive attribute; `others` are the table's other sensitive attributes.
 
-    `people` counts the people of populations, which requirements may name; without it these are refused.
+    `people` counts the people of populations, which requirements may name; without it these are refused. With `twice`
+    the verdicts are held against a second reading; None asks for it where it costs little.
 
     A table that another database counts is taken `as_it_lies`: its types are not looked at, and nobody is warned.
 
@@ -119,11 +139,13 @@ def audit_table(
     with counted(engine, subject, sensitive, as_it_lies) as counts:
         plain = [requirement for requirement in requirements if not requirement.others_known]
         verdicts = _judge_all(engine, sensitive, plain, counts, watch, people)
+        verdicts = _again(engine, sensitive, others, counts, verdicts, twice)
         warnings = () if as_it_lies else _warnings(engine, sensitive, requirements, counts)
         audit = replace(_audit_of(engine, sensitive, counts), warnings=warnings)
     if known:
         with counted(engine, replace(subject, known=others), sensitive, as_it_lies) as counts:
-            verdicts |= _judge_all(engine, sensitive, known, counts, watch, people)
+            refined = _judge_all(engine, sensitive, known, counts, watch, people)
+            verdicts |= _again(engine, sensitive, others, counts, refined, twice)
     return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))
 
 
@@ -189,6 +211,27 @@ def _judge_all(
     return found
 
 
+def _again(
+    engine: Engine,
+    sensitive: str,
+    others: Sequence[str],
+    counts: Counted,
+    verdicts: Mapping[Requirement, Verdict],
+    twice: bool | None,
+) -> dict[Requirement, Verdict]:
+    """The verdicts, held against a second reading as `audit_table` says."""
+    if twice is False:
+        return dict(verdicts)
+    found = {}
+    for requirement, verdict in verdicts.items():
+        compared = verdict.classes * engine.count(counts.classes.totals) if requirement.of_whole else 0
+        most = None if twice else CHEAP
+        found[requirement] = read_again(
+            engine, counts.read, sensitive, others, verdict, most, max(counts.rows, compared)
+        )
+    return found
+
+
 def _bound(watch: Watch | None, sensitive: str, counts: Counted) -> Any:
     """The watch of one table."""
     if watch is None:
@@ -223,13 +266,13 @@ def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool =
         if sums["least"] < 0:
             raise AuditError("the sensitive table has a negative count")
         unmatched = _unmatched(engine, read, counts)
-    numbered = number_classes(engine, subject, counts)
-    engine.drop(counts)
-    beside = {"judge": 0, "ignore": sums["suppressed_rows"], "unknown": sums["unknown_rows"]}[subject.suppressed]
-    _require_all_rows(engine.total(numbered.classes.histogram, "rows"), sums["rows"] - beside)
-    whole = (sums["rows"], sums["suppressed_rows"], unmatched)
-    yield Counted(subject, numbered.classes, numbered.listed, subject.renamed, *whole)
-    numbered.drop(engine)
+        numbered = number_classes(engine, subject, counts)
+        engine.drop(counts)
+        beside = {"judge": 0, "ignore": sums["suppressed_rows"], "unknown": sums["unknown_rows"]}[subject.suppressed]
+        _require_all_rows(engine.total(numbered.classes.histogram, "rows"), sums["rows"] - beside)
+        whole = (sums["rows"], sums["suppressed_rows"], unmatched)
+        yield Counted(subject, read, numbered.classes, numbered.listed, subject.renamed, *whole)
+        numbered.drop(engine)
 
 
 @contextmanager
@@ -266,13 +309,13 @@ def _require_all_rows(counted: int, rows: int) -> None:
 
 
 def require_good(audits: Sequence[Audit]) -> None:
-    """Raise AuditError, naming what failed, unless every audit holds."""
+    """Raise AuditError, naming what failed, unless every audit holds by all readings."""
     failed = [
         f"{verdict.requirement}{audit.about}: {verdict.violating_classes:,} of {verdict.classes:,} classes"
-        f" violate it ({verdict.violating_rows:,} rows)"
+        f" violate it ({verdict.violating_rows:,} rows){verdict.otherwise}"
         for audit in audits
         for verdict in audit.verdicts
-        if not verdict.holds
+        if not (verdict.holds and verdict.agrees)
     ]
     if failed:
         raise AuditError("the audit failed, nothing was published:\n" + "\n".join(failed))

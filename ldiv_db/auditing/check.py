@@ -37,6 +37,8 @@ class Question:
     pair: Pair | None = None
     folder: Path = field(default_factory=Path)
     people: CountPeople | None = None
+    #: Whether the verdicts are held against a second reading.
+    twice: bool = False
 
 
 def question_of(policy: Policy) -> Question:
@@ -92,6 +94,7 @@ def check(
             [other for other in attributes if other != name],
             watch,
             people=question.people,
+            twice=question.twice,
         )
         for name, wanted in requirements.items()
     ]

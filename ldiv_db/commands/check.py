@@ -79,6 +79,9 @@ def check_command(
     sensitive_table: SensitiveTable = None,
     group: Group = None,
     count: CountColumn = None,
+    twice: Annotated[
+        bool, typer.Option("--twice", help="Hold the verdicts against the tests of the dbt package.")
+    ] = False,
     violations: Annotated[bool, typer.Option("--violations", help="List the classes that fail.")] = False,
     into: Annotated[str | None, typer.Option(help="Write all of them to this new table.", show_default=False)] = None,
     labels: Annotated[bool, typer.Option("--labels", help="List their quasi-identifiers as well.")] = False,
@@ -103,6 +106,9 @@ def check_command(
     k_map:k=5,population=people, delta_presence:max=0.5,population=people (and min=0.1). For one of several sensitive
     attributes: disease=distinct:3.
 
+    With --twice every class is judged a second time by SQL that shares no formula with the first: the tests of the dbt
+    package. Where it finds other numbers of classes that violate, the exit code is 1.
+
     DATABASE may be :memory: if TABLE is a file. A --qi that is a column's whole name is not split at commas.
 
     \b
@@ -114,6 +120,7 @@ def check_command(
       ldiv check w.duckdb t --qi age --sensitive disease --require frequency:2 --harmless disease=healthy
       ldiv check w.duckdb t --qi age --require k:5 --violations --labels
       ldiv check w.duckdb published.patients --policy policy.yml --require k_map:k=5,population=people
+      ldiv check w.duckdb published.patients --policy policy.yml --twice
       ldiv check w.duckdb qit --sensitive-table st --group group_id --sensitive disease --require frequency:3
     """
     if policy is None and not require:
@@ -137,6 +144,7 @@ def check_command(
             class_column=class_column,
             suppressed=suppressed,
             pair=pair,
+            twice=twice,
         )
         found = Violations(engine, labels, show_values, most, catalog.new_table(engine, into, "into") if into else None)
         found.refuse_target()

@@ -134,7 +134,7 @@ def read_as_one(
 def _view(engine: Engine, name: str, columns: str, source: Relation | FileRelation) -> Iterator[Relation]:
     """A TEMP view of the columns, given as SQL, of the table or file; it is gone at the end."""
     view = Relation(("temp", "main", f"ldiv_{uuid.uuid4().hex[:8]}_{name}"))
-    engine.execute(f"CREATE TEMP VIEW {view.sql()} AS SELECT {columns} FROM {_from(source)}")
+    engine.execute(f"CREATE TEMP VIEW {view.sql()} AS SELECT {columns} FROM {in_from(source)}")
     try:
         yield view
     finally:
@@ -168,7 +168,8 @@ def _exactly(columns: Sequence[Column], texts: Collection[str]) -> str:
     return ", ".join(expressions)
 
 
-def _from(source: Relation | FileRelation) -> str:
+def in_from(source: Relation | FileRelation) -> str:
+    """The table or file as FROM takes it, without bound values."""
     if isinstance(source, Relation):
         return source.sql()
     types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in source.columns)

@@ -295,7 +295,7 @@ def declared_holes(template: str, folders: tuple[Path, ...] = ()) -> frozenset[s
     return frozenset(name for kind in HOLE_KINDS for name in head.get(kind) or ())
 
 
-class _Compiled(FileSystemBytecodeCache):
+class Compiled(FileSystemBytecodeCache):
     """Compiled templates, kept where Python keeps its compiled modules, if that may be written."""
 
     def __init__(self) -> None:
@@ -311,7 +311,7 @@ class _Compiled(FileSystemBytecodeCache):
 def _environment(folders: tuple[Path, ...]) -> Environment:
     return Environment(
         loader=FileSystemLoader([resource_folder("sql"), *folders]),
-        bytecode_cache=_Compiled(),
+        bytecode_cache=Compiled(),
         undefined=StrictUndefined,
         finalize=_fill,
         autoescape=True,  # makes macros return Markup, so that their output passes the check of holes

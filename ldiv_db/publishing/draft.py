@@ -98,7 +98,7 @@ def audit_classes(
     subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed, same=same)
     names, people = list(requirements), people_counter(label_axes(resolved), resolved.folder)
     audits = [
-        audit_table(engine, subject, name, wanted, [other for other in names if other != name], people=people)
+        audit_table(engine, subject, name, wanted, [o for o in names if o != name], people=people, twice=None)
         for name, wanted in requirements.items()
     ]
     beside = audit_individuals(engine, encoded, recoding.assigned)

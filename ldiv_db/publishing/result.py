@@ -200,6 +200,8 @@ def print_audits(console: Console, audits: Sequence[Audit]) -> None:
                 f"{verdict.violating_rows:,}",
             )
         console.print(table)
+        for line in audit.readings:
+            console.print(line, markup=False)
         if any(verdict.requirement.others_known for verdict in audit.verdicts):
             others = f"others_known: the {audit.classes:,} classes, split by the other sensitive attributes, are judged"
             console.print(others)

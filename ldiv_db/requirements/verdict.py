@@ -22,6 +22,8 @@ class Verdict:
 
     `worst_class` is the number of the class of the least `margin`, which is negative if it violates, and
     `worst_rows` its rows: all None for a table without classes. `worst` is the worst that any class reaches.
+    `second` are the classes that violate by a second reading of the table, `once` why there is none where it was asked
+    for.
     """
 
     requirement: Requirement
@@ -33,6 +35,18 @@ class Verdict:
     worst_class: int | None = None
     worst_rows: int | None = None
     margin: float | None = None
+    second: int | None = None
+    once: str | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether a second reading, if there is one, found as many classes that violate."""
+        return self.second in (None, self.violating_classes)
+
+    @property
+    def otherwise(self) -> str:
+        """What a message adds where the second reading found otherwise."""
+        return "" if self.agrees else f"; a second reading found {self.second:,}: one of the two is wrong, report it"
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -47,6 +61,8 @@ class Verdict:
             "classes": self.classes,
             "violating_classes": self.violating_classes,
             "violating_rows": self.violating_rows,
+            "second_reading": self.second,
+            "read_once": self.once,
         }
 
 

@@ -42,6 +42,17 @@ def test_every_requirement_has_its_option(bed3: Any, requirement: str, classes: 
     assert found["violating_classes"] == classes
 
 
+def test_a_second_reading_is_told(bed3: Any) -> None:
+    asked = ("--require", "distinct:2", "--require", "beta_likeness:2", "--twice")
+    found = check(bed3, *asked, "--json").json["audits"][0]["requirements"]
+    assert [(one["second_reading"], one["read_once"]) for one in found] == [
+        (3, None), (None, "the dbt package does not read it")
+    ]  # fmt: skip
+    said = check(bed3, *asked).out
+    assert "second reading, by the tests of the dbt package: the same of distinct l=2" in said
+    assert "judged once: beta_likeness" in said and "reading" not in check(bed3, *asked[:-1]).out
+
+
 @pytest.mark.parametrize(
     ("requirement", "worst", "worst_is", "worst_class", "rows", "margin"),
     [

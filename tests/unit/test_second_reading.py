@@ -1,0 +1,209 @@
+"""The second reading of an audit: it agrees, refuses what either gets wrong, and says what it leaves out."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+import random_cases
+import times
+
+import ldiv_db
+from ldiv_db.auditing import second_reading
+from ldiv_db.auditing.check import Question, check
+from ldiv_db.auditing.subject import Pair
+from ldiv_db.database import dbt_macros, templates
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import AuditError
+from ldiv_db.database.templates import Relation, resource_folder
+from ldiv_db.policy.given import read_requirements, read_sensitive
+from ldiv_db.running import dispatch
+
+POLICY = {
+    "source": "patients",
+    "identifiers": ["cost"],
+    "target": {"table": "release", "if_exists": "replace"},
+    "quasi_identifiers": {"age": {"numeric": True}, "sex": {}},
+    "sensitive": ["disease"],
+    "require": [{"distinct": 3}],
+    "algorithm": "mondrian",
+}
+#: Each reading, broken: the module that reads the file, the file, what it says and what it is to say.
+FIRST = (templates, "requirements/distinct.sql.j2", "s.values - {{ l }} END", "s.values - {{ l }} + 2 END")
+SECOND = (dbt_macros, "dbt/macros/requirements/measures.sql", '"values_n >= " ~ l', '"values_n > 3 + " ~ l')
+
+
+@pytest.fixture
+def patients(con):
+    con.execute(
+        "CREATE TABLE patients AS SELECT i % 30 AS age, ['f', 'm'][i % 2 + 1] AS sex,"
+        " 'd' || (i % 30 + i // 60) % 5 AS disease, (i * 37) % 11 AS cost FROM range(120) AS t(i)"
+    )
+    return con
+
+
+@pytest.fixture
+def broken(monkeypatch, tmp_path):
+    """Has one file of our SQL say something else."""
+
+    def clear():
+        templates._environment.cache_clear()
+        dbt_macros._templates.cache_clear()
+
+    def change(module, name, old, new):
+        folder = tmp_path / "sql"
+        shutil.copytree(resource_folder("sql"), folder)
+        text = (folder / name).read_text()
+        assert text.count(old) == 1
+        (folder / name).write_text(text.replace(old, new))
+        monkeypatch.setattr(module, "resource_folder", lambda _: folder)
+        clear()
+
+    yield change
+    monkeypatch.undo()
+    clear()
+
+
+def judged(con, table, qi, sensitive, require):
+    """The verdicts of both readings."""
+    audits = ldiv_db.check(con, table, qi, sensitive, require, twice=True)
+    return [verdict for audit in audits for verdict in audit.verdicts]
+
+
+@pytest.mark.parametrize("seed", times.seeds(60))
+def test_both_readings_agree_on_random_tables(con, engine, seed):
+    case = random_cases.random_case(random.Random(seed + 2300), seed)
+    for statement in random_cases.statements(case):
+        con.execute(statement)
+    asked = read_sensitive(case["sensitive"]), read_requirements(case["require"])
+    for audit in check(engine, Relation((case["table"],)), Question(case["qi"], *asked, twice=True)):
+        assert [verdict.second for verdict in audit.verdicts] == [v.violating_classes for v in audit.verdicts]
+        assert not any(verdict.once for verdict in audit.verdicts)
+
+
+@pytest.mark.parametrize("require", [{"k": 6, "others_known": True}, {"distinct": 5, "others_known": True}])
+def test_both_know_the_other_attributes(patients, require):
+    verdicts = judged(patients, "patients", ["sex"], ["disease", "cost"], require)
+    assert [v.second for v in verdicts] == [v.violating_classes for v in verdicts]
+    assert any(v.violating_classes for v in verdicts)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("VARCHAR COLLATE NOCASE", "['Flu', 'flu', 'HIV', 'é']"),
+        ("DOUBLE", "[0.0, -0.0, 'nan'::DOUBLE, 1.5]"),
+        ("VARCHAR[]", "[['a'], ['a', 'b'], [], ['b']]"),
+        ("ENUM ('z', 'a', 'm')", "['z', 'a', 'm', 'z']"),
+        ("TIMESTAMPTZ", "['2026-01-01', '2026-01-02', '2026-01-01', '2027-01-01']"),
+    ],
+)
+def test_both_hold_the_same_values_equal(con, kind, values):
+    con.execute(f"CREATE TABLE t (\"the 'age'\" INTEGER, s {kind})")
+    con.execute(f"INSERT INTO t SELECT i // 4, ({values})[i % 4 + 1] FROM range(12) AS t(i)")
+    for verdict in judged(con, "t", ["the 'age'"], ["s"], ["distinct:4", "frequency:3", "t_closeness:0.1"]):
+        assert verdict.second == verdict.violating_classes
+
+
+def test_what_the_package_does_not_read_is_named_as_judged_once(patients):
+    shown = {"beta_likeness": 2, "proximity": {"epsilon": 2, "m": 2}, "threshold": {"default": 0.5, "0": 0.1}}
+    (audit,) = ldiv_db.check(patients, "patients", "sex", "cost", [{n: v} for n, v in shown.items()], twice=True)
+    assert [(verdict.second, verdict.once) for verdict in audit.verdicts] == [(None, second_reading.UNREAD)] * 3
+    assert [line.partition(": ")[0] for line in audit.readings] == ["judged once"] * 3
+
+
+def test_what_is_said_quotes_no_value(patients):
+    settings = {"disease": {"harmless": ["d4"]}}
+    require = [{"frequency": 2}, {"threshold": {"default": 0.9, "d3": 0.1}}, {"k": 2}]
+    (audit,) = ldiv_db.check(patients, "patients", "sex", settings, require, twice=True)
+    said = json.dumps([audit.readings, [(v.second, v.once) for v in audit.verdicts]])
+    assert "d3" not in said and "d4" not in said
+    assert [verdict.second is None for verdict in audit.verdicts] == [True, True, False]
+
+
+def test_suppressed_rows_and_pairs_are_judged_once(patients):
+    (audit,) = ldiv_db.check(patients, "patients", "sex", "disease", "distinct:2", suppressed="ignore", twice=True)
+    assert audit.verdicts[0].once == second_reading.UNREAD
+    patients.execute("CREATE TABLE qit AS SELECT age, age // 3 AS g FROM patients")
+    patients.execute("CREATE TABLE st AS SELECT age // 3 AS g, disease FROM patients")
+    pair = Pair(Relation(("st",)), "g")
+    asked = read_sensitive(["disease"]), read_requirements("distinct:2")
+    (audit,) = check(Engine(patients), Relation(("qit",)), Question([], *asked, pair=pair, twice=True))
+    assert audit.verdicts[0].once == second_reading.UNREAD
+
+
+def test_a_class_id_that_nobody_names_tells_no_classes_apart(patients):
+    patients.execute("CREATE TABLE t AS SELECT *, row_number() OVER () AS class_id FROM patients")
+    (apart,) = judged(patients, "t", ["sex", "class_id"], ["disease"], "k:2")
+    (together,) = judged(patients, "t", ["sex"], ["disease"], "k:2")
+    assert (apart.second, together.second) == (120, 0)
+
+
+@pytest.mark.parametrize("target", [{"table": "release"}, "release.csv", "release.parquet", "release.duckdb"])
+def test_runs_are_read_twice_wherever_they_go(patients, tmp_path, target):
+    if target == "release.duckdb":
+        target = {"file": target, "table": "release"}
+    result = dispatch.run(patients, {**POLICY, "target": target}, tmp_path)
+    assert [(entry["second_reading"], entry["read_once"]) for entry in result.as_dict()["requirements"]] == [(0, None)]
+    assert result.audits[0].readings == ["second reading, by the tests of the dbt package: the same of distinct l=3"]
+
+
+@pytest.mark.parametrize("which", [FIRST, SECOND])
+def test_a_wrong_reading_publishes_nothing(patients, broken, snapshot, which):
+    dispatch.run(patients, {**POLICY, "require": [{"k": 30}]})
+    before = snapshot(patients)
+    broken(*which)
+    found = r"0 of \d+ classes violate it \(0 rows\); a second reading found [1-9]\d*: one of the two is wrong"
+    with pytest.raises(AuditError, match=rf"nothing was published:\ndistinct l=3 on disease: {found}"):
+        dispatch.run(patients, POLICY)
+    assert snapshot(patients) == before
+
+
+@pytest.mark.parametrize("which", [FIRST, SECOND])
+def test_a_wrong_reading_leaves_no_file(patients, broken, tmp_path, which):
+    broken(*which)
+    into = tmp_path / "into"
+    into.mkdir()
+    with pytest.raises(AuditError, match="a second reading found"):
+        dispatch.run(patients, {**POLICY, "target": "release.parquet"}, into)
+    assert list(into.iterdir()) == []
+
+
+@pytest.mark.parametrize("which", [FIRST, SECOND])
+def test_check_says_that_its_readings_disagree(patients, broken, which):
+    asked = ["patients", ["age", "sex"], "disease", "distinct:2" if which is SECOND else "distinct:4"]
+    before = ldiv_db.check(patients, *asked, twice=True)
+    assert before[0].verdicts[0].agrees
+    broken(*which)
+    (audit,) = ldiv_db.check(patients, *asked, twice=True)
+    (verdict,) = audit.verdicts
+    assert not (audit.holds or verdict.agrees) and verdict.second != verdict.violating_classes
+    assert f"a second reading found {verdict.second:,}: one of the two is wrong" in audit.readings[0]
+    assert ldiv_db.check(patients, *asked)[0].verdicts[0].second is None
+
+
+def test_large_releases_are_read_once_and_small_ones_always(patients, monkeypatch):
+    def once(require, sensitive="disease"):
+        policy = {
+            **POLICY,
+            "identifiers": [],
+            "keep": [{"cost": "disease"}.get(sensitive, "cost")],
+            "sensitive": [sensitive],
+            "require": [require],
+        }
+        return [verdict.once for verdict in dispatch.run(patients, policy).audits[0].verdicts]
+
+    monkeypatch.setattr("ldiv_db.auditing.audit.CHEAP", 120)
+    assert once({"distinct": 3}) == [None]
+    monkeypatch.setattr("ldiv_db.auditing.audit.CHEAP", 119)
+    assert once({"distinct": 3}) == ["to read it again would take 120 rows, more than 119"]
+    assert ldiv_db.check(patients, "release", ["age", "sex"], "disease", "k:1", twice=True)[0].verdicts[0].second == 0
+    # Compared with all values: eleven of them in each of more than eleven classes.
+    monkeypatch.setattr("ldiv_db.auditing.audit.CHEAP", 120)
+    (said,) = once({"t_closeness": {"t": 1, "distance": "ordered"}}, "cost")
+    assert said is not None and int(said.split()[6]) % 11 == 0
+
+
+def test_the_package_is_where_the_program_is():
+    assert (Path(resource_folder("sql")) / "dbt" / "dbt_project.yml").is_file()
