@@ -1,1 +1,1 @@
-"""Whether any table meets its requirements, in SQL of its own: what makes a release shares no template with it."""
+"""Whether any table meets its requirements: classes counted anew by templates of its own, and a second reading."""

@@ -1,7 +1,7 @@
 """What is audited, and how its classes are counted: by an engine that runs the steps, or a composer that writes them.
 
 Classes are the combinations of quasi-identifiers as they stand in the table, NULL being a value like
-any other. No template is shared with the algorithms.
+any other. They are counted by templates that algorithms do not use; the formulas of requirements are shared.
 """
 
 from __future__ import annotations

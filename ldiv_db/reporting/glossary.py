@@ -4,7 +4,10 @@ from __future__ import annotations
 
 #: Each word with what it means, in the order of the alphabet.
 GLOSSARY = (
-    ("Audit", "The check of the published table itself, by SQL that shares nothing with the program that made it."),
+    (
+        "Audit",
+        "The check of the published table itself: its classes are counted anew from what is published, and judged.",
+    ),
     ("Class", "The rows of the release with equal quasi-identifiers (equivalence class)."),
     (
         "Control",

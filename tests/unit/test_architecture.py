@@ -179,13 +179,16 @@ def test_prose_is_no_sql(code):
     assert not list(sql_texts(ast.parse(code if code.startswith("def") else f"x = {code}")))
 
 
-def test_audit_and_algorithms_share_no_template():
+def test_the_audit_counts_by_templates_that_nothing_else_uses():
     """The auditor would repeat the mistakes of what it checks."""
+    assert {unit(path) for path in MODULES if "auditing" in sql_folders(parse(path))} == {"auditing"}
 
-    def templates(*names):
-        texts = [node.value for path in MODULES if unit(path) in names for node in ast.walk(parse(path))
-                 if isinstance(node, ast.Constant) and isinstance(node.value, str)]  # fmt: skip
-        return {text for text in texts if re.fullmatch(r"[a-z_]+(/[a-z_]+)+", text)}
 
-    audit = templates("auditing", "requirements")
-    assert audit and not audit & templates("algorithms", "recoding")
+def test_the_second_reading_shares_no_text_with_the_first():
+    """It is the macros of the dbt package, which take nothing from our templates and give them nothing."""
+    root = resource_folder("sql")
+    package = [path.read_text(encoding="utf-8") for path in (root / "dbt").rglob("*.sql")]
+    assert package and not [text for text in package if re.search(r"\{%-?\s*(from|import|include|extends)\b", text)]
+    assert not [path for path in root.rglob("*.j2") if re.search(r"\{%.*[\"/]dbt/", path.read_text(encoding="utf-8"))]
+    names = {name for path in (PACKAGE / "database" / "dbt_macros.py",) for name in imported(parse(path), path)}
+    assert "ldiv_db.database.templates.render" not in names
