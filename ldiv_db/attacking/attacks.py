@@ -29,6 +29,7 @@ from ldiv_db.attacking.question import Also, Attackers, Columns, Table, refuse
 from ldiv_db.attacking.trials import Released
 from ldiv_db.attacking.working_party import try_attacks
 from ldiv_db.auditing.audit import Counted, counted
+from ldiv_db.auditing.individuals import told_of_people
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
@@ -49,6 +50,8 @@ class Attacks(Shown):
     rows: int
     classes: int
     attacks: tuple[Attack, ...] = field(default=())
+    #: What is to be said of the table besides.
+    warnings: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool | None:
@@ -57,7 +60,13 @@ class Attacks(Shown):
 
     def as_dict(self) -> dict[str, Any]:
         attacks = [attack.as_dict() for attack in self.attacks]
-        return {"rows": self.rows, "classes": self.classes, "holds": self.holds, "attacks": attacks}
+        return {
+            "rows": self.rows,
+            "classes": self.classes,
+            "holds": self.holds,
+            "attacks": attacks,
+            "warnings": list(self.warnings),
+        }
 
 
 def attack_table(
@@ -80,7 +89,9 @@ def attack_table(
     with ExitStack() as stack:
         attackers = attackers.reading(lambda truths: stack.enter_context(read_as_one(engine, truths, same)))
         counts = {name: stack.enter_context(counted(engine, subject, name)) for name in attributes}
-        return _attack_counted(engine, columns, attributes, counts, wanted, attackers)
+        found = _attack_counted(engine, columns, attributes, counts, wanted, attackers)
+    told = told_of_people(engine, subject, list(columns.sensitive))
+    return replace(found, warnings=(told,) if told else ())
 
 
 def _with_population(

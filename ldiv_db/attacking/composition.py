@@ -99,7 +99,7 @@ def composition(target: AttackedAttribute, seen: Together, histograms: Sequence[
     gains = (
         gain_of("posterior", posterior, None),
         gain_of(
-            "share of people with one value", Fraction(summary["one_value"], everybody) if everybody else None, None
+            "share of known rows with one value", Fraction(summary["one_value"], everybody) if everybody else None, None
         ),
     )
     return Attack("composition", target.sensitive, gains, figures)

@@ -66,7 +66,7 @@ def counting(target: AttackedAttribute, places: Counting) -> Attack:
         gain_of("posterior", _first(surest), target.bounds.posterior),
         gain_of("posterior at least", _first(least) or Fraction(0), target.bounds.posterior),
         gain_of(
-            "share of people with one value",
+            "share of known rows with one value",
             Fraction(summary["one_value"], people) if people else None,
             target.bounds.one_value,
         ),

@@ -149,5 +149,5 @@ def _known_gains(target: AttackedAttribute, summary: dict[str, Any], surest: lis
     told = Fraction(summary["one_value"], summary["people"]) if summary["people"] else None
     return (
         gain_of("posterior", posterior, target.bounds.posterior),
-        gain_of("share of people with one value", told, target.bounds.one_value),
+        gain_of("share of known rows with one value", told, target.bounds.one_value),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.auditing.audit import Audit, CountPeople, Watch, audit_table
+from ldiv_db.auditing.individuals import told_of_people
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
@@ -85,7 +86,7 @@ def check(
     subject = Subject(
         table, question.quasi_identifiers, ids, suppressed=question.suppressed, pair=question.pair, same=same
     )
-    return [
+    audits = [
         audit_table(
             engine,
             subject,
@@ -98,6 +99,9 @@ def check(
         )
         for name, wanted in requirements.items()
     ]
+    if told := told_of_people(engine, subject, list(question.sensitive)):
+        audits[0] = replace(audits[0], warnings=(*audits[0].warnings, told))
+    return audits
 
 
 def _refuse(engine: Engine, table: Relation | FileRelation, question: Question) -> None:

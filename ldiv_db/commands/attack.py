@@ -300,6 +300,8 @@ def print_attacks(console: Console, published: str, found: Attacks) -> None:
     print_rows(console, f"{published}: {found.rows:,} rows, {found.classes:,} {TOLD_APART}", headings, rows)
     for item in found.attacks:
         _print_figures(console, item)
+    for warning in found.warnings:
+        console.print(f"note: {warning}", markup=False)
     if found.holds is None:
         console.print("nothing is promised of this table: --require or --policy say what should hold")
 

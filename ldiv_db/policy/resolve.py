@@ -74,6 +74,8 @@ class Source:
     #: How many equal rows each row of the source stands for, if it holds counts; and what is kept of rows beside these.
     weight: Column | None = None
     uncounted: tuple[str, ...] = ()
+    #: The column that may say whose a row is, where the policy does not: its rows are counted, and nobody kept apart.
+    person: Column | None = None
 
     @property
     def key_name(self) -> str:
@@ -83,7 +85,7 @@ class Source:
     @property
     def types(self) -> dict[str, Column]:
         """All these columns by name."""
-        others = [column for column in (self.individual, self.key, self.weight) if column]
+        others = [column for column in (self.individual, self.person, self.key, self.weight) if column]
         identifying = [qi.column for qi in self.quasi_identifiers]
         return {column.name: column for column in [*others, *identifying, *self.sensitive, *self.keep]}
 
@@ -92,7 +94,9 @@ class Source:
         nulls, nulls_sensitive = (
             "value" if nulls == "reject" else nulls for nulls in (self.nulls, self.nulls_sensitive)
         )
-        return replace(self, keep=(), individual=None, key=None, nulls=nulls, nulls_sensitive=nulls_sensitive)
+        return replace(
+            self, keep=(), individual=None, person=None, key=None, nulls=nulls, nulls_sensitive=nulls_sensitive
+        )
 
 
 @dataclass(frozen=True)

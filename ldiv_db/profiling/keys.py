@@ -14,7 +14,8 @@ from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.tables_beside import ColumnBeside, columns_beside, foreign_keys
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
-from ldiv_db.profiling.summary import CATEGORY_ROWS, Summary
+from ldiv_db.policy.people_columns import CATEGORY_ROWS
+from ldiv_db.profiling.summary import Summary
 
 #: Tables of more rows are not looked at, and of those that a column may belong to no more than so many.
 _MOST_ROWS, _MOST_TABLES = 5_000_000, 5

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.profiling.names import tells_one
-from ldiv_db.profiling.summary import CATEGORY_ROWS, FEW_VALUES, Summary
+from ldiv_db.policy.people_columns import CATEGORY_ROWS, FEW_VALUES, NEARLY_UNIQUE, tells_one
+from ldiv_db.profiling.summary import Summary
 
-#: A column that has more different values than this share of the rows is one of a single row each,
-NEARLY_UNIQUE = 0.95
-#: and one of more than this share varies in nearly any rows.
+#: A column of more different values than this share of the rows varies in nearly any rows.
 OFTEN_UNIQUE = 0.5
 #: Values that are looked at, of those that have several rows.
 _MOST = 1_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ldiv_db.profiling.names import tells_somebody
-from ldiv_db.profiling.people import NEARLY_UNIQUE, OFTEN_UNIQUE, may_name, names_people
-from ldiv_db.profiling.summary import FEW_VALUES, Summary
+from ldiv_db.policy.people_columns import FEW_VALUES, NEARLY_UNIQUE, tells_somebody
+from ldiv_db.profiling.people import OFTEN_UNIQUE, may_name, names_people
+from ldiv_db.profiling.summary import Summary
 
 IDENTIFIER, QUASI_IDENTIFIER, SENSITIVE = "identifier", "quasi-identifier", "sensitive"
 #: What columns are called that number rows.

@@ -7,11 +7,7 @@ from dataclasses import dataclass
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-
-#: A column of up to this many values is taken for a list of kinds,
-FEW_VALUES = 50
-#: and one whose values have this many rows on average for one of categories, which name nobody in particular.
-CATEGORY_ROWS = 100
+from ldiv_db.policy.people_columns import CATEGORY_ROWS, FEW_VALUES
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from ldiv_db.database.equality import equal_problems, is_nested
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.inferred import covers
-from ldiv_db.profiling.summary import FEW_VALUES, Summary, Texts
+from ldiv_db.policy.people_columns import FEW_VALUES
+from ldiv_db.profiling.summary import Summary, Texts
 from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
 from ldiv_db.taxonomies import taxonomy as taxonomies
 

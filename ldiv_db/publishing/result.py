@@ -64,6 +64,8 @@ class Result(Shown):
     inferred: Sequence[Inferred] = ()
     #: Where the release is.
     place: Place | None = field(default=None, repr=False, compare=False)
+    #: What counting rows hides where people have several and the policy names no individual; it is among the notes.
+    people: str = field(default="", repr=False)
     #: The number of the snapshot that release and ledger row are, in a database that numbers them.
     snapshot: int | None = None
     #: What the ledger knows of earlier releases of the source.

@@ -79,7 +79,8 @@ class Coding:
             rows=snapshot,
             axes=self.ordered,
             sensitive=[*self.sensitive, *([self.individual] if self.individual else [])],
-            kept=[*self.kept, *beside],
+            # Whose a row may be comes last, so that it changes the number of no row that differs from others.
+            kept=[*self.kept, *beside, *renamed("p", names_of([self.source.person] if self.source.person else []))],
             own=self.own,
             key=self.key,
             hashed=self.sensitive,

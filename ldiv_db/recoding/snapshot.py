@@ -81,7 +81,7 @@ class Snapshot:
     def copy(self) -> Relation:
         """A TEMP copy of its columns, without the rows that a NULL leaves out; not checked."""
         source = self.source
-        individual = renamed("p", [source.individual.name] if source.individual else [])
+        individual = renamed("p", names_of(one for one in (source.individual, source.person) if one))
         kept = renamed("k", names_of(source.keep))
         columns = [self._cast(c) for c in (*self._identifying, *self._sensitive, *individual, *kept, *self.beside)]
         collated = {column.name.lower() for column in text_with_collation(self.engine, source.relation)}

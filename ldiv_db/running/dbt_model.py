@@ -101,7 +101,10 @@ def _published(session: Any, model: Model) -> dict[str, Any]:
         "suppressed": loss.rows_suppressed,
         "classes": loss.classes,
         "unchanged": earlier.unchanged,
-        "warnings": [] if earlier.unchanged else earlier.told(result.run_id),
+        "warnings": [
+            *([result.people] if result.people else []),
+            *([] if earlier.unchanged else earlier.told(result.run_id)),
+        ],
     }
 
 

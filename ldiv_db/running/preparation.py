@@ -9,6 +9,7 @@ from typing import Any
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Progress, Report, Task
 from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.auditing.audit import refuse_unknown, require_listed
+from ldiv_db.auditing.individuals import People, likely_people
 from ldiv_db.database.engine import Engine, Step
 from ldiv_db.database.templates import Statement
 from ldiv_db.display import Shown
@@ -78,6 +79,8 @@ class Preparation(Shown, Ready):
     warnings: Sequence[str] = ()
     #: Of a plan whose classes may have equal values, by attribute: the strictest parameters that can be met, in words.
     met_by_table: Mapping[str, Mapping[Requirement, str]] = field(default_factory=dict)
+    #: By what people may have several rows, where the policy names no individual.
+    people: People | None = None
     #: What was tried in a rehearsal, as the result of a run would have it.
     tried: Sequence[Mapping[str, Any]] = ()
     #: What the ledger knows of earlier releases of the source.
@@ -88,7 +91,9 @@ def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool)
     """The source encoded, and what comes of it; raises before any work if what is required cannot be met."""
     algorithm, destination = choices.algorithm, choices.destination
     hear.on_stage("reading the source")
-    coding = read_source(engine, choices.resolved.source, show_values=show_values, counted=True)
+    people = _people(engine, choices.resolved)
+    source = replace(choices.resolved.source, person=people.column if people else None)
+    coding = read_source(engine, source, show_values=show_values, counted=True)
     earlier = _earlier(engine, choices, coding)
     if earlier.seed is not None:
         coding = coding.reseeded(earlier.seed)
@@ -108,10 +113,20 @@ def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool)
         *resolved.warnings,
         *lacking_rows(engine, resolved, encoded, absent),
     ]
-    warnings = _warnings(engine, resolved, task)
+    warnings = [*([str(people)] if people else []), *_warnings(engine, resolved, task)]
     hear.on_stage("forming classes")
     return Preparation(
-        resolved, algorithm, task, feasible, destination, estimate, case, reasons, warnings, earlier=earlier
+        resolved,
+        algorithm,
+        task,
+        feasible,
+        destination,
+        estimate,
+        case,
+        reasons,
+        warnings,
+        people=people,
+        earlier=earlier,
     )
 
 
@@ -166,6 +181,17 @@ def lacking_rows(engine: Engine, resolved: Resolved, encoded: Encoded, absent: S
     told = {axis.column.name: (axis.dictionary, "value") for axis in encoded.told}
     lines = [f"no row has the value {listing([value])}, which has a threshold of its own" for value in absent]
     return lines + unknown_harmless(engine, resolved.required.attributes, told)
+
+
+def _people(engine: Engine, resolved: Resolved) -> People | None:
+    """By what people may have several rows, where nothing says whose a row is, and each row is read."""
+    source = resolved.source
+    if source.individual or source.key or source.weight:
+        return None
+    roles = {name.lower(): role for role, name in resolved.roles}
+    columns = [column for column in resolved.columns if roles.get(column.name.lower()) != "sensitive"]
+    dropped = [name for name, role in roles.items() if role == "identifiers"]
+    return likely_people(engine, source.relation, columns, dropped)
 
 
 def _warnings(engine: Engine, resolved: Resolved, task: Task) -> list[str]:

@@ -15,11 +15,12 @@ from ldiv_db.algorithms.auto.auto import Auto
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.algorithms.local.outliers import told_of_outliers, without_outliers
 from ldiv_db.auditing.audit import Audit
+from ldiv_db.auditing.individuals import warn_of_people
 from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import refuse_settings
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.distributing.solving import Dividing
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy.policy import GivenPolicy, examine, take_for_source
@@ -34,7 +35,7 @@ from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, plan_recodi
 from ldiv_db.running.choices import Choices, resolve_run
 from ldiv_db.running.preparation import Listener, Preparation, Ready, prepare, strictest
 from ldiv_db.running.remedies import remedied
-from ldiv_db.running.similarity import measure_similarity
+from ldiv_db.running.similarity import measure_similarity, published_members
 
 #: Opens another engine on the connection, of which nothing is left when it is closed.
 Beside = Callable[[], AbstractContextManager[Engine]]
@@ -80,11 +81,13 @@ def run_choices(
         plan, recoding = work_out(ready, beside, workers)
     hear.on_stage("measuring what is lost")
     loss, similarity = _measured(ready, recoding)
+    people = _told_of_people(ready, recoding)
+    plan = replace(plan, notes=(*plan.notes, *([people] if people else [])))
     if kl:
         loss = replace(loss, kl=_divergence(ready, recoding, beside))
     rules = _global_recoding(ready, recoding, plan)
     run_id = uuid.uuid4().hex
-    measured = {"loss": loss, "similarity": similarity, "recoding": rules}
+    measured = {"loss": loss, "similarity": similarity, "recoding": rules, "people": people}
     describe = partial(_result, ready, plan, start, run_id, measured)
     hear.on_stage("writing and auditing the release")
     return ready.destination.publish(_draft(ready, recoding, run_id, describe))
@@ -188,6 +191,17 @@ def _measured(ready: Ready, recoding: Recoding) -> tuple[Loss, tuple[Similarity,
     engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.resolved.released.has_class_ids
     similarity = measure_similarity(engine, encoded, recoding, ready.resolved.required.attributes, has_ids)
     return _lost(ready, recoding), similarity
+
+
+def _told_of_people(ready: Preparation, recoding: Recoding) -> str:
+    """What counting rows hides in the classes of the release, where people may have several."""
+    if ready.people is None:
+        return ""
+    engine, rows = ready.task.engine, ready.encoded.rows
+    members = published_members(engine, recoding, ready.resolved.released.has_class_ids)
+    told = warn_of_people(engine, ready.people, rows, Identifier("p1"), members)
+    engine.drop(members)
+    return told
 
 
 def _lost(ready: Ready, recoding: Recoding) -> Loss:

@@ -29,7 +29,7 @@ def measure_similarity(
     if not asked:
         return ()
     before = engine.materialise("cells", "local/number_cells", rows=encoded.rows, axes=encoded.axes)
-    after = _published(engine, recoding, class_id)
+    after = published_members(engine, recoding, class_id)
     similarities = tuple(
         Similarity(
             axis.column.name,
@@ -42,7 +42,7 @@ def measure_similarity(
     return similarities
 
 
-def _published(engine: Engine, recoding: Recoding, class_id: bool) -> Relation:
+def published_members(engine: Engine, recoding: Recoding, class_id: bool) -> Relation:
     """(row_id, class_no) of the published rows."""
     holes = {"classes": recoding.classes, "spans": recoding.spans}
     labels = engine.materialise("labels", "recoding/publish/label_classes", many=False, **holes)

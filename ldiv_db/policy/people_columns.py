@@ -62,6 +62,13 @@ _ANYWHERE = """
 नाम यूज़र उपयोगकर्ता ग्राहक रोगी मरीज पता फ़ोन फोन खाता নাম ব্যবহারকারী গ্রাহক রোগী ঠিকানা பெயர் పేరు ชื่อ ผู้ใช้ ลูกค้า ผู้ป่วย ที่อยู่ โทรศัพท์
 """
 
+#: A column of up to this many values is taken for a list of kinds,
+FEW_VALUES = 50
+#: one whose values have this many rows on average for one of categories, which name nobody in particular,
+CATEGORY_ROWS = 100
+#: and one with more different values than this share of the rows for one of a single row each.
+NEARLY_UNIQUE = 0.95
+
 
 def _plain(text: str) -> str:
     """The text in small letters, without the marks on its letters."""

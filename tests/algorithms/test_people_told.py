@@ -1,0 +1,113 @@
+"""Where people have several rows and the policy names nobody, every way in says so, with counts of classes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pytest
+from what_profiles_write import make
+
+import ldiv_db
+
+POLICY: dict[str, Any] = {
+    "source": "events", "target": "released", "quasi_identifiers": ["born", "region"], "sensitive": ["event"],
+    "keep": [], "identifiers": ["user", "seen", "cost", "weight"], "require": [{"frequency": 2}],
+    "algorithm": "mondrian", "seed": 7,
+}  # fmt: skip
+
+
+def kept(policy: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The policy with the person published, so that plain Python can count them."""
+    identifiers = [name for name in policy["identifiers"] if name != "user"]
+    return {**policy, "keep": ["user"], "identifiers": identifiers, **changes}
+
+
+def counted(con: Any, classes: str) -> tuple[int, int, int]:
+    """By plain Python: classes, those with two rows of one person, and those of one person alone."""
+    found: dict[Any, list[Any]] = defaultdict(list)
+    for *key, person in con.execute(f'SELECT {classes}, "user" FROM released').fetchall():
+        found[tuple(key)].append(person if person is not None else object())
+    several = [people for people in found.values() if len(set(people)) < len(people)]
+    return len(found), len(several), sum(len(set(people)) == 1 for people in found.values())
+
+
+def told(counts: tuple[int, int, int]) -> str:
+    classes, several, alone = counts
+    return f"{several:,} of {classes:,} classes have two rows of one person, {alone:,} have one person alone"
+
+
+@pytest.mark.parametrize("class_id", [False, True])
+@pytest.mark.parametrize("absent", [0, 3])
+def test_a_run_its_check_and_attack_count_the_same_classes(con: Any, class_id: bool, absent: int) -> None:
+    """A row of nobody known is somebody's of its own; equal labels without a number are one class."""
+    make(con, more="")
+    if absent:
+        con.execute(f'UPDATE events SET "user" = NULL WHERE rowid % {absent} = 0')
+    policy = kept(POLICY, output={"class_id": class_id})
+    result = ldiv_db.run(con, policy)
+    counts = counted(con, "class_id" if class_id else "born, region")
+    assert counts[1] > 0 and counts[2] > 0
+    assert told(counts) in result.people and result.people in result.notes
+    (audit,) = ldiv_db.check(con, "released", policy=policy)
+    attacks = ldiv_db.attack(con, "released", policy=policy)
+    for warning in (*audit.warnings, *attacks.warnings, *attacks.as_dict()["warnings"]):
+        assert told(counts) in warning
+
+
+def test_whose_rows_are_not_published_are_counted_too_and_change_nothing(con: Any) -> None:
+    """The release is row for row what it is where nobody can be told apart."""
+    make(con, more="")
+    shown = ldiv_db.run(con, kept(POLICY))
+    hidden = ldiv_db.run(con, {**POLICY, "target": "hidden"})
+    assert hidden.people == shown.people
+    con.execute('ALTER TABLE events RENAME "user" TO x; UPDATE events SET x = NULL')
+    policy = {**POLICY, "target": "plain", "identifiers": ["x", *POLICY["identifiers"][1:]]}
+    assert ldiv_db.run(con, policy).people == ""
+    both = [con.execute(f"SELECT * FROM {name}").fetchall() for name in ("hidden", "plain")]
+    assert both[0] == both[1]
+
+
+def test_a_plan_says_how_many_people_have_how_many_rows(con: Any) -> None:
+    make(con, more="")
+    (people,) = con.execute('SELECT count(DISTINCT "user") FROM events').fetchone()
+    assert f"3,000 rows are of {people} people if user says whose they are" in ldiv_db.plan(con, POLICY).warnings[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        'ALTER TABLE events RENAME "user" TO town',
+        "UPDATE events SET \"user\" = 'u' || rowid",
+        "UPDATE events SET \"user\" = 'u' || rowid % 5",
+        'ALTER TABLE events RENAME "user" TO last_name',
+    ],
+)
+def test_where_nobody_has_several_rows_nothing_is_said(con: Any, change: str) -> None:
+    """A town is dropped without a word where it has many rows each, a name that people share says nobody's."""
+    make(con, more="")
+    con.execute("UPDATE events SET \"user\" = 't' || rowid % 20" if "town" in change else "SELECT 1")
+    con.execute(change)
+    name = con.execute("SELECT column_name FROM (DESCRIBE events) LIMIT 1").fetchone()[0]
+    policy = {**POLICY, "identifiers": [name, *POLICY["identifiers"][1:]]}
+    assert not ldiv_db.plan(con, policy).warnings and not ldiv_db.run(con, policy).people
+
+
+def test_an_identifier_that_nobody_knows_by_name_may_be_a_persons(con: Any) -> None:
+    make(con, "hidden", more="")
+    policy = {**POLICY, "identifiers": ["hidden", *POLICY["identifiers"][1:]]}
+    assert "if hidden says whose they are" in ldiv_db.run(con, policy).people
+
+
+def test_who_is_kept_apart_is_not_warned_of(con: Any) -> None:
+    make(con, more="")
+    policy = kept(POLICY, individual="user", keep=[], algorithm="bsgi")
+    assert not ldiv_db.plan(con, policy).warnings and not ldiv_db.run(con, policy).people
+
+
+def test_a_star_is_nobody(con: Any) -> None:
+    """Of a release that publishes people themselves or as `*`, those who were left out share no label."""
+    person = "CASE WHEN i < 90 THEN 'u' || i % 30 ELSE '*' END AS \"user\""
+    con.execute(f"CREATE TABLE released AS SELECT {person}, i % 4 AS s FROM range(200) AS r(i)")
+    (audit,) = ldiv_db.check(con, "released", ["user"], "s", "distinct:1")
+    assert told((31, 30, 30)) in audit.warnings[0]
