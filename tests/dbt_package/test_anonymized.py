@@ -231,3 +231,16 @@ def test_a_contract_holds_or_nothing_is_published(project: Project) -> None:
                  "          identifiers")  # fmt: skip
     failed = project.run("run", "--select", "patients")
     assert "contract" in failed.message("patients") and tables(project, "dev") == ["admissions"]
+
+
+def test_a_build_says_where_people_have_several_rows(project: Project) -> None:
+    """Once for every model that names no individual: the identifier `name` of everybody has four rows."""
+    project.write(
+        "models/patients.sql",
+        "select * replace ('n' || id % 15 as name) rename (name as patient) from {{ ref('admissions') }}",
+    )
+    project.edit(MODELS, "identifiers: [id, name]", "identifiers: [id, patient]")
+    done = project.run("run", "--select", "patients")
+    assert done.success, done.said
+    (said,) = {line for line in done.said if "requirements count rows" in line}
+    assert "60 rows are of 15 people if patient says whose they are" in said and "classes have two rows" in said
