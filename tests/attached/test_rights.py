@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,6 +78,17 @@ def test_the_grants_that_are_named_are_those_that_a_run_needs(
     settles = [grant for grant in asked if grant.split()[1] in SETTLING]
     assert bool(settles) == ("file" in target)
     assert any(grant.startswith("GRANT INSERT ON ldiv.run_secret TO") for grant in asked)
+
+
+def test_the_grants_of_the_page_are_enough(postgres: Any, role: str) -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/postgresql.md").read_text()
+    (listed,) = re.findall("```sql\n(GRANT.*?)```", page, re.DOTALL)
+    assert postgres.call("migrate", postgres.address).exit_code == 0
+    postgres.sql(listed.replace("publisher", role))
+    postgres.write_policy(target=TARGETS[0])
+    for command in ("plan", "run", "run"):
+        found = called(postgres, role, command)
+        assert found.exit_code == 0, found.output
 
 
 def test_rules_of_a_recoding_are_entered_by_leave(postgres: Any, role: str) -> None:
