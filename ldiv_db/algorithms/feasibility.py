@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Feasibility, Task
 from ldiv_db.algorithms.infeasible import cannot_promise, too_few_values, too_frequent
-from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements.distribution import most_classes
 
@@ -40,13 +40,14 @@ def class_size(task: Task) -> int:
     promises.
     """
     sizes = {requirement: requirement.unique_class_size() for requirement in task.requirements}
-    problems = [
-        cannot_promise("bsgi", requirement, "different sensitive values are not enough for it")
-        for requirement, size in sizes.items()
-        if size is None
-    ]
-    if problems:
-        raise PolicyError(problems)
+    lacking = [requirement for requirement, size in sizes.items() if size is None]
+    if lacking and task.encoded.individual:
+        labels = ", ".join(requirement.label for requirement in lacking)
+        what = f"rows of one individual are kept apart in classes of different values, which cannot promise {labels}"
+        raise PolicyError([Problem("individual", what, "leave it out, or ask for distinct, frequency or k")])
+    if lacking:
+        why = "different sensitive values are not enough for it"
+        raise PolicyError(cannot_promise("bsgi", requirement, why) for requirement in lacking)
     return max([2, *(size for size in sizes.values() if size is not None)]) + task.encoded.leaves_unjudged
 
 

@@ -6,8 +6,9 @@ import csv
 import io
 import itertools
 import os
+import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +42,34 @@ def read_text(path: Path, most: int) -> str:
 
 
 def read_lines(text: str, delimiter: str = ";") -> Iterator[tuple[int, list[str]]]:
-    """The cells, between delimiters, of every line, numbered from 1; raises ValueError where they are none."""
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    """The cells, between delimiters, of every line, numbered from 1; raises ValueError where they are none.
+
+    Blanks at the ends of a cell are not of it, unless they stand in quotes.
+    """
+    taken: list[str] = []
+    lines = csv.reader(_noted(io.StringIO(text, newline=""), taken), delimiter=delimiter)
+    quoted = re.compile(rf'(?:^|{delimiter})(?:"((?:[^"]|"")*)"\s*(?={delimiter}|$)|[^{delimiter}]*)')
     for line in itertools.count(1):
+        taken.clear()
         try:
-            cells = next(lines)
+            cells = [cell.strip() for cell in next(lines)]
         except StopIteration:
             return
         except csv.Error as error:
             raise ValueError(f"line {line} is not a line of levels: {error}") from None
         if len(cells) > MAX_DEPTH:
             raise ValueError(f"line {line} has more than {MAX_DEPTH} levels")
+        found = [match[1] for match in quoted.finditer("".join(taken).rstrip("\r\n"))]
+        if len(found) == len(cells):  # otherwise a quote stands where it is none
+            cells = [cell if text is None else text.replace('""', '"') for cell, text in zip(cells, found, strict=True)]
         yield line, cells
+
+
+def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
+    """The lines, each noted when it is taken."""
+    for line in lines:
+        taken.append(line)
+        yield line
 
 
 class Bounded:

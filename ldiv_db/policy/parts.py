@@ -130,8 +130,6 @@ class Sensitive(Part):
 
     def problems(self, key: str) -> list[Problem]:
         found = []
-        if self.same and self.taxonomy is not None:
-            found.append(Problem(f"{key}.same", "does not go with `taxonomy:`, whose leaves are texts as they are"))
         if self.categories is not None:
             found += _categories_problems(key, self.categories, self.weights)
         elif self.weights is not None:

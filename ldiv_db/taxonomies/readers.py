@@ -23,7 +23,7 @@ from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Taxonomy, Tree, number, root
 MAX_LEAVES = 1_000_000
 #: Widths, and what they are reckoned with: as many digits as the widest takes in terms of the narrowest, with room.
 _NARROWEST, _WIDEST, _EXACT = Decimal("1e-18"), Decimal("1e38"), Context(prec=100)
-_EMPTY = "a value that is empty or begins or ends with a blank stands in quotes in a .yml or .json file"
+_EMPTY = "a value that is empty stands in quotes in a .yml or .json file"
 
 #: What a header calls a level.
 _LEVEL = re.compile(r"(leaf|value|parent|child|root|(level|lvl)[ _-]?\d+)", re.IGNORECASE)
@@ -50,8 +50,8 @@ def read_taxonomy(path: Path, tree: str | None = None) -> Taxonomy:
 def read_levels(path: Path) -> Tree:
     """The tree of a level file: a line a leaf, `leaf;…;root`, as ARX writes them; or with tabs or commas, or a header.
 
-    A value repeated on neighbouring levels is one node; raises PolicyError naming every leaf given
-    twice with different ancestors.
+    A value repeated on neighbouring levels is one node, unless other values are below it: then it is a leaf of the
+    group that has its name. Raises PolicyError naming every leaf given twice with different ancestors.
     """
     paths: dict[str, list[str]] = {}
     problems = []
@@ -65,7 +65,9 @@ def read_levels(path: Path) -> Tree:
         problems.append(Problem(f"taxonomy {path.name}", "the file is empty"))
     if problems:
         raise PolicyError(problems)
-    return _tree_of_paths(paths.values())
+    above = {tuple(way[:depth]) for way in paths.values() for depth in range(1, len(way))}
+    above.discard((ROOT_LABEL,))  # stands for all values, and is none
+    return _tree_of_paths([*way, way[-1]] if tuple(way) in above else way for way in paths.values())
 
 
 def _level_lines(text: str) -> list[tuple[int, list[str]]]:
@@ -75,8 +77,7 @@ def _level_lines(text: str) -> list[tuple[int, list[str]]]:
     ValueError where that is left open: a whole line may not become one label unseen.
     """
     for delimiter in ";\t,":
-        lines = [(line, [cell.strip() for cell in cells]) for line, cells in read_lines(text, delimiter)]
-        lines = [(line, levels) for line, levels in lines if any(levels)]
+        lines = [(line, levels) for line, levels in read_lines(text, delimiter) if any(levels)]
         if len({len(levels) for _, levels in lines}) == 1 and len(lines[0][1]) > 1:
             return lines
         if delimiter == ";":

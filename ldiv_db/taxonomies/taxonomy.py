@@ -7,7 +7,7 @@ smallest and the largest leaf number alone, and so do all losses.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -141,6 +141,19 @@ class Taxonomy:
                 heights[node.parent] = max(heights[node.parent], heights[node.node] + 1)
         return heights
 
+    def with_leaves(self, texts: Mapping[Any, Any]) -> Taxonomy:
+        """The taxonomy with other texts for its leaves, of which those that become one are one where they are siblings.
+
+        Raises PolicyError where they are not.
+        """
+        leaves, trees = {leaf.node for leaf in self.leaves}, dict[int, Tree]()
+        for node in self.nodes:
+            trees[node.node] = tree = Tree(texts[node.label] if node.node in leaves else node.label)
+            siblings = [] if node.parent is None else trees[node.parent].children
+            if node.node not in leaves or tree not in siblings:
+                siblings.append(tree)
+        return number(trees[self.nodes[0].node], self.origin)
+
     @property
     def by_range(self) -> bool:
         """Whether leaves hold ranges of numbers rather than values."""
@@ -150,7 +163,8 @@ class Taxonomy:
 def number(tree: Tree, origin: str) -> Taxonomy:
     """The taxonomy of a tree, its nodes and leaves numbered depth first.
 
-    Raises PolicyError naming every label that stands for more than one node, and for a tree that is too deep.
+    A group that has the name of a value right below it is called by it with a star, so that a release tells the two
+    apart. Raises PolicyError naming every label that stands for more than one node, and for a tree that is too deep.
     """
     nodes: list[Node] = []
     leaves = 0
@@ -160,13 +174,15 @@ def number(tree: Tree, origin: str) -> Taxonomy:
         if depth > MAX_DEPTH:
             raise PolicyError([Problem(f"taxonomy {origin}", f"has more than {MAX_DEPTH} levels")])
         me, low = len(nodes), leaves
-        nodes.append(Node(me, parent, branch.label, depth, low, low))
+        label, below = branch.label, [child.label for child in branch.children if not child.children]
+        label += "*" if label in below and label != ROOT_LABEL else ""
+        nodes.append(Node(me, parent, label, depth, low, low))
         if not branch.children:
             leaves += 1
         for child in branch.children:
             visit(child, me, depth + 1)
         bounds = branch.bounds or (None, None)
-        nodes[me] = Node(me, parent, branch.label, depth, low, leaves - 1, *bounds)
+        nodes[me] = Node(me, parent, label, depth, low, leaves - 1, *bounds)
 
     visit(tree, None, 0)
     twice = sorted(label for label, count in Counter(node.label for node in nodes).items() if count > 1)

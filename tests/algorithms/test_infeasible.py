@@ -352,3 +352,16 @@ def test_large_whole_numbers_keep_apart_from_null(con, table):
     ldiv_db.run(con, policy(require=[{"unique_distinct": 2}]))
     found = sorted(str(row[0]) for row in con.execute("SELECT age FROM released").fetchall())
     assert found == sorted(map(str, ages))
+
+
+@pytest.mark.parametrize("algorithm", [{}, {"algorithm": "fast"}, {"algorithm": "bsgi"}])
+def test_what_keeps_individuals_apart_cannot_promise_is_said_of_them(con, algorithm):
+    con.execute("CREATE TABLE stays AS SELECT i % 11 AS age, i // 2 AS person, i * 13 % 40 AS cost FROM range(40) r(i)")
+    policy = {
+        "source": "stays", "target": "out", "quasi_identifiers": ["age"], "sensitive": ["cost"],
+        "individual": "person", "require": [{"range": {"k": 2, "e": 3}}],
+    }  # fmt: skip
+    for call in (ldiv_db.run, ldiv_db.plan):
+        with pytest.raises(ldiv_db.PolicyError, match=r"^individual: rows of one individual.*range k=2, e=3") as error:
+            call(con, policy | algorithm)
+        assert "bsgi" not in str(error.value)

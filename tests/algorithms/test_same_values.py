@@ -153,7 +153,6 @@ def test_attacks_take_the_steps(con: Any) -> None:
         ({"transparent": True, "algorithm": "bsgi"}, "does not go with a transparent release"),
         ({"key": "id", "keep": [], "target": {"prefix": "r"}}, "does not go with releases over time"),
         ({"algorithm": "cuts"}, "cuts publishes a recoding as one SELECT"),
-        ({"sensitive": {"disease": {"same": BOTH, "taxonomy": "d"}}}, "does not go with `taxonomy:`"),
     ],
 )  # fmt: skip
 def test_what_compares_values_as_they_are_written_is_refused(con: Any, changes: Any, problem: str) -> None:
@@ -175,3 +174,37 @@ def test_views_and_templates_take_the_same_steps(engine: Engine, con: Any) -> No
             assert Counter(con.execute(f"SELECT s FROM {view.sql()}").fetchall()) == Counter(
                 (text,) for text in expected.values()
             )
+
+
+@pytest.mark.parametrize("algorithm", ["topdown", "stratified"])
+def test_a_taxonomy_s_leaves_are_read_so(con: Any, tmp_path: Path, algorithm: str) -> None:
+    """As of values and leaves that were written alike before, by the run and by an audit that is told the steps."""
+    groups = {"Lung": ["Flu", "FLU", "Cold"], "Blood": ["HIV", "Lupus"], "É": ["e\u0301"]}
+    lines = [f"{leaf};{group};*" for group, leaves in groups.items() for leaf in leaves]
+    (tmp_path / "tree.csv").write_text("\n".join(lines))
+    folded_lines = {f"{after(leaf)};{group};*" for group, leaves in groups.items() for leaf in leaves}
+    (tmp_path / "alike.csv").write_text("\n".join(sorted(folded_lines)))
+    fill(con, rows_of(algorithm))
+    of_tree = {"disease": {"taxonomy": {"file": "tree.csv"}, "same": BOTH}}
+    closeness = {"t_closeness": {"t": 0.3, "distance": "hierarchical"}}
+    policy = policy_of(closeness, {"distinct": 2}, sensitive=of_tree, algorithm=algorithm)
+    result = ldiv_db.run(con, policy, tmp_path)
+    (audit,) = ldiv_db.check(con, "o", policy=policy, folder=tmp_path)
+    released = con.execute("SELECT age, class_id, id, disease FROM o").fetchall()
+    assert {disease for *_, disease in released} >= {"Flu", "flu ", "\tFLU"}
+    con.execute("CREATE TABLE alike AS FROM o")
+    alike = [(after(value), number) for *_, number, value in released]
+    con.executemany("UPDATE alike SET disease = ? WHERE id = ?", alike)
+    plain = policy | {"sensitive": {"disease": {"taxonomy": {"file": "alike.csv"}}}}
+    (other,) = ldiv_db.check(con, "alike", policy=plain, folder=tmp_path)
+    assert [verdict.as_dict() for verdict in audit.verdicts] == [verdict.as_dict() for verdict in other.verdicts]
+    assert [one["worst"] for one in result.requirements] == [verdict.worst for verdict in other.verdicts]
+    assert 0 < other.verdicts[0].worst <= 0.3
+
+
+def test_leaves_that_become_one_elsewhere_are_refused(con: Any, tmp_path: Path) -> None:
+    fill(con, rows_of("refused"))
+    (tmp_path / "tree.csv").write_text("Flu;Lung;*\nFLU;Blood;*\n")
+    of_tree = {"disease": {"taxonomy": {"file": "tree.csv"}, "same": BOTH}}
+    with pytest.raises(PolicyError, match="'flu' stands for more than one node"):
+        ldiv_db.plan(con, policy_of({"t_closeness": 0.3}, sensitive=of_tree), tmp_path)

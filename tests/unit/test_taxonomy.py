@@ -243,3 +243,41 @@ def test_stored_and_fetched(engine, tmp_path):
 
 def test_no_catalog_holds_no_taxonomy(engine):
     assert taxonomy.stored(engine) == {} and taxonomy.fetch(engine, "x") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.csv", "Surgery;Surgery;*\nTrauma;Surgery;*\nHeart;Inner;*\nInner;Inner;*\nLab;Lab;*\n"),
+        ("x.yml", "'*': {Surgery: [Surgery, Trauma], Inner: [Heart, Inner], Lab: }"),
+    ],
+)
+def test_a_group_with_the_name_of_its_value_has_a_star(tmp_path, name, text):
+    tax = read_taxonomy(write(tmp_path / name, text))
+    groups = {"Surgery*": {"Surgery": {}, "Trauma": {}}, "Inner*": {"Heart": {}, "Inner": {}}, "Lab": {}}
+    assert nested(tax) == {"*": groups}
+    assert_numbered(tax)
+
+
+def test_the_star_of_a_root_is_no_value(tmp_path):
+    tax = read_taxonomy(write(tmp_path / "x.csv", "a;*\n*;*\nb;*\n"))
+    assert nested(tax) == {"*": {"a": {}, "b": {}}}
+    assert "stands for more than one" in problems(read_taxonomy, write(tmp_path / "x.yml", "'*': {'*': , a: }"))
+    assert "'a*' stands for" in problems(read_taxonomy, write(tmp_path / "x.csv", "a;a;*\nb;a;*\na*;*;*\n"))
+
+
+def test_blanks_in_quotes_are_of_a_value(tmp_path):
+    text = '" a ";"G ";*\n"b;c" ; "G "; *\n plain ;G;*\n"say ""hi"" ";G;*\n"two\nlines ";G;*\n'
+    leaves = [leaf.label for leaf in read_taxonomy(write(tmp_path / "x.csv", text)).leaves]
+    assert leaves == [" a ", "b;c", "plain", 'say "hi" ', "two\nlines "]
+    by_commas = read_taxonomy(write(tmp_path / "x.csv", '" a",L,*\nb\t,L,*\n'))
+    assert [leaf.label for leaf in by_commas.leaves] == [" a", "b"]
+
+
+def test_leaves_that_become_one_are_one_below_the_same_group(tmp_path):
+    tax = read_taxonomy(write(tmp_path / "x.csv", "Flu;Lung;*\nflu ;Lung;*\nGout;Joint;*\n"))
+    folded = tax.with_leaves({leaf.label: leaf.label.strip().lower() for leaf in tax.leaves})
+    assert nested(folded) == {"*": {"Lung": {"flu": {}}, "Joint": {"gout": {}}}}
+    assert_numbered(folded)
+    apart = read_taxonomy(write(tmp_path / "x.csv", "Flu;Lung;*\nflu;Joint;*\n"))
+    assert "'flu' stands for more than one" in problems(apart.with_leaves, {"Flu": "flu", "flu": "flu"})
