@@ -145,7 +145,6 @@ class _Writer:
         if subject.pair is not None:
             self._refuse_pair(subject, counts)
         numbered = number_classes(self._steps, subject, counts)
-        self._refuse_lost(counts, numbered.classes.histogram)
         refuse_unlisted(self._steps, attribute.name, requirements, numbered.classes.totals)
         sensitive = Value(attribute.name or None)
         for requirement in requirements:
@@ -164,15 +163,6 @@ class _Writer:
         """Seek the values that a requirement names in a column; they need stand in one of those that it is about."""
         members = self._steps.load("named", {"place": "INTEGER", "value": "VARCHAR"}, [*enumerate(requirement.named)])
         self._named.setdefault(requirement.place, []).append(_Named(requirement, sensitive, members, counts))
-
-    def _refuse_lost(self, counts: Relation, histogram: Relation) -> None:
-        """Note rows that got lost between the table and its classes."""
-        suppressed = self._question.suppressed
-        holes = {"ignore": suppressed == "ignore", "unknown": suppressed == "unknown"}
-        self._steps.refuse_any(
-            lambda found: Problem("rows", f"{found} are lost between the table and its classes"),
-            "auditing/statement/count_lost", counts=counts, histogram=histogram, **holes,
-        )  # fmt: skip
 
     def _refuse_pair(self, subject: Subject, counts: Relation) -> None:
         """Note what makes two tables no pair: groups of other numbers of rows, and counts below 0."""
@@ -222,6 +212,7 @@ def _heading(table: Relation | FileRelation, requirements: Mapping[str, Sequence
         for requirement in wanted:
             about = f"{requirement.label}{f' on {name}' if name else ''}: {_definition(requirement)}"
             lines += wrap(about, WIDTH, initial_indent="  ", subsequent_indent="    ")
+    lines.append("Columns of a step that nothing here reads are left out.")
     return [f"-- {' '.join(line.split()) if i == 0 else line}" for i, line in enumerate(lines)]
 
 

@@ -65,7 +65,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Numbered:
-    """The classes of a subject, and those as rows (the class columns, class_no, class_rows)."""
+    """The classes of a subject, and those as rows (the class columns, class_no, class_rows, rows, values, largest)."""
 
     classes: Classes
     listed: Relation
@@ -96,9 +96,9 @@ def number_classes(steps: Steps, subject: Subject, counts: Relation) -> Numbered
     holes: dict[str, Any] = {"counts": counts, "class_columns": subject.renamed, "ignore": ignore}
     listed = steps.materialise("classes", "auditing/list_classes", **holes)
     unknown = subject.suppressed == "unknown"
-    histogram = steps.materialise("histogram", "auditing/number_values", classes=listed, unknown=unknown, **holes)
+    histogram = steps.materialise("histogram", "auditing/number_values", unknown=unknown, **holes)
     whole = steps.materialise("whole", "auditing/total_values", counts=counts) if ignore else None
-    return Numbered(Classes(steps, histogram, whole), listed, whole)
+    return Numbered(Classes(steps, histogram, whole, None if unknown else listed), listed, whole)
 
 
 def count_unmatched(subject: Subject, counts: Relation) -> tuple[str, dict[str, Any]]:

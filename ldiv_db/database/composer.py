@@ -8,8 +8,11 @@ from itertools import chain, count
 from textwrap import wrap
 from typing import Any
 
+from sqlglot import exp
+
+from ldiv_db.database.dialects import bound
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.portable import ending, listed_rows, written_name, written_step
+from ldiv_db.database.portable import ending, keep_columns, listed_rows, written_name, written_tree
 from ldiv_db.database.templates import Figure, Identifier, Relation, header, render
 
 #: What a comment of the statement has beside its dashes at most.
@@ -26,8 +29,17 @@ class Doubt:
     problem: str
 
 
+@dataclass(frozen=True)
+class _Part:
+    """A step: its name, its SELECT (as text if of rows that are written out), and sentences that say what it is."""
+
+    name: str
+    select: exp.Expr | str
+    about: Sequence[str]
+
+
 class Composer:
-    """The steps of one SELECT in a dialect; `text` is all of it.
+    """The steps of one SELECT in a dialect; `text` is all of it, without steps and columns that nothing reads.
 
     Nothing is asked of a database: what an engine would refuse after a count is a doubt, for the statement to tell.
     """
@@ -37,14 +49,14 @@ class Composer:
         self.dialect = dialect
         self._taken = {name.lower() for name in taken}
         self.doubts: list[Doubt] = []
-        self._parts: list[str] = []
+        self._parts: list[_Part] = []
         self._sums: dict[tuple[Relation, str], Figure] = {}
 
     def materialise(self, name: str, template: str, **holes: Any) -> Relation:
         """The step of what `template` selects."""
         head = header(template)
         about = [str(head["returns"]), *([str(head["implements"])] if "implements" in head else [])]
-        return self._add(name, written_step(render(template, holes), self.dialect, _MARGIN), about)
+        return self._add(name, bound(render(template, holes), self.dialect), about)
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
         """The step of rows that are written out; `columns` is name to SQL type."""
@@ -69,9 +81,28 @@ class Composer:
 
     def text(self, last: str, **holes: Any) -> str:
         """The statement whose SELECT is what the template `last` selects of the steps."""
-        select = written_step(render(last, holes), self.dialect)
-        parts = ["WITH\n" + ",\n\n".join(self._parts), select, ending(self.dialect)]
-        return "\n".join(part for part in parts if part)
+        select = bound(render(last, holes), self.dialect)
+        parts = ",\n\n".join(self._written(part) for part in self._read_by(select))
+        texts = [f"WITH\n{parts}", written_tree(select, self.dialect), ending(self.dialect)]
+        return "\n".join(text for text in texts if text)
+
+    def _read_by(self, last: exp.Expr) -> list[_Part]:
+        """The steps that `last` reads, and those that these read, each with the columns that are read."""
+        readers, kept = [last], list[_Part]()
+        for part in reversed(self._parts):
+            reading = [tree for tree in readers if any(t.name == part.name for t in tree.find_all(exp.Table))]
+            if reading:
+                kept.insert(0, part)
+                if not isinstance(part.select, str):
+                    keep_columns(part.select, reading)
+                    readers.append(part.select)
+        return kept
+
+    def _written(self, part: _Part) -> str:
+        """The step with what it is."""
+        comment = "".join(f"-- {line}\n" for sentence in part.about for line in wrap(sentence, WIDTH))
+        text = part.select if isinstance(part.select, str) else written_tree(part.select, self.dialect, _MARGIN)
+        return f"{comment}{written_name(part.name, self.dialect)} AS (\n{text}\n)"
 
     def _free(self, name: str) -> str:
         """The name, with a number behind it if it is taken."""
@@ -81,8 +112,6 @@ class Composer:
         self._taken.add(free)
         return free
 
-    def _add(self, name: str, select: str, about: Sequence[str]) -> Relation:
-        relation = Relation((self._free(name),))
-        comment = "".join(f"-- {line}\n" for sentence in about for line in wrap(sentence, WIDTH))
-        self._parts.append(f"{comment}{written_name(relation.name, self.dialect)} AS (\n{select}\n)")
-        return relation
+    def _add(self, name: str, select: exp.Expr | str, about: Sequence[str]) -> Relation:
+        self._parts.append(_Part(self._free(name), select, about))
+        return Relation((self._parts[-1].name,))

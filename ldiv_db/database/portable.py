@@ -33,15 +33,32 @@ _HASHES = ("postgres", "redshift")
 _ENDINGS = {"clickhouse": "SETTINGS join_use_nulls = 1"}
 
 
-def written_step(statement: Statement, dialect: str, margin: str = "") -> str:
-    """The statement in a dialect, its lines behind a margin; raises PolicyError for what it lacks.
+def written_step(statement: Statement, dialect: str) -> str:
+    """The statement in a dialect; raises PolicyError for what it lacks."""
+    return written_tree(bound(statement, dialect), dialect)
+
+
+def written_tree(tree: exp.Expr, dialect: str, margin: str = "") -> str:
+    """A statement whose values are bound in a dialect, its lines behind a margin; raises PolicyError for what it lacks.
 
     A statement with a name or text of several lines has no margin, which would be within them as well.
     """
-    tree = bound(statement, dialect)
     for change in (_seconds, _plain_text, _huge, _hashed, _nulls_as_they_come):
         tree = tree.transform(change, dialect)
     return _text(folded(tree, dialect), dialect, margin)
+
+
+def keep_columns(tree: exp.Expr, readers: Sequence[exp.Expr]) -> None:
+    """Leave out the columns of a step that none of its readers names; one stays, and all where a star may read them."""
+    if not isinstance(tree, exp.Select) or tree.args.get("distinct") or tree.is_star or any(map(_reads_all, readers)):
+        return
+    named = {column.name for reader in readers for column in reader.find_all(exp.Column)}
+    kept = [column for column in tree.expressions if column.alias_or_name in named]
+    tree.set("expressions", kept or tree.expressions[:1])
+
+
+def _reads_all(reader: exp.Expr) -> bool:
+    return any(not isinstance(star.parent, exp.Count) for star in reader.find_all(exp.Star))
 
 
 def listed_rows(columns: Mapping[str, str], rows: Sequence[Sequence[Any]], dialect: str, margin: str = "") -> str:

@@ -210,6 +210,8 @@ class Requirement(Written):
         """The relation (class_no, rows, reached, margin), a row a class; a negative margin violates."""
         judged = classes.sparing(self.harmless)
         shared = {name: getattr(judged, name) for name in self.relations}
+        if self.of_tallies:
+            shared["summary"] = judged.tallies
         holes = self.holes(steps)
         measures = steps.materialise(self.name, self.template, **shared, **holes)
         steps.drop(*(hole for hole in holes.values() if isinstance(hole, Relation)))

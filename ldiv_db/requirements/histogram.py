@@ -20,13 +20,17 @@ COUNTED_BY = "a run by tds or incognito, its audit, and check by a policy do"
 class Classes:
     """A histogram `(class_no, value, rows, class_rows)` and what follows from it, each made when first asked for.
 
-    Classes that are not the table, such as candidates that overlap, say what its distribution (value, rows) is.
+    Classes that are not the table, such as candidates that overlap, say what its distribution (value, rows) is. Who has
+    counted (class_no, rows, values, largest) already, with the rows of the first value as `largest`, gives `tallies`.
     """
 
-    def __init__(self, steps: Steps, histogram: Relation, whole: Relation | None = None):
+    def __init__(
+        self, steps: Steps, histogram: Relation, whole: Relation | None = None, tallies: Relation | None = None
+    ):
         self._steps = steps
         self.histogram = histogram
         self._whole = whole
+        self._tallies = tallies
         self._people: Mapping[str, Relation] = {}
         self._made: list[Relation] = []
         self._by_category: dict[Categories, Classes] = {}
@@ -34,7 +38,7 @@ class Classes:
 
     @classmethod
     def tallied(cls, steps: Steps, tallies: Relation) -> Classes:
-        """Classes of which nothing but (class_no, rows, values, largest) is known, their `summary` then."""
+        """Classes of which nothing but their tallies is known, their `summary` then."""
         classes = cls(steps, tallies)
         classes.summary = tallies
         return classes
@@ -46,8 +50,13 @@ class Classes:
 
     @cached_property
     def summary(self) -> Relation:
-        """(class_no, rows, values, largest, log_units): a row a class, `largest` being the rows of its first value."""
+        """(class_no, rows, values, largest, log_units): a row a class."""
         return self._make("summary", "requirements/summarise_sizes", sizes=self.sizes)
+
+    @property
+    def tallies(self) -> Relation:
+        """(class_no, rows, values, largest): a row a class."""
+        return self._tallies or self.summary
 
     @cached_property
     def totals(self) -> Relation:

@@ -9,7 +9,10 @@ from decimal import Decimal
 
 import duckdb
 import pytest
+import servers
+import sqlglot
 from servers import started
+from sqlglot import exp
 from times import TIMES, seeds
 
 from ldiv_db.auditing.check import Question, check
@@ -185,6 +188,36 @@ def test_a_statement_finds_what_the_audit_finds(seed, server, tmp_path):
         )
         return
     assert_same(found, found_by_check(case))
+
+
+def work_of(require, rows):
+    """How often SQLite tells of a hundred instructions while it judges so many rows in classes of four."""
+    table, told = servers.SQLite(), []
+    released(table, "growing", [(str(i // 4) if i % 40 else None, "abcde"[i % 5]) for i in range(rows)])
+    table.connection.set_progress_handler(lambda: told.append(1) and None, 100)
+    assert ask(table, "growing", [require])
+    return len(told)
+
+
+@pytest.mark.parametrize(
+    "require", ["frequency:5", "k:5", "entropy:5", "recursive:c=1,l=5", "threshold:0.1", "t_closeness:0.1"]
+)
+def test_the_work_grows_with_the_rows(require):
+    """SQLite nests loops where NULL is to equal NULL: classes that are joined to their rows cost their square."""
+    assert work_of(require, 4_000) < 6 * work_of(require, 1_000)
+
+
+def test_a_statement_has_nothing_that_nothing_reads():
+    """Two aggregations judge frequencies, as they would by hand."""
+    question = Question(["age", "zip"], read_sensitive("s"), read_requirements(["frequency:2"]))
+    with duckdb.connect() as con:
+        tree = sqlglot.parse_one(check_statement(Engine(con), question, Relation(("t",)), "duckdb"), read="duckdb")
+    steps = {step.alias: {column.alias_or_name for column in step.this.selects} for step in tree.find_all(exp.CTE)}
+    assert steps == {
+        "counts": {"c1", "c2", "rows"},
+        "classes": {"rows", "largest"},
+        "frequency": {"rows", "reached", "margin"},
+    }
 
 
 def released(server, name, rows, kind="text"):

@@ -836,7 +836,6 @@ LOOPS = {
     "measuring/choose_query_nodes": "as many queries as are asked for, and one tree",
     "neighbours/repair/seat_classes": "a value that is frequent in classes is looked for in all of them",
     "publishing/summarise_rows": "counts, of one row each",
-    "requirements/find_turns": "as many places as there are different shares in classes, and values",
     "running/replaying/list_fits_of_labels": "who is not published may be anybody",
 }
 
