@@ -63,7 +63,7 @@ def test_json_has_the_documented_keys(small: Any) -> None:
         for requirement in audit["requirements"]:
             assert set(requirement) == {
                 "name", "parameters", "holds", "worst", "worst_is", "worst_class", "worst_class_rows", "margin",
-                "classes", "violating_classes", "violating_rows",
+                "classes", "violating_classes", "violating_rows", "second_reading", "read_once",
             }  # fmt: skip
     assert found["holds"] is False
 

@@ -17,7 +17,7 @@ RUN_KEYS = {
 LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "kl", "stars", "lm_by_column"}
 REQUIREMENT_KEYS = {
     "name", "parameters", "holds", "worst", "worst_is", "worst_class", "worst_class_rows", "margin", "classes",
-    "violating_classes", "violating_rows", "sensitive",
+    "violating_classes", "violating_rows", "second_reading", "read_once", "sensitive",
 }  # fmt: skip
 PLAN_KEYS = {
     "source", "target", "algorithm", "options", "l", "largest_l", "rows_in", "rows_suppressed", "most_suppressed",
