@@ -22,8 +22,15 @@ from ldiv_db.requirements import Requirement
 SEEING = "algorithm: auto, tds or incognito, in a run of its own"
 #: Called with (done, total) units of work while an algorithm runs.
 Progress = Callable[[int, int], None]
-#: Called with a line on how a search stands.
+#: Called with a line on how a search stands, or with the name of a stage that begins.
 Report = Callable[[str], None]
+#: Stages by name, each with its work: the cells that it looks at, or what an algorithm says.
+Stages = Sequence[tuple[str, int]]
+
+
+def forming(algorithm: str) -> str:
+    """The stage in which an algorithm makes classes."""
+    return f"forming classes by {algorithm}"
 
 
 class Options(BaseModel):
@@ -72,6 +79,15 @@ class Task:
     people: People | None = None
     #: The share of the rows that may be left out, None for any.
     suppression: Decimal | None = None
+    #: Told in a few words what begins.
+    stage: Report = lambda text: None
+    #: Told what an algorithm has before it after all.
+    ahead: Callable[[Stages], None] = lambda stages: None
+
+    @property
+    def cell_count(self) -> int:
+        """The cells of quasi-identifiers."""
+        return self.encoded.row_count * len(self.encoded.axes)
 
     @property
     def most_left_out(self) -> int | None:
@@ -168,6 +184,10 @@ class Algorithm(ABC):
             what = f"{self.name} needs a sensitive attribute"
             problems.append(Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian"))
         return problems
+
+    def stages(self, task: Task, feasible: Feasibility) -> Stages:
+        """What it will go through."""
+        return [(forming(self.name), task.cell_count)]
 
     def refuse_unfit(self, task: Task) -> None:
         """Raise PolicyError for what of the policy the algorithm cannot take."""

@@ -27,7 +27,6 @@ from rich.progress import (
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.table import Table
 
@@ -38,12 +37,15 @@ from ldiv_db.database.engine import Settings, Step
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import spill_folder
 from ldiv_db.policy.policy import Examined
+from ldiv_db.running.pace import Pace, about
 from ldiv_db.running.preparation import Listener
 
 #: Columns of output that is no terminal, unless COLUMNS says otherwise.
 _WIDTH = 140
 #: Seconds between two lines of progress where there is no terminal.
 _PAUSE = 5.0
+#: Seconds between two estimates on a terminal.
+_SOON = 0.5
 
 
 class _Output(Console):
@@ -150,8 +152,8 @@ def _first(stack: ExitStack, parents: Sequence[Path]) -> Path:
 class ProgressDisplay:
     """Progress of long work on stderr, by its stages: a live line on a terminal, elsewhere a line every few seconds.
 
-    A line has the share of the stage that is done and the time that is left of it, where that can be told. `quiet`
-    shows nothing.
+    A line has the name of the stage, the share of the work that is done and the time that is left, where that can be
+    told. `quiet` shows nothing.
     """
 
     def __init__(self, quiet: bool = False, first_stage: str = "reading the source") -> None:
@@ -163,20 +165,23 @@ class ProgressDisplay:
             BarColumn(),
             TaskProgressColumn(),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
             console=self._console,
             transient=True,
             disable=quiet or not self._console.is_terminal,
         )
-        self._task = self._live.add_task(first_stage, total=None)
-        self._stage, self._found, self._share = first_stage, "", 0.0
-        self._begun = self._printed = time.monotonic()
+        self._task = self._live.add_task(first_stage, total=None, left="")
+        self._pace, self._found = Pace(first_stage), ""
+        self._printed = time.monotonic()
 
     def __enter__(self) -> Listener:
         self._live.start()
         return Listener(
-            on_step=self._step, on_progress=self._progress, on_search=self._search, on_stage=self._next_stage
+            on_step=self._step,
+            on_progress=self._progress,
+            on_search=self._search,
+            on_stage=self._next_stage,
+            on_expected=self._pace.expect,
         )
 
     def __exit__(
@@ -185,25 +190,29 @@ class ProgressDisplay:
         self._live.stop()
 
     def _next_stage(self, text: str) -> None:
-        self._stage, self._found, self._share, self._begun = text, "", 0.0, time.monotonic()
-        self._live.reset(self._task, description=text, total=None)
-
-    def _step(self, step: Step) -> None:
-        now = time.monotonic()
-        if self._live.disable and not self._quiet and now - self._printed >= _PAUSE:
-            self._printed = now
-            self._console.print(f"{self._stage}{self._found}{self._left(now - self._begun)}")
-
-    def _left(self, seconds: float) -> str:
-        """How much of the stage is done after so many seconds, and how long the rest will take at that pace."""
-        if not self._share:
-            return f", for {seconds:.0f} s"
-        return f": {self._share:.0%} in {seconds:.0f} s, about {seconds / self._share - seconds:.0f} s left"
+        self._pace.enter(text)
+        self._found = ""
+        self._show()
 
     def _search(self, text: str) -> None:
         self._found = f" ({text})"
-        self._live.update(self._task, description=self._stage + self._found)
+        self._show()
 
     def _progress(self, done: int, total: int) -> None:
-        self._share = done / total if total else 0.0
-        self._live.update(self._task, completed=done, total=total)
+        self._pace.count(done, total)
+
+    def _step(self, step: Step) -> None:
+        now = time.monotonic()
+        if self._quiet or now - self._printed < (_PAUSE if self._live.disable else _SOON):
+            return
+        self._printed = now
+        if self._live.disable:
+            self._console.print(f"{self._pace.stage}{self._found}: {self._pace}")
+        self._show()
+
+    def _show(self) -> None:
+        """The live line as it now is: without an end as long as nothing tells of one."""
+        left = self._pace.left
+        told = {"total": None} if left is None else {"total": 1.0, "completed": self._pace.share}
+        said = "" if left is None else f"{about(left)} left"
+        self._live.update(self._task, description=self._pace.stage + self._found, left=said, **told)

@@ -9,7 +9,7 @@ from typing import Any
 from ldiv_db.algorithms.auto.auto import Auto, Fast
 from ldiv_db.algorithms.auto.candidates import MANY_ROWS
 from ldiv_db.algorithms.auto.trials import POLISHED
-from ldiv_db.algorithms.base import Algorithm, Plan, Task
+from ldiv_db.algorithms.base import Algorithm, Plan, Task, forming
 from ldiv_db.distributing.division import Division, divide, why_whole
 from ldiv_db.distributing.parts import work_of
 from ldiv_db.distributing.workers import solve_by_workers, solve_here, workers_for
@@ -32,6 +32,8 @@ class Dividing:
     def solve(self, algorithm: Algorithm, task: Task) -> Plan:
         """The algorithm's plan of a task, as that of its parts together if it has too many rows for one."""
         task = replace(task, solve=self.solve)
+        if not isinstance(algorithm, Auto | Fast):
+            task.stage(forming(algorithm.name))
         if task.encoded.row_count <= self.part_rows or task.encoded.cells or isinstance(algorithm, Auto | Fast):
             return algorithm.run(task)
         reason = why_whole(task, algorithm)

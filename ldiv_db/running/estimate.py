@@ -1,7 +1,7 @@
-"""What a run will need, before it starts: memory, room for what does not fit into it, room for the release.
+"""What a run will need, before it starts: time, memory, room for what does not fit into it, room for the release.
 
-The figures were measured on tables of 200,000 to a million rows, one to seven quasi-identifiers and up to three
-kept columns; a run needs between half and twice as much. So nothing is refused that would fit by half.
+The figures of memory were measured on tables of 200,000 to a million rows, one to seven quasi-identifiers and up to
+three kept columns; a run needs between half and twice as much. So nothing is refused that would fit by half.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import Value
 from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.running.pace import Stage
 
 #: Bytes of working memory a row: of itself, a quasi-identifier, a kept column beside its characters, a character.
 _ROW, _AXIS, _KEPT, _CHARACTER = 150, 60, 32, 2
@@ -42,10 +43,17 @@ class Estimate:
     temp_free: int | None
     release: int
     disk_free: int | None
+    stages: tuple[Stage, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """What the stages of the run are expected to take, on two cores that have nothing else to do."""
+        return sum(stage.seconds for stage in self.stages)
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it, keys with their unit."""
         return {
+            "seconds": self.seconds,
             "memory_bytes": self.memory,
             "memory_limit_bytes": self.memory_limit,
             "overflow_bytes": self.overflow,
@@ -81,7 +89,7 @@ class Estimate:
             raise DatabaseError(f"there is too little room: {self.notes[-1]}")
 
 
-def estimate_run(engine: Engine, encoded: Encoded, folder: Path | None) -> Estimate:
+def estimate_run(engine: Engine, encoded: Encoded, folder: Path | None, stages: tuple[Stage, ...] = ()) -> Estimate:
     """What a run on the encoded table will need; `folder` is where the release goes, None if into memory."""
     widths = _widths(engine, encoded)
     rows, axes = encoded.row_count, len(encoded.axes)
@@ -96,6 +104,7 @@ def estimate_run(engine: Engine, encoded: Encoded, folder: Path | None) -> Estim
         temp_free=free if found.temp_limit is None or free is None else min(free, found.temp_limit),
         release=rows * (_PUBLISHED + _LABEL * axes + sum(widths)),
         disk_free=None if folder is None else _free(folder),
+        stages=stages,
     )
 
 

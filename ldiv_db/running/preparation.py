@@ -28,6 +28,7 @@ from ldiv_db.requirements.reading import warn_of_values
 from ldiv_db.running.case import Case
 from ldiv_db.running.choices import Choices, refuse_forms
 from ldiv_db.running.estimate import Estimate, estimate_run
+from ldiv_db.running.pace import READING, Stage, expected
 from ldiv_db.running.populations import place_people
 from ldiv_db.running.remedies import remedied
 
@@ -36,7 +37,8 @@ from ldiv_db.running.remedies import remedied
 class Listener:
     """Who hears of a run's progress; every member may be left out.
 
-    `on_stage` is told in a few words what begins, `on_progress` how much of it is done, `on_search` how a search is.
+    `on_stage` is told in a few words what begins, `on_progress` how much of it is done, `on_search` how a search is,
+    `on_expected` the stages of a run, or those that it has still before it, with what each is expected to take.
     """
 
     on_step: Callable[[Step], None] | None = None
@@ -44,6 +46,7 @@ class Listener:
     on_progress: Progress = lambda done, total: None
     on_search: Report = lambda text: None
     on_stage: Report = lambda text: None
+    on_expected: Callable[[Sequence[Stage]], None] = lambda stages: None
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Preparation(Shown, Ready):
 def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool) -> Preparation:
     """The source encoded, and what comes of it; raises before any work if what is required cannot be met."""
     algorithm, destination = choices.algorithm, choices.destination
-    hear.on_stage("reading the source")
+    hear.on_stage(READING)
     people = _people(engine, choices.resolved)
     source = replace(choices.resolved.source, person=people.column if people else None)
     coding = read_source(engine, source, show_values=show_values, counted=True)
@@ -105,7 +108,9 @@ def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool)
     case = Case(choices.policy, task, resolved, resolve_requirements, show_values)
     with remedied(case):
         feasible = check_ready(ready, show_values)
-    estimate = estimate_run(engine, encoded, destination.folder)
+    stages = expected(algorithm.stages(task, feasible), task.cell_count)
+    hear.on_expected(stages)
+    estimate = estimate_run(engine, encoded, destination.folder, stages)
     parts = planned_parts(task, algorithm, resolved.part_rows)
     reasons = [
         *([reason] if reason else []),
@@ -114,7 +119,6 @@ def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool)
         *lacking_rows(engine, resolved, encoded, absent),
     ]
     warnings = [*([str(people)] if people else []), *_warnings(engine, resolved, task)]
-    hear.on_stage("forming classes")
     return Preparation(
         resolved,
         algorithm,
@@ -215,7 +219,9 @@ def make_task(
 ) -> Task:
     """What an algorithm is given."""
     every = [requirement for own in wanted.values() for requirement in own]
-    return Task(engine, encoded, every, seed, hear.on_progress, hear.on_search, wanted, transparent)
+    told = (hear.on_progress, hear.on_search)
+    task = Task(engine, encoded, every, seed, *told, wanted, transparent, stage=hear.on_stage)
+    return replace(task, ahead=lambda stages: hear.on_expected(expected(stages, task.cell_count)[1:]))
 
 
 def resolve_requirements(

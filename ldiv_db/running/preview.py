@@ -13,6 +13,7 @@ from ldiv_db.policy.release_columns import Form
 from ldiv_db.publishing.result import MADE, print_inferred, print_rows
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.running.estimate import size
+from ldiv_db.running.pace import about
 from ldiv_db.running.preparation import Preparation
 
 #: The name under which the engine sends what is no template: look-ups, and tables of metadata.
@@ -100,13 +101,14 @@ def print_plan(console: Console, document: dict[str, Any]) -> None:
     table.add_row("rows suppressed", f"{document['rows_suppressed']:,}{most}")
     table.add_row(MADE, f"up to {document['classes_made']:,}")
     needs = document["needs"]
+    table.add_row("time", about(needs["seconds"]))
     table.add_row("memory", f"about {size(needs['memory_bytes'])}; {size(needs['memory_limit_bytes'])} are allowed")
     table.add_row("the release", f"about {size(needs['release_bytes'])}")
     for requirement in document["requirements"]:
         parameters = ", ".join(f"{name} = {value}" for name, value in requirement["parameters"].items())
-        about = f"{requirement['sensitive']}: " if requirement["sensitive"] else ""
+        of = f"{requirement['sensitive']}: " if requirement["sensitive"] else ""
         strictest = f"; all rows as one class meet {requirement['strictest']}" if requirement["strictest"] else ""
-        table.add_row("requirement", f"{about}{requirement['name']}: {parameters}{strictest}")
+        table.add_row("requirement", f"{of}{requirement['name']}: {parameters}{strictest}")
     console.print(table)
     rows = [(c["column"], c["role"], c["generalised_by"] or "") for c in document["columns"]]
     print_rows(console, "columns", ("column", "role", "generalised by"), rows)

@@ -33,6 +33,7 @@ from ldiv_db.recoding.global_recoding import GlobalRecoding, recoding_of
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, plan_recoding, published_rows
 from ldiv_db.running.choices import Choices, resolve_run
+from ldiv_db.running.pace import MEASURING, WRITING
 from ldiv_db.running.preparation import Listener, Preparation, Ready, prepare, strictest
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.similarity import measure_similarity, published_members
@@ -79,7 +80,7 @@ def run_choices(
     ready.estimate.require_room()
     with remedied(ready.case, is_running=True):
         plan, recoding = work_out(ready, beside, workers)
-    hear.on_stage("measuring what is lost")
+    hear.on_stage(MEASURING)
     loss, similarity = _measured(ready, recoding)
     people = _told_of_people(ready, recoding)
     plan = replace(plan, notes=(*plan.notes, *([people] if people else [])))
@@ -89,7 +90,7 @@ def run_choices(
     run_id = uuid.uuid4().hex
     measured = {"loss": loss, "similarity": similarity, "recoding": rules, "people": people}
     describe = partial(_result, ready, plan, start, run_id, measured)
-    hear.on_stage("writing and auditing the release")
+    hear.on_stage(WRITING)
     return ready.destination.publish(_draft(ready, recoding, run_id, describe))
 
 

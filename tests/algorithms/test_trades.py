@@ -30,12 +30,12 @@ def rounds(monkeypatch):
     """What each round says of itself, as it is run."""
     heard, run_rounds = [], moves.run_rounds
 
-    def hear(task, assigned, most, change, least_part):
+    def hear(task, stage, assigned, most, change, least_part):
         def told(assigned, number):
             heard.append(change(assigned, number))
             return heard[-1]
 
-        return run_rounds(task, assigned, most, told, least_part)
+        return run_rounds(task, stage, assigned, most, told, least_part)
 
     monkeypatch.setattr(moves, "run_rounds", hear)
     return heard

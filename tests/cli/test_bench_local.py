@@ -91,7 +91,11 @@ def test_steps_add_up_to_the_run(bench: Any) -> None:
     for kind in ("processor_seconds", "seconds"):
         assert 0 < sum(step[kind] for step in found["steps"]) <= found[kind]
     stages = list(dict.fromkeys(step["stage"] for step in found["steps"]))
-    assert stages[0] == "resolving the policy" and "forming classes" in stages and stages[-1].startswith("writing")
+    assert (
+        stages[0] == "resolving the policy"
+        and "forming classes by mondrian" in stages
+        and stages[-1].startswith("writing")
+    )
     counts = {step["step"]: step["count"] for step in found["steps"]}
     assert counts["dictionary"] > 1 and counts["the rest"] == 0
     shown = bench("steps", *words).out

@@ -95,7 +95,9 @@ def test_no_rows_are_refused(bench: Any) -> None:
     assert (called.code, called.out) == (2, "") and "greater than or equal to 1" in called.err
 
 
-@pytest.mark.parametrize("name", ["audit", "bsgi", "cuts", "decomposition", "scale", "topdown", "tp", "utility"])
+@pytest.mark.parametrize(
+    "name", ["audit", "bsgi", "cuts", "decomposition", "pace", "scale", "topdown", "tp", "utility"]
+)
 def test_help_of_every_benchmark(bench: Any, name: str) -> None:
     shown = bench(name, "--help")
     assert shown.code == 0 and "Example" in shown.out and f"python -m tests.benchmarks.{name}" in shown.out

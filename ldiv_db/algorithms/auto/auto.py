@@ -17,8 +17,8 @@ from ldiv_db.algorithms.auto.candidates import (
     leaving,
 )
 from ldiv_db.algorithms.auto.sample import LARGE, SAMPLE, sampled
-from ldiv_db.algorithms.auto.trials import Trial, ranked, take_best, try_all, within
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.auto.trials import Trial, improvements, ranked, take_best, try_all, within
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, forming
 from ldiv_db.database.errors import SuppressionError
 
 #: Enough for `topdown` and `bsgi` beside whichever comes first, and not for `peel`, which is the slowest by far.
@@ -81,6 +81,14 @@ class Auto(Algorithm):
         search = better.plan.search | {"tried": [trial.as_dict() for trial in tried], "loss": better.loss}
         notes = (*better.plan.notes, _told(tried, best, better))
         return replace(better.plan, notes=notes, search=search, algorithm=best.candidate.name)
+
+    def stages(self, task: Task, feasible: Feasibility) -> Stages:
+        """The trials, of a sample and then the best of all rows where these are many; then improvements."""
+        large, names, cells = _is_large(task), feasible.tries, task.cell_count
+        tried = [(forming(name), SAMPLE * len(task.encoded.axes) if large else cells) for name in names]
+        if large:
+            tried = [*(tried if len(tried) > 1 else []), (forming(names[0]), cells)]
+        return [*tried, *(improvements(task, names[0]) if self.improves and task.encoded.row_count < MANY_ROWS else [])]
 
     def _checked(self, task: Task) -> list[Checked]:
         return checked_within(task, candidates_of(task, self._suppress))

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.auto.candidates import Candidate, Checked
-from ldiv_db.algorithms.base import Algorithm, Plan, Task
+from ldiv_db.algorithms.base import Algorithm, Plan, Stages, Task
 from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
 from ldiv_db.algorithms.neighbours.flows import flow
-from ldiv_db.algorithms.neighbours.moves import trade
+from ldiv_db.algorithms.neighbours.moves import trade, trade_rounds
 from ldiv_db.algorithms.neighbours.resplit import resplit
+from ldiv_db.algorithms.neighbours.rounds import FLOWING, SPLITTING, TRADING
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Relation
 
@@ -78,7 +79,6 @@ def try_all(task: Task, candidates: Sequence[Checked], budget: int, suppress: bo
     for number, found in enumerate([*taken, *left]):
         if number >= len(taken) and any(trial.plan and (suppress or not trial.left_out) for trial in trials):
             break
-        task.report(f"trying {found.candidate.name}")
         trials.append(attempt(task, found.candidate))
     if not any(trial.plan for trial in trials):
         defect = next((trial.defect for trial in trials if trial.defect), None)
@@ -94,6 +94,8 @@ def take_best(task: Task, trials: Sequence[Trial], suppress: bool, polish: bool)
     made = [trial for trial in trials if trial.plan]
     out, loss = min(_rank(trial, suppress) for trial in made)
     near = [trial for trial in made if _rank(trial, suppress) <= (out, loss * NEAR)]
+    if polish:
+        task.ahead([stage for trial in near for stage in improvements(task, trial.candidate.name)])
     after = {trial: polished(task, trial) if polish and trial in near else trial for trial in made}
     best = min(made, key=lambda trial: _rank(after[trial], suppress))
     for trial in made:
@@ -107,10 +109,7 @@ def ranked(part: Task, candidates: Sequence[Checked], budget: int, suppress: boo
     taken, left = within(candidates, budget)
     if len(taken) == 1:
         return [*candidates], []
-    trials = []
-    for found in taken:
-        part.report(f"trying {found.candidate.name} on {part.encoded.row_count:,} rows")
-        trials.append(attempt(part, found.candidate))
+    trials = [attempt(part, found.candidate) for found in taken]
     order = sorted(range(len(taken)), key=lambda i: (trials[i].plan is None, *_rank(trials[i], suppress), i))
     return [*(taken[i] for i in order), *left], trials
 
@@ -147,7 +146,7 @@ def polished(task: Task, trial: Trial) -> Trial:
     Those of a plan in parts have been through them.
     """
     plan, engine = trial.plan, task.engine
-    splits = _splits(task, trial)
+    splits = _splits(task, trial.candidate.name)
     if plan is None or plan.parts > 1 or (trial.candidate.name in POLISHED and not splits):
         return trial
     with engine.scope() as scope:
@@ -167,14 +166,23 @@ def polished(task: Task, trial: Trial) -> Trial:
     return replace(trial, plan=better, loss=loss)
 
 
-def _splits(task: Task, trial: Trial) -> int:
+def improvements(task: Task, algorithm: str) -> Stages:
+    """The stages in which an algorithm's classes become better, where they are whole, each with its work."""
+    splits, cells = _splits(task, algorithm), task.cell_count
+    if algorithm in POLISHED and not splits:
+        return []
+    flows = [(FLOWING, cells)] if _is_small(task) else []
+    return [*([(SPLITTING, cells)] if splits else []), *flows, (TRADING, cells * trade_rounds(task))]
+
+
+def _splits(task: Task, algorithm: str) -> int:
     """The rounds in which neighbouring classes are split anew."""
-    return SPLIT_ROUNDS if trial.candidate.name not in SPLIT and _is_small(task) else 0
+    return SPLIT_ROUNDS if algorithm not in SPLIT and _is_small(task) else 0
 
 
 def _is_small(task: Task) -> bool:
     """Whether the table is small enough for what takes many rounds."""
-    return task.encoded.row_count * len(task.encoded.axes) <= SMALL_CELLS
+    return task.cell_count <= SMALL_CELLS
 
 
 def drop(task: Task, trial: Trial) -> None:

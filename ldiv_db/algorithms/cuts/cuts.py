@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, forming
 from ldiv_db.algorithms.cuts.asked import bounds_shares
 from ldiv_db.algorithms.cuts.classes import Published, labels_of, publish_cut
 from ldiv_db.algorithms.cuts.enumeration import Outcome
@@ -76,6 +76,11 @@ class Cuts(Algorithm):
     def _scheme(self, task: Task) -> str:
         """What becomes of classes that violate."""
         return self.options.scheme or ("vioRec" if bounds_shares(task) else "none")
+
+    def stages(self, task: Task, feasible: Feasibility) -> Stages:
+        """The work grows with the boxes of nodes, and the more of these have rows: as measured, no bound."""
+        nodes = [len(axis.taxonomy.nodes) if axis.taxonomy else axis.leaves**2 for axis in task.encoded.axes]
+        return [(forming(self.name), int(min(prod(nodes), 10**18) ** 0.5 * task.encoded.row_count ** (1 / 3)))]
 
     def run(self, task: Task) -> Plan:
         """The drawn cut, less what its scheme leaves out; raises InfeasibleError if that is every row."""

@@ -26,7 +26,7 @@ from ldiv_db.algorithms.neighbours.moves import (
     measured_neighbours,
     stride,
 )
-from ldiv_db.algorithms.neighbours.rounds import Changed, Orders, run_rounds
+from ldiv_db.algorithms.neighbours.rounds import FLOWING, Changed, Orders, run_rounds
 from ldiv_db.database.templates import Relation, Value
 
 #: The most rounds, the orders of each in which classes are near, and the turns in which flows are made.
@@ -44,7 +44,7 @@ def flow(
     def change(assigned: Relation, number: int) -> Changed:
         return _round(task, checker, measures, assigned, orders.several(number, ORDERS), number)
 
-    return run_rounds(task, assigned, ROUNDS, change, LEAST_PART, until_idle=True)
+    return run_rounds(task, FLOWING, assigned, ROUNDS, change, LEAST_PART, until_idle=True)
 
 
 def _round(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import COST_UNIT, Measure
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
-from ldiv_db.algorithms.neighbours.rounds import Changed, Orders, run_rounds
+from ldiv_db.algorithms.neighbours.rounds import TRADING, Changed, Orders, run_rounds
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: The most rounds and the fewest, and how many cells all of them may look at together.
@@ -66,13 +66,12 @@ def trade(
     def change(assigned: Relation, number: int) -> Changed:
         return _round(task, checker, measures, assigned, orders.several(number, ORDERS), number)
 
-    return run_rounds(task, assigned, _rounds(task), change, LEAST_PART)
+    return run_rounds(task, TRADING, assigned, trade_rounds(task), change, LEAST_PART)
 
 
-def _rounds(task: Task) -> int:
+def trade_rounds(task: Task) -> int:
     """The rounds of a table: all there may be, fewer for tables of many cells; the first of them gain most."""
-    cells = task.encoded.row_count * len(task.encoded.axes)
-    return max(FEWEST_ROUNDS, min(ROUNDS, CELLS // max(cells, 1)))
+    return max(FEWEST_ROUNDS, min(ROUNDS, CELLS // max(task.cell_count, 1)))
 
 
 def _round(

@@ -15,7 +15,7 @@ from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.local.candidate_classes import ClassChecker
 from ldiv_db.algorithms.local.stratified_splits import StratifiedSplits
 from ldiv_db.algorithms.neighbours.moves import measured_classes
-from ldiv_db.algorithms.neighbours.rounds import Changed, Orders, run_rounds
+from ldiv_db.algorithms.neighbours.rounds import SPLITTING, Changed, Orders, run_rounds
 from ldiv_db.database.templates import Relation, Value
 
 #: The most rounds; classes of so many rows take no part.
@@ -33,7 +33,7 @@ def resplit(
     def change(assigned: Relation, number: int) -> Changed:
         return _round(task, splits, assigned, orders.order(number), number // 2 % 2)
 
-    return run_rounds(task, assigned, rounds, change)
+    return run_rounds(task, SPLITTING, assigned, rounds, change)
 
 
 def _round(task: Task, splits: StratifiedSplits, assigned: Relation, order: Sequence[Measure], offset: int) -> Changed:

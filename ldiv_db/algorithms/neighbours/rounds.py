@@ -12,6 +12,8 @@ from ldiv_db.database.templates import Relation
 
 #: Rounds end when two in a row lower the cost by less than this part of it.
 LEAST_PART = 200
+#: What rounds do.
+SPLITTING, FLOWING, TRADING = "splitting classes anew", "letting rows flow between classes", "trading rows"
 #: The jitter of an order by cardinality, in thousandths of a place.
 JITTER = 4000
 
@@ -33,7 +35,13 @@ Round = Callable[[Relation, int], Changed]
 
 
 def run_rounds(
-    task: Task, assigned: Relation, rounds: int, change: Round, least_part: int = LEAST_PART, until_idle: bool = False
+    task: Task,
+    stage: str,
+    assigned: Relation,
+    rounds: int,
+    change: Round,
+    least_part: int = LEAST_PART,
+    until_idle: bool = False,
 ) -> tuple[Relation, list[int]]:
     """The assignment after at most so many rounds, and the changes of each; `assigned` is dropped.
 
@@ -41,7 +49,10 @@ def run_rounds(
     changes nothing.
     """
     changes, before = list[int](), 0
+    task.stage(stage)
     while len(changes) < rounds:
+        if not task.is_part:  # which says itself how far its algorithm is
+            task.progress(len(changes), rounds)
         changed = change(assigned, len(changes))
         task.engine.drop(assigned)  # all the rows, once a round
         assigned = changed.assigned

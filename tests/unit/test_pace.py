@@ -1,0 +1,213 @@
+"""What is said of the time that is left, by a clock of its own, on recorded runs and on made up ones."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tables import fill
+
+import ldiv_db
+from ldiv_db.commands.console import ProgressDisplay
+from ldiv_db.database.engine import Step
+from ldiv_db.running.pace import MEASURING, MOST, READING, WRITING, Pace, Stage, about, expected
+from tests.benchmarks.pace import factors, played
+
+pytestmark = pytest.mark.long
+#: By `python -m tests.benchmarks.pace --traces`, in the processor's seconds.
+TRACES = [json.loads(line) for line in Path(__file__).with_name("pace_traces.jsonl").read_text().splitlines()]
+NAMES = [f"{found['algorithm']} on {found['rows']:,} rows, {found['require']}" for found in TRACES]
+#: A run that takes less is over before anybody looks.
+SHORT = 10.0
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def pace_of(*seconds, clock):
+    """A run of stages `0`, `1`, … that are expected to take so long, of which the first has begun."""
+    found = Pace("0", clock)
+    found.expect([Timed(str(number), of) for number, of in enumerate(seconds)])
+    return found
+
+
+class Timed(Stage):
+    """A stage whose work is seconds."""
+
+    @property
+    def seconds(self):
+        return float(self.work)
+
+
+def scaled(events, times):
+    return [(at * times, kind, what) for at, kind, what in events]
+
+
+# -- recorded runs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trace", TRACES, ids=NAMES)
+def test_what_is_left_of_a_recorded_run_is_right_within_a_factor_of_two(trace):
+    early, *later = factors(trace["events"])
+    assert max(later) <= 2
+    assert (early is None and trace["seconds"] < SHORT) or early <= 2
+
+
+@pytest.mark.parametrize("times", [1 / 3, 3])
+@pytest.mark.parametrize("trace", TRACES, ids=NAMES)
+def test_on_another_machine_it_becomes_right_as_work_is_counted(trace, times):
+    """A search for the best cut counts none."""
+    _, _, half, most = factors(scaled(trace["events"], times))
+    assert trace["algorithm"] == "cuts" or (half <= 2.1 and most <= 2.1)
+
+
+@pytest.mark.parametrize("trace", TRACES, ids=NAMES)
+def test_the_stages_of_a_recorded_run_are_those_that_were_expected(trace):
+    (names,) = [[name for name, _ in what] for _, kind, what in trace["events"] if kind == "expect"]
+    went = [what for _, kind, what in trace["events"] if kind == "stage"]
+    rest = iter(went)
+    assert went == names or all(name in rest for name in names if name != "splitting classes anew")
+
+
+def test_some_runs_are_of_many_rows():
+    assert {found["algorithm"] for found in TRACES} >= {"topdown", "bsgi", "mondrian", "cuts", "auto"}
+    assert {found["algorithm"] for found in TRACES if found["rows"] >= 300_000} >= {
+        "topdown",
+        "bsgi",
+        "mondrian",
+        "cuts",
+    }
+
+
+def test_moments_of_a_trace_are_played_by_its_own_clock():
+    events = [(0.0, "stage", READING), (1.0, "expect", [(READING, 10**6)]), (9.0, "count", (1, 2)), (10.0, "end", None)]
+    assert [left for left, _ in played(events)] == [9.0, 7.5, 5.0, 2.5]
+
+
+# -- the arithmetic --------------------------------------------------------------------------------------
+
+
+def test_as_expected_what_is_left_is_what_is_not_done():
+    clock = Clock()
+    pace = pace_of(10, 30, 60, clock=clock)
+    assert pace.left == pytest.approx(100)
+    for at, stage in ((10, "1"), (40, "2")):
+        clock.now = at
+        pace.enter(stage)
+        assert (pace.stage, pace.left) == (stage, pytest.approx(100 - at))
+        assert pace.share == pytest.approx(at / 100)
+
+
+def test_stages_that_took_twice_as_long_make_all_others_twice_as_long():
+    clock = Clock()
+    pace = pace_of(40, 60, clock=clock)
+    clock.now = 80
+    pace.enter("1")
+    assert 110 < pace.left <= 120
+
+
+def test_counted_work_says_more_than_what_was_expected():
+    clock = Clock()
+    pace = pace_of(10, 90, clock=clock)
+    clock.now = 10
+    pace.enter("1")
+    clock.now = 110  # of 200 that it takes in truth
+    assert pace.left == pytest.approx(25)
+    pace.count(50, 100)
+    assert 50 < pace.left < 110
+    clock.now = 160
+    pace.count(75, 100)
+    assert 30 < pace.left < 60
+
+
+def test_a_stage_that_is_overdue_is_not_about_to_end():
+    clock = Clock()
+    pace = pace_of(10, clock=clock)
+    clock.now = 100
+    assert pace.left == pytest.approx(25) and pace.share <= MOST
+
+
+@pytest.mark.parametrize("counted", [(0, 0), (1, 10), (10, 10), (12, 10)])
+def test_never_all_is_done_before_it_is(counted):
+    clock = Clock()
+    pace = pace_of(1, 1, clock=clock)
+    for stage in ("1", "nobody expected this", "1"):
+        pace.enter(stage)
+        for _ in range(50):
+            clock.now += 10
+            pace.count(*counted)
+            assert pace.share <= MOST and "100 %" not in str(pace)
+            assert pace.left is None or pace.left > 0
+
+
+def test_a_stage_that_is_left_out_is_waited_for_no_more():
+    clock = Clock()
+    pace = pace_of(10, 1000, 10, clock=clock)
+    clock.now = 10
+    pace.enter("2")
+    assert pace.left == pytest.approx(10)
+
+
+def test_without_an_expectation_counted_work_alone_tells():
+    clock = Clock()
+    pace = Pace("trying worlds", clock)
+    clock.now = 20
+    assert pace.left is None and str(pace) == "20 s so far"
+    pace.count(1, 4)
+    assert pace.left == pytest.approx(60) and str(pace) == "about 25 % done in 20 s, about 60 s left"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.2, "a few seconds"), (14, "about 10 s"), (94, "about 90 s"), (95, "about 2 min"), (1065, "about 18 min"),
+     (9000, "about 2 h")],
+)  # fmt: skip
+def test_nobody_knows_it_to_the_second(seconds, said):
+    assert about(seconds) == said
+
+
+# -- runs ------------------------------------------------------------------------------------------------
+
+
+def policy(con, algorithm):
+    fill(con, "t", {"age": "INTEGER", "s": "VARCHAR"}, [(i * 7 % 50, "abcd"[i % 4]) for i in range(200)])
+    wanted = {"source": "t", "target": {"table": "out", "if_exists": "replace"}, "sensitive": ["s"], "seed": 1}
+    return wanted | {
+        "quasi_identifiers": {"age": {"taxonomy": {"ranges": [5, 10, 20, 100]}}},
+        "require": [{"frequency": 2}],
+        "algorithm": algorithm,
+    }
+
+
+@pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "bsgi", "cuts", "peel", "fast", "auto"])
+def test_a_run_says_what_it_does_now_and_what_it_will(con, algorithm):
+    went, ahead = [], []
+    listener = ldiv_db.Listener(on_stage=went.append, on_expected=ahead.extend)
+    result = ldiv_db.run(con, policy(con, algorithm), listener=listener)
+    assert went[0] == ahead[0].name == READING and went[-2:] == [MEASURING, WRITING]
+    names = [stage.name for stage in ahead]
+    assert f"forming classes by {result.algorithm}" in names and set(names[:2]) <= set(went)
+    assert all(stage.seconds > 0 for stage in ahead)
+
+
+def test_a_plan_says_how_long_a_run_takes(con):
+    quick, slow = (ldiv_db.plan(con, policy(con, name)).estimate.seconds for name in ("mondrian", "auto"))
+    assert 0 < quick < slow
+    assert sum(stage.seconds for stage in expected([("forming classes by topdown", 2 * 10**6)], 2 * 10**6)) > 5
+
+
+def test_lines_of_progress_name_the_stage_and_no_end_that_nobody_knows(capsys, monkeypatch):
+    monkeypatch.setattr("ldiv_db.commands.console._PAUSE", 0.0)
+    with ProgressDisplay(first_stage="counting columns") as listener:
+        listener.on_step(Step("a", 1, 1.0))
+        listener.on_expected([Stage("counting columns", 10**6), Stage("trading rows", 10**7)])
+        listener.on_stage("trading rows")
+        listener.on_progress(16, 16)
+        listener.on_step(Step("b", 1, 1.0))
+    first, last = capsys.readouterr().err.splitlines()
+    assert first == "counting columns: 0 s so far"
+    assert last.startswith("trading rows: about ") and last.endswith(" left") and "100 %" not in last
