@@ -96,7 +96,7 @@ def test_no_rows_are_refused(bench: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["audit", "bsgi", "cuts", "decomposition", "pace", "scale", "topdown", "tp", "utility"]
+    "name", ["audit", "bsgi", "cuts", "decomposition", "pace", "pace", "scale", "topdown", "tp", "utility"]
 )
 def test_help_of_every_benchmark(bench: Any, name: str) -> None:
     shown = bench(name, "--help")
