@@ -40,7 +40,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 #: Where the page goes if nothing is said, and how many differences a verification lists.
 _OUT, _LISTED = Path("report.html"), 20
-_STAGE = "working the numbers out"
+_STAGE = "looking the release up"
 
 
 @app.command("report")
@@ -118,9 +118,9 @@ def report_command(
     may read the release. No value of the data is in it but those that the policy names. PDF needs chromium or
     weasyprint.
 
-    With --verify every number of a report is worked out again from the table, by the report's own question, and counted
-    plainly where that can be done. The exit code is 1 if the release does not meet what was asked of it, an attack gains
-    more than is promised, or a report is not of this table.
+    With --verify every number of a report is worked out again from the table, by the report's own question, and plainly
+    counted as well where that can be done. The exit code is 1 if the release does not meet what was asked of it, an
+    attack gains more than is promised, or a report is not of this table.
 
     \b
     Examples:

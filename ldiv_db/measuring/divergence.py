@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
@@ -18,6 +19,8 @@ from ldiv_db.measuring.prefix_trees import PrefixTrees
 
 #: Divergence is summed in this many parts of one, as whole numbers.
 _UNIT = 10**12
+#: Cells times published combinations of a part at most; few of them are pairs.
+_MOST_PAIRS = 12_000_000_000
 
 
 @dataclass(frozen=True)
@@ -34,20 +37,39 @@ def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published:
     suppressed, total = max(0, rows - published), max(rows, published)
     domain = math.prod(step.column.leaves for step in tries.steps)
     everywhere = max(1, suppressed * tries.grain // domain) if suppressed else 0
-    pairs = _pairs(engine, tries)
-    holes = {"pairs": pairs, "boxes": tries.boxes, "prefix": tries.steps[-1].prefix}
-    masses = engine.materialise("masses", "measuring/sum_masses", cells=tries.cells, **holes)
-    sums = engine.record(
-        "measuring/sum_divergence",
-        masses=masses,
-        everywhere=Value(everywhere),
-        scale=Value(float(tries.grain) * total / rows),
-        unit=Value(float(_UNIT)),
-    )
-    unmatched = engine.scalar("measuring/count_unmatched", **holes)
-    engine.drop(pairs, masses)
-    kl = None if sums["divergence"] is None else sums["divergence"] / (_UNIT * rows)
-    return Divergence(kl, int(sums["uncovered"]), int(unmatched))
+    scale = float(tries.grain) * total / rows
+    last = tries.steps[-1].prefix
+    matched = engine.load("matched", {"box": "BIGINT"}, [])
+    sums = []
+    for cells in _parts(engine, tries):
+        pairs = _pairs(engine, replace(tries, cells=cells))
+        masses = engine.materialise(
+            "masses", "measuring/sum_masses", cells=cells, pairs=pairs, boxes=tries.boxes, prefix=last
+        )
+        holes = {"everywhere": Value(everywhere), "scale": Value(scale), "unit": Value(float(_UNIT))}
+        sums.append(engine.record("measuring/sum_divergence", masses=masses, **holes))
+        engine.insert(matched, "measuring/list_matched", pairs=pairs)
+        engine.drop(pairs, masses, cells)
+    unmatched = engine.scalar("measuring/count_unmatched", pairs=matched, boxes=tries.boxes, prefix=last)
+    engine.drop(matched)
+    found = [part["divergence"] for part in sums]
+    kl = None if None in found else sum(found) / (_UNIT * rows)
+    return Divergence(kl, sum(int(part["uncovered"]) for part in sums), int(unmatched))
+
+
+def _parts(engine: Engine, tries: PrefixTrees) -> Iterator[Relation]:
+    """The cells in parts, neighbours in the trie together, so that no part has too many pairs."""
+    cells = engine.count(tries.cells)
+    most = max(1, _MOST_PAIRS // max(1, engine.count(tries.boxes)))
+    for first in range(1, max(cells, 1) + 1, most):
+        yield engine.materialise(
+            "part_of_cells",
+            "measuring/take_cells",
+            cells=tries.cells,
+            prefix=tries.steps[-1].prefix,
+            first=Value(first),
+            last=Value(first + most - 1),
+        )
 
 
 def _pairs(engine: Engine, tries: PrefixTrees) -> Relation:

@@ -34,7 +34,7 @@ SANITY_BOUND = 0.001
 #: Estimates are summed in this many parts of a row, as whole numbers.
 _UNIT = 10**12
 #: Queries are answered in batches: each may meet every published combination.
-_MOST_PAIRS = 30_000_000
+_MOST_PAIRS = 10_000_000
 
 
 @dataclass(frozen=True)

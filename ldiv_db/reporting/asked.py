@@ -15,7 +15,7 @@ Audience = Literal["internal", "public"]
 #: How a release is made available (ISO/IEC 27559): to anybody, to who signed a contract, in the owner's own rooms.
 ReleaseModel = Literal["public", "shared", "internal"]
 #: Random counts by which the error of an analyst's queries is estimated.
-QUERIES = 1_000
+QUERIES = 300
 
 
 #: What people say of a release, which no table tells.

@@ -8,7 +8,7 @@ search found, are in neither.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,6 +41,8 @@ from ldiv_db.reporting.written import policy_hash, policy_text, written_policy
 #: The form of documents; a document of another form is not verified.
 FORM = "ldiv report 1"
 Document = dict[str, Any]
+#: Is told in a few words what begins.
+Hear = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -102,11 +104,14 @@ def _source(engine: Engine, asked: Asked) -> tuple[Table | None, str | None]:
         return None, "; ".join(problem.what for problem in error.problems)
 
 
-def document_of(subject: ReportSubject) -> Document:
+def document_of(subject: ReportSubject, hear: Hear) -> Document:
     """The evidence, all sections; numbers that only the release is needed for, then those for internal eyes."""
     engine, question, asked = subject.engine, subject.question, subject.asked
+    hear("auditing the release")
     audits = audit_document(check(engine, subject.table, question))
+    hear("trying attacks")
     found = attacks_on(engine, subject.table, question, asked, subject.people)
+    hear("counting and hashing the release")
     threshold = float(asked.threshold)
     document: Document = {
         "form": FORM,
@@ -126,15 +131,15 @@ def document_of(subject: ReportSubject) -> Document:
         "earlier": None,
         "annex": _annex(subject),
     }
-    return document if asked.is_public else document | _internal(subject)
+    return document if asked.is_public else document | _internal(subject, hear)
 
 
-def _internal(subject: ReportSubject) -> Document:
+def _internal(subject: ReportSubject, hear: Hear) -> Document:
     """What only those may see who may read the source."""
     asked, policy, source = subject.asked, subject.asked.policy, subject.source
     found: Document = {"source": None, "why_no_source": subject.why_not}
     if source is not None and policy is not None:
-        found["source"] = source_document(subject.engine, subject.table, source, policy, asked)
+        found["source"] = source_document(subject.engine, subject.table, source, policy, asked, hear)
     name = None if policy is None else str(policy.source)
     return found | {"earlier": earlier_releases(subject.engine, subject.noted.run, name)}
 

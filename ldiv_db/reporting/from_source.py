@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -21,16 +21,20 @@ from ldiv_db.reporting.content import content_of
 from ldiv_db.reporting.from_release import Table
 
 
-def source_document(engine: Engine, table: Table, source: Table, policy: Policy, asked: Asked) -> dict[str, Any]:
+def source_document(
+    engine: Engine, table: Table, source: Table, policy: Policy, asked: Asked, hear: Callable[[str], None]
+) -> dict[str, Any]:
     """Uniqueness and risk before, what was lost, and the hash of the source."""
     names = list(policy.quasi_identifiers)
     counts = policy.weight is not None
-    return {
+    hear("counting and hashing the source")
+    found = {
         "uniqueness": None if counts else _uniqueness(engine, source, names),
         "risk_before": None if counts else risk_before(engine, source, names, Decimal(asked.threshold)),
-        "utility": _utility(engine, table, source, policy, asked),
         "content": content_of(engine, source).as_dict(),
     }
+    hear("measuring what was lost")
+    return found | {"utility": _utility(engine, table, source, policy, asked)}
 
 
 def _uniqueness(engine: Engine, source: Table, names: Sequence[str]) -> dict[str, Any] | None:

@@ -74,7 +74,7 @@ def make_report(
 ) -> Report:
     """The report on a table, or on what the run of that id published."""
     with working_engine(connection, listener, catalog) as engine, opened(engine, name, asked) as subject:
-        return Report(_plain(document_of(subject)))
+        return Report(_plain(document_of(subject, (listener or Listener()).on_stage)))
 
 
 def verify_report(
@@ -87,7 +87,7 @@ def verify_report(
 ) -> Verification:
     """The report worked out again from `table`; `asked` brings the folder of taxonomies, and perhaps the policy."""
     with working_engine(connection, listener, catalog) as engine:
-        return verify(engine, dict(document), table, asked, _plain)
+        return verify(engine, dict(document), table, asked, _plain, (listener or Listener()).on_stage)
 
 
 def read_report(path: Path) -> Document:

@@ -19,7 +19,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.policy import Policy
 from ldiv_db.reporting.asked import QUERIES, TEXTS, Asked, Audience, ReleaseModel
-from ldiv_db.reporting.evidence import FORM, Document, document_of, opened
+from ldiv_db.reporting.evidence import FORM, Document, Hear, document_of, opened
 from ldiv_db.reporting.plainly import counted_plainly
 from ldiv_db.reporting.written import read_again, written_policy
 
@@ -101,7 +101,7 @@ class Verification:
 
 
 def verify(
-    engine: Engine, reported: Document, table: str, given: Asked, plain: Callable[[Document], Document]
+    engine: Engine, reported: Document, table: str, given: Asked, plain: Callable[[Document], Document], hear: Hear
 ) -> Verification:
     """The report worked out again from `table`, by its own question.
 
@@ -113,7 +113,8 @@ def verify(
     with opened(engine, table, asked) as subject:
         if reported.get("source") and subject.source is None:
             raise PolicyError([Problem("source", f"is not there: {subject.why_not}", "give --policy")])
-        found = plain(document_of(subject))
+        found = plain(document_of(subject, hear))
+        hear("counting plainly")
         counted = counted_plainly(subject, found)
     in_place = all(reported["statement"].get(key) == found["statement"][key] for key in ("table", "run"))
     compared = list(_pairs(_comparable(reported, in_place), _comparable(found, in_place)))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ldiv_db
+from ldiv_db.measuring import divergence
 
 KEYS = {
     "published", "source", "rows_in", "rows_published", "rows_suppressed", "rows_added", "rows_unmatched",
@@ -190,3 +191,24 @@ def test_texts_that_are_one_by_the_policy_are_one_in_the_release_too(con: Any) -
     clean = ldiv_db.measure(con, "clean_release", policy | {"source": "clean_stays", "sensitive": ["said"]}, queries=50)
     assert (found.rows_uncovered, found.rows_unmatched) == (0, 0)
     assert found.loss.kl == clean.loss.kl is not None and found.queries == clean.queries
+
+
+def test_parts_of_cells_diverge_as_all_of_them(con: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    con.execute(
+        "CREATE TABLE stays AS SELECT i % 40 AS age, i % 7 AS ward, 'd' || i % 9 AS said FROM range(300) AS t(i)"
+    )
+    con.execute("CREATE TABLE theirs AS SELECT * REPLACE ('[0-39]' AS age) FROM stays WHERE age <> 3 AND ward <> 2")
+    asked: dict[str, Any] = {"source": "stays", "qi": ["age", "ward"], "sensitive": ["said"]}
+    whole = ldiv_db.measure(con, "theirs", **asked)
+    assert whole.rows_uncovered and whole.rows_unmatched == 0
+    monkeypatch.setattr(divergence, "_MOST_PAIRS", 500)
+    parts: list[Any] = []
+    monkeypatch.setattr(divergence, "_pairs", lambda *given, pairs=divergence._pairs: parts.append(1) or pairs(*given))
+    again = ldiv_db.measure(con, "theirs", **asked)
+    assert len(parts) > 10
+    assert again.as_dict() == whole.as_dict()
+    con.execute("DELETE FROM stays WHERE ward = 5 OR age = 3 OR ward = 2")
+    few = ldiv_db.measure(con, "theirs", **asked)
+    assert few.rows_unmatched and few.rows_uncovered == 0
+    monkeypatch.undo()
+    assert ldiv_db.measure(con, "theirs", **asked).as_dict() == few.as_dict()

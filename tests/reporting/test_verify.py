@@ -13,7 +13,8 @@ import ldiv_db
 from ldiv_db.measuring import measure
 from ldiv_db.policy.policy import parse_policy
 from ldiv_db.reporting.asked import Asked
-from ldiv_db.reporting.report import verify_report
+from ldiv_db.reporting.report import make_report, verify_report
+from ldiv_db.running.preparation import Listener
 
 FEW = {"queries": 5, "tries": 10}
 
@@ -48,6 +49,17 @@ def test_a_report_is_of_its_table(hospital, document):
     found = verified(hospital, document)
     assert found.holds and found.same_release and not found.differences and not found.versions
     assert found.figures > 300
+
+
+def test_stages_have_names(hospital, document):
+    stages = []
+    policy = parse_policy(hospital_policy())
+    make_report(hospital, "published", Asked(policy, **FEW), Listener(on_stage=stages.append))
+    named = ["auditing the release", "trying attacks", "counting and hashing the release"]
+    named += ["counting and hashing the source", "measuring what was lost"]
+    assert stages == named
+    verify_report(hospital, document, "published", Asked(), Listener(on_stage=stages.append))
+    assert stages == [*named, *named, "counting plainly"]
 
 
 def test_numbers_without_a_second_source_are_named(hospital, document, public):
