@@ -40,7 +40,7 @@ def collect_attributes(
             categories = _categories(engine, setting, column)
             taxonomy = read_named_taxonomy(engine, setting.taxonomy, folder)
             if taxonomy and setting.same:
-                leaves = {leaf.label: leaf.label for leaf in taxonomy.leaves}
+                leaves: dict[Named, Named] = {leaf.label: leaf.label for leaf in taxonomy.leaves}
                 taxonomy = taxonomy.with_leaves(folded(engine, leaves, setting.same))
             kind = (column.is_number, column.is_time, column.type, _harmless(engine, setting, column))
             found[name] = Attribute(name, categories, taxonomy, *kind, same=tuple(setting.same))
