@@ -52,7 +52,9 @@ def held_by(
     """
     if not (may_name(summary) and summary.has_few_rows and is_repeated(summary)):
         return 0, 0
-    varying = [c for c in all_columns if c is not summary and 1 < c.distinct <= OFTEN_UNIQUE * c.rows]
+    varying = [
+        c for c in all_columns if c is not summary and 1 < c.distinct <= OFTEN_UNIQUE * c.rows and not c.decimals
+    ]
     others = [
         _Other(Identifier(c.column.name), *(Identifier(f"{letter}{i}") for letter in ("d", "together_", "apart_")))
         for i, c in enumerate(varying)
