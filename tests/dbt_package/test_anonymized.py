@@ -62,6 +62,18 @@ def test_every_target_has_a_release_of_its_own(built: Project) -> None:
     assert found == [("hospital.dev.patients",), ("hospital.prod.patients",)]
 
 
+def test_a_build_of_what_is_unchanged_says_so_and_another_warns(built: Project, bytes_of: Any) -> None:
+    released = bytes_of(built, "dev.patients")
+    again = built.run("run", "--select", "patients")
+    assert again.message("patients").startswith("unchanged: ")
+    assert not any("published this source before" in line for line in again.said)
+    assert bytes_of(built, "dev.patients") == released
+    built.edit(MODELS, "{distinct: 3}, {frequency: 2}", "{distinct: 2}")
+    later = built.run("run", "--select", "patients")
+    assert later.success and not later.message("patients").startswith("unchanged")
+    assert any("published this source before" in line for line in later.said)
+
+
 def test_a_failed_audit_leaves_the_file_as_it_was_byte_for_byte(
     built: Project, bytes_of: Callable[[Project, str], bytes], snapshot: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
