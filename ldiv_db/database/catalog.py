@@ -187,14 +187,6 @@ def file_of(engine: Engine, database: str) -> str | None:
     return rows[0][0] if rows else None
 
 
-def is_read_only(engine: Engine, database: str) -> bool:
-    """Whether the connection has an attached database open for reading only."""
-    rows = engine.execute(
-        "SELECT readonly FROM duckdb_databases() WHERE lower(database_name) = lower($d)", {"d": database}
-    )
-    return bool(rows and rows[0][0])
-
-
 def free_bytes(engine: Engine, database: str) -> int:
     """The bytes of a database's file that hold nothing any more, and may still be read as what they held."""
     rows = engine.execute(

@@ -18,6 +18,14 @@ def kind_of(engine: Engine, database: str) -> str:
     return str(rows[0][0]) if rows else "duckdb"
 
 
+def is_read_only(engine: Engine, database: str) -> bool:
+    """Whether the connection has an attached database open for reading only."""
+    rows = engine.execute(
+        "SELECT readonly FROM duckdb_databases() WHERE lower(database_name) = lower($d)", {"d": database}
+    )
+    return bool(rows and rows[0][0])
+
+
 def main_schema(engine: Engine, database: str) -> str:
     """The schema of an attached database that is meant where none is named."""
     kind = kind_of(engine, database)

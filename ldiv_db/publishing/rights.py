@@ -56,7 +56,7 @@ def refuse_read_only(destination: Destination) -> None:
     engine, table = destination.engine, _table_of(destination)
     for place in (catalog.catalog_table(engine, "run"), *([table] if table else [])):
         database = catalog.catalog_of(engine, place)
-        if catalog.is_read_only(engine, database):
+        if foreign.is_read_only(engine, database):
             raise DatabaseError(f"{database} is open read-only on this connection, and a run writes there")
 
 
