@@ -73,7 +73,9 @@ def _package(columns: list[SimpleNamespace]) -> SimpleNamespace:
             get_columns_in_relation=lambda _: columns,
         ),
         "dbt": SimpleNamespace(
-            escape_single_quotes=lambda text: text.replace("'", "''"), string_literal=lambda text: f"'{text}'"
+            escape_single_quotes=lambda text: text.replace("'", "''"),
+            string_literal=lambda text: f"'{text}'",
+            type_string=lambda: "text",
         ),
         "exceptions": SimpleNamespace(raise_compiler_error=_refuse),
         "execute": True,
