@@ -136,7 +136,7 @@ class Pace:
     def share(self) -> float:
         """How much of the run is done, at most `MOST`."""
         left = self.left
-        return 0.0 if left is None else min(MOST, self.seconds / (self.seconds + left))
+        return 0.0 if left is None else min(MOST, self.seconds / (self.seconds + left or 1.0))
 
     def __str__(self) -> str:
         """How far the run is, in words: no figure has more digits than somebody knows."""

@@ -140,6 +140,12 @@ def test_never_all_is_done_before_it_is(counted):
             assert pace.left is None or pace.left > 0
 
 
+def test_a_run_without_rows_has_no_work():
+    pace = Pace(READING, Clock())
+    pace.expect(expected([("forming classes by topdown", 0)], 0))
+    assert (pace.left, pace.share) == (0, 0)
+
+
 def test_a_stage_that_is_left_out_is_waited_for_no_more():
     clock = Clock()
     pace = pace_of(10, 1000, 10, clock=clock)
