@@ -11,10 +11,10 @@ from typing import Any
 from ldiv_db.attacking.composition import Together, composition
 from ldiv_db.attacking.composition import together as put_together
 from ldiv_db.attacking.counting import Counting, count_places, counting
-from ldiv_db.attacking.covering import LabelAxis, Matches, as_text, known_axes, matched
-from ldiv_db.attacking.definetti import Students, by_groups, by_labels, definetti
+from ldiv_db.attacking.covering import LabelAxis, as_text, known_axes
+from ldiv_db.attacking.definetti import SEAT, Students, by_groups, by_labels, definetti
 from ldiv_db.attacking.disclosure import Attack, AttackedAttribute, all_hold, disclosures, make_target
-from ldiv_db.attacking.downcoding import Coded, downcoding, why_not_least
+from ldiv_db.attacking.downcoding import CANDIDATE, Coded, downcoding, why_not_least
 from ldiv_db.attacking.form import look_at_form
 from ldiv_db.attacking.linking import (
     Exposure,
@@ -24,6 +24,7 @@ from ldiv_db.attacking.linking import (
     population_uniqueness,
     prosecutor,
 )
+from ldiv_db.attacking.matching import Matches, Prefixes, matched, prefixes_of
 from ldiv_db.attacking.populations import refuse_shared, within
 from ldiv_db.attacking.question import Also, Attackers, Columns, Table, refuse
 from ldiv_db.attacking.trials import Released
@@ -55,18 +56,25 @@ class Attacks(Shown):
 
     @property
     def holds(self) -> bool | None:
-        """Whether every promise is kept, None where nothing is promised."""
-        return all_hold(attack.holds for attack in self.attacks)
+        """Whether every promise is kept; None where nothing is promised, or it is `undecided`."""
+        found = all_hold(attack.holds for attack in self.attacks)
+        return None if found and self.undecided else found
+
+    @property
+    def finished(self) -> bool:
+        """Whether all attacks were, within their budget."""
+        return all(attack.untried is None for attack in self.attacks)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether an attack was not finished that might break a promise."""
+        return any(gain.bound is not None for attack in self.attacks if attack.untried for gain in attack.gains)
 
     def as_dict(self) -> dict[str, Any]:
         attacks = [attack.as_dict() for attack in self.attacks]
-        return {
-            "rows": self.rows,
-            "classes": self.classes,
-            "holds": self.holds,
-            "attacks": attacks,
-            "warnings": list(self.warnings),
-        }
+        counts = {"rows": self.rows, "classes": self.classes}
+        told = {"attacks": attacks, "warnings": list(self.warnings)}
+        return {**counts, "holds": self.holds, "finished": self.finished, **told}
 
 
 def attack_table(
@@ -131,21 +139,23 @@ def _attack_counted(
             )
             if columns.sensitive:
                 attacks += disclosures(target, attackers.excluded)
-                attacks += _by_knowledge(target, known, attackers.show_values)
+                attacks += _by_knowledge(target, known, attackers, len(attributes))
             bounds += [target.bounds.record] if target.bounds.record is not None else []
             engine.drop(target.priors)
         if columns.pair is None:  # a pair shows who has which quasi-identifiers, and no value beside them
             exposure = Exposure(engine, first.listed, attackers.threshold, min(bounds, default=None))
             if attackers.promised_population:
-                if known.population:
-                    refuse_shared(engine, known.population, _promised_of(wanted, attackers.promised_population))
+                if known.everybody:
+                    refuse_shared(engine, known.everybody, _promised_of(wanted, attackers.promised_population))
                 exposure = exposure.promised_of(promise, attackers.promised_population)
-            attacks += _on_rows(exposure, first, columns, attackers, known.population)
+            attacks += _on_rows(exposure, first, columns, attackers, known)
             attacks.append(look_at_form(engine, first, list(columns.sensitive)))
         if attackers.trial:
             histograms = {name: counts[name].classes.histogram for name in attributes}
             axes = within(first, columns.quasi_identifiers)
-            attacks += try_attacks(Released(engine, first.listed, first.rows, axes), attackers.trial, histograms)
+            attacks += try_attacks(
+                Released(engine, first.listed, first.rows, axes, attackers.budget), attackers.trial, histograms
+            )
     return Attacks(first.rows, engine.count(first.listed), tuple(attacks))
 
 
@@ -153,8 +163,9 @@ def _attack_counted(
 class _Knowledge:
     """What attackers know of people, None where they do not: the classes, of others tables too, that they may be in."""
 
-    known: Matches | None
-    population: Matches | None
+    known: Prefixes | None
+    population: Prefixes | None
+    everybody: Matches | None
     places: Counting | None
     students: Students | None
     releases: Together | None
@@ -166,17 +177,27 @@ def _knowledge(engine: Engine, first: Counted, columns: Columns, attackers: Atta
     """The people that attackers know in the classes of a table."""
     axes = within(first, columns.quasi_identifiers)
     with ExitStack() as stack:
-        known = stack.enter_context(_matches(engine, first.listed, axes, attackers.known, "known"))
-        population = stack.enter_context(_matches(engine, first.listed, axes, attackers.population, "population"))
-        places = count_places(engine, first.listed, population) if attackers.counting and population else None
-        students = stack.enter_context(_students(engine, first, axes, columns.labels, attackers.definetti))
+        known = stack.enter_context(_known(engine, first.listed, axes, attackers.known, "known"))
+        population = stack.enter_context(_known(engine, first.listed, axes, attackers.population, "population"))
+        everybody = None
+        if attackers.population and (attackers.counting or attackers.downcoding or attackers.promised_population):
+            everybody = stack.enter_context(
+                _matches(
+                    engine, first.listed, axes, attackers.population, "population", attackers.budget // CANDIDATE, True
+                )
+            )
+        places = None
+        if attackers.counting and everybody:
+            places = count_places(engine, first.listed, everybody, attackers.budget)
+        students = stack.enter_context(_students(engine, first, axes, columns.labels, attackers))
         others = [_count_other(engine, stack, other, columns.sensitive) for other in attackers.also]
         releases = None
         if attackers.known and others:
             seen = [(first.listed, axes), *map(_listed, attackers.also, others)]
-            releases = stack.enter_context(put_together(engine, seen, as_text(engine, attackers.known)))
-        yield _Knowledge(known, population, places, students, releases, others)
-        engine.drop(*([places.pairs] if places else []))
+            people = as_text(engine, attackers.known)
+            releases = stack.enter_context(put_together(engine, seen, people, attackers.budget))
+        yield _Knowledge(known, population, everybody, places, students, releases, others)
+        engine.drop(*({places.pairs} - {places.everybody.pairs} if places else ()))
 
 
 def _count_other(engine: Engine, stack: ExitStack, other: Also, sensitive: Iterable[str]) -> dict[str, Counted]:
@@ -192,10 +213,12 @@ def _listed(other: Also, counts: Mapping[str, Counted]) -> tuple[Relation, list[
     return first.listed, within(first, other.columns.quasi_identifiers)
 
 
-def _by_knowledge(target: AttackedAttribute, known: _Knowledge, show_values: bool) -> Iterator[Attack]:
+def _by_knowledge(
+    target: AttackedAttribute, known: _Knowledge, attackers: Attackers, attributes: int
+) -> Iterator[Attack]:
     """The attacks on one sensitive attribute by who knows people."""
     if known.known:
-        yield linking(target, known.known, show_values)
+        yield linking(target, known.known, attackers.budget // attributes, attackers.show_values)
     if known.places:
         yield counting(target, known.places)
     if known.releases:
@@ -207,13 +230,15 @@ def _by_knowledge(target: AttackedAttribute, known: _Knowledge, show_values: boo
 
 @contextmanager
 def _students(
-    engine: Engine, counts: Counted, axes: Sequence[LabelAxis], names: Sequence[str], people: Table | None
+    engine: Engine, counts: Counted, axes: Sequence[LabelAxis], names: Sequence[str], attackers: Attackers
 ) -> Iterator[Students | None]:
     """The people to be guessed, if there are any: by the labels that cover them, or in the groups of a pair."""
+    people = attackers.definetti
     if people is None:
         yield None
     elif counts.subject.pair is None:
-        with _matches(engine, counts.listed, axes, people, "definetti") as matches:
+        budget = attackers.budget // SEAT
+        with _matches(engine, counts.listed, axes, people, "definetti", budget) as matches:
             yield by_labels(as_text(engine, people), matches, counts.listed) if matches else None
     else:
         group = counts.columns[0]
@@ -222,27 +247,47 @@ def _students(
 
 
 def _on_rows(
-    exposure: Exposure, first: Counted, columns: Columns, attackers: Attackers, population: Matches | None
+    exposure: Exposure, first: Counted, columns: Columns, attackers: Attackers, known: _Knowledge
 ) -> Iterator[Attack]:
     """The attacks that look for people's rows, and labels read backwards, which may do so."""
     yield from prosecutor(exposure)
-    yield from population_attacks(exposure, population) if population else [marketer(exposure)]
+    population, budget = known.population, attackers.budget
+    yield from population_attacks(exposure, population, budget) if population else [marketer(exposure)]
     if attackers.population_size is not None:
         yield population_uniqueness(exposure, first.rows, attackers.population_size)
     if attackers.downcoding:
         axes = within(first, columns.quasi_identifiers)
-        coded = Coded(exposure.engine, first.listed, first.rows, axes, why_not_least(columns.algorithm))
-        yield downcoding(coded, population)
+        coded = Coded(exposure.engine, first.listed, first.rows, axes, why_not_least(columns.algorithm), budget)
+        yield downcoding(coded, known.everybody)
 
 
 @contextmanager
-def _matches(
+def _known(
     engine: Engine, classes: Relation, axes: Sequence[LabelAxis], people: Table | None, key: str
-) -> Iterator[Matches | None]:
-    """The classes that cover the people of a table, if there is one."""
+) -> Iterator[Prefixes | None]:
+    """The known people and the labels of classes, to be matched, if there are any."""
     if people is None:
         yield None
         return
     known = known_axes(axes, columns_of(engine, people), key)
-    with matched(engine, classes, known, as_text(engine, people)) as matches:
+    with prefixes_of(engine, classes, known, as_text(engine, people)) as found:
+        yield found
+
+
+@contextmanager
+def _matches(
+    engine: Engine,
+    classes: Relation,
+    axes: Sequence[LabelAxis],
+    people: Table | None,
+    key: str,
+    budget: int,
+    by_classes: bool = False,
+) -> Iterator[Matches | None]:
+    """The classes that cover the people of a table, if there is one; drawn ones beyond the budget."""
+    if people is None:
+        yield None
+        return
+    known = known_axes(axes, columns_of(engine, people), key)
+    with matched(engine, classes, known, as_text(engine, people), budget, by_classes) as matches:
         yield matches

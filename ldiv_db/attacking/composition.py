@@ -14,46 +14,59 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis, cover, known_axes, list_cells
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes, list_cells
 from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, gain_of, mean_of
 from ldiv_db.attacking.joint import Joint, infer
+from ldiv_db.attacking.matching import keep_keys, match_cells
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 
 #: Products of counts are whole numbers, made smaller together beyond this.
 MOST = 10**18
+#: What follows of a pair of people and a class costs as many pairs: it is looked at again for each of its values.
+_PAIR = 2
 _SHOWN = {"release_no": "INTEGER", "class_no": "BIGINT", "value": "VARCHAR", "rows": "BIGINT"}
 _FITS = {"release_no": "INTEGER", "cell_no": "BIGINT", "class_no": "BIGINT"}
 
 
 @dataclass(frozen=True)
 class Together:
-    """People who are in each of several releases: `cells` (cell_no, people), `fits` (release_no, cell_no, class_no)."""
+    """People who are in each of several releases: `cells` (cell_no, people), `fits` (release_no, cell_no, class_no).
+
+    They are `everybody` who is known, or those whom a budget was enough for.
+    """
 
     engine: Engine
     cells: Relation
     fits: Relation
     releases: int
+    everybody: int
 
 
 @contextmanager
 def together(
-    engine: Engine, releases: Sequence[tuple[Relation, Sequence[LabelAxis]]], people: Relation | FileRelation
+    engine: Engine,
+    releases: Sequence[tuple[Relation, Sequence[LabelAxis]]],
+    people: Relation | FileRelation,
+    budget: int,
 ) -> Iterator[Together]:
-    """The known people in all releases, each by its classes and the quasi-identifiers of their labels.
+    """The known people in all releases, each by its classes and the quasi-identifiers of their labels; or drawn ones.
 
     Raises PolicyError for people of whom a release has no quasi-identifier, and for labels that cannot be read.
     """
     columns = columns_of(engine, people)
     known = [_numbered(known_axes(axes, columns, "known"), number) for number, (_, axes) in enumerate(releases, 1)]
-    cells = list_cells(engine, [axis for axes in known for axis in axes], people)
-    fits = engine.load("fits", _FITS, [])
-    for number, ((classes, _), axes) in enumerate(zip(releases, known, strict=True), 1):
-        pairs = cover(engine, classes, axes, cells)
-        engine.insert(fits, "attacking/composition/list_fits", pairs=pairs, release=Value(number))
-        engine.drop(pairs)
-    yield Together(engine, cells, fits, len(releases))
+    with engine.scope() as scope:
+        cells = list_cells(engine, [axis for axes in known for axis in axes], people)
+        everybody = engine.total(cells, "people")
+        fits = engine.load("fits", _FITS, [])
+        for number, ((classes, _), axes) in enumerate(zip(releases, known, strict=True), 1):
+            matches = match_cells(engine, classes, axes, cells, budget // (_PAIR * len(releases)))
+            cells = matches.cells
+            engine.insert(fits, "attacking/composition/list_fits", pairs=matches.pairs, release=Value(number))
+        cells, fits = scope.keep(cells), scope.keep(keep_keys(engine, fits, cells, "cell_no"))
+    yield Together(engine, cells, fits, len(releases), everybody)
     engine.drop(cells, fits)
 
 
@@ -102,7 +115,8 @@ def composition(target: AttackedAttribute, seen: Together, histograms: Sequence[
             "share of known rows with one value", Fraction(summary["one_value"], everybody) if everybody else None, None
         ),
     )
-    return Attack("composition", target.sensitive, gains, figures)
+    found = Attack("composition", target.sensitive, gains, figures)
+    return found.with_untried("people", everybody, seen.everybody)
 
 
 def _told(engine: Engine, template: str, seen: Together, **holes: Any) -> Any:

@@ -1,8 +1,7 @@
 """Published labels held against known values: which classes cover whom.
 
 A label of a tree covers the leaves below its node; a range, or two bounds, the values between; a set what its
-members cover; NULL covers NULL, and `*` everything. Classes and known values are matched one quasi-identifier after
-the other, for all combinations that begin alike at once, so that no step is larger than what it finds.
+members cover; NULL covers NULL, and `*` everything. By what is read here `matching` puts classes and people together.
 
 Labels are read as `measure` reads them; but there a label stands for leaves of a source's domain, to be weighed by what
 it loses, and here for those of the known people's values, perhaps of a few columns, that it covers.
@@ -10,10 +9,10 @@ it loses, and here for those of the known people's values, perhaps of a few colu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
@@ -49,7 +48,9 @@ class KnownAxis:
 
     `dictionary` is (value, code, position) of the known values, `labels` (the columns, value_no, written, rows) of the
     published ones, `parts` and `chosen` what they were read as, `spans` (value_no, low, high) the codes that each
-    covers.
+    covers. Codes that the same labels cover are of one of `kinds` (code, cells, kind_no); a label and each kind that it
+    covers share one node, in `label_nodes` (value_no, node) and `kind_nodes` (kind_no, cells, node). `size` is how many
+    labels and kinds there are, `share` how many of all pairs of a class and a combination of values the labels allow.
     """
 
     axis: LabelAxis
@@ -61,7 +62,11 @@ class KnownAxis:
     parts: Relation = _NONE
     chosen: Relation = _NONE
     spans: Relation = _NONE
-    different: int = 0
+    kinds: Relation = _NONE
+    label_nodes: Relation = _NONE
+    kind_nodes: Relation = _NONE
+    size: tuple[int, int] = (0, 0)
+    share: float = 0
     number: int = 1
 
     @property
@@ -94,12 +99,28 @@ class KnownAxis:
         return Identifier(f"t_{self.number}")
 
     @property
+    def kind_no(self) -> Identifier:
+        return Identifier(f"kind_{self.number}")
+
+    @property
+    def kind_table(self) -> Identifier:
+        return Identifier(f"k_{self.number}")
+
+    @property
     def prefix(self) -> Identifier:
         return Identifier(f"prefix_{self.number}")
 
     @property
     def parent(self) -> Identifier:
         return Identifier(f"prefix_{self.number - 1}")
+
+    @property
+    def made(self) -> tuple[Relation, ...]:
+        """All relations of the axis."""
+        return (
+            self.dictionary, self.labels, self.parts, self.chosen, self.spans,
+            self.kinds, self.label_nodes, self.kind_nodes,
+        )  # fmt: skip
 
 
 def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -> list[KnownAxis]:
@@ -137,115 +158,21 @@ def _kind(hierarchy: Hierarchy, column: Column) -> str | None:
     return column.kind if column.is_time else None
 
 
-@dataclass(frozen=True)
-class Prefixes:
-    """Combinations of labels and of known values, and which of the former cover which of the latter.
-
-    `cells` is (cell_no, people, the known values). `boxes` is (class_no) and `codes` (cell_no), each with the numbers
-    of its labels or values and of their prefixes, axis by axis; `pairs` is (cell, box) of the last of these prefixes.
-    """
-
-    axes: tuple[KnownAxis, ...]
-    cells: Relation
-    boxes: Relation
-    codes: Relation
-    pairs: Relation
-
-    @property
-    def last(self) -> KnownAxis:
-        """The axis whose prefixes are whole combinations."""
-        return self.axes[-1]
-
-
-@dataclass(frozen=True)
-class Matches:
-    """`pairs` is (class_no, cell_no): which classes cover which `cells` (cell_no, people, the known values).
-
-    `prefixes` is how they were found, its axes in an order of their own.
-    """
-
-    axes: tuple[KnownAxis, ...]
-    cells: Relation
-    pairs: Relation
-    prefixes: Prefixes
-
-
-@contextmanager
-def matched(
-    engine: Engine, classes: Relation, axes: Sequence[KnownAxis], people: Relation | FileRelation
-) -> Iterator[Matches]:
-    """The classes (class_no, the labels' columns) that cover the people of a table.
-
-    Raises PolicyError for labels that are no range, or that a taxonomy does not have.
-    """
-    with matched_prefixes(engine, classes, axes, people) as found:
-        covering = _pairs_of(engine, found)
-        yield Matches(tuple(axes), found.cells, covering, found)
-        engine.drop(covering)
-
-
-@contextmanager
-def matched_prefixes(
-    engine: Engine, classes: Relation, axes: Sequence[KnownAxis], people: Relation | FileRelation
-) -> Iterator[Prefixes]:
-    """As `matched`, by different combinations of labels in place of classes."""
-    cells = list_cells(engine, axes, people)
-    with _prefixes(engine, classes, axes, cells) as found:
-        yield found
-    engine.drop(cells)
-
-
 def list_cells(engine: Engine, axes: Sequence[KnownAxis], people: Relation | FileRelation) -> Relation:
     """The different combinations of known values (cell_no, people, the values)."""
     with read_exactly(engine, people) as read:
         return engine.materialise("cells", "attacking/covering/list_cells", people=read, axes=axes)
 
 
-def cover(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: Relation) -> Relation:
-    """Which classes cover which cells: (class_no, cell_no). Raises PolicyError for labels that cannot be read."""
-    with _prefixes(engine, classes, axes, cells) as found:
-        return _pairs_of(engine, found)
-
-
-def _pairs_of(engine: Engine, found: Prefixes) -> Relation:
-    """The classes and cells (class_no, cell_no) behind pairs of combinations."""
-    holes = {"pairs": found.pairs, "cells": found.codes, "boxes": found.boxes}
-    return engine.materialise("matches", "attacking/covering/list_pairs", axis=found.last, **holes)
-
-
-@contextmanager
-def _prefixes(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: Relation) -> Iterator[Prefixes]:
-    """Which combinations of labels cover which cells, by one quasi-identifier after the other."""
-    ready = _in_order(_covered(engine, classes, cells, axes))
-    holes = {
-        "boxes": engine.materialise("boxes", "attacking/covering/number_boxes", classes=classes, axes=ready),
-        "cells": engine.materialise("numbered_cells", "attacking/covering/number_cells", cells=cells, axes=ready),
-    }
-    pairs = engine.load("pairs", {"cell": "BIGINT", "box": "BIGINT"}, [(1, 1)])
-    for axis in ready:
-        longer = engine.materialise("pairs", "attacking/covering/extend_pairs", pairs=pairs, axis=axis, **holes)
-        engine.drop(pairs)
-        pairs = longer
-    yield Prefixes(tuple(ready), cells, holes["boxes"], holes["cells"], pairs)
-    read_as = [(a.dictionary, a.labels, a.parts, a.chosen, a.spans) for a in ready]
-    engine.drop(pairs, *holes.values(), *(relation for relations in read_as for relation in relations))
-
-
-def _in_order(axes: Sequence[KnownAxis]) -> list[KnownAxis]:
-    """The axes numbered, those of few labels first: fewer combinations begin alike where there are many."""
-    ordered = sorted(axes, key=lambda axis: (axis.hierarchy.by_range, axis.different))
-    return [replace(axis, number=number) for number, axis in enumerate(ordered, 1)]
-
-
-def _covered(engine: Engine, classes: Relation, cells: Relation, axes: Sequence[KnownAxis]) -> list[KnownAxis]:
+def read_axes(engine: Engine, classes: Relation, cells: Relation, axes: Sequence[KnownAxis]) -> list[KnownAxis]:
     """The axes with their known values, their labels and what these cover; all problems at once."""
     covered, problems = [], []
     for axis in axes:
         labels = engine.materialise("labels", "attacking/covering/number_labels", classes=classes, axis=axis)
         dictionary = engine.materialise("dictionary", "attacking/covering/number_values", cells=cells, axis=axis)
-        ready = replace(axis, labels=labels, dictionary=dictionary, different=engine.count(labels))
         try:
-            covered.append(_read(engine, ready))
+            read = _read(engine, replace(axis, labels=labels, dictionary=dictionary))
+            covered.append(_with_nodes(engine, read, engine.count(classes) * engine.count(cells)))
         except PolicyError as error:
             problems += error.problems
     if problems:
@@ -269,6 +196,26 @@ def _read(engine: Engine, axis: KnownAxis) -> KnownAxis:
         hint = RANGE_FORMS if axis.by_range else ""
         raise PolicyError([Problem(axis.axis.name, f"{unread:,} of its labels are {_no_label(axis)}", hint)])
     return replace(axis, parts=parts, chosen=reading.chosen, spans=reading.spans)
+
+
+def _with_nodes(engine: Engine, axis: KnownAxis, pairs: int) -> KnownAxis:
+    """The axis with the nodes that labels share with what they cover, and the share of all `pairs` that they allow."""
+    levels = Value(engine.count(axis.dictionary).bit_length() + 1)
+    kinds = engine.materialise(
+        "kinds", "attacking/covering/number_kinds", dictionary=axis.dictionary, spans=axis.spans, axis=axis
+    )
+    holes: dict[str, Any] = {"spans": axis.spans, "kinds": kinds}
+    label_nodes = engine.materialise(
+        "label_nodes", "attacking/covering/list_label_nodes", axis=axis, levels=levels, **holes
+    )
+    holes["label_nodes"] = label_nodes
+    kind_nodes = engine.materialise(
+        "kind_nodes", "attacking/covering/list_kind_nodes", axis=axis, levels=levels, **holes
+    )
+    nodes: dict[str, Any] = {"label_nodes": label_nodes, "kind_nodes": kind_nodes, "kinds": kinds}
+    found = engine.record("attacking/covering/count_covered", labels=axis.labels, **nodes)
+    size = (engine.count(axis.labels), found["kinds"])
+    return replace(axis, size=size, share=int(found["pairs"]) / max(pairs, 1), **nodes)
 
 
 def _find_values(engine: Engine, axis: KnownAxis, parts: Relation, null_code: int) -> Relation:

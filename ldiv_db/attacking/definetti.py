@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.attacking.covering import KnownAxis, Matches
+from ldiv_db.attacking.covering import KnownAxis
 from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, gain_of, mean_of
+from ldiv_db.attacking.matching import Matches
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
@@ -28,6 +29,8 @@ from ldiv_db.recoding.encoded import Renamed
 
 #: How often the likelihoods are learned; more rounds change few guesses.
 ROUNDS = 3
+#: A seat of a person in a class costs as many pairs: each round looks at it several times for each value.
+SEAT = 2
 #: A person in beliefs, which are whole numbers: sums do not depend on the order of rows.
 PERSON = 10**6
 #: The weight of a combination's likeliest value; what is less likely by more has the weight 1.
@@ -79,13 +82,15 @@ class Students:
     seats: Relation | None = None
     classes: Relation | None = None
     labels: Sequence[Identifier] = ()
+    finished: bool = True
 
 
 def by_labels(people: Relation | FileRelation, matches: Matches, classes: Relation) -> Students:
     """The people of a table, in the classes whose labels cover them."""
     labels = [column for axis in matches.axes for column in axis.columns]
     features = Feature.of(matches.axes)
-    return Students(people, features, features, matches.cells, matches.pairs, classes=classes, labels=labels)
+    places = Students(people, features, features, matches.cells, matches.pairs, classes=classes, labels=labels)
+    return replace(places, finished=matches.finished)
 
 
 def definetti(target: AttackedAttribute, students: Students) -> Attack:
@@ -93,7 +98,10 @@ def definetti(target: AttackedAttribute, students: Students) -> Attack:
 
     Nothing is promised of it: what l equally frequent values of a class go with is told by other classes.
     """
-    engine = target.engine
+    engine, measure = target.engine, "share of people guessed right"
+    if not students.finished:
+        untold = Attack("definetti", target.sensitive, (gain_of(measure, None, None),))
+        return untold.with_untried("people", 0, engine.count(students.people))
     with engine.scope():
         numbers = engine.materialise("numbers", "attacking/definetti/number_values", totals=target.classes.totals)
         shown = engine.materialise(
@@ -111,7 +119,7 @@ def definetti(target: AttackedAttribute, students: Students) -> Attack:
         "by_the_table": judged["guessed_by_table"] / matched if matched else None,
     }
     share = Fraction(judged["guessed"], matched) if matched else None
-    return Attack("definetti", target.sensitive, (gain_of("share of people guessed right", share, None),), figures)
+    return Attack("definetti", target.sensitive, (gain_of(measure, share, None),), figures)
 
 
 def _judged(

@@ -7,7 +7,7 @@ numbers and fractions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -54,10 +54,26 @@ def all_hold(verdicts: Iterable[bool | None]) -> bool | None:
 
 
 @dataclass(frozen=True)
+class Untried:
+    """What an attack did not get to: it `tried` so many of the `whole`, people, classes or the like."""
+
+    what: str
+    tried: int
+    whole: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"what": self.what, "tried": self.tried, "of": self.whole}
+
+    def __str__(self) -> str:
+        return f"tried on {self.tried:,} of {self.whole:,} {self.what}"
+
+
+@dataclass(frozen=True)
 class Attack:
     """One attack: its gains, and counts that go with them. `sensitive` is None if it is about rows alone.
 
-    `shown` holds rows of the data, for those who may see them.
+    `shown` holds rows of the data, for those who may see them. What is `untried` was beyond the budget: gains and
+    figures are then of what was tried, and a promise that it does not break is not known to hold.
     """
 
     name: str
@@ -65,17 +81,28 @@ class Attack:
     gains: tuple[Gain, ...]
     figures: dict[str, Any] = field(default_factory=dict)
     shown: list[dict[str, Any]] | None = None
+    untried: Untried | None = None
 
     @property
     def holds(self) -> bool | None:
-        """Whether every promise is kept, None where nothing is promised."""
+        """Whether every promise is kept, None where nothing is promised, or where it is not known."""
         return all_hold(gain.holds for gain in self.gains)
+
+    def with_untried(self, what: str, tried: int, whole: int) -> Attack:
+        """The same, tried on so many of the `whole`: what it has not found may be among the others."""
+        if tried >= whole:
+            return self
+        gains = tuple(replace(gain, holds=gain.holds and None) for gain in self.gains)
+        untried = Untried(what, tried, whole)
+        return replace(self, gains=gains, untried=untried, figures={"not_finished": str(untried)} | self.figures)
 
     def as_dict(self) -> dict[str, Any]:
         attack = {
             "attack": self.name,
             "sensitive": self.sensitive,
             "holds": self.holds,
+            "finished": self.untried is None,
+            "untried": self.untried and self.untried.as_dict(),
             "gains": [gain.as_dict() for gain in self.gains],
             "figures": self.figures,
         }

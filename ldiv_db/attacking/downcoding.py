@@ -31,13 +31,14 @@ wrong by that much. A requirement promises nothing against this attack.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis, Matches
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis
 from ldiv_db.attacking.disclosure import Attack, Gain, gain_of
+from ldiv_db.attacking.matching import BUDGET, Matches
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.document import AlgorithmSpec
@@ -45,8 +46,10 @@ from ldiv_db.recoding.labels import read_parts, read_ranges
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 
-#: The people of classes of two rows are tried in so many pairs of kinds at most, those of few kinds first.
-_MOST_PAIRS = 30_000_000
+#: The people of classes of two rows are tried in pairs of kinds, those of few kinds first; one costs as many pairs.
+_PAIR = 7
+#: A person who may be in a class costs as many kept pairs: they are looked at with all their sides.
+CANDIDATE = 4
 #: How numbers and times are read where nobody's values say which they are.
 _KINDS = ("real", "instant")
 
@@ -123,6 +126,7 @@ class Coded:
     rows: int
     axes: Sequence[LabelAxis]
     note: str = ""
+    budget: int = BUDGET
 
     def share(self, rows: int) -> Fraction | None:
         """The share of the rows that so many are."""
@@ -148,7 +152,10 @@ def downcoding(coded: Coded, population: Matches | None) -> Attack:
     with coded.engine.scope():
         gains = _gains(coded, "release", *_count_halved(coded))
         more, figures = _hold_against(coded, population) if population else ((), {})
-    return Attack("downcoding", None, (*gains, *more), figures)
+        tried = coded.engine.count(population.classes) if population else 0
+    found = Attack("downcoding", None, (*gains, *more), figures)
+    found = found.with_untried("rows", coded.rows - figures.get("rows_untried", 0), coded.rows)
+    return found.with_untried("classes", tried, coded.engine.count(coded.classes)) if population else found
 
 
 def _gains(coded: Coded, by: str, rows: int, cells: int) -> tuple[Gain, ...]:
@@ -207,6 +214,7 @@ class _Held:
 def _hold_against(coded: Coded, population: Matches) -> tuple[tuple[Gain, ...], dict[str, Any]]:
     """The gains by a population, and what goes with them."""
     engine, prefixes = coded.engine, population.prefixes
+    coded = replace(coded, classes=population.classes, rows=engine.total(population.classes, "class_rows"))
     axes = [sided for axis in prefixes.axes if (sided := _sided(engine, axis))]
     if not axes:
         return _gains(coded, "population", 0, 0), {"note": "no label has sides"}
@@ -249,7 +257,7 @@ def _held(coded: Coded, population: Matches, axes: Sequence[SidedAxis]) -> _Held
     people = {"matches": population.pairs, "cells": population.cells, "codes": prefixes.codes}
     candidates = make("list_candidates", boxes=prefixes.boxes, axes=axes, **people)
     kinds = make("group_kinds", candidates=candidates, axes=axes)
-    tried = make("choose_small", kinds=kinds, rules=rules, most=Value(_MOST_PAIRS))
+    tried = make("choose_small", kinds=kinds, rules=rules, most=Value(coded.budget // _PAIR))
     partners = make("match_kinds", kinds=kinds, rules=rules, tried=tried, axes=axes)
     kept = make("keep_kinds", kinds=kinds, rules=rules, tried=tried, partners=partners, axes=axes)
     explained = make("explain_classes", kept=kept, axes=axes)

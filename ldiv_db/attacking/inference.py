@@ -12,9 +12,9 @@ tells what the release says of people, not of those in it.
 
 from __future__ import annotations
 
-from ldiv_db.attacking.covering import matched
 from ldiv_db.attacking.disclosure import Attack
 from ldiv_db.attacking.estimates import Tried, tried_attack
+from ldiv_db.attacking.matching import matched
 from ldiv_db.attacking.trials import People, Secret, drawn_rows, tried_on
 from ldiv_db.database.templates import Relation
 
@@ -23,8 +23,9 @@ def inference(people: People, drawn: Relation, histograms: dict[str, Relation]) 
     """The attack on each sensitive attribute, by its histogram (class_no, value, rows), on `drawn` people."""
     engine, classes = people.released.engine, people.released.classes
     attacks = []
-    with matched(engine, classes, people.axes, drawn) as matches, engine.scope():
+    with matched(engine, classes, people.axes, drawn, people.released.budget) as matches, engine.scope():
         placed = people.placed(drawn, matches.cells, people.axes)
+        tried = engine.count(placed), engine.count(drawn)
         for secret in people.secrets:
             histogram = histograms[secret.name]
             guesses = engine.materialise(
@@ -37,16 +38,15 @@ def inference(people: People, drawn: Relation, histograms: dict[str, Relation]) 
             holes = {"people": placed, "secret": secret.alias}
             pair = tried_on(engine.rows("attacking/inference/count_right", guesses=guesses, **holes))
             measure = "share of guesses right"
-            attacks.append(
-                tried_attack(
-                    "inference",
-                    secret.name,
-                    measure,
-                    pair[0],
-                    _guessed(people, placed, histogram, secret),
-                    None if people.control is None else pair,
-                )
+            attack = tried_attack(
+                "inference",
+                secret.name,
+                measure,
+                pair[0],
+                _guessed(people, placed, histogram, secret),
+                None if people.control is None else pair,
             )
+            attacks.append(attack.with_untried("people", *tried))
     return attacks
 
 

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from ldiv_db.attacking.covering import KnownAxis, matched_prefixes
+from ldiv_db.attacking.covering import KnownAxis
 from ldiv_db.attacking.disclosure import Attack
 from ldiv_db.attacking.estimates import Tried, tried_attack
+from ldiv_db.attacking.matching import KEPT, keep_keys, prefixes_of
 from ldiv_db.attacking.trials import People, drawn_rows, tried_on
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
@@ -94,25 +95,25 @@ def linkability(people: People, drawn: Relation, parts: Parts) -> Attack:
     pair = tried_on(counts)
     guessed = _guessed(people)
     compared = None if people.control is None else pair
-    return tried_attack("linkability", None, "share of people linked", pair[0], guessed, compared)
+    found = tried_attack("linkability", None, "share of people linked", pair[0], guessed, compared)
+    return found.with_untried("people", sum(one.attempts for one in pair), engine.count(drawn))
 
 
 @contextmanager
 def _side(people: People, drawn: Relation, axes: tuple[KnownAxis, ...]) -> Iterator[_Side]:
     """What the holder of one part finds."""
     engine = people.released.engine
-    with matched_prefixes(engine, people.released.classes, axes, drawn) as found, engine.scope():
-        distanced = [_distanced(people, axis) for axis in found.axes]
-        nearest = engine.materialise(
-            "nearest",
-            "attacking/linkability/find_nearest",
-            pairs=found.pairs,
-            boxes=found.boxes,
-            codes=found.codes,
-            axes=distanced,
-            last=found.last,
-        )
-        yield _Side(people.placed(drawn, found.cells, axes), nearest, found.boxes, found.last)
+    with prefixes_of(engine, people.released.classes, axes, drawn) as numbered, engine.scope():
+        distanced = [_distanced(people, axis) for axis in numbered.axes]
+        nearest = engine.load("nearest", {"cell_no": "BIGINT", "box": "BIGINT"}, [])
+        tried = engine.load("tried", {"cell_no": "BIGINT"}, [])
+        for part in numbered.drawn(people.released.budget // KEPT):
+            found = part.prefixes
+            holes = {"pairs": found.pairs, "boxes": found.boxes, "codes": found.codes}
+            engine.insert(nearest, "attacking/linkability/find_nearest", axes=distanced, last=numbered.last, **holes)
+            engine.extend(tried, part.part, "cell_no")
+        cells = keep_keys(engine, numbered.cells, tried, "cell_no")
+        yield _Side(people.placed(drawn, cells, axes), nearest, numbered.boxes, numbered.last)
 
 
 def _distanced(people: People, axis: KnownAxis) -> _Distanced:

@@ -7,8 +7,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.attacking.covering import Matches
 from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, Gain, gain_of, mean_of
+from ldiv_db.attacking.matching import Prefixes, keep_keys, pairs_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.profiling.population import estimate_uniqueness, refuse_population
@@ -16,6 +16,8 @@ from ldiv_db.requirements.guarantees import Guarantee
 
 #: So many of the people that are told most surely are listed on request.
 SHOWN = 20
+_POPULATIONS = dict.fromkeys(("class_rows", "found", "population"), "BIGINT")
+_MEASURES = dict.fromkeys(("cell_no", "people", "classes", "class_rows", "values", "largest"), "BIGINT")
 
 
 @dataclass(frozen=True)
@@ -68,16 +70,14 @@ def marketer(exposure: Exposure) -> Attack:
     return Attack("marketer", None, (gain_of("share of rows recognised", mean, exposure.bound),))
 
 
-def population_attacks(exposure: Exposure, matches: Matches) -> list[Attack]:
+def population_attacks(exposure: Exposure, people: Prefixes, budget: int) -> list[Attack]:
     """Journalist and marketer risk, and who is in the table, by how many people of a population each class covers."""
     engine = exposure.engine
-    populations = engine.materialise(
-        "populations",
-        "attacking/count_population",
-        classes=exposure.classes,
-        cells=matches.cells,
-        matches=matches.pairs,
-    )
+    populations = engine.load("populations", _POPULATIONS, [])
+    for drawn in people.drawn(budget, by_classes=True):
+        classes = keep_keys(engine, exposure.classes, drawn.part, "class_no")
+        engine.insert(populations, "attacking/count_population", classes=classes, **drawn.alike())
+    tried = engine.count(populations), engine.count(exposure.classes)
     summary = engine.record(
         "attacking/summarise_population", populations=populations, threshold=exposure.limit, unit=Value(UNIT)
     )
@@ -90,11 +90,12 @@ def population_attacks(exposure: Exposure, matches: Matches) -> list[Attack]:
         "rows_beyond_population": summary["rows_unlisted"],
     }
     bound, largest = exposure.journalist_bound, next((Fraction(*row) for row in present), None)
-    return [
+    attacks = [
         Attack("journalist", None, (_risk(summary["least"], bound),), figures),
         Attack("marketer", None, (gain_of("share of rows recognised", mean, bound),)),
         Attack("presence", None, (gain_of("share of people alike", largest, exposure.presence_bound),)),
     ]
+    return [attack.with_untried("classes", *tried) for attack in attacks]
 
 
 def population_uniqueness(exposure: Exposure, rows: int, population: int) -> Attack:
@@ -120,23 +121,40 @@ def _risk(least: int | None, bound: Fraction | None) -> Gain:
     return gain_of("1 / people alike", Fraction(1, least) if least else None, bound)
 
 
-def linking(target: AttackedAttribute, matches: Matches, show_values: bool) -> Attack:
+def linking(target: AttackedAttribute, known: Prefixes, budget: int, show_values: bool) -> Attack:
     """What the table tells of known people: the values in all classes that their quasi-identifiers fit."""
-    engine = target.engine
-    holes: dict[str, Any] = {"cells": matches.cells, "matches": matches.pairs, "histogram": target.histogram}
-    measures = engine.materialise("measures", "attacking/measure_people", **holes)
+    engine, histogram = target.engine, target.histogram
+    measures = engine.load("measures", _MEASURES, [])
+    for drawn in known.drawn(budget):
+        engine.insert(measures, "attacking/measure_people", histogram=histogram, **drawn.alike())
     summary = engine.record("attacking/summarise_people", measures=measures, unit=Value(UNIT))
     surest = engine.rows("attacking/find_surest_people", measures=measures)
-    people_shown = None
-    if show_values:
-        people_shown = engine.records(
-            "attacking/list_people", measures=measures, axes=matches.axes, most=Value(SHOWN), **holes
-        )
-        people_shown = [{name: _plain(value) for name, value in row.items()} for row in people_shown]
+    shown = _surest(target, known, measures) if show_values else None
     engine.drop(measures)
     people, units = summary["people"], summary.pop("mean_units")
     figures = {**summary, "mean": mean_of(units, people - summary["no_class"])}
-    return Attack("linking", target.sensitive, _known_gains(target, summary, surest), figures, people_shown)
+    found = Attack("linking", target.sensitive, _known_gains(target, summary, surest), figures, shown)
+    return found.with_untried("people", people, engine.total(known.cells, "people"))
+
+
+def _surest(target: AttackedAttribute, known: Prefixes, measures: Relation) -> list[dict[str, Any]]:
+    """The people that are told most surely, with their values."""
+    engine = target.engine
+    with engine.scope():
+        holes: dict[str, Any] = {"axis": known.last, "most": Value(SHOWN)}
+        codes = engine.materialise(
+            "surest", "attacking/list_surest_people", measures=measures, codes=known.codes, **holes
+        )
+        found, _ = replace(known, codes=codes).paired()
+        people = engine.records(
+            "attacking/list_people",
+            measures=codes,
+            cells=known.cells,
+            matches=pairs_of(found),
+            histogram=target.histogram,
+            axes=known.axes,
+        )
+    return [{name: _plain(value) for name, value in row.items()} for row in people]
 
 
 def _plain(value: Any) -> Any:

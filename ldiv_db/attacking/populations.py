@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis, Matches, as_text, known_axes, matched
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes
+from ldiv_db.attacking.matching import Matches, matched
 from ldiv_db.attacking.question import columns_by_policy
 from ldiv_db.auditing.audit import Counted, CountPeople
 from ldiv_db.auditing.check import Question

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from ldiv_db.attacking.covering import LabelAxis
+from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.transport import require_networkx
 from ldiv_db.attacking.trials import Trial
 from ldiv_db.auditing.check import missing_columns, question_problems
@@ -64,7 +65,7 @@ class Attackers:
     their true values, by which guesses are judged; the rows are a sample of `population_size` people. The known people
     are in the tables of `also` too; with `counting` the population is everybody, of whom each is in one class at most.
     With `downcoding` labels are read backwards; a `trial` names people who are in the release, and perhaps others who
-    are not.
+    are not. Each attack makes about as many pairs of people and classes as the `budget` says, and says what it left.
     """
 
     excluded: int = 1
@@ -80,6 +81,7 @@ class Attackers:
     downcoding: bool = False
     trial: Trial | None = None
     show_values: bool = False
+    budget: int = BUDGET
 
     def people(self) -> dict[str, Table]:
         """The tables of people that are given, by the name of their option."""
@@ -99,6 +101,8 @@ class Attackers:
         finite = self.threshold.is_finite()
         if not finite or not 0 <= self.threshold <= 1 or self.threshold != round(self.threshold, 9):
             yield Problem("threshold", f"takes a number from 0 to 1 with at most 9 digits, not {self.threshold}")
+        if not 1 <= self.budget <= LARGEST:
+            yield Problem("budget", f"takes a whole number from 1 to {LARGEST:,}")
         yield from self.trial.problems() if self.trial else ()
 
 

@@ -158,7 +158,9 @@ class Replayed:
     tally: Tally
 
 
-def replay_attack(found: Replayed, sensitive: str, column: Identifier, promise: Guarantee, promised: bool) -> Attack:
+def replay_attack(
+    found: Replayed, sensitive: str, column: Identifier, promise: Guarantee, promised: bool, rows: int
+) -> Attack:
     """What replay tells of one sensitive attribute, `column` of the people.
 
     The requirements' promise is a bound if it is `promised` also to those who know the method; otherwise there is none,
@@ -188,7 +190,8 @@ def replay_attack(found: Replayed, sensitive: str, column: Identifier, promise: 
         "people_above": above,
         "people_certain": summary["people_certain"],
     }
-    return Attack("replay", sensitive, (gain,), figures)
+    found_all = Attack("replay", sensitive, (gain,), figures)
+    return found_all.with_untried("rows", min(summary["people"], rows), rows)
 
 
 def _judged(found: Replayed, column: Identifier, priors: Relation) -> Relation:

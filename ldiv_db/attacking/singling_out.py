@@ -21,14 +21,17 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ldiv_db.attacking.covering import KnownAxis, matched
+from ldiv_db.attacking.covering import KnownAxis
 from ldiv_db.attacking.disclosure import Attack
 from ldiv_db.attacking.estimates import Tried, tried_attack
+from ldiv_db.attacking.matching import matched
 from ldiv_db.attacking.trials import People, Secret, draw
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: So many sets of several columns are asked for.
 SETS = 32
+#: Predicates are held against people so often: those found, and random ones.
+_TIMES = 2
 _KINDS = {"one": "singling out by one column", "several": "singling out by several columns"}
 _VALUE = Identifier("value")
 Counts = dict[str, Tried]
@@ -106,15 +109,11 @@ def _attack(people: People, secret: Secret, histogram: Relation) -> list[Attack]
     everybody = people.of_targets(people.targets)
     tried, guessed = (_right(people, predicates, everybody, secret) for predicates in (chosen, random))
     pairs = _against_control(people, chosen, secret, tried)
+    measure = "share of predicates that fit one person"
     return [
         tried_attack(
-            _KINDS[kind],
-            secret.name,
-            "share of predicates that fit one person",
-            tried[kind],
-            guessed[kind],
-            pairs[kind] if pairs else None,
-        )
+            _KINDS[kind], secret.name, measure, tried[kind], guessed[kind], pairs[kind] if pairs else None
+        ).with_untried("predicates", tried[kind].attempts, counts.get(kind, 0))
         for kind in _KINDS
     ]
 
@@ -137,9 +136,10 @@ def _right(people: People, predicates: Relation, drawn: Relation, secret: Secret
     engine = people.released.engine
     found = {}
     if engine.count(predicates) and engine.count(drawn):
-        with matched(engine, predicates, people.axes, drawn) as matches, engine.scope():
+        budget = people.released.budget // _TIMES
+        with matched(engine, predicates, people.axes, drawn, budget, by_classes=True) as matches, engine.scope():
             placed = people.placed(drawn, matches.cells, people.axes)
-            holes = {"predicates": predicates, "matches": matches.pairs, "people": placed, "secret": secret.alias}
+            holes = {"predicates": matches.classes, "matches": matches.pairs, "people": placed, "secret": secret.alias}
             found = {
                 kind: Tried(*counts) for kind, *counts in engine.rows("attacking/singling_out/count_right", **holes)
             }

@@ -15,8 +15,6 @@ from typing import Any
 
 from ldiv_db.database.errors import PolicyError, Problem
 
-#: The most routes of a component: beyond, its people stay as they are.
-MOST_ROUTES = 600_000
 Route = tuple[int, int]
 
 
@@ -49,13 +47,17 @@ def require_networkx() -> Any:
         raise PolicyError([Problem("counting", "needs networkx", "pip install 'ldiv-db[matching]'")]) from None
 
 
-def solve(people: Mapping[int, int], rows: Mapping[int, int], routes: Sequence[Route]) -> Solved:
-    """The routes (kind, class) that no placing of the people on the rows takes."""
+def solve(people: Mapping[int, int], rows: Mapping[int, int], routes: Sequence[Route], most: int) -> Solved:
+    """The routes (kind, class) that no placing of the people on the rows takes.
+
+    Of the components `most` routes are solved, the smallest first; people of the others stay as they are.
+    """
     networkx = require_networkx()
     solved = Solved()
-    for part in _components(networkx, people, rows, routes):
+    for part in sorted(_components(networkx, people, rows, routes), key=lambda part: len(part.routes)):
         everybody = sum(part.people.values())
-        if len(part.routes) > MOST_ROUTES:
+        most -= len(part.routes)
+        if most < 0:
             solved.skipped += everybody
         elif (impossible := _impossible(networkx, part)) is None:
             solved.contradicted += everybody

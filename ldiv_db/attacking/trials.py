@@ -67,6 +67,7 @@ class Released:
     classes: Relation
     rows: int
     axes: Sequence[LabelAxis]
+    budget: int
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from rich.console import Console
 
 from ldiv_db.api import attack
 from ldiv_db.attacking.attacks import Attacks
-from ldiv_db.attacking.disclosure import Attack
+from ldiv_db.attacking.disclosure import Attack, Gain
+from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import MOST_TRIES
 from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer, split_names
@@ -164,6 +165,9 @@ def attack_command(
     replay_limit: Annotated[
         int, typer.Option(min=2, max=LARGEST, help="The most worlds that are tried, about.")
     ] = Replay().limit,
+    budget: Annotated[
+        int, typer.Option(min=1, max=LARGEST, help="So many pairs of people and classes each attack makes, about.")
+    ] = BUDGET,
     threads: Threads = None,
     memory_limit: Memory = None,
     temp_dir: TempDir = None,
@@ -179,7 +183,8 @@ def attack_command(
     what several releases together reveal (--also, with --known), what the release itself teaches about people's values
     (--definetti), labels read backwards (--downcoding), singling out, linkability and inference (--targets, and
     --control), and the program run again on all that the values could be (--replay, also of anatomised releases).
-    The exit code is 1 if a promise is broken. Only counts are printed, unless --show-values.
+    The exit code is 1 if a promise is broken, or an attack was not finished that might break one: each has a --budget,
+    and says what it did not try. Only counts are printed, unless --show-values.
 
     \b
     Examples:
@@ -231,6 +236,7 @@ def attack_command(
             seed=seed,
             show_values=show_values,
             replay=replayed,
+            budget=budget,
             listener=listener,
             catalog=catalog_name(catalog),
         )
@@ -238,7 +244,7 @@ def attack_command(
         print_json({"table": published, **found.as_dict()})
     else:
         print_attacks(printer(), published, found)
-    raise typer.Exit(1 if found.holds is False else 0)
+    raise typer.Exit(1 if found.holds is False or found.undecided else 0)
 
 
 def _replay(asked: bool, seed: str | None, tries: int | None, limit: int) -> Replay | None:
@@ -291,7 +297,7 @@ def print_attacks(console: Console, published: str, found: Attacks) -> None:
             gain.measure,
             _number(gain.gain),
             "nothing promised" if gain.bound is None else _number(gain.bound),
-            _VERDICTS[gain.holds],
+            _verdict(item, gain),
         )
         for item in found.attacks
         for gain in item.gains
@@ -302,8 +308,16 @@ def print_attacks(console: Console, published: str, found: Attacks) -> None:
         _print_figures(console, item)
     for warning in found.warnings:
         console.print(f"note: {warning}", markup=False)
-    if found.holds is None:
+    for item in found.attacks:
+        if item.untried:
+            console.print(f"not finished: {item.name} was {item.untried}; a larger --budget tries more")
+    if found.holds is None and not found.undecided:
         console.print("nothing is promised of this table: --require or --policy say what should hold")
+
+
+def _verdict(found: Attack, gain: Gain) -> str:
+    """Whether the promise is kept; of an attack that was not finished only whether it is broken."""
+    return "not finished" if found.untried and gain.holds is not False else _VERDICTS[gain.holds]
 
 
 def _print_figures(console: Console, found: Attack) -> None:

@@ -40,7 +40,10 @@ def profile_line(profile: Profile) -> str:
 
 def attacks_line(attacks: Attacks) -> str:
     said = {True: "every promise is kept", False: "a promise is broken", None: "nothing is promised"}[attacks.holds]
-    return f"Attacks on {attacks.classes:,} classes, {attacks.rows:,} rows: {said}"
+    if attacks.undecided and attacks.holds is None:
+        said = "whether every promise is kept is not known"
+    left = "" if attacks.finished else "; not all attacks were finished"
+    return f"Attacks on {attacks.classes:,} classes, {attacks.rows:,} rows: {said}{left}"
 
 
 def plan_line(ready: Preparation) -> str:

@@ -25,7 +25,7 @@ from ldiv_db.running.preview import describe_plan
 #: The columns of the tables.
 _AUDIT = ("sensitive", "name", "holds", "worst", "worst_is", "margin", "violating_classes", "violating_rows")
 _PROFILE = ("column", "type", "role", "reason", "distinct", "nulls", "largest_share")
-_ATTACKS = ("attack", "sensitive", "measure", "gain", "bound", "holds")
+_ATTACKS = ("attack", "sensitive", "measure", "gain", "bound", "holds", "finished")
 _PLAN = ("column", "role", "generalised_by")
 
 

@@ -54,7 +54,12 @@ def attack_rows(attacks: Attacks) -> Iterator[Row]:
     """A row a gain of an attacker; rows of the data, which an attack may hold for those who asked, are not there."""
     for attack in attacks.attacks:
         for gain in attack.gains:
-            yield {"attack": attack.name, "sensitive": attack.sensitive, **gain.as_dict()}
+            yield {
+                "attack": attack.name,
+                "sensitive": attack.sensitive,
+                **gain.as_dict(),
+                "finished": attack.untried is None,
+            }
 
 
 def _figures(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def identifiability(found: Attacks, threshold: float) -> list[dict[str, Any]]:
 
 def _risk(name: str, attack: Attack, mean: float | None, threshold: float) -> dict[str, Any]:
     gain = attack.gains[0]
-    over = None if gain.gain is None else gain.gain > threshold
+    over = None if gain.gain is None else gain.gain > threshold or (None if attack.untried else False)
     figures = {"largest": gain.gain, "mean": mean, "bound": gain.bound}
     above = attack.figures["rows_above_threshold"]
     return {"risk": name, **figures, "rows_above": above, "verdict": _verdict(over)}

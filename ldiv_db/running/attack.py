@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks, attack_table
+from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.question import Also, Attackers, columns_asked, columns_by_policy
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import Trial
@@ -61,6 +62,7 @@ def attack(
     seed: int = 0,
     replay: Replay | None = None,
     show_values: bool = False,
+    budget: int = BUDGET,
     listener: Listener | None = None,
     catalog: str | None = None,
 ) -> Attacks:
@@ -89,12 +91,13 @@ def attack(
                                   in the release and of others who are not, `tries` times, drawn by `seed`
     `replay`                      run the policy's program on its source, and on what else the values could be; `table`
                                   may then be one of an anatomised release, of which nothing else is tried
+    `budget`                      make about so many pairs of people and classes in each attack, and say what is untried
     ============================  ======================================================================================
 
-    All that knows people, and what reads labels, needs a policy. The Attacks have `holds`, `rows`, `classes` and
-    `attacks`; no value of the table is in them unless `show_values`. Raises PolicyError for what does not exist or
-    cannot be read, and for a release to be replayed that its policy and source do not give; DatabaseError if the
-    database refuses.
+    All that knows people, and what reads labels, needs a policy. The Attacks have `holds`, `finished`, `rows`,
+    `classes` and `attacks`, each with what is `untried` of it; no value of the table is in them unless `show_values`.
+    Raises PolicyError for what does not exist or cannot be read, and for a release to be replayed that its policy and
+    source do not give; DatabaseError if the database refuses.
     """
     specs = None if require is None else read_requirements(require)
     parsed = None if policy is None else parse_policy(policy)
@@ -103,7 +106,7 @@ def attack(
     beside = partial(working_engine, con, listener, catalog)
     with beside() as engine, named_databases(engine, parsed.databases if parsed else {}, where):
         if replay and parsed and parsed.decomposes:
-            return replay_groups(Asked(engine, beside, table, None, parsed, where), replay, hear)
+            return replay_groups(Asked(engine, beside, table, None, parsed, where), replay, hear, budget)
         published = open_given(engine, table, "table")
         pair = _pair(engine, sensitive_table, group, count)
         if parsed is None:
@@ -128,13 +131,14 @@ def attack(
             downcoding=downcoding,
             trial=_trial(engine, targets, control, link_columns, tries, seed),
             show_values=show_values,
+            budget=budget,
         )
         promised = specs if specs is not None else list(parsed.require) if parsed else []
         found = attack_table(engine, published, columns, promised, attackers)
         if replay is None or parsed is None:
             return found
         asked = Asked(engine, beside, table, published, parsed, where, columns.quasi_identifiers)
-        return replace(found, attacks=(*found.attacks, *replay_table(asked, replay, promised, hear)))
+        return replace(found, attacks=(*found.attacks, *replay_table(asked, replay, promised, hear, budget)))
 
 
 def _refuse_replay(replay: Replay | None, policy: Policy | None) -> None:

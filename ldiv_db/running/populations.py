@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import People
-from ldiv_db.attacking.covering import KnownAxis, cover, list_cells
+from ldiv_db.attacking.covering import KnownAxis, list_cells
+from ldiv_db.attacking.matching import cover
 from ldiv_db.attacking.populations import label_axes, open_population
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem

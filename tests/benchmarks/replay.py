@@ -30,12 +30,15 @@ from tests.benchmarks.command import AsJson, Tabled, command_of, refuse_unknown,
 
 #: What is measured: the algorithm with its options, by the name that the table has for it.
 VARIANTS: dict[str, dict[str, Any]] = {
+    "auto": {"name": "auto"},
+    "fast": {"name": "fast"},
     "bsgi greedy": {"name": "bsgi", "select": "greedy"},
     "bsgi refine": {"name": "bsgi"},
     "bsgi bisect": {"name": "bsgi", "select": "bisect"},
     "topdown": {"name": "topdown"},
     "mondrian": {"name": "mondrian"},
     "peel": {"name": "peel"},
+    "stratified": {"name": "stratified"},
     "cuts none": {"name": "cuts", "scheme": "none"},
     "cuts vioRec": {"name": "cuts"},
     "cuts allRec": {"name": "cuts", "scheme": "allRec"},
@@ -50,7 +53,14 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "anatomy": {"name": "anatomy"},
     "decomposition": {"name": "decomposition"},
     "decomposition_plus": {"name": "decomposition_plus"},
+    "auto, suppression": {"name": "auto"},
+    "bsgi, suppression": {"name": "bsgi"},
+    "topdown, suppression": {"name": "topdown"},
+    "mondrian, suppression": {"name": "mondrian"},
+    "peel, suppression": {"name": "peel"},
 }
+#: Variants whose names end like this may leave out this share of the rows.
+_BUDGET, _SHARE = ", suppression", 0.25
 #: l, the values that are assigned in all ways, and whether several people are of an age.
 TABLES = ((2, "AABBCC", False), (2, "AAABBC", True), (2, "AAAABBBB", False), (3, "AABBCC", False), (3, "AABBCC", True))
 _TREE = {"taxonomy": {"ranges": [5, 10, 20, 40]}}
@@ -86,10 +96,11 @@ class Case:
             return document | {"target": {"prefix": "r"}, "quasi_identifiers": ["age"], "sensitive": sensitive}
         del document["key"]
         require = {"unique_distinct" if algorithm["name"] == "bsgi" else "frequency": self.l}
-        suppressed = {"suppressed": "unknown"} if algorithm.get("scheme") in ("vioSA", "allSA") else {}
+        left_out: dict[str, Any] = {"suppressed": "unknown"} if algorithm.get("scheme") in ("vioSA", "allSA") else {}
+        left_out |= {"suppression": _SHARE} if self.variant.endswith(_BUDGET) else {}
         age = _TREE if algorithm["name"] in _TAKES_TREES else {"numeric": True}
         columns = {"identifiers": ["id"], "quasi_identifiers": {"age": age}, "sensitive": ["value"]}
-        return document | columns | suppressed | {"target": "r", "require": [require]}
+        return document | columns | left_out | {"target": "r", "require": [require]}
 
 
 def measure_case(case: Case) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
+from ldiv_db.attacking import matching
 from ldiv_db.database.errors import PolicyError
 
 GROUPS = [["a", "b"], ["c"], ["d", "e"]]
@@ -491,3 +492,49 @@ def test_the_same_for_any_order_and_number_of_threads(tmp_path):
             words = {"policy": case.policy, "folder": tmp_path, "known": "people", "show_values": True}
             results.append(ldiv_db.attack(con, "out.released", population="source", **words).as_dict())
     assert results[0] == results[1] == results[2]
+
+
+def overlapping(con, people=400):
+    """A release whose classes all cover most people, and the people."""
+    rows = [(f"[{low}-{low + 300}]", value) for low in range(60) for value in "ab"]
+    fill(con, "t", {"age": "VARCHAR", "s": "VARCHAR"}, rows)
+    fill(con, "people", {"age": "INTEGER", "s": "VARCHAR"}, [(age, "a") for age in range(people)])
+    return overlapping_policy()
+
+
+@pytest.mark.parametrize("people", ["known", "population", "targets"])
+def test_what_a_budget_leaves_untried_is_said_and_promises_nothing(people, con, monkeypatch):
+    monkeypatch.setattr(matching, "_AT_ONCE", 500)
+    policy = overlapping(con)
+    part = ldiv_db.attack(con, "t", policy=policy, budget=1_000, **{people: "people"})
+    whole = ldiv_db.attack(con, "t", policy=policy, **{people: "people"})
+    again = ldiv_db.attack(con, "t", policy=policy, budget=1_000, **{people: "people"})
+    assert whole.finished and whole.holds
+    left = [attack for attack in part.attacks if attack.untried]
+    assert left and not part.finished and part.as_dict() == again.as_dict()
+    assert all(attack.holds is None and 0 <= attack.untried.tried < attack.untried.whole for attack in left)
+    assert all(not attack.as_dict()["finished"] for attack in left)
+    assert (part.holds is None) == part.undecided
+
+
+def test_parts_of_people_say_what_all_at_once_say(con, monkeypatch):
+    policy = overlapping(con)
+    at_once = ldiv_db.attack(con, "t", policy=policy, known="people", population="people").as_dict()
+    monkeypatch.setattr(matching, "_AT_ONCE", 500)
+    assert ldiv_db.attack(con, "t", policy=policy, known="people", population="people").as_dict() == at_once
+
+
+def test_ranges_are_matched_without_the_pairs_that_they_do_not_cover(con):
+    """The work of 3,000 ages and 1,000 narrow ranges grows with what they cover, and not with their product."""
+    fill(
+        con, "t", {"age": "VARCHAR", "s": "VARCHAR"}, [(f"[{3 * i}-{3 * i + 2}]", v) for i in range(1000) for v in "ab"]
+    )
+    fill(con, "people", {"age": "INTEGER"}, [(age,) for age in range(3000)])
+    policy = overlapping_policy()
+    result = ldiv_db.attack(con, "t", policy=policy, known="people", budget=5_000)
+    assert result.finished and found(result, "linking").figures["one_class"] == 3000
+
+
+def overlapping_policy():
+    keys = {"quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"], "require": [{"distinct": 2}]}
+    return {"source": "x", "target": "y", **keys}

@@ -9,7 +9,9 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.attacking import transport
+from ldiv_db.attacking import counting, transport
+from ldiv_db.attacking.disclosure import Untried
+from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.database.errors import PolicyError
 
 
@@ -123,10 +125,12 @@ def test_a_surplus_of_people_leaves_places_open(con):
 
 
 def test_components_that_are_too_large_are_said(con, monkeypatch):
-    monkeypatch.setattr(transport, "MOST_ROUTES", 2)
+    monkeypatch.setattr(counting, "ROUTE", BUDGET // 3)  # routes: one of its own, and five that hang together
     place(con, {(1, 3, 1): ["HIV", "HIV"], (3, 9, 2): ["Flu", "Cold"], (20, 30, 3): ["Flu"]})
-    figures = attacked(con, [1, 2, 3, 9, 20]).figures
+    attack = attacked(con, [1, 2, 3, 9, 20])
+    figures = attack.figures
     assert (figures["people_skipped"], figures["fewer_classes"], figures["one_class"]) == (4, 0, 4)
+    assert attack.untried == Untried("people", 1, 5)
 
 
 def test_a_missing_library_is_named(con, monkeypatch):

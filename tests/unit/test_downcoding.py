@@ -15,6 +15,7 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.attacking import downcoding
+from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.database.errors import PolicyError
 
 
@@ -360,7 +361,7 @@ def test_a_range_without_two_ends_says_nothing(label, con):
 def test_what_is_not_tried_is_counted(con, monkeypatch):
     release = [("[20-30]", "12*", s) for s in "ab"] + [("[40-50]", "12*", s) for s in "ab"]
     place(con, release, [(20, "1234"), (25, "1235"), (30, "1235"), *((i, f"12{i}") for i in range(40, 51))])
-    monkeypatch.setattr(downcoding, "_MOST_PAIRS", 9)
+    monkeypatch.setattr(downcoding, "_PAIR", BUDGET // 9)
     result = ldiv_db.attack(con, "t", policy=POLICY, population="everybody", downcoding=True)
     # Pairs of the second class have 11 * 11 kinds: its ends are told nevertheless.
     assert found(result).figures["rows_untried"] == 2 and gains(result)["rows singled out"] == 1.0

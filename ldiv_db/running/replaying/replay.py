@@ -26,6 +26,8 @@ _MOVES = {"world_no": "BIGINT", "row_no": "BIGINT", "payload_no": "BIGINT"}
 #: Draws the seeds that an attacker tries who lacks the true one: figures are the same each time.
 _COINS = 1
 _SEED_BITS = 120
+#: A row in a run of the program costs as much as so many pairs of people and classes.
+_ROW = 100
 _NO_RELEASE = "no world, not even the source's own values, gives this release"
 
 
@@ -39,21 +41,23 @@ class _Tried:
     classes: int
 
 
-def replay_table(asked: Asked, wanted: Replay, require: Sequence[RequirementSpec], listener: Listener) -> list[Attack]:
+def replay_table(
+    asked: Asked, wanted: Replay, require: Sequence[RequirementSpec], listener: Listener, budget: int
+) -> list[Attack]:
     """What replay tells of each sensitive attribute of a table of classes, against what `require` promises.
 
     Raises PolicyError for a release that the policy and the source do not give, and for one that cannot be replayed.
     """
-    tried = _replayed(asked, wanted, listener)
+    tried = _replayed(asked, wanted, listener, budget)
     attributes = tried.method.resolved.required.attributes
     resolved = resolve_all(asked.engine, require, attributes)
     promises = {name: together(required.promise() for required in resolved[name]) for name in attributes}
     return _attacks(asked, wanted, tried, promises)
 
 
-def replay_groups(asked: Asked, wanted: Replay, listener: Listener) -> Attacks:
+def replay_groups(asked: Asked, wanted: Replay, listener: Listener, budget: int) -> Attacks:
     """What replay tells of each sensitive attribute of an anatomised release; raises as `replay_table`."""
-    tried = _replayed(asked, wanted, listener)
+    tried = _replayed(asked, wanted, listener, budget)
     limits = tried.method.resolved.limits.items()
     promises = {name: Guarantee(share=Fraction(1, least), values=least, size=least) for name, least in limits}
     return Attacks(tried.rows, tried.classes, tuple(_attacks(asked, wanted, tried, promises)))
@@ -64,17 +68,18 @@ def _attacks(asked: Asked, wanted: Replay, tried: _Tried, promises: Mapping[str,
     promised = bool(wanted.tries) and asked.policy.transparent
     attributes = tried.method.resolved.required.attributes
     return [
-        replay_attack(tried.found, name, Identifier(f"s{number}"), promises[name], promised)
+        replay_attack(tried.found, name, Identifier(f"s{number}"), promises[name], promised, tried.rows)
         for number, name in enumerate(attributes, 1)
     ]
 
 
-def _replayed(asked: Asked, wanted: Replay, listener: Listener) -> _Tried:
+def _replayed(asked: Asked, wanted: Replay, listener: Listener, budget: int) -> _Tried:
     engine = asked.engine
     seed = wanted.seed if wanted.seed is not None else seed_of_release(engine, asked.policy, asked.folder)
     listener.on_stage("making the release again")
     method = method_of(replace(asked, numbered=not wanted.tries), seed)
-    scenes, rows, classes = _scenes(method, seed, wanted.limit)
+    affordable = budget // (_ROW * max(engine.count(method.people.relation), 1) * max(wanted.tries, 1))
+    scenes, rows, classes = _scenes(method, seed, min(wanted.limit, max(affordable, 2)))
     listener.on_stage(f"trying {scenes.count:,} worlds")
     moves = engine.load("moves", _MOVES, scenes.moves())
     tally = _tried(method, scenes, moves, seed, wanted.tries, listener.on_progress)

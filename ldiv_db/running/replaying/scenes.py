@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from ldiv_db.attacking.covering import known_axes, matched
+from ldiv_db.attacking.covering import known_axes
+from ldiv_db.attacking.matching import matched
 from ldiv_db.attacking.replay import Scene, Scenes
 from ldiv_db.attacking.worlds import Cell, World, arrange, consistent_worlds
 from ldiv_db.database.catalog import columns_of
@@ -136,7 +137,7 @@ def _drawn(engine: Engine, seats: Relation, most: int) -> Scenes:
     scenes: list[Scene] = []
     left = most
     for rows, payloads in _classes(engine, seats, most, coins):
-        found = arrange(payloads, max(min(_MOST_WORLDS, _MOST_MOVES // len(rows)), 2), coins)
+        found = arrange(payloads, max(min(_MOST_WORLDS, most, _MOST_MOVES // len(rows)), 2), coins)
         if len(found.worlds) > max(left, 2):
             break
         left -= len(found.worlds) - 1

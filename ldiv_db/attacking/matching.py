@@ -1,0 +1,226 @@
+"""Which classes of a published table cover which known people, within a budget.
+
+Classes and people are matched one quasi-identifier after the other, for all combinations that begin alike at once:
+first those that rule out most pairs, by counts. People whom the same labels cover are one, and labels are joined with
+what they cover on equal nodes of trees.
+
+Where labels overlap, pairs are many more than people: of 300,000 people and 48,000 classes 43 million. So they are made
+in parts, of people (or classes) that are drawn, until a budget of pairs is spent. Pairs are counted, not seconds: the
+same are made on any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ldiv_db.attacking.covering import KnownAxis, list_cells, read_axes
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+
+#: So many pairs of people alike and classes an attack makes, unless it is said.
+BUDGET = 200_000_000
+#: A pair that is kept, for an attack that looks at all of them together, costs as many that are made and forgotten.
+KEPT = 20
+#: So many pairs are made at once, about: they are what is held in memory.
+_AT_ONCE = 4_000_000
+#: At first so many are drawn, and then at most so many times as many as before.
+_FIRST, _GROWTH = 16, 8
+
+
+@dataclass(frozen=True)
+class Prefixes:
+    """Combinations of labels and of known values, by number, and which of the former cover which of the latter.
+
+    `cells` is (cell_no, people, the known values). `boxes` is (class_no) and `codes` (cell_no), each with the numbers
+    of its labels or values and of their prefixes, axis by axis, of values by their kinds; `pairs` is (cell, box) of the
+    last of these prefixes.
+    """
+
+    engine: Engine
+    axes: tuple[KnownAxis, ...]
+    cells: Relation
+    boxes: Relation
+    codes: Relation
+    pairs: Relation | None = None
+
+    @property
+    def last(self) -> KnownAxis:
+        """The axis whose prefixes are whole combinations."""
+        return self.axes[-1]
+
+    @property
+    def made(self) -> set[Relation]:
+        """All relations behind it."""
+        of_axes = (relation for axis in self.axes for relation in axis.made)
+        return {self.cells, self.boxes, self.codes, *([self.pairs] if self.pairs else []), *of_axes}
+
+    def paired(self) -> tuple[Prefixes, int]:
+        """With all pairs of its boxes and codes, and how many were made on the way."""
+        pairs, made = self.engine.load("pairs", {"cell": "INTEGER", "box": "INTEGER"}, [(1, 1)]), 0
+        for axis in self.axes:
+            holes = {"pairs": pairs, "cells": self.codes, "boxes": self.boxes, "axis": axis}
+            longer = self.engine.materialise("pairs", "attacking/covering/extend_pairs", **holes)
+            self.engine.drop(pairs)
+            pairs, made = longer, made + self.engine.count(longer)
+        return replace(self, pairs=pairs), made
+
+    def drawn(self, budget: int, by_classes: bool = False) -> Iterator[Drawn]:
+        """Parts of the people, or of the classes, drawn, each with all its pairs, until the budget is spent."""
+        engine, axis = self.engine, self.last
+        side, other = (self.boxes, self.codes) if by_classes else (self.codes, self.boxes)
+        lots = engine.materialise("lots", "attacking/covering/draw_lots", rows=side, axis=axis)
+        done, spent, total = 0, 0, engine.count(lots)
+        step = min(total, max(_FIRST, _AT_ONCE // max(engine.count(other), 1)))
+        while step > 0:
+            with engine.scope():
+                bounds = {"after": Value(done), "last": Value(done + step)}
+                part = engine.materialise(
+                    "part", "attacking/covering/take_lots", rows=side, lots=lots, axis=axis, **bounds
+                )
+                found, made = (replace(self, boxes=part) if by_classes else replace(self, codes=part)).paired()
+                yield Drawn(found, part)
+            done, spent = done + step, spent + made
+            affordable = [(pairs * done) // max(spent, 1) for pairs in (_AT_ONCE, budget - spent)]
+            step = min(total - done, _GROWTH * step, max(affordable[0], 1), affordable[1])
+        engine.drop(lots)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A part of people or classes with all their pairs: `part` are its codes, or its boxes."""
+
+    prefixes: Prefixes
+    part: Relation
+
+    def alike(self) -> dict[str, Relation]:
+        """The people (cell_no, people), those being one whom the same labels cover, and their `matches`."""
+        engine, found = self.prefixes.engine, self.prefixes
+        holes = {"axis": found.last}
+        return {
+            "cells": engine.materialise(
+                "alike", "attacking/covering/list_alike", cells=found.cells, codes=found.codes, **holes
+            ),
+            "matches": engine.materialise(
+                "matches", "attacking/covering/list_alike_pairs", pairs=found.pairs, boxes=found.boxes, **holes
+            ),
+        }
+
+
+@dataclass(frozen=True)
+class Matches:
+    """`pairs` is (class_no, cell_no): which `classes` cover which `cells` (cell_no, people, the known values).
+
+    These are all classes and people, or those that a budget was enough for (not `finished`). `prefixes` is how they
+    were found, its axes in an order of their own.
+    """
+
+    axes: tuple[KnownAxis, ...]
+    classes: Relation
+    cells: Relation
+    pairs: Relation
+    prefixes: Prefixes
+    finished: bool = True
+
+
+@contextmanager
+def matched(
+    engine: Engine,
+    classes: Relation,
+    axes: Sequence[KnownAxis],
+    people: Relation | FileRelation,
+    budget: int | None = None,
+    by_classes: bool = False,
+) -> Iterator[Matches]:
+    """The classes (class_no, the labels' columns) that cover the people of a table; by a budget a drawn part of either.
+
+    Raises PolicyError for labels that are no range, or that a taxonomy does not have.
+    """
+    with engine.scope() as scope:
+        found = match_cells(engine, classes, axes, list_cells(engine, axes, people), budget, by_classes)
+        made = {*found.prefixes.made, found.pairs, found.cells, found.classes} - {classes}
+        scope.kept |= made
+    yield found
+    engine.drop(*made)
+
+
+@contextmanager
+def prefixes_of(
+    engine: Engine, classes: Relation, axes: Sequence[KnownAxis], people: Relation | FileRelation
+) -> Iterator[Prefixes]:
+    """The people of a table and the labels of classes, to be matched; raises as `matched`."""
+    with engine.scope() as scope:
+        found = _numbered(engine, classes, axes, list_cells(engine, axes, people))
+        scope.kept |= found.made
+    yield found
+    engine.drop(*found.made)
+
+
+def cover(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: Relation) -> Relation:
+    """Which classes cover which cells: (class_no, cell_no). Raises PolicyError for labels that cannot be read."""
+    with engine.scope() as scope:
+        return scope.keep(match_cells(engine, classes, axes, cells).pairs)
+
+
+def match_cells(
+    engine: Engine,
+    classes: Relation,
+    axes: Sequence[KnownAxis],
+    cells: Relation,
+    budget: int | None = None,
+    by_classes: bool = False,
+) -> Matches:
+    """As `matched`, of `cells` in place of people; the caller's scope drops what is made."""
+    whole = _numbered(engine, classes, axes, cells)
+    if budget is None:
+        found, _ = whole.paired()
+        return Matches(tuple(axes), classes, cells, pairs_of(found), found)
+    pairs = engine.load("matches", {"class_no": "BIGINT", "cell_no": "BIGINT"}, [])
+    key = "class_no" if by_classes else "cell_no"
+    tried = engine.load("tried", {key: "BIGINT"}, [])
+    for drawn in whole.drawn(budget // KEPT, by_classes):
+        engine.extend(pairs, pairs_of(drawn.prefixes))
+        engine.extend(tried, drawn.part, key)
+    if engine.count(tried) == engine.count(classes if by_classes else cells):
+        return Matches(tuple(axes), classes, cells, pairs, whole)
+    if by_classes:
+        return Matches(tuple(axes), keep_keys(engine, classes, tried, key), cells, pairs, whole, False)
+    return Matches(tuple(axes), classes, keep_keys(engine, cells, tried, key), pairs, whole, False)
+
+
+def keep_keys(engine: Engine, rows: Relation, drawn: Relation, key: str) -> Relation:
+    """The rows whose key is among those drawn."""
+    holes = {"rows": rows, "drawn": drawn, "key": Identifier(key)}
+    return engine.materialise("kept", "attacking/covering/keep_drawn", **holes)
+
+
+def pairs_of(found: Prefixes) -> Relation:
+    """The classes and cells (class_no, cell_no) behind pairs of combinations."""
+    holes: dict[str, Any] = {"pairs": found.pairs, "cells": found.codes, "boxes": found.boxes}
+    return found.engine.materialise("matches", "attacking/covering/list_pairs", axis=found.last, **holes)
+
+
+def _numbered(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: Relation) -> Prefixes:
+    """The combinations of labels and values by number, to be matched in the order of the axes."""
+    ready = _in_order(read_axes(engine, classes, cells, axes), engine.count(classes), engine.count(cells))
+    boxes = engine.materialise("boxes", "attacking/covering/number_boxes", classes=classes, axes=ready)
+    codes = engine.materialise("numbered_cells", "attacking/covering/number_cells", cells=cells, axes=ready)
+    return Prefixes(engine, tuple(ready), cells, boxes, codes)
+
+
+def _in_order(axes: Sequence[KnownAxis], classes: int, cells: int) -> list[KnownAxis]:
+    """The axes numbered, each that which leaves fewest pairs of those that begin alike after the ones before it."""
+    ordered: list[KnownAxis] = []
+    labels, kinds, share, left = 1, 1, 1.0, list(axes)
+
+    def pairs(axis: KnownAxis) -> float:
+        return min(labels * axis.size[0], classes) * min(kinds * axis.size[1], cells) * share * axis.share
+
+    while left:
+        best = min(left, key=pairs)
+        labels, kinds, share = labels * best.size[0], kinds * best.size[1], share * best.share
+        left.remove(best)
+        ordered.append(replace(best, number=len(ordered) + 1))
+    return ordered
