@@ -26,7 +26,8 @@ def test_a_release_keeps_what_its_policy_promises(released: Any) -> None:
     called = attack(released, *words, "--json", "--categories", "[[Cancer, Hepatitis], [Flu], [Asthma]]", "--m", "2")
     assert called.code == 0, called.err
     found = called.json
-    assert set(found) == {"table", "rows", "classes", "holds", "attacks", "warnings"} and found["holds"]
+    keys = {"table", "rows", "classes", "holds", "finished", "attacks", "warnings"}
+    assert set(found) == keys and found["holds"]
     assert (found["rows"], found["classes"]) == (24, 8)
     for each in found["attacks"]:
         assert set(each) == {"attack", "sensitive", "holds", "gains", "figures"}
