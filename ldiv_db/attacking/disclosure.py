@@ -94,7 +94,7 @@ class Attack:
             return self
         gains = tuple(replace(gain, holds=gain.holds and None) for gain in self.gains)
         untried = Untried(what, tried, whole)
-        return replace(self, gains=gains, untried=untried, figures={"not_finished": str(untried)} | self.figures)
+        return replace(self, gains=gains, untried=untried, figures=self.figures | {"not_finished": str(untried)})
 
     def as_dict(self) -> dict[str, Any]:
         attack = {

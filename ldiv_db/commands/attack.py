@@ -310,7 +310,8 @@ def print_attacks(console: Console, published: str, found: Attacks) -> None:
         console.print(f"note: {warning}", markup=False)
     for item in found.attacks:
         if item.untried:
-            console.print(f"not finished: {item.name} was {item.untried}; a larger --budget tries more")
+            more = "--budget, or --replay-limit," if item.name == "replay" else "--budget"
+            console.print(f"not finished: {item.name} was {item.untried}; a larger {more} tries more")
     if found.holds is None and not found.undecided:
         console.print("nothing is promised of this table: --require or --policy say what should hold")
 

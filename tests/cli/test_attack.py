@@ -30,7 +30,7 @@ def test_a_release_keeps_what_its_policy_promises(released: Any) -> None:
     assert set(found) == keys and found["holds"]
     assert (found["rows"], found["classes"]) == (24, 8)
     for each in found["attacks"]:
-        assert set(each) == {"attack", "sensitive", "holds", "gains", "figures"}
+        assert set(each) == {"attack", "sensitive", "holds", "finished", "untried", "gains", "figures"}
         assert each["gains"] and all(set(gain) == GAIN for gain in each["gains"])
     names = ["homogeneity", "similarity", "skewness", "background knowledge", "posterior", "linking"]
     assert [each["attack"] for each in found["attacks"]] == [
