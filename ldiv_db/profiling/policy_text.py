@@ -103,9 +103,9 @@ def _comments(key: str, profile: Profile, suggestions: Sequence[Suggestion]) -> 
         if profile.individual and not keeps_apart(suggestions):
             yield from _of_rows(profile.individual, profile.rows)
     if key == "individual" and profile.individual:
-        yield f"{_several(profile.individual, profile.rows)}: no class has two rows of one. That takes different"
-        yield "sensitive values in every class, and loses more than counting rows; where every row is somebody else's,"
-        yield f"move the column to `identifiers`. Why it is here: {_plain(profile.individual.reason)}."
+        yield f"{_several(profile.individual, profile.rows)}. This key keeps two rows of one person out of every"
+        yield "class, which loses more than counting rows. If every row is of another person, move the column to"
+        yield f"`identifiers`. Why it is here: {_plain(profile.individual.reason)}."
     if key == "quasi_identifiers" and any(column.way and column.way.file for column in profile.columns):
         yield "A taxonomy's file has a line a value, `value;group;...;*`, here without groups: `value;*`."
         yield "Groups between value and root keep more information. `ldiv profile --policy FILE` writes flat files."
@@ -117,14 +117,14 @@ def _comments(key: str, profile: Profile, suggestions: Sequence[Suggestion]) -> 
 
 def _of_rows(who: ColumnProfile, rows: int) -> Iterator[str]:
     """That what is required counts rows, where somebody may have several."""
-    yield f"{_several(who, rows)}, AND REQUIREMENTS COUNT ROWS: who has many"
-    yield f"may be alone in a class. `individual: {_name(who)}` keeps rows of one apart; it takes a sensitive"
-    yield "column of which no value, and nobody, has more than half of the rows, and `frequency`."
+    yield f"{_several(who, rows)}, AND REQUIREMENTS COUNT ROWS:"
+    yield f"a class may hold the rows of one person alone. `individual: {_name(who)}` keeps them apart; it needs"
+    yield "`frequency` on a sensitive column, and that no value and no person has more than half of the rows."
 
 
 def _several(who: ColumnProfile, rows: int) -> str:
     """How many values the column that may say whose a row is has, and in how many rows."""
-    return f"PEOPLE MAY HAVE SEVERAL ROWS, by {_name(who)} {who.distinct:,} people {rows - who.nulls:,} rows"
+    return f"PEOPLE MAY HAVE SEVERAL ROWS: {_name(who)} has {who.distinct:,} values in {rows - who.nulls:,} rows"
 
 
 def _name(column: ColumnProfile) -> str:
