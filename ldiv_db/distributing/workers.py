@@ -132,7 +132,8 @@ class Crew:
         finally:
             self._stop()
             for driver in drivers:
-                driver.join()
+                if driver.ident is not None:  # Ctrl-C may come before all have started
+                    driver.join()
         if self._errors:
             raise self._errors[0]
         return self.outcomes

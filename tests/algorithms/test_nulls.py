@@ -46,7 +46,7 @@ def test_nulls_alone_in_a_class_are_published_as_null(con, table, towns):
     table("t", COLUMNS, [(None, None, "x"), (None, None, "y"), (5, "a", "x"), (5, "a", "y")])
     result = ldiv_db.run(con, policy(), folder=towns)
     released = con.execute("SELECT age, town FROM released ORDER BY ALL").fetchall()
-    assert sorted(map(repr, released)) == sorted(map(repr, [(None, None)] * 2 + [(5, "a")] * 2))
+    assert sorted(map(repr, released)) == sorted(map(repr, [(None, None)] * 2 + [("5", "a")] * 2))
     assert result.loss.lm == 0
 
 
@@ -117,4 +117,4 @@ def test_the_text_null_is_not_the_null(con, table, towns):
     result = ldiv_db.run(con, policy(), folder=towns)
     assert result.loss.rows_published == 6
     released = sorted(con.execute("SELECT age, town FROM released").fetchall(), key=repr)
-    assert released == sorted([(1, "NULL")] * 2 + [(90, None)] * 2 + [(40, "b")] * 2, key=repr)
+    assert released == sorted([("1", "NULL")] * 2 + [("90", None)] * 2 + [("40", "b")] * 2, key=repr)

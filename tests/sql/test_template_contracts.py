@@ -263,12 +263,16 @@ def write_down_the_audit():
 
 
 def leave_open(con, listener):
-    """A run of which the policy says nothing of quasi-identifiers, some of which no class generalises."""
-    rows = [(i % 3, f"{i % 4}", i % 2, "uvw"[i // 12 % 3]) for i in range(48)]
-    fill(con, "source", {"age": "INTEGER", "zip": "VARCHAR", "smokes": "BOOLEAN", "secret": "VARCHAR"}, rows)
+    """A run whose policy says nothing of quasi-identifiers, some of which no class generalises, nor of people."""
+    rows = [(i % 3, f"{i % 4}", i % 2, "uvw"[i // 12 % 3], i // 2) for i in range(48)]
+    columns = {"age": "INTEGER", "zip": "VARCHAR", "smokes": "BOOLEAN", "secret": "VARCHAR", "patient": "INTEGER"}
+    fill(con, "source", columns, rows)
     policy = {"source": "source", "target": "released", "quasi_identifiers": ["age", "zip", "smokes"],
-              "sensitive": "secret", "require": [{"distinct": 2}], "algorithm": "topdown"}  # fmt: skip
+              "identifiers": ["patient"], "sensitive": "secret", "require": [{"distinct": 2}],
+              "output": {"types": "keep"}, "algorithm": "topdown"}  # fmt: skip
     ldiv_db.run(con, policy, listener=listener)
+    con.execute("CREATE TABLE visits AS SELECT i // 3 AS whose, i // 3 % 7 AS home FROM range(600) AS r(i)")
+    profile_table(Engine(con, on_statement=listener.on_statement), Relation.parse("visits"), None, [])
 
 
 def divide_rows(con, listener):

@@ -92,13 +92,13 @@ def test_compiled_templates_are_kept_if_they_may_be(tmp_path, monkeypatch):
     monkeypatch.setattr(templates.sys, "dont_write_bytecode", False)
     expected = rendered()
     for folder in (tmp_path, tmp_path / "missing"):
-        monkeypatch.setattr(templates._Compiled, "__init__", lambda self, to=folder: _keep_in(self, to))
+        monkeypatch.setattr(templates.Compiled, "__init__", lambda self, to=folder: _keep_in(self, to))
         assert rendered() == rendered() == expected
     assert len(list(tmp_path.iterdir())) == 1
     monkeypatch.setattr(templates.sys, "dont_write_bytecode", True)
     unwritten = tmp_path / "unwritten"
     unwritten.mkdir()
-    monkeypatch.setattr(templates._Compiled, "__init__", lambda self: _keep_in(self, unwritten))
+    monkeypatch.setattr(templates.Compiled, "__init__", lambda self: _keep_in(self, unwritten))
     assert rendered() == expected and not list(unwritten.iterdir())
     templates._environment.cache_clear()
 
