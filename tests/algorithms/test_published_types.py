@@ -193,3 +193,14 @@ def test_sources_of_which_the_same_is_published_have_one_schema(tmp_path, way):
     first, second = (released(tmp_path / name, enums, way) for name, enums in (("enums", True), ("texts", False)))
     assert first == second
     assert SECRET not in repr(first) and "ENUM(" not in repr(first)
+
+
+def test_the_order_of_an_enum_is_required_of_nobody() -> None:
+    """The release has texts, whose order is another one: what was required would not be what is audited."""
+    with duckdb.connect() as con:
+        fill(con, True)
+        ordered = ONCE | {"require": [{"t_closeness": {"t": 0.9, "distance": "ordered"}}]}
+        with pytest.raises(ldiv_db.PolicyError, match="the order of an ENUM is not published"):
+            ldiv_db.run(con, ordered)
+        equal = {"require": [{"t_closeness": {"t": 0.9, "distance": "equal"}}], "target": "told"}
+        assert ldiv_db.run(con, ONCE | equal).loss.rows_published

@@ -121,10 +121,10 @@ def test_a_server_that_dies_in_the_middle(own_server: Any) -> None:
     ("revoked", "said"),
     [
         ("REVOKE ALL ON patients FROM {role}", "permission denied for table patients"),
-        ("REVOKE CREATE ON DATABASE {database} FROM {role}", "permission denied for database"),
-        ("REVOKE CREATE ON SCHEMA public FROM {role}, public", "permission denied for schema public"),
-        ("REVOKE ALL ON SCHEMA ldiv FROM {role}", "permission denied for schema ldiv"),
-        ("REVOKE INSERT ON ldiv.run FROM {role}", "permission denied for table run"),
+        ("REVOKE CREATE ON DATABASE {database} FROM {role}", "ldiv migrate (on this database, as its owner)"),
+        ("REVOKE CREATE ON SCHEMA public FROM {role}, public", "GRANT CREATE ON SCHEMA public TO"),
+        ("REVOKE ALL ON SCHEMA ldiv FROM {role}", "GRANT USAGE ON SCHEMA ldiv TO"),
+        ("REVOKE INSERT ON ldiv.run FROM {role}", "GRANT INSERT ON ldiv.run TO"),
     ],
 )
 def test_what_is_not_permitted_is_said_and_nothing_written(revoked: str, said: str, postgres: Any) -> None:

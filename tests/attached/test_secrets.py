@@ -83,10 +83,22 @@ def test_an_address_is_shown_by_its_kind() -> None:
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("postgres:dbname=c", "dbname=c connect_timeout='15' options='-c lock_timeout=60s'"),
-        ("postgres:dbname=c connect_timeout=1", "dbname=c connect_timeout=1 options='-c lock_timeout=60s'"),
-        ("postgres://h/c", "postgresql://h/c?connect_timeout=15&options=-c%20lock_timeout%3D60s"),
-        ("postgresql://h/c?options=x", "postgresql://h/c?options=x&connect_timeout=15"),
+        (
+            "postgres:dbname=c",
+            "dbname=c connect_timeout='15' options='-c lock_timeout=60s' fallback_application_name='ldiv_db'",
+        ),
+        (
+            "postgres:dbname=c connect_timeout=1",
+            "dbname=c connect_timeout=1 options='-c lock_timeout=60s' fallback_application_name='ldiv_db'",
+        ),
+        (
+            "postgres://h/c",
+            "postgresql://h/c?connect_timeout=15&options=-c%20lock_timeout%3D60s&fallback_application_name=ldiv_db",
+        ),
+        (
+            "postgresql://h/c?options=x",
+            "postgresql://h/c?options=x&connect_timeout=15&fallback_application_name=ldiv_db",
+        ),
         ("mysql:database=c", "database=c"),
     ],
 )
