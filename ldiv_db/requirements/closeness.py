@@ -78,7 +78,7 @@ class TCloseness(Requirement):
         if distance == HIERARCHICAL and attribute.taxonomy is None:
             raise ValueError("the hierarchical distance needs a taxonomy of the sensitive values")
         if distance == ORDERED and attribute.type.startswith("ENUM("):  # the release has its texts, in another order
-            raise ValueError("the order of an ENUM is not published: take numbers, or a taxonomy that says what is near")
+            raise ValueError("the order of an ENUM is not published: take numbers, or a taxonomy")
         taxonomy = attribute.taxonomy if distance == HIERARCHICAL else None
         is_text = attribute.type == "VARCHAR" and not attribute.is_number
         return cls(values["t"], distance, taxonomy, attribute.is_number, is_text, others_known=others_known)
