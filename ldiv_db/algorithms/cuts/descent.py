@@ -67,13 +67,10 @@ def _improve(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: C
         (cut, cost) = best.ranked()[0]
         nodes = [node_of(numbered, other) for other in (cut, *generalised(trees, cut))]
         costs: dict[Cut, int] = {}
-        size = evaluator.problem.batch
-        for start in range(0, len(nodes), size):
-            batch = nodes[start : start + size]
-            for node, probe in zip(batch, evaluator.probe(batch, bounds=False), strict=True):
-                costs[node.cut] = probe.cost
-                better = sorted((value, new) for value, new in probe.costs.items() if new < best.limit)
-                costs |= {specialise(numbered, node, value).cut: new for value, new in better}
+        for node, probe in zip(nodes, evaluator.probe(nodes, bounds=False), strict=True):
+            costs[node.cut] = probe.cost
+            better = sorted((value, new) for value, new in probe.costs.items() if new < best.limit)
+            costs |= {specialise(numbered, node, value).cut: new for value, new in better}
         evaluator.offer(best, costs)
         if best.ranked()[0][1] >= cost:
             return

@@ -14,11 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from ldiv_db.algorithms.cuts.asked import Pack, PackedCount, find_bad
 from ldiv_db.algorithms.cuts.node_bounds import FORBIDDEN, Cut, CutNode, Probe, assemble
 from ldiv_db.algorithms.cuts.problem import ROWS, CutProblem
+from ldiv_db.algorithms.cuts.share_counts import judged_packs, packs_of
+from ldiv_db.algorithms.cuts.trees import NumberedAxis
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 __all__ = ["FORBIDDEN", "Best", "Cut", "CutNode", "Evaluator", "Probe"]
@@ -28,6 +31,14 @@ _MARKED = {"node_no": "INTEGER", "axis": "INTEGER", "value": "INTEGER", "open": 
 LOCKED, NEXT, OPEN = 0, 1, 2
 #: Cuts whose exact costs are worked out together.
 _EXACT = 8
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The partitions of cuts in which the open values of some quasi-identifiers are specialised."""
+
+    relation: Relation
+    axes: Sequence[NumberedAxis]
 
 
 @dataclass
@@ -64,6 +75,8 @@ class Evaluator:
         self.evaluated = 0
         cost = problem.cost
         self._counts = [*(tally.column for tally in problem.tallies), ROWS]
+        #: Under LM nothing but sums of counts is asked, and several travel in a column.
+        self._packs = _packs(problem) if cost.metric == "LM" else []
         self._costs = {
             "labels": problem.labels,
             "values": problem.values,
@@ -79,14 +92,20 @@ class Evaluator:
 
         Where the scheme keeps the l-eligible core a cost is a lower bound on it, near and soon made exact by `costs`.
         """
+        size = self.problem.batch
+        batches = (nodes[start : start + size] for start in range(0, len(nodes), size))
+        return [probe for batch in batches for probe in self._probe(batch, bounds)]
+
+    def _probe(self, nodes: Sequence[CutNode], bounds: bool) -> list[Probe]:
+        """What is known of the nodes of one batch."""
         engine, metric = self.problem.task.engine, self.problem.cost.metric
         with engine.scope():
             places = self._place(nodes, OPEN if bounds else NEXT)
-            groups, steps = self._step(places)
+            groups, steps = self._step(places, nodes)
             parts = self._judge(steps, places, exact=False)
             holes: dict[str, Any] = {"parts": parts, "places": places, **self._costs}
             if groups is None:
-                locked = engine.rows("cuts/sum_kept", steps=steps, **holes, **self._bits)
+                locked = engine.rows("cuts/sum_kept", **holes, **self._bits)
             else:
                 both = self.problem.cost.both
                 locked = engine.rows("cuts/sum_locked", groups=groups, both=both, **holes, **self._shape)
@@ -131,7 +150,7 @@ class Evaluator:
         """Where every code is in the nodes' cuts, and their partitions."""
         with self.problem.task.engine.scope() as scope:
             places = self._place(nodes, LOCKED)
-            _, steps = self._step(places)
+            _, steps = self._step(places, nodes)
             parts = self._judge(steps, places, exact=True)
             return scope.keep(places), scope.keep(parts)
 
@@ -147,43 +166,55 @@ class Evaluator:
         paths = problem.layout.paths_of(engine, (value for node in nodes for value in node.cut))
         return engine.materialise("places", "cuts/place_codes", marked=marked, paths=paths)
 
-    def _step(self, places: Relation) -> tuple[Relation | None, Relation]:
-        """The partitions of the nodes' most specific cuts, and those of their cuts with every open value specialised.
+    def _step(self, places: Relation, nodes: Sequence[CutNode]) -> tuple[Relation | None, list[Steps]]:
+        """The partitions of the nodes' most specific cuts, and those of their cuts with open values specialised.
 
         Under LM the former are not needed.
         """
         engine, cells, cost = self.problem.task.engine, self.problem.cells, self.problem.cost
-        holes: dict[str, Any] = {"counts": self._counts, **self._bits}
+        holes: dict[str, Any] = {"cells": cells, "places": places, **self._bits}
         if cost.metric == "LM":
-            return None, engine.materialise("steps", "cuts/group_steps", cells=cells, places=places, **holes)
-        groups = engine.materialise("groups", "cuts/group_cells", cells=cells, places=places, **holes)
+            return None, [
+                Steps(engine.materialise("steps", "cuts/group_steps", ahead=ahead, packs=self._packs, **holes), ahead)
+                for ahead in _ahead(self.problem, nodes)
+            ]
+        groups = engine.materialise("groups", "cuts/group_cells", counts=self._counts, **holes)
         steps = engine.materialise(
             "steps",
             "cuts/gather_steps",
             groups=groups,
+            counts=self._counts,
             labels=self.problem.labels,
             values=self.problem.values,
             metric=cost.metric,
             both=cost.both,
-            **holes,
+            **self._bits,
         )
-        return groups, steps
+        return groups, [Steps(steps, self.problem.axes)]
 
-    def _judge(self, steps: Relation, places: Relation, exact: bool) -> Relation:
+    def _judge(self, steps: Sequence[Steps], places: Relation, exact: bool) -> Relation:
         """The partitions of the nodes' cuts and of those one value further, each with what its scheme suppresses.
 
         Unless it is to be `exact`, the l-eligible core is taken to be as large as two steps towards it allow.
         """
         engine, problem, cost = self.problem.task.engine, self.problem, self.problem.cost
+        summed = self._summed()
         counted = engine.materialise(
-            "counted", "cuts/count_parts", steps=steps, places=places, columns=self._summed(), **self._bits
+            "counted",
+            "cuts/count_parts",
+            steps=steps,
+            places=places,
+            packs=self._packs,
+            columns=[ROWS] if self._packs else summed,
+            **self._bits,
         )
-        kept = self._columns(self._summed() if exact or cost.metric == "CM" else [ROWS])
+        engine.drop(*(some.relation for some in steps) if cost.metric == "LM" else ())
+        kept = self._columns(summed if cost.metric == "CM" or (exact and not problem.asked) else [ROWS])
         if problem.asked:
             return self._mark(counted, kept)
         holes: dict[str, Any] = {"values": problem.values, "unit": problem.common}
         parts = engine.materialise(
-            "parts", "cuts/judge_parts", parts=counted, columns=kept, scheme=cost.scheme, **holes
+            "parts", "cuts/judge_parts", parts=counted, packs=self._packs, columns=kept, scheme=cost.scheme, **holes
         )
         engine.drop(counted)  # all the partitions, as below
         loose = exact and cost.scheme == "vioRec"
@@ -199,7 +230,7 @@ class Evaluator:
     def _mark(self, counted: Relation, kept: Sequence[Identifier]) -> Relation:
         """The partitions, where counts are judged."""
         engine, problem = self.problem.task.engine, self.problem
-        packs = [[_whole(tally.column, n) for n, tally in enumerate(one.tallies, 1)] for one in problem.asked]
+        packs = judged_packs(problem)[: len(problem.asked)] if self._packs else _single(problem)
         bad = find_bad(problem.task, problem.asked, packs, [counted])
         parts = engine.materialise(
             "parts", "cuts/mark_parts", parts=counted, bad=bad, columns=kept, scheme=problem.cost.scheme
@@ -214,10 +245,50 @@ class Evaluator:
 
     def _columns(self, summed: Iterable[Identifier]) -> list[Identifier]:
         """The columns of partitions that stay as they are."""
+        differs = [word.differs for word in self.problem.bits]
         others = [Identifier(name) for name in ("cut_loss", "finest", "dearest", "uniform")]
-        return [*(word.cut_key for word in self.problem.words), *summed, *others]
+        return [*(word.cut_key for word in self.problem.words), *differs, *summed, *others]
 
 
-def _whole(column: Identifier, number: int) -> Pack:
-    """A pack of one count."""
-    return Pack(column, (PackedCount(column, Value(0)),), Value(2**62 - 1), Value(number))
+def _ahead(problem: CutProblem, nodes: Sequence[CutNode]) -> list[list[NumberedAxis]]:
+    """The quasi-identifiers by the table in which their open values are specialised; the coarsest table comes first.
+
+    A table of several has all combinations of what they specialise to: they stand together where these cannot be
+    more than the cells, which are then read once for all of them, and else apart, where each makes few.
+    """
+    opened = {value[0] for node in nodes for value in node.open}
+    tables: list[list[NumberedAxis]] = []
+    for axis in problem.axes:
+        fitting = (some for some in tables if _finest(problem, nodes, [*some, axis]) <= problem.cell_count)
+        if axis.number.value in opened:
+            together = next(fitting, None)
+            if together is None:
+                tables.append(together := [])
+            together.append(axis)
+    return sorted(tables, key=lambda some: _finest(problem, nodes, some)) or [[]]
+
+
+def _finest(problem: CutProblem, nodes: Sequence[CutNode], ahead: Sequence[NumberedAxis]) -> int:
+    """The most partitions that a cut of the nodes has with the open values of these quasi-identifiers specialised."""
+    numbers = {axis.number.value for axis in ahead}
+    trees = {tree.number: tree for tree in problem.trees}
+
+    def values(node: CutNode, number: int) -> int:
+        own = [value for value in node.cut if value[0] == number]
+        opened = [value for value in own if value in node.open and number in numbers]
+        return len(own) + sum(len(trees[number].specialised(value)) - 1 for value in opened)
+
+    return max(prod(values(node, number) for number in trees) for node in nodes)
+
+
+def _packs(problem: CutProblem) -> list[Pack]:
+    """The columns that counts travel in."""
+    return [pack for packs in judged_packs(problem) for pack in packs] if problem.asked else packs_of(problem)
+
+
+def _single(problem: CutProblem) -> list[list[Pack]]:
+    """The same with a column for each count, by what is judged together."""
+    return [
+        [Pack(tally.column, (PackedCount(tally.column, Value(0)),), Value(2**62 - 1), Value(n)) for n, tally in counted]
+        for counted in (enumerate(one.tallies, 1) for one in problem.asked)
+    ]

@@ -52,7 +52,7 @@ def lay_out_keys(engine: Engine, trees: Sequence[CutTree]) -> Layout:
     unit, digits, bits = loss_unit(trees), words_of(trees), places_of_bits(trees)
     placed = [(tree, part, bits[tree.number][1]) for word in digits for tree, part in word]
     paths = [row for tree, part, bit in placed for row in tree.paths(unit, part, bit)]
-    axes = {tree.number: number_axis(tree, bits[tree.number][1]) for tree in trees}
+    axes = {tree.number: number_axis(tree, part, bit) for tree, part, bit in placed}
     words = tuple(Word(place, tuple(axes[tree.number] for tree, _ in word)) for place, word in enumerate(digits, 1))
     bit_words = tuple(
         BitWord(place, tuple(axes[number] for number, (word, _) in bits.items() if word == place))

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import prod, sqrt
 
 from ldiv_db.algorithms.cuts.asked import Pack, find_bad
+from ldiv_db.algorithms.cuts.grids import intervals_of
 from ldiv_db.algorithms.cuts.intervals import IntervalTree
 from ldiv_db.algorithms.cuts.problem import CutProblem
 from ldiv_db.algorithms.cuts.share_counts import caps_of, judged_packs, packs_of, shares_of, steps_of, sums_of
@@ -25,6 +26,9 @@ from ldiv_db.database.templates import Identifier, Relation, Value
 #: More boxes than this are not made: the search then goes from cut to cut.
 MOST_BOXES = 40_000_000
 _KEY_BITS = 62
+#: Boxes are estimated before they are made: of so many cells, on a sample of one box in so many, drawn once the inner
+#: values of so many quasi-identifiers are in, and believed within so many standard deviations.
+_MOST_SAMPLED, _SHARE, _LEADING, _DEVIATIONS = 250_000, 32, 3, 4
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,11 @@ class Digit:
     @property
     def mask(self) -> Value:
         return Value(2**self.width - 1)
+
+    @property
+    def bits(self) -> int:
+        """All its bits in a key."""
+        return int(self.mask.value) << self.lowest
 
     @property
     def nodes(self) -> int:
@@ -134,7 +143,10 @@ def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[P
         climbs = engine.load("climbs", columns, list(_climbs(digits, problem.loss_unit)))
         holes = {"digits": digits, "packs": packs}
         boxes = [engine.materialise("boxes", "cuts/key_cells", cells=problem.cells, leaves=leaves, **holes)]
-        for digit in sorted(digits, key=lambda digit: (isinstance(digit.tree, IntervalTree), -digit.nodes)):
+        ordered = sorted(digits, key=lambda digit: (isinstance(digit.tree, IntervalTree), -digit.nodes))
+        if _least_boxes(problem, boxes[0], climbs, ordered) > MOST_BOXES:
+            return None
+        for digit in ordered:
             spans = _spans(problem, boxes, digit, packs) if isinstance(digit.tree, IntervalTree) else []
             if spans is None:
                 return None
@@ -145,6 +157,30 @@ def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[P
             if sum(map(engine.count, boxes)) > MOST_BOXES:
                 return None
         return [scope.keep(box) for box in boxes]
+
+
+def _least_boxes(problem: CutProblem, cells: Relation, climbs: Relation, digits: Sequence[Digit]) -> float:
+    """How many boxes there are at least, beyond all reasonable doubt; 0 where they are clearly few, or intervals.
+
+    `cells` are the boxes of leaves. Whenever the data are the same, so is the sample, and the search that is taken.
+    """
+    if intervals_of(problem):  # how many they make is counted when they are about to be made
+        return 0
+    engine, depths = problem.task.engine, [1 + digit.tree.heights[0] for digit in digits]
+    if min(prod(digit.nodes for digit in digits), problem.cell_count * prod(depths)) <= MOST_BOXES:
+        return 0
+    part, mask = Value(-(-problem.cell_count // _MOST_SAMPLED)), Value(sum(d.bits for d in digits[:_LEADING]))
+    work = cells
+    for place, digit in enumerate(digits, 1):
+        holes = {"climbs": climbs, "digit": digit, "part": part, "mask": mask}
+        share = Value(_SHARE if place == min(_LEADING, len(digits)) else 1)
+        sampled = engine.materialise("sample", "cuts/sample_keys", boxes=work, share=share, **holes)
+        if work is not cells:
+            engine.drop(work)
+        work, part = sampled, Value(1)
+    ((keys, squares),) = engine.rows("cuts/count_sample", boxes=work, mask=mask)
+    engine.drop(work)
+    return float(_SHARE * keys - _DEVIATIONS * sqrt(squares * _SHARE * (_SHARE - 1)))
 
 
 def _spans(

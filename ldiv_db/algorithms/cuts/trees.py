@@ -216,24 +216,30 @@ def places_of_bits(trees: Sequence[CutTree]) -> dict[int, tuple[int, int]]:
 
 @dataclass(frozen=True)
 class NumberedAxis:
-    """A quasi-identifier by number, the column of its codes, and an alias of these codes' places."""
+    """A quasi-identifier by number, the column of its codes, and an alias of these codes' places.
+
+    In the key of a partition its value is a digit: `part` is the place value, and digits are below `size`.
+    """
 
     number: Value
     code: Identifier
     table: Identifier
+    part: Value
+    size: Value
     #: All bits of its word but its own.
     others: Value
 
 
-def number_axis(tree: CutTree, bit: int) -> NumberedAxis:
-    """The quasi-identifier of a tree whose lowest bit has this place."""
+def number_axis(tree: CutTree, part: int, bit: int) -> NumberedAxis:
+    """The quasi-identifier of a tree whose digit has this place value, and its lowest bit this place."""
     own_bits = (2**tree.width - 1) << bit
-    return NumberedAxis(Value(tree.number), tree.axis.code, tree.axis.table, Value((2**_BITS - 1) & ~own_bits))
+    others = Value((2**_BITS - 1) & ~own_bits)
+    return NumberedAxis(Value(tree.number), tree.axis.code, tree.axis.table, Value(part), Value(tree.size), others)
 
 
 @dataclass(frozen=True)
 class BitWord:
-    """A column of bits, some for each quasi-identifier; of several rows those that all have, and that any has."""
+    """A column of bits, some for each quasi-identifier; of several rows those of all, of any, and not of all."""
 
     place: int
     axes: tuple[NumberedAxis, ...]
@@ -249,6 +255,10 @@ class BitWord:
     @property
     def either(self) -> Identifier:
         return Identifier(f"either_{self.place}")
+
+    @property
+    def differs(self) -> Identifier:
+        return Identifier(f"differs_{self.place}")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,65 @@
+"""How much `cuts` makes on its way: boxes that are too many are not made, and counts travel together."""
+
+import duckdb
+import pytest
+
+import ldiv_db
+from ldiv_db.algorithms.cuts import partition_costs as cut_boxes
+
+ROWS = 3_000
+POLICY = {
+    "source": "people",
+    "target": "published",
+    "quasi_identifiers": {
+        "age": {"taxonomy": {"ranges": [5, 20, 40]}},
+        "zip": {"taxonomy": {"prefix": [2, 1]}},
+        "hours": {"taxonomy": {"ranges": [10, 20, 40]}},
+        "work": {"taxonomy": {"prefix": [2]}},
+    },
+    "sensitive": ["disease"],
+    "require": [{"frequency": 3}],
+    "algorithm": "cuts",
+    "seed": 1,
+}
+
+
+@pytest.fixture
+def con():
+    """Rows whose quasi-identifiers are almost independent, hardly any twice."""
+    con = duckdb.connect()
+    con.execute(
+        f"""CREATE TABLE people AS SELECT CAST(hash(i, 1) % 74 AS INTEGER) + 17 AS age,
+        printf('%03d', hash(i, 2) % 500) AS zip, CAST(hash(i, 3) % 99 AS INTEGER) + 1 AS hours,
+        'o' || (hash(i, 4) % 9) AS work, 's' || chr(65 + CAST(hash(i, 5) % 14 AS INTEGER)) AS disease
+        FROM range({ROWS}) AS t (i)"""
+    )
+    return con
+
+
+def run(con, **hears):
+    return ldiv_db.run(con, POLICY, listener=ldiv_db.Listener(**hears))
+
+
+def test_boxes_that_are_too_many_are_not_made(con, monkeypatch):
+    made, proved = [], run(con).search
+    con.execute("DROP TABLE published")
+    monkeypatch.setattr(cut_boxes, "MOST_BOXES", 5 * ROWS)
+    searched = run(con, on_step=made.append).search
+    assert sum(step.name == "boxes" for step in made) == 1  # those of leaves
+    assert (searched["cost"], searched["proved"]) == (proved["cost"], True)
+
+
+def test_few_boxes_are_made_without_an_estimate(con):
+    made = []
+    run(con, on_step=made.append)
+    assert sum(step.name == "boxes" for step in made) > 1
+    assert not [step for step in made if step.name == "sample"]
+
+
+def test_counts_of_partitions_travel_together(con, monkeypatch):
+    monkeypatch.setattr(cut_boxes, "MOST_BOXES", 5 * ROWS)
+    sent = []
+    run(con, on_statement=sent.append)
+    counting = [statement.sql for statement in sent if statement.template == "cuts/count_parts"]
+    assert counting
+    assert not [sql for sql in counting if '"c14"' in sql]  # of 14 values
