@@ -150,12 +150,12 @@ def _attack_counted(
                 exposure = exposure.promised_of(promise, attackers.promised_population)
             attacks += _on_rows(exposure, first, columns, attackers, known)
             attacks.append(look_at_form(engine, first, list(columns.sensitive)))
-        if attackers.trial:
-            histograms = {name: counts[name].classes.histogram for name in attributes}
-            axes = within(first, columns.quasi_identifiers)
-            attacks += try_attacks(
-                Released(engine, first.listed, first.rows, axes, attackers.budget), attackers.trial, histograms
-            )
+    if attackers.trial:
+        histograms = {name: counts[name].classes.histogram for name in attributes}
+        axes = within(first, columns.quasi_identifiers)
+        attacks += try_attacks(
+            Released(engine, first.listed, first.rows, axes, attackers.budget), attackers.trial, histograms
+        )
     return Attacks(first.rows, engine.count(first.listed), tuple(attacks))
 
 
@@ -177,8 +177,12 @@ def _knowledge(engine: Engine, first: Counted, columns: Columns, attackers: Atta
     """The people that attackers know in the classes of a table."""
     axes = within(first, columns.quasi_identifiers)
     with ExitStack() as stack:
-        known = stack.enter_context(_known(engine, first.listed, axes, attackers.known, "known"))
-        population = stack.enter_context(_known(engine, first.listed, axes, attackers.population, "population"))
+        same = attackers.known == attackers.population
+        budget = attackers.budget if same or len(columns.sensitive) > 1 else None
+        known = stack.enter_context(_known(engine, first.listed, axes, attackers.known, "known", budget))
+        population = known
+        if not same:
+            population = stack.enter_context(_known(engine, first.listed, axes, attackers.population, "population"))
         everybody = None
         if attackers.population and (attackers.counting or attackers.downcoding or attackers.promised_population):
             everybody = stack.enter_context(
@@ -263,14 +267,19 @@ def _on_rows(
 
 @contextmanager
 def _known(
-    engine: Engine, classes: Relation, axes: Sequence[LabelAxis], people: Table | None, key: str
+    engine: Engine,
+    classes: Relation,
+    axes: Sequence[LabelAxis],
+    people: Table | None,
+    key: str,
+    budget: int | None = None,
 ) -> Iterator[Prefixes | None]:
-    """The known people and the labels of classes, to be matched, if there are any."""
+    """The known people and the labels of classes, to be matched, if there are any, by a budget more than once."""
     if people is None:
         yield None
         return
     known = known_axes(axes, columns_of(engine, people), key)
-    with prefixes_of(engine, classes, known, as_text(engine, people)) as found:
+    with prefixes_of(engine, classes, known, as_text(engine, people), budget) as found:
         yield found
 
 

@@ -26,7 +26,8 @@ from ldiv_db.taxonomies.readers import Level
 
 #: The kind of values that are compared as text, by a taxonomy.
 TEXT = "text"
-_NONE = Relation(())
+#: A relation that is not made yet.
+NONE = Relation(())
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,14 @@ class KnownAxis:
     known: Identifier
     kind: str
     value: Identifier
-    dictionary: Relation = _NONE
-    labels: Relation = _NONE
-    parts: Relation = _NONE
-    chosen: Relation = _NONE
-    spans: Relation = _NONE
-    kinds: Relation = _NONE
-    label_nodes: Relation = _NONE
-    kind_nodes: Relation = _NONE
+    dictionary: Relation = NONE
+    labels: Relation = NONE
+    parts: Relation = NONE
+    chosen: Relation = NONE
+    spans: Relation = NONE
+    kinds: Relation = NONE
+    label_nodes: Relation = NONE
+    kind_nodes: Relation = NONE
     size: tuple[int, int] = (0, 0)
     share: float = 0
     number: int = 1

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ldiv_db.attacking.covering import KnownAxis, list_cells, read_axes
+from ldiv_db.attacking.covering import NONE, KnownAxis, list_cells, read_axes
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 
@@ -26,6 +26,10 @@ BUDGET = 200_000_000
 KEPT = 20
 #: So many pairs are made at once, about: they are what is held in memory.
 _AT_ONCE = 4_000_000
+#: Pairs one quasi-identifier longer that are so few for each pair are looked at one by one.
+_FEW = 8
+#: So many pairs at most are kept for all who ask for them, if that takes a tenth of the budget.
+_SETTLED, _TENTH = 1_000_000, 10
 #: At first so many are drawn, and then at most so many times as many as before.
 _FIRST, _GROWTH = 16, 8
 
@@ -44,7 +48,7 @@ class Prefixes:
     cells: Relation
     boxes: Relation
     codes: Relation
-    pairs: Relation | None = None
+    pairs: Relation = NONE
 
     @property
     def last(self) -> KnownAxis:
@@ -55,22 +59,30 @@ class Prefixes:
     def made(self) -> set[Relation]:
         """All relations behind it."""
         of_axes = (relation for axis in self.axes for relation in axis.made)
-        return {self.cells, self.boxes, self.codes, *([self.pairs] if self.pairs else []), *of_axes}
+        return {self.cells, self.boxes, self.codes, *({self.pairs} - {NONE}), *of_axes}
 
     def paired(self) -> tuple[Prefixes, int]:
         """With all pairs of its boxes and codes, and how many were made on the way."""
         pairs, made = self.engine.load("pairs", {"cell": "INTEGER", "box": "INTEGER"}, [(1, 1)]), 0
         for axis in self.axes:
-            holes = {"pairs": pairs, "cells": self.codes, "boxes": self.boxes, "axis": axis}
-            longer = self.engine.materialise("pairs", "attacking/covering/extend_pairs", **holes)
+            holes: dict[str, Any] = {"pairs": pairs, "cells": self.codes, "boxes": self.boxes, "axis": axis}
+            few = axis.by_range and self._candidates(holes) <= _FEW * self.engine.count(pairs)
+            longer = self.engine.materialise("pairs", "attacking/covering/extend_pairs", one_by_one=few, **holes)
             self.engine.drop(pairs)
             pairs, made = longer, made + self.engine.count(longer)
         return replace(self, pairs=pairs), made
+
+    def _candidates(self, holes: dict[str, Any]) -> int:
+        return int(self.engine.scalar("attacking/covering/count_candidates", **holes))
 
     def drawn(self, budget: int, by_classes: bool = False) -> Iterator[Drawn]:
         """Parts of the people, or of the classes, drawn, each with all its pairs, until the budget is spent."""
         engine, axis = self.engine, self.last
         side, other = (self.boxes, self.codes) if by_classes else (self.codes, self.boxes)
+        if self.pairs != NONE:
+            with engine.scope():
+                yield Drawn(self, side, 0)
+            return
         lots = engine.materialise("lots", "attacking/covering/draw_lots", rows=side, axis=axis)
         done, spent, total = 0, 0, engine.count(lots)
         step = min(total, max(_FIRST, _AT_ONCE // max(engine.count(other), 1)))
@@ -81,19 +93,31 @@ class Prefixes:
                     "part", "attacking/covering/take_lots", rows=side, lots=lots, axis=axis, **bounds
                 )
                 found, made = (replace(self, boxes=part) if by_classes else replace(self, codes=part)).paired()
-                yield Drawn(found, part)
+                yield Drawn(found, part, made)
             done, spent = done + step, spent + made
             affordable = [(pairs * done) // max(spent, 1) for pairs in (_AT_ONCE, budget - spent)]
             step = min(total - done, _GROWTH * step, max(affordable[0], 1), affordable[1])
         engine.drop(lots)
 
+    def settled(self, budget: int) -> Prefixes:
+        """With all pairs if they are few: made once for all who ask. What it makes is the caller's."""
+        engine, total, done, made = self.engine, self.engine.count(self.codes), 0, 0
+        pairs = engine.load("pairs", {"cell": "INTEGER", "box": "INTEGER"}, [])
+        for drawn in self.drawn(budget // _TENTH):
+            engine.extend(pairs, drawn.prefixes.pairs)
+            done, made = done + engine.count(drawn.part), made + drawn.made
+            if engine.count(pairs) * total > _SETTLED * done or made * total > budget // _TENTH * done:
+                break
+        return replace(self, pairs=pairs) if done == total else self
+
 
 @dataclass(frozen=True)
 class Drawn:
-    """A part of people or classes with all their pairs: `part` are its codes, or its boxes."""
+    """A part of people or classes with all their pairs: `part` are its codes, or its boxes; so many pairs were made."""
 
     prefixes: Prefixes
     part: Relation
+    made: int
 
     def alike(self) -> dict[str, Relation]:
         """The people (cell_no, people), those being one whom the same labels cover, and their `matches`."""
@@ -148,11 +172,16 @@ def matched(
 
 @contextmanager
 def prefixes_of(
-    engine: Engine, classes: Relation, axes: Sequence[KnownAxis], people: Relation | FileRelation
+    engine: Engine,
+    classes: Relation,
+    axes: Sequence[KnownAxis],
+    people: Relation | FileRelation,
+    budget: int | None = None,
 ) -> Iterator[Prefixes]:
-    """The people of a table and the labels of classes, to be matched; raises as `matched`."""
+    """The people of a table and the labels of classes, to be matched, by a `budget` more than once; as `matched`."""
     with engine.scope() as scope:
         found = _numbered(engine, classes, axes, list_cells(engine, axes, people))
+        found = found if budget is None else found.settled(budget)
         scope.kept |= found.made
     yield found
     engine.drop(*found.made)

@@ -30,6 +30,8 @@ from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: So many sets of several columns are asked for.
 SETS = 32
+#: So many of them at once: what each finds is held in memory.
+_AT_ONCE = 4
 #: Predicates are held against people so often: those found, and random ones.
 _TIMES = 2
 _KINDS = {"one": "singling out by one column", "several": "singling out by several columns"}
@@ -93,17 +95,7 @@ def _attack(people: People, secret: Secret, histogram: Relation) -> list[Attack]
         columns=columns,
     )
     sets = column_sets(trial.seed, axes)
-    all_found = engine.materialise(
-        "predicates", "attacking/singling_out/find_predicates", rows=rows, axes=axes, sets=sets
-    )
-    chosen = engine.materialise(
-        "chosen",
-        "attacking/singling_out/choose_predicates",
-        predicates=all_found,
-        columns=columns,
-        seed=Value(trial.seed),
-        most=Value(trial.tries),
-    )
+    chosen = _chosen(people, rows, sets, columns)
     counts = dict(engine.rows("attacking/singling_out/count_kinds", predicates=chosen))
     random = _draw_random(people, rows, sets, counts)
     everybody = people.of_targets(people.targets)
@@ -116,6 +108,21 @@ def _attack(people: People, secret: Secret, histogram: Relation) -> list[Attack]
         ).with_untried("predicates", tried[kind].attempts, counts.get(kind, 0))
         for kind in _KINDS
     ]
+
+
+def _chosen(people: People, rows: Relation, sets: Sequence[ColumnSet], columns: Sequence[Identifier]) -> Relation:
+    """As many predicates of each kind as are tried, drawn from those that hold for one row; some sets at a time."""
+    engine, trial = people.released.engine, people.trial
+    asked_of = {"rows": rows, "axes": people.axes, "value": _VALUE}
+    holes = {"columns": columns, "seed": Value(trial.seed), "most": Value(trial.tries)}
+    some: list[Relation] = []
+    for asked in (sets[start : start + _AT_ONCE] for start in range(0, len(sets), _AT_ONCE)):
+        found = engine.materialise("predicates", "attacking/singling_out/find_predicates", sets=asked, **asked_of)
+        some.append(
+            engine.materialise("chosen", "attacking/singling_out/choose_predicates", predicates=[found], **holes)
+        )
+        engine.drop(found)
+    return engine.materialise("chosen", "attacking/singling_out/choose_predicates", predicates=some, **holes)
 
 
 def _against_control(

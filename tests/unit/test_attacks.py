@@ -524,6 +524,29 @@ def test_parts_of_people_say_what_all_at_once_say(con, monkeypatch):
     assert ldiv_db.attack(con, "t", policy=policy, known="people", population="people").as_dict() == at_once
 
 
+def test_pairs_are_made_once_for_all_who_ask(con, monkeypatch):
+    made, paired = [], matching.Prefixes.paired
+    monkeypatch.setattr(matching.Prefixes, "paired", lambda prefixes: made.append(1) or paired(prefixes))
+    policy = overlapping(con)
+    words = {"policy": policy, "known": "people", "population": "people"}
+    once = ldiv_db.attack(con, "t", **words).as_dict()
+    assert len(made) == 1
+    monkeypatch.setattr(matching, "_AT_ONCE", 500)
+    monkeypatch.setattr(matching, "_SETTLED", 0)
+    assert ldiv_db.attack(con, "t", **words).as_dict() == once
+
+
+@pytest.mark.parametrize("few", [0, 10**9])
+def test_pairs_are_the_same_one_by_one_and_by_nodes(few, con, tmp_path, monkeypatch):
+    case = tables.random_case(random.Random(3), "bisect", largest=60)
+    case.place(con, tmp_path)
+    ldiv_db.run(con, case.policy, folder=tmp_path)
+    words = {"policy": case.policy, "folder": tmp_path, "known": "source"}
+    usual = ldiv_db.attack(con, "out.released", **words).as_dict()
+    monkeypatch.setattr(matching, "_FEW", few)
+    assert ldiv_db.attack(con, "out.released", **words).as_dict() == usual
+
+
 def test_ranges_are_matched_without_the_pairs_that_they_do_not_cover(con):
     """The work of 3,000 ages and 1,000 narrow ranges grows with what they cover, and not with their product."""
     fill(

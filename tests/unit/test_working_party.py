@@ -14,6 +14,7 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
+from ldiv_db.attacking import singling_out
 from ldiv_db.attacking.estimates import Tried, risk_beyond
 from ldiv_db.attacking.singling_out import SETS, _drawn_sets
 from ldiv_db.database.errors import PolicyError
@@ -307,6 +308,16 @@ def test_sets_of_columns_are_drawn_where_there_are_many(seed):
 
 
 # -- where they must succeed, and where they must fail ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("sets", [1, 100])
+def test_predicates_are_the_same_for_any_number_of_sets_at_once(sets, con, monkeypatch):
+    targets = random_people(4, 60)
+    place(con, [(f"[{age // 3 * 3}-{age // 3 * 3 + 2}]", *others) for age, *others in targets], targets)
+    words = {"policy": POLICY, "targets": "targets", "tries": 10}
+    usual = ldiv_db.attack(con, "t", **words).as_dict()
+    monkeypatch.setattr(singling_out, "_AT_ONCE", sets)
+    assert ldiv_db.attack(con, "t", **words).as_dict() == usual
 
 
 def test_a_table_as_it_is_tells_everything_of_its_people(con):
