@@ -206,7 +206,8 @@ class Evaluator:
             places=places,
             packs=self._packs,
             columns=[ROWS] if self._packs else summed,
-            **self._bits,
+            words=problem.words,
+            bits=problem.bits,
         )
         engine.drop(*(some.relation for some in steps) if cost.metric == "LM" else ())
         kept = self._columns(summed if cost.metric == "CM" or (exact and not problem.asked) else [ROWS])
