@@ -24,6 +24,8 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 BUDGET = 200_000_000
 #: A pair that is kept, for an attack that looks at all of them together, costs as many that are made and forgotten.
 KEPT = 20
+#: So many pairs of a class and a cell, each told apart from those alike, cost as much as a pair of both alike.
+_TOLD_APART = 4
 #: So many pairs are made at once, about: they are what is held in memory.
 _AT_ONCE = 4_000_000
 #: Pairs one quasi-identifier longer that are so few for each pair are looked at one by one.
@@ -75,8 +77,11 @@ class Prefixes:
     def _candidates(self, holes: dict[str, Any]) -> int:
         return int(self.engine.scalar("attacking/covering/count_candidates", **holes))
 
-    def drawn(self, budget: int, by_classes: bool = False) -> Iterator[Drawn]:
-        """Parts of the people, or of the classes, drawn, each with all its pairs, until the budget is spent."""
+    def drawn(self, budget: int, by_classes: bool = False, apart: Relation = NONE) -> Iterator[Drawn]:
+        """Parts of the people, or of the classes, drawn, each with all its pairs, until the budget is spent.
+
+        Pairs (class_no, cell_no), each told `apart`, are appended to that table, and count too.
+        """
         engine, axis = self.engine, self.last
         side, other = (self.boxes, self.codes) if by_classes else (self.codes, self.boxes)
         if self.pairs != NONE:
@@ -93,6 +98,10 @@ class Prefixes:
                     "part", "attacking/covering/take_lots", rows=side, lots=lots, axis=axis, **bounds
                 )
                 found, made = (replace(self, boxes=part) if by_classes else replace(self, codes=part)).paired()
+                if apart != NONE:
+                    before = engine.count(apart)
+                    engine.insert(apart, "attacking/covering/list_pairs", **_told_apart(found))
+                    made += (engine.count(apart) - before) // _TOLD_APART
                 yield Drawn(found, part, made)
             done, spent = done + step, spent + made
             affordable = [(pairs * done) // max(spent, 1) for pairs in (_AT_ONCE, budget - spent)]
@@ -209,8 +218,7 @@ def match_cells(
     pairs = engine.load("matches", {"class_no": "BIGINT", "cell_no": "BIGINT"}, [])
     key = "class_no" if by_classes else "cell_no"
     tried = engine.load("tried", {key: "BIGINT"}, [])
-    for drawn in whole.drawn(budget // KEPT, by_classes):
-        engine.extend(pairs, pairs_of(drawn.prefixes))
+    for drawn in whole.drawn(budget // KEPT, by_classes, apart=pairs):
         engine.extend(tried, drawn.part, key)
     if engine.count(tried) == engine.count(classes if by_classes else cells):
         return Matches(tuple(axes), classes, cells, pairs, whole)
@@ -227,8 +235,11 @@ def keep_keys(engine: Engine, rows: Relation, drawn: Relation, key: str) -> Rela
 
 def pairs_of(found: Prefixes) -> Relation:
     """The classes and cells (class_no, cell_no) behind pairs of combinations."""
-    holes: dict[str, Any] = {"pairs": found.pairs, "cells": found.codes, "boxes": found.boxes}
-    return found.engine.materialise("matches", "attacking/covering/list_pairs", axis=found.last, **holes)
+    return found.engine.materialise("matches", "attacking/covering/list_pairs", **_told_apart(found))
+
+
+def _told_apart(found: Prefixes) -> dict[str, Any]:
+    return {"pairs": found.pairs, "cells": found.codes, "boxes": found.boxes, "axis": found.last}
 
 
 def _numbered(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: Relation) -> Prefixes:
