@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -196,9 +197,9 @@ def releases(con, folder):
 
 
 def figures(document, *apart):
-    """The figures without what differs from run to run, as text."""
+    """The figures without what differs from run to run, which the names of runs do, as text."""
     kept = {key: value for key, value in document.items() if key not in FIGURES_APART.union(apart)}
-    return json.loads(json.dumps(kept, default=str))
+    return json.loads(re.sub("[0-9a-f]{32}", "run", json.dumps(kept, default=str)))
 
 
 def rows(con, table, number="rowid"):

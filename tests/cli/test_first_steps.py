@@ -188,7 +188,7 @@ def test_orders(shell: Shell) -> None:
     out = shell.type("ldiv profile w.duckdb orders --sensitive o_orderpriority --policy policy.yml")
     assert agrees(shell, out) == {
         "o_orderkey": "identifier", "o_custkey": "identifier", "o_orderdate": "quasi-identifier",
-        "o_totalprice": "identifier", "o_clerk": "quasi-identifier", "o_comment": "identifier",
+        "o_totalprice": "quasi-identifier", "o_clerk": "quasi-identifier", "o_comment": "identifier",
         "o_orderstatus": "quasi-identifier", "o_orderpriority": "sensitive",
     }  # fmt: skip
     assert "names rows of customer" in out and "- o_custkey  # names rows of customer" in Path("policy.yml").read_text()

@@ -294,12 +294,11 @@ def test_raw_values_are_in_no_table_ledger_or_log_and_the_seed_in_the_ledger_alo
         )
         for row in secrets.sql(f'SELECT CAST(COLUMNS(*) AS VARCHAR) FROM "{schema}"."{table}"')
         for cell in row
-        if cell is not None and (table, cell) != ("run", "918273645546372819")
+        if cell is not None and (table, cell) != ("run_secret", "918273645546372819")
     ]
     assert held and not [cell for cell in held if DROPPED.search(cell.encode())]
-    ledger = repr(
-        [secrets.sql(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM ldiv.{t}") for t in ("run", "run_requirement")]
-    )
+    tables = ("run", "run_requirement", "run_secret")
+    ledger = repr([secrets.sql(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM ldiv.{t}") for t in tables])
     assert "Towntown" not in ledger and ledger.count("918273645546372819") == 1
 
 
