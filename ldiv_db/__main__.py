@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ldiv_db.database import startup
+from ldiv_db.database import interrupts as startup
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
-from ldiv_db.attacking.populations import with_people
+from ldiv_db.attacking.question import with_people
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.auditing.audit import Audit, Audits
 from ldiv_db.auditing.check import asked_of
@@ -26,18 +26,25 @@ from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, 
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
+from ldiv_db.measuring.profile import Profile, profile_table
 from ldiv_db.notebooks.forms import enter_forms
 from ldiv_db.policy.document import QuasiIdentifier, Target
-from ldiv_db.policy.given import Required, names_of, read_requirements, read_sensitive
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
-from ldiv_db.policy.policy import Policy, parse_policy, read_policy
+from ldiv_db.policy.reading import (
+    Policy,
+    Required,
+    names_of,
+    parse_policy,
+    read_policy,
+    read_requirements,
+    read_sensitive,
+)
 from ldiv_db.policy.resolve import describe
 from ldiv_db.policy.sources import given_name, open_given, open_source
-from ldiv_db.profiling.profile import Profile, profile_table
 from ldiv_db.publishing.result import Released, Result
-from ldiv_db.recoding.counts import counting_sql
-from ldiv_db.reporting.asked import QUERIES, Asked, said_of
+from ldiv_db.recoding.branches import counting_sql
 from ldiv_db.reporting.report import Report, make_report
+from ldiv_db.reporting.request import QUERIES, Asked, said_of
 from ldiv_db.running.attack import TRIES, attack
 from ldiv_db.running.dispatch import run
 from ldiv_db.running.exploring.explore import explore

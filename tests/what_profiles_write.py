@@ -8,8 +8,8 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
-from ldiv_db.profiling.profile import Profile, profile_table
-from ldiv_db.profiling.starter_policy import Skeleton, make_starter_policy
+from ldiv_db.measuring.profile import Profile, profile_table
+from ldiv_db.measuring.starter_policy import Skeleton, make_starter_policy
 
 #: Ten events of each of three hundred people: what is theirs is the same in all of them, what happens is not.
 EVENTS = """

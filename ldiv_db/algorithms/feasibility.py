@@ -14,7 +14,7 @@ from ldiv_db.algorithms.base import Feasibility, Task
 from ldiv_db.algorithms.infeasible import cannot_promise, too_few_values, too_frequent
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
-from ldiv_db.requirements.distribution import most_classes
+from ldiv_db.requirements.guarantees import most_classes
 
 
 def quotas(counts: Sequence[int], l: int, classes: int | None = None) -> list[int]:  # noqa: E741

@@ -19,8 +19,8 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.policy.hierarchies import Hierarchy
-from ldiv_db.recoding.labels import RANGE_FORMS, choose_reading, count_unread, read_parts, read_ranges, span_ranges
+from ldiv_db.policy.quasi_identifiers import Hierarchy
+from ldiv_db.recoding.rules import RANGE_FORMS, choose_reading, count_unread, read_parts, read_ranges, span_ranges
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 

@@ -18,7 +18,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements import Attribute, Categories, Classes
 from ldiv_db.requirements.guarantees import ONE, Guarantee
-from ldiv_db.requirements.named import Named
+from ldiv_db.requirements.values import Named
 
 #: Means are sums of whole units, so that they do not depend on the order of rows.
 UNIT = 10**9

@@ -35,14 +35,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis
 from ldiv_db.attacking.disclosure import Attack, Gain, gain_of
 from ldiv_db.attacking.matching import BUDGET, Matches
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.document import AlgorithmSpec
-from ldiv_db.recoding.labels import read_parts, read_ranges
+from ldiv_db.recoding.rules import read_parts, read_ranges
+from ldiv_db.solving.registry import ALGORITHMS, algorithm_of
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 

@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 
 from ldiv_db.attacking.covering import KnownAxis
 from ldiv_db.attacking.disclosure import Attack
-from ldiv_db.attacking.estimates import Tried, tried_attack
 from ldiv_db.attacking.matching import KEPT, keep_keys, prefixes_of
-from ldiv_db.attacking.trials import People, drawn_rows, tried_on
+from ldiv_db.attacking.trials import People, Tried, drawn_rows, tried_attack, tried_on
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
 

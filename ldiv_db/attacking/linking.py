@@ -11,7 +11,7 @@ from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, Gain, 
 from ldiv_db.attacking.matching import Prefixes, keep_keys, pairs_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
-from ldiv_db.profiling.population import estimate_uniqueness, refuse_population
+from ldiv_db.measuring.population_uniqueness import estimate_uniqueness, refuse_population
 from ldiv_db.requirements.guarantees import Guarantee
 
 #: So many of the people that are told most surely are listed on request.

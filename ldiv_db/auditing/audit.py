@@ -7,8 +7,15 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ldiv_db.auditing.second_reading import CHEAP, read_again
-from ldiv_db.auditing.subject import Subject, Suppressed, count_unmatched, count_values, number_classes
+from ldiv_db.auditing.subject import (
+    CHEAP,
+    Subject,
+    Suppressed,
+    count_unmatched,
+    count_values,
+    number_classes,
+    read_again,
+)
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
@@ -18,7 +25,7 @@ from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.display import Shown
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Attribute, Categories, Classes, Requirement, Verdict, judge
-from ldiv_db.requirements.reading import warn_of_classes
+from ldiv_db.requirements.verdict import warn_of_classes
 
 
 @dataclass(frozen=True)

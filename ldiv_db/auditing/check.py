@@ -1,4 +1,7 @@
-"""`ldiv check`: the audit of any published table, or of an anatomised pair, whoever made it."""
+"""Violations as rows: which classes fail a requirement, by how much, and the smallest change that mends each.
+
+`ldiv check`: the audit of any published table, or of an anatomised pair, whoever made it.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,84 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.auditing.audit import Audit, CountPeople, Watch, audit_table
+from ldiv_db.auditing.audit import Audit, Counted, CountPeople, Watch, audit_table
 from ldiv_db.auditing.individuals import told_of_people
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed
+from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import PolicyError, Problem, nearest
-from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.attributes import read_attributes
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.required import absent_values, resolve_all
+from ldiv_db.policy.sensitive import absent_values, read_attributes, resolve_all
+from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import ROWS_ALONE, Requirement, RequirementSpec
+
+_TEMPLATE = "auditing/list_violations"
+#: The columns of a violation besides labels; a label of such a name gets an underscore.
+_COLUMNS = ("sensitive", "requirement", "class_no", "rows", "reached", "missing", "suppress", "values")
+
+
+@dataclass
+class Violations:
+    """Collects the violating classes of an audit; hand `see` to it as its watch.
+
+    Rows are (sensitive, requirement, class_no, [labels], rows, reached, missing, suppress, [values]), the worst
+    first: `class_no` is the place of the class in the order of its published values, `missing` what its
+    margin lacks, `suppress` the fewest rows whose suppression mends it, NULL where no exact rule is known. The
+    first `most` of each requirement are kept here; with `into`, all are written to that new table.
+    Sensitive values are shown on request alone.
+    """
+
+    engine: Engine
+    labels: bool = False
+    show_values: bool = False
+    most: int = 20
+    into: Relation | None = None
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    _written: bool = False
+
+    def refuse_target(self) -> None:
+        """Raise PolicyError if the table to be written is there already, or would lie in the catalog's own schema."""
+        if self.into is not None and catalog.is_ours(self.engine, self.into):
+            raise PolicyError(
+                [Problem("into", f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")]
+            )
+        if self.into is not None and catalog.table_exists(self.engine, self.into):
+            raise PolicyError([Problem("into", f"{self.into} exists", "name another table")])
+
+    def see(self, sensitive: str, requirement: Requirement, found: Counted, measures: Relation) -> None:
+        """Take in the violating classes of one requirement."""
+        mended = requirement.mend(self.engine, found.classes, measures)
+        holes = {
+            "measures": measures,
+            "mended": mended,
+            "classes": found.listed,
+            "histogram": found.classes.histogram,
+            "labels": label_columns(found.columns[: len(found.subject.open_columns)], _COLUMNS) if self.labels else [],
+            "sensitive": Value(sensitive or None),
+            "requirement": Value(str(requirement) if self.show_values else requirement.label),
+            "show_values": self.show_values and bool(sensitive),
+        }
+        self.rows += self.engine.records(_TEMPLATE, most=Value(self.most), **holes)
+        if self.into is not None:
+            self._write(self.into, holes)
+        self.engine.drop(mended)
+
+    def _write(self, target: Relation, holes: dict[str, Any]) -> None:
+        if self._written:
+            self.engine.insert(target, _TEMPLATE, most=None, **holes)
+        else:
+            self.engine.create(target, _TEMPLATE, most=None, **holes)
+        self._written = True
+
+
+def label_columns(columns: Sequence[Renamed], taken: Sequence[str]) -> list[Renamed]:
+    """The class columns under the names that they have beside columns of the names `taken`."""
+    names = [column.column.name + "_" * (column.column.name.lower() in taken) for column in columns]
+    return [Renamed(Identifier(name), column.alias) for name, column in zip(names, columns, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,28 @@
 
 Classes are the combinations of quasi-identifiers as they stand in the table, NULL being a value like
 any other. They are counted by templates that algorithms do not use; the formulas of requirements are shared.
+
+The second opinion of an audit: the tests of the dbt package, which share no template with it.
+
+Both read one table, whose text is compared by bytes and after `same`, and take the numbers of a requirement as its
+verdict names them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, Literal
 
+from ldiv_db.database.dbt_macros import NotReadError, count_failures
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import Classes
+from ldiv_db.requirements import HARMLESS, Classes, Requirement, Verdict
+from ldiv_db.requirements.parameters import plain_decimal
 
 #: What becomes of suppressed rows: they are judged like any others, or left out, or a NULL in the place of a sensitive
 #: value is no value but counts in the size of its class: a share is that of the rows of whom an attacker must think.
@@ -107,3 +116,54 @@ def count_unmatched(subject: Subject, counts: Relation) -> tuple[str, dict[str, 
         raise AssertionError("groups are those of a pair")
     holes = {"published": subject.table, "counts": counts, "class_columns": subject.renamed}
     return "auditing/count_unmatched", {"group": Identifier(subject.pair.group), **holes}
+
+
+#: A run has its release read again where that takes no more rows than these: those of the table, or, where every class
+#: is compared with all values, as many as classes times values.
+CHEAP = 1_000_000
+UNREAD = "the dbt package does not read it"
+
+
+def read_again(
+    engine: Engine,
+    subject: Subject,
+    sensitive: str,
+    others: Sequence[str],
+    verdict: Verdict,
+    most: int | None,
+    rows: int,
+) -> Verdict:
+    """The verdict with the classes that violate by the second reading, or with why there is none.
+
+    `most` bounds the rows that it may take, of which there are `rows`.
+    """
+    if most is not None and rows > most:
+        return replace(verdict, once=f"to read it again would take {rows:,} rows, more than {most:,}")
+    if subject.pair is not None:
+        return replace(verdict, once=UNREAD)
+    try:
+        arguments = _arguments(subject, sensitive, others, verdict.requirement)
+        return replace(verdict, second=count_failures(engine, subject.table, "meets_policy", **arguments))
+    except NotReadError:  # its words may quote values that a policy names
+        return replace(verdict, once=UNREAD)
+
+
+def _arguments(subject: Subject, sensitive: str, others: Sequence[str], requirement: Requirement) -> dict[str, Any]:
+    """What the package's test is asked, as a project writes it."""
+    parameters = {name: _written(value) for name, value in requirement.parameters.items()}
+    settings = {HARMLESS: list(requirement.harmless)} if parameters.pop(HARMLESS, None) else {}
+    known = {"others_known": True} if parameters.pop("others_known", False) else {}
+    judged = {} if requirement.of_rows else {"sensitive": sensitive}
+    columns: dict[str, Any] = {name: {} for name in (others if known else ())}
+    columns |= {} if requirement.of_rows else {sensitive: settings}
+    taken = {} if subject.suppressed == "judge" else {"suppressed": subject.suppressed, "keep": ["class_id"]}
+    return {
+        "policy": taken or None,
+        "require": [{requirement.name: parameters, **judged, **known}],
+        "quasi_identifiers": [*subject.labels, *subject.ids],
+        "sensitive": columns,
+    }
+
+
+def _written(value: Any) -> Any:
+    return plain_decimal(value) if isinstance(value, Decimal) else value

@@ -40,7 +40,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.policy import Policy, read_policy
+from ldiv_db.policy.reading import Policy, read_policy
 from ldiv_db.publishing.result import TOLD_APART, print_rows
 from ldiv_db.requirements.parameters import LARGEST
 

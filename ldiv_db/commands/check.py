@@ -9,11 +9,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from ldiv_db.attacking.populations import with_people
+from ldiv_db.attacking.question import with_people
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.auditing.check import asked_of, check
+from ldiv_db.auditing.check import Violations, asked_of, check
 from ldiv_db.auditing.subject import Pair, Suppressed
-from ldiv_db.auditing.violations import Violations
 from ldiv_db.commands import options
 from ldiv_db.commands.console import open_for_command, print_json, printer, split_names
 from ldiv_db.commands.options import (
@@ -40,7 +39,7 @@ from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.policy.policy import read_policy
+from ldiv_db.policy.reading import read_policy
 from ldiv_db.publishing import result as report
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -26,13 +26,12 @@ from ldiv_db.commands.options import (
     settings,
 )
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, PolicyError, Problem
-from ldiv_db.database.startup import INTERRUPTED
-from ldiv_db.policy.policy import examine_file
+from ldiv_db.database.interrupts import INTERRUPTED
+from ldiv_db.policy.reading import examine_file
 from ldiv_db.publishing.result import TOLD_APART
+from ldiv_db.reporting.exploration_page import write_page
 from ldiv_db.running.exploring.explore import explore, processors
-from ldiv_db.running.exploring.findings import findings
-from ldiv_db.running.exploring.outcomes import Exploration, Outcome
-from ldiv_db.running.exploring.page import write_page
+from ldiv_db.running.exploring.outcomes import Exploration, Outcome, findings
 from ldiv_db.running.exploring.variants import MOST_VARIANTS
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

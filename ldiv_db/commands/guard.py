@@ -26,7 +26,7 @@ from ldiv_db.database.errors import (
     Remedy,
     TemplateError,
 )
-from ldiv_db.database.startup import INTERRUPTED
+from ldiv_db.database.interrupts import INTERRUPTED
 
 #: What the database says where its memory and its temp directory are full.
 _NO_ROOM = ("duckdb_temp", "max_temp_directory_size", "Out of Memory")

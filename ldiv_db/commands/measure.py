@@ -26,7 +26,7 @@ from ldiv_db.commands.options import (
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.measuring.measure import MOST_QUERIES, Measurement
 from ldiv_db.policy.parts import LARGEST_SEED
-from ldiv_db.policy.policy import read_policy
+from ldiv_db.policy.reading import read_policy
 from ldiv_db.publishing.result import TOLD_APART
 from ldiv_db.requirements.parameters import LARGEST
 

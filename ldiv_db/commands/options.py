@@ -10,15 +10,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldiv_db.database.attach import CATALOG
+from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.engine import Settings
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.texts import POLICY_BYTES, read_text
-from ldiv_db.database.yaml_documents import parse_document
-from ldiv_db.policy.given import read_requirements, read_sensitive
+from ldiv_db.measuring.population_uniqueness import MOST_PEOPLE
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.profiling.population import MOST_PEOPLE
+from ldiv_db.policy.reading import read_requirements, read_sensitive
 from ldiv_db.requirements import RequirementSpec
-from ldiv_db.requirements.named import read_named
+from ldiv_db.requirements.values import read_named
 
 _SIZE = re.compile(r"\d+(\.\d+)?\s*(B|[KMGT]i?B)", re.IGNORECASE)
 

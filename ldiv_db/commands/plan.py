@@ -22,7 +22,7 @@ from ldiv_db.commands.options import (
     settings,
 )
 from ldiv_db.database.templates import Statement
-from ldiv_db.policy.policy import examine_file
+from ldiv_db.policy.reading import examine_file
 from ldiv_db.running.preview import describe_plan, print_plan
 from ldiv_db.running.run import plan
 

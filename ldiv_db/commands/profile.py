@@ -26,10 +26,9 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.profiling.profile import Profile, profile_table
-from ldiv_db.profiling.risk import RARE
-from ldiv_db.profiling.starter_policy import Skeleton, make_starter_policy
-from ldiv_db.profiling.writing import policy_source, refuse_folder, write_skeleton
+from ldiv_db.measuring.profile import Profile, profile_table
+from ldiv_db.measuring.starter_policy import Skeleton, make_starter_policy, policy_source, refuse_folder, write_skeleton
+from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.publishing.result import print_rows
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -27,7 +27,7 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.policy.policy import examine_file
+from ldiv_db.policy.reading import examine_file
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference

@@ -29,12 +29,12 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.parts import LARGEST_SEED
-from ldiv_db.policy.policy import read_policy
+from ldiv_db.policy.reading import read_policy
 from ldiv_db.publishing.result import print_rows
-from ldiv_db.reporting.asked import QUERIES, Asked, said_of
-from ldiv_db.reporting.from_ledger import find_run
+from ldiv_db.reporting.release_facts import find_run
 from ldiv_db.reporting.report import Report, make_report, read_report, refuse_ending, verify_report
-from ldiv_db.reporting.verify import Verification
+from ldiv_db.reporting.request import QUERIES, Asked, said_of
+from ldiv_db.reporting.verification import Verification
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

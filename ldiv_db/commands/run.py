@@ -25,11 +25,11 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.commands.release import publish_command
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.policy.policy import examine_file
+from ldiv_db.policy.reading import examine_file
 from ldiv_db.publishing import result as report
 from ldiv_db.running.dispatch import run
-from ldiv_db.running.spark.session import NAME as SPARK
-from ldiv_db.running.spark.session import environment_session
+from ldiv_db.running.spark.resolve import NAME as SPARK
+from ldiv_db.running.spark.resolve import environment_session
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

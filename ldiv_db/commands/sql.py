@@ -40,8 +40,8 @@ from ldiv_db.database.catalog import qualify
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.policy import read_policy
-from ldiv_db.recoding.counts import counted_columns, counting_sql, weight_of
+from ldiv_db.policy.reading import read_policy
+from ldiv_db.recoding.branches import counted_columns, counting_sql, weight_of
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
 app = typer.Typer(

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from ldiv_db.database import foreign
-from ldiv_db.database.addresses import MEMORY, POSTGRES, Address, address_of, is_attached
+from ldiv_db.database.addresses import MEMORY, POSTGRES, Address, TablePlace, address_of, is_attached
 from ldiv_db.database.engine import Engine, Settings, attempt, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
-from ldiv_db.database.extensions import load_extension
+from ldiv_db.database.failures import refuses_options, sentence_of
 from ldiv_db.database.frames import OfFrame, is_frame, open_frames
-from ldiv_db.database.places import TablePlace
-from ldiv_db.database.servers import refuses_options, sentence_of
-from ldiv_db.database.spark_session import is_session
+from ldiv_db.database.sources import load_extension
+from ldiv_db.database.spark import is_session
 from ldiv_db.database.templates import Identifier, Relation, literal
 
 #: The name under which the catalog's file is attached, and the source's if its own name is taken.

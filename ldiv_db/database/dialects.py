@@ -1,8 +1,14 @@
-"""A statement as another database writes it: its bound values as literals, its names quoted."""
+"""A statement as another database writes it: its bound values as literals, its names quoted.
+
+A step of a statement as any of the databases takes it that we write for: every name quoted, every type its own.
+
+What a dialect calls otherwise is written so; what sqlglot leaves as our own database has it is written here.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -88,3 +94,170 @@ def _folded(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Identifier) and node.quoted and _PLAIN.fullmatch(node.name):
         return exp.to_identifier(node.name.upper(), quoted=True)
     return node
+
+
+#: Whole numbers beyond 64 bits. SQLite has no wider ones; it refuses a sum that overflows.
+_HUGE = {
+    "bigquery": "BIGNUMERIC",
+    "clickhouse": "Int128",
+    "databricks": "DECIMAL(38, 0)",
+    "duckdb": "HUGEINT",
+    "postgres": "NUMERIC",
+    "redshift": "DECIMAL(38, 0)",
+    "snowflake": "DECIMAL(38, 0)",
+    "spark": "DECIMAL(38, 0)",
+    "sqlite": "NUMERIC",
+    "trino": "DECIMAL(38, 0)",
+}
+#: Those that join no two tables by IS NOT DISTINCT FROM, or only pair by pair, where lists or texts hash.
+_HASHES = ("postgres", "redshift")
+#: What stands behind the whole statement: without it an outer join fills what is missing with 0 and ''.
+_ENDINGS = {"clickhouse": "SETTINGS join_use_nulls = 1"}
+
+
+def written_step(statement: Statement, dialect: str) -> str:
+    """The statement in a dialect; raises PolicyError for what it lacks."""
+    return written_tree(bound(statement, dialect), dialect)
+
+
+def written_tree(tree: exp.Expr, dialect: str, margin: str = "") -> str:
+    """A statement whose values are bound in a dialect, its lines behind a margin; raises PolicyError for what it lacks.
+
+    A statement with a name or text of several lines has no margin, which would be within them as well.
+    """
+    for change in (_seconds, _plain_text, _huge, _hashed, _nulls_as_they_come):
+        tree = tree.transform(change, dialect)
+    return _text(folded(tree, dialect), dialect, margin)
+
+
+def keep_columns(tree: exp.Expr, readers: Sequence[exp.Expr]) -> None:
+    """Leave out the columns of a step that none of its readers names; one stays, and all where a star may read them."""
+    if not isinstance(tree, exp.Select) or tree.args.get("distinct") or tree.is_star or any(map(_reads_all, readers)):
+        return
+    named = {column.name for reader in readers for column in reader.find_all(exp.Column)}
+    kept = [column for column in tree.expressions if column.alias_or_name in named]
+    tree.set("expressions", kept or tree.expressions[:1])
+
+
+def _reads_all(reader: exp.Expr) -> bool:
+    return any(not isinstance(star.parent, exp.Count) for star in reader.find_all(exp.Star))
+
+
+def listed_rows(columns: Mapping[str, str], rows: Sequence[Sequence[Any]], dialect: str, margin: str = "") -> str:
+    """A SELECT of rows that are written out; `columns` is name to the type in our own database."""
+    cells = [[exp.convert(value) for value in row] for row in rows] or [[exp.null() for _ in columns]]
+    tree: exp.Select | exp.Union
+    if dialect == "redshift":  # has no VALUES but in INSERT
+        tree = _union([_row(columns, row) for row in cells])
+    else:
+        names = [f"column{i}" for i in range(1, len(columns) + 1)]
+        tree = _row(columns, [exp.column(name, "t") for name in names]).from_(_values(cells, names, dialect))
+    if not rows:
+        tree = exp.select("*").from_(tree.subquery("t")).where("1 = 0")
+    return _text(folded(tree.transform(_huge, dialect), dialect), dialect, margin)
+
+
+def _values(cells: Sequence[Sequence[exp.Expr]], names: Sequence[str], dialect: str) -> exp.Expr:
+    """The table `t` of rows that are written out, its columns by name; SQLite names them so by itself."""
+    if dialect != "clickhouse":
+        return exp.values([tuple(row) for row in cells], alias="t", columns=[] if dialect == "sqlite" else names)
+    types = exp.Literal.string(", ".join(f"{name} Nullable(String)" for name in names))
+    texts = [exp.Tuple(expressions=[_as_text(cell) for cell in row]) for row in cells]
+    return exp.alias_(exp.Table(this=exp.Anonymous(this="VALUES", expressions=[types, *texts])), "t", table=True)
+
+
+def _as_text(cell: exp.Expr) -> exp.Expr:
+    return cell if isinstance(cell, exp.Null) else exp.Literal.string(str(cell.to_py()))
+
+
+def written_name(name: str, dialect: str) -> str:
+    """The name of a step, quoted."""
+    return folded(exp.to_identifier(name, quoted=True), dialect).sql(dialect=dialect)
+
+
+def ending(dialect: str) -> str:
+    """What stands behind a whole statement; empty if nothing need."""
+    return _ENDINGS.get(dialect, "")
+
+
+def _text(tree: exp.Expr, dialect: str, margin: str) -> str:
+    text = text_of(tree, dialect, identify=True)
+    has_breaks = any("\n" in node.name for node in tree.find_all(exp.Literal, exp.Identifier))
+    return text if has_breaks else margin + text.replace("\n", f"\n{margin}")
+
+
+def _row(columns: Mapping[str, str], cells: Sequence[exp.Expr]) -> exp.Select:
+    """A SELECT of one row, every cell cast to the type of its column."""
+    return exp.select(
+        *(
+            exp.alias_(exp.cast(cell, exp.DataType.build(kind, dialect=DIALECT)), name, quoted=True)
+            for cell, (name, kind) in zip(cells, columns.items(), strict=True)
+        )
+    )
+
+
+def _union(selects: Sequence[exp.Select]) -> exp.Select | exp.Union:
+    return selects[0] if len(selects) == 1 else exp.union(*selects, distinct=False)
+
+
+def _plain_text(node: exp.Expr, dialect: str) -> exp.Expr:
+    """Without the branch for points in time, whose texts only our own database is asked for; the order of bytes."""
+    if dialect != DIALECT and isinstance(node, exp.Case) and node.find(exp.Typeof):
+        plain: exp.Expr = node.args["default"].transform(_plain_text, dialect)
+        return plain
+    if isinstance(node, exp.Encode) and dialect == "postgres":
+        return exp.func("convert_to", node.this, exp.Literal.string("UTF8"))
+    return node.this if isinstance(node, exp.Encode) else node
+
+
+def _seconds(node: exp.Expr, dialect: str) -> exp.Expr:
+    """The seconds since 1970 of a day: of other times only our own database is asked."""
+    if dialect == DIALECT or not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):
+        return node
+    value = next(node.find_all(exp.Case)).args["default"].this
+    column = value.sql(DIALECT)
+    if dialect == "sqlite":
+        days = f"julianday({column}) - julianday('1970-01-01')"
+    else:
+        days = f"DATE_DIFF('day', DATE '1970-01-01', CAST({column} AS DATE))"
+    return sqlglot.parse_one(f"CAST({days} AS BIGINT) * 86400", read=DIALECT).transform(_days, dialect)
+
+
+def _days(node: exp.Expr, dialect: str) -> exp.Expr:
+    """The type of days, where DATE begins as late as 1970."""
+    if dialect == "clickhouse" and isinstance(node, exp.DataType) and node.is_type("date"):
+        return exp.DataType.build("Nullable(Date32)", dialect=dialect)
+    return node
+
+
+def _huge(node: exp.Expr, dialect: str) -> exp.Expr:
+    """The type of wide whole numbers, and of exact decimals, as the dialect has it."""
+    if not isinstance(node, exp.DataType):
+        return node
+    if node.is_type("int128") or (dialect == "bigquery" and node.is_type("decimal")):  # has 9 digits after the point
+        return exp.DataType.build(_HUGE[dialect], dialect=dialect)
+    return node
+
+
+def _nulls_as_they_come(node: exp.Expr, dialect: str) -> exp.Expr:
+    """Running sums in an order without NULL, or in which NULL is near nothing: BigQuery orders NULL in them its way."""
+    if dialect == "bigquery" and isinstance(node, exp.Ordered) and isinstance(_summed(node), exp.Sum):
+        return exp.Ordered(this=node.this, desc=node.args.get("desc"), nulls_first=not node.args.get("desc"))
+    return node
+
+
+def _summed(node: exp.Expr) -> exp.Expr | None:
+    """The function of the window that the node orders."""
+    window = node.find_ancestor(exp.Window)
+    return None if window is None else window.this
+
+
+def _hashed(node: exp.Expr, dialect: str) -> exp.Expr:
+    """IS NOT DISTINCT FROM as equality of lists, which NULL is equal in; without lists, of texts and of being NULL."""
+    if dialect not in _HASHES or not isinstance(node, exp.NullSafeEQ):
+        return node
+    if dialect == "postgres":  # a number's text tells 1.0 from 1.00, which are one
+        return exp.EQ(this=exp.array(node.left), expression=exp.array(node.right))
+    texts = [exp.func("coalesce", exp.cast(side, "text"), exp.Literal.string("")) for side in (node.left, node.right)]
+    nulls = [exp.paren(exp.Is(this=side.copy(), expression=exp.null())) for side in (node.left, node.right)]
+    return exp.and_(exp.EQ(this=texts[0], expression=texts[1]), exp.EQ(this=nulls[0], expression=nulls[1]))

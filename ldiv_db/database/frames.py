@@ -2,21 +2,36 @@
 
 A frame is read where it lies. What can be read only once, objects of pandas', and a relation of another connection are
 copied into a TEMP table first: a run reads its source several times.
+
+Small tables carried from one database to another, as bytes: the same names, columns, types and rows there.
+
+The files are Parquet. Types that it has no equal of are carried as texts, and cast back.
+
+What several connections to one database read at the same time: copies of TEMP tables in a database in memory.
+
+TEMP tables are seen by the connection alone that made them. Nothing goes to a disk that did not before, and nothing is
+left where a process dies.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+import tempfile
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from inspect import BoundArguments, Signature
+from pathlib import Path
 from typing import Any
 
+from ldiv_db.database import interrupts
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine, attempt, connect, stoppable
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal
 
 #: What is read as a frame, for messages, and what one is called that has no name.
 KINDS, FRAME = "pandas, Polars, Arrow, or a relation of DuckDB's", "frame"
@@ -157,3 +172,83 @@ def only_frame(given: Any) -> Any:
     if not isinstance(given, Mapping):
         return given
     return next(iter(given)) if len(given) == 1 else None
+
+
+#: The types that Parquet gives back as they were.
+_KEPT = re.compile(r"U?(TINY|SMALL|BIG)INT|U?INTEGER|FLOAT|DOUBLE|BOOLEAN|VARCHAR|BLOB|DECIMAL\(.*\)")
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A table: the names and types of its columns, and its rows as a Parquet file."""
+
+    columns: tuple[tuple[str, str], ...]
+    data: bytes
+
+
+def pack(engine: Engine, relations: Iterable[Relation], folder: Path | None = None) -> dict[Relation, Packed]:
+    """The TEMP tables of these names, written to a private folder on the way, in `folder` if it is given."""
+    packed = {}
+    with tempfile.TemporaryDirectory(dir=folder) as inside:
+        path = Path(inside, "table.parquet")
+        for relation in dict.fromkeys(relations):
+            columns = tuple((column.name, column.type) for column in columns_of(engine, relation))
+            written = ", ".join(_written(Identifier(name).sql(), kind) for name, kind in columns)
+            engine.execute(f"COPY (SELECT {written} FROM {relation.sql()}) TO {literal(str(path))} (FORMAT parquet)")
+            packed[relation] = Packed(columns, path.read_bytes())
+    return packed
+
+
+def unpack(engine: Engine, packed: Mapping[Relation, Packed], folder: Path | None = None) -> None:
+    """Make the TEMP tables in a database that has none of them; they live as long as the connection."""
+    with tempfile.TemporaryDirectory(dir=folder) as inside:
+        path = Path(inside, "table.parquet")
+        for relation, table in packed.items():
+            path.write_bytes(table.data)
+            read = ", ".join(
+                f"CAST({Identifier(n).sql()} AS {kind}) AS {Identifier(n).sql()}" for n, kind in table.columns
+            )
+            engine.execute(
+                f"CREATE TEMP TABLE {relation.sql()} AS SELECT {read} FROM read_parquet({literal(str(path))})"
+            )
+
+
+def _written(name: str, kind: str) -> str:
+    return name if _KEPT.fullmatch(kind) else f"CAST({name} AS VARCHAR) AS {name}"
+
+
+def scatter(engine: Engine, rows: Relation, column: str, folder: Path) -> None:
+    """Write rows into a folder of Parquet files for each value of a column, `<column>=<value>` in `folder`."""
+    options = f"FORMAT parquet, COMPRESSION zstd, PARTITION_BY ({Identifier(column).sql()}), OVERWRITE_OR_IGNORE"
+    engine.execute(f"COPY {rows.sql()} TO {literal(str(folder))} ({options})")
+
+
+def scattered(folder: Path, column: str, value: int) -> FileRelation:
+    """The rows that were written for a value; the folder's name is no pattern."""
+    return FileRelation("read_parquet", str(folder / f"{column}={value}" / "*.parquet"))
+
+
+@contextmanager
+def shared_memory(engine: Engine) -> Iterator[Callable[[Relation], Relation]]:
+    """Within, what copies a table to where every connection to the engine's database sees it."""
+    name = f"ldiv_{uuid.uuid4().hex[:8]}_shared"
+    engine.execute(f"ATTACH ':memory:' AS {Identifier(name).sql()} (READ_WRITE)")
+    try:
+        yield partial(_shared_copied, engine, name)
+    finally:
+        with suppress(DatabaseError):  # the first error is the one to report
+            engine.execute(f"DETACH {Identifier(name).sql()}")
+
+
+def _shared_copied(engine: Engine, database: str, table: Relation) -> Relation:
+    """The copy of a table."""
+    copy = Relation((database, "main", table.name))
+    engine.execute(f"CREATE TABLE {copy.sql()} AS SELECT * FROM {table.sql()}")
+    return copy
+
+
+@contextmanager
+def another_connection(engine: Engine) -> Iterator[Any]:
+    """Another connection to the engine's database, closed at the end; Ctrl-C stops what it does."""
+    with closing(engine.connection.cursor()) as connection, interrupts.stopping(connection.interrupt):
+        yield connection

@@ -1,4 +1,8 @@
-"""Ctrl-C that comes at once and is never lost, though the database's client may sit on it, or swallow its exception.
+"""Ctrl-C before a command is under way: nothing is open yet, so the process ends at once, and says so.
+
+What is imported here is what Python itself starts with: the rest of the program takes long enough to be interrupted.
+
+Ctrl-C that comes at once and is never lost, though the database's client may sit on it, or swallow its exception.
 
 The client looks for signals between pieces of work, and even then waits for the statement to end. So a thread of ours
 is woken by the signal itself, and has the database stop the statement that is under way.
@@ -6,6 +10,7 @@ is woken by the signal itself, and has the database stop the statement that is u
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import sys
@@ -15,7 +20,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from ldiv_db.database.startup import leave
+INTERRUPTED = 130
+
+
+def leave(number: int = 0, frame: FrameType | None = None) -> None:
+    """Say that Ctrl-C came, and end the process: an exception might be lost in somebody's import."""
+    os.write(2, b"interrupted\n")
+    os._exit(INTERRUPTED)
+
+
+def hear() -> None:
+    """Have Ctrl-C end the process; does nothing where it is not Python's own to handle."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, leave)
+
 
 #: Seconds between two attempts to stop a statement.
 _PAUSE = 0.05

@@ -1,17 +1,163 @@
-"""Where rows come from: the table, view or data file that a policy or a command names."""
+"""DuckDB's own extensions: loaded where they are, and said how to install where they are not.
+
+They are found in DuckDB's folder of extensions, or in a wheel `duckdb-extension-NAME` for this very version of DuckDB.
+
+A query as a source: one SELECT, without side effects, of which a TEMP view is made.
+
+DuckDB itself says what a statement is: it serialises SELECTs alone. Functions that read files, and those that give one
+value for one argument, are allowed; those that write, draw or count are not.
+
+Where rows come from: the table, view or data file that a policy or a command names.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from ldiv_db.database import catalog, foreign
 from ldiv_db.database.catalog import columns_of, qualify
-from ldiv_db.database.engine import Engine
+from ldiv_db.database.engine import Engine, attempt, database_version
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
-from ldiv_db.database.extensions import load_extension
-from ldiv_db.database.templates import ICEBERG_STATE, FileRelation, Relation
+from ldiv_db.database.templates import ICEBERG_STATE, FileRelation, Identifier, Relation, literal
+
+#: The last version of DuckDB for which PyPI has wheels of extensions.
+_LAST_WHEELS = "1.5.5"
+#: What an extension cannot be loaded without: it would be looked for in DuckDB's folder alone.
+_NEEDS = {"iceberg": ("avro",)}
+
+
+def load_extension(connection: Any, name: str, why: str) -> None:
+    """Have the extension loaded, and those that it needs; raises DatabaseError that says how to install them.
+
+    `why` is what needs it.
+    """
+    names = (*_NEEDS.get(name, ()), name)
+    for one in names:
+        if not _is_loaded(connection, one):
+            raise DatabaseError(f"{why} needs DuckDB's extension {one}, {_how_to_install(one, names)}")
+
+
+def _is_loaded(connection: Any, name: str) -> bool:
+    """Whether the extension is loaded, or could be."""
+    ((loaded,),) = connection.execute(
+        "SELECT coalesce(bool_or(loaded), false) FROM duckdb_extensions() WHERE extension_name = $name", {"name": name}
+    ).fetchall()
+    if loaded:
+        return True
+    file = wheel_of(name)
+    if file is not None and attempt(connection, f"LOAD {literal(str(file))}") is None:
+        return True
+    quoted = Identifier(name).sql()
+    if attempt(connection, f"LOAD {quoted}") is None:
+        return True
+    return attempt(connection, f"INSTALL {quoted}") is None and attempt(connection, f"LOAD {quoted}") is None
+
+
+def wheel_of(name: str) -> Path | None:
+    """The extension's file in a wheel that is installed, None if there is none for this version of DuckDB."""
+    file = _folder_of(name) / f"v{database_version()}" / f"{name}.duckdb_extension"
+    return file if file.is_file() else None
+
+
+def _folder_of(name: str) -> Path:
+    """Where the wheel of the extension has its files, one folder a version; a path that is not there without it."""
+    found = find_spec(f"duckdb_extension_{name}")
+    home = Path(found.origin).parent if found and found.origin else Path("no-such-folder")
+    return home / "extensions"
+
+
+def _how_to_install(name: str, names: Sequence[str]) -> str:
+    """Why the extension is not to be had, and how all of `names` are installed."""
+    version = database_version()
+    fitting = version if _numbers(version) <= _numbers(_LAST_WHEELS) else _LAST_WHEELS
+    wheels = " ".join(f"duckdb-extension-{one.replace('_', '-')}=={fitting}" for one in names)
+    installs = "; ".join(f"INSTALL {one}" for one in names)
+    return (
+        f"{_what_is_there(name)} (this is {version}): online, `python -c \"import duckdb; duckdb.sql('{installs}')\"`;"
+        f" where DuckDB's server cannot be reached, `pip install duckdb=={fitting} {wheels}`"
+    )
+
+
+def _what_is_there(name: str) -> str:
+    if wheel_of(name) is not None:
+        return "whose wheel here cannot be loaded"
+    others = sorted(folder.name.removeprefix("v") for folder in _folder_of(name).glob("v*"))
+    return f"whose wheel here is for DuckDB {others[-1]}" if others else "which is not here"
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]
+
+
+#: The functions of tables that a query may call: they read.
+_TABLES = {
+    "read_csv", "read_csv_auto", "read_parquet", "parquet_scan", "read_json", "read_json_auto", "read_ndjson",
+    "read_ndjson_auto", "range", "generate_series", "unnest", "glob", "delta_scan", "iceberg_scan", "sqlite_scan",
+    "postgres_scan", "mysql_scan", "repeat", "repeat_row",
+}  # fmt: skip
+
+
+def name_of_query(text: str) -> str:
+    """What a query is called where it is not told: it may name values of the data."""
+    return f"query {hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def view_of_query(engine: Engine, text: str, key: str) -> Relation:
+    """A TEMP view of the query; raises PolicyError unless it is one SELECT without side effects that can be read."""
+    foreign.compare_here(engine)
+    query = text.strip().rstrip(";")
+    ((tree,),) = engine.execute("SELECT json_serialize_sql($query)", {"query": query})
+    parsed = json.loads(tree)
+    if parsed.get("error") or len(parsed["statements"]) != 1:
+        raise PolicyError([Problem(key, "takes one SELECT", "make a table or a view of anything else")])
+    if called := sorted(set(_refused(engine, parsed["statements"][0]))):
+        what = f"calls {', '.join(called)}, which may have side effects, or give other rows when it is read again"
+        raise PolicyError([Problem(key, what)])
+    try:
+        return engine.view_of("query", query)
+    except DatabaseError as error:
+        reason = error.message.splitlines()[0].partition(": ")[2] or "it cannot be read"
+        raise PolicyError([Problem(key, f"cannot be read: {reason}")]) from None
+
+
+def _refused(engine: Engine, tree: Any) -> Iterator[str]:
+    """The functions called anywhere in the statement that are not allowed."""
+    volatile = {
+        name
+        for (name,) in engine.execute(
+            "SELECT lower(function_name) FROM duckdb_functions()"
+            " WHERE has_side_effects OR function_type = 'table_macro'"
+        )
+    }
+    for is_table, name in _calls(tree):
+        if name in volatile or (is_table and name not in _TABLES):
+            yield name
+
+
+def _calls(tree: Any) -> Iterator[tuple[bool, str]]:
+    """Whether it gives a table, and the name of every function that is called."""
+    if isinstance(tree, list):
+        for part in tree:
+            yield from _calls(part)
+        return
+    if not isinstance(tree, dict):
+        return
+    if tree.get("type") == "TABLE_FUNCTION":
+        yield True, str(tree["function"]["function_name"]).lower()
+        yield from _calls(tree["function"].get("children", []))
+        return
+    if tree.get("class") == "FUNCTION":
+        yield False, str(tree["function_name"]).lower()
+    for part in tree.values():
+        yield from _calls(part)
+
 
 #: A file of the log of Delta Lake, one a version.
 _VERSION = re.compile(r"\d{20}(\.checkpoint.*\.parquet|\.json)")

@@ -2,15 +2,29 @@
 
 An `Engine` runs them. A `Composer` writes them down as the named parts of one statement, for a database that is not
 ours: the definition of a requirement is the same in both.
+
+Writes steps down as the named parts of one statement, in place of running them.
+
+Steps that an engine runs as one statement: its named parts, of which the last is kept as a table.
+
+What one step alone reads is then no table of its own, made, filled and dropped, and columns that nothing reads are not
+worked out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+from textwrap import wrap
 from typing import Any, Protocol
 
+from sqlglot import exp
+
+from ldiv_db.database.dialects import bound, ending, keep_columns, listed_rows, written_name, written_tree
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import Figure, Relation, Value
+from ldiv_db.database.templates import Figure, Identifier, Part, Relation, Statement, Value, header, render
 
 
 class Steps(Protocol):
@@ -30,3 +44,151 @@ class Steps(Protocol):
 
     def refuse_any(self, problem: Callable[[str], Problem], template: str, **holes: Any) -> None:
         """Refuse to judge if what `template` has `found` (one row) is not 0; `problem` says it of the number."""
+
+
+#: What a comment of the statement has beside its dashes at most.
+WIDTH = 116
+#: What stands before the lines of a step.
+_MARGIN = "  "
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What leaves a verdict open: how often it was found, and what it is."""
+
+    count: Figure
+    problem: str
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A step: its name, its SELECT (as text if of rows that are written out), and sentences that say what it is."""
+
+    name: str
+    select: exp.Expr | str
+    about: Sequence[str]
+
+
+class Composer:
+    """The steps of one SELECT in a dialect; `text` is all of it, without steps and columns that nothing reads.
+
+    Nothing is asked of a database: what an engine would refuse after a count is a doubt, for the statement to tell.
+    """
+
+    def __init__(self, dialect: str, taken: Iterable[str] = ()) -> None:
+        """`taken` are names that no step may have: those of the tables that the statement reads."""
+        self.dialect = dialect
+        self._taken = {name.lower() for name in taken}
+        self.doubts: list[Doubt] = []
+        self._parts: list[_Part] = []
+        self._sums: dict[tuple[Relation, str], Figure] = {}
+
+    def materialise(self, name: str, template: str, **holes: Any) -> Relation:
+        """The step of what `template` selects."""
+        head = header(template)
+        about = [str(head["returns"]), *([str(head["implements"])] if "implements" in head else [])]
+        return self._add(name, bound(render(template, holes), self.dialect), about)
+
+    def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
+        """The step of rows that are written out; `columns` is name to SQL type."""
+        return self._add(name, listed_rows(columns, rows, self.dialect, _MARGIN), [", ".join(columns)])
+
+    def drop(self, *relations: Relation) -> None:
+        """Nothing: a step is gone with its statement."""
+
+    def sum_of(self, rows: Relation, column: str) -> Figure:
+        """The sum of a column of whole numbers, 0 without rows."""
+        if (rows, column) not in self._sums:
+            total = self.materialise(
+                f"{rows.name}_{column}", "database/sum_column", rows=rows, column=Identifier(column)
+            )
+            self._sums[rows, column] = Figure(total, "total")
+        return self._sums[rows, column]
+
+    def refuse_any(self, problem: Callable[[str], Problem], template: str, **holes: Any) -> None:
+        """Note as a doubt what `template` has `found`."""
+        found = self.materialise("doubt", template, **holes)
+        self.doubts.append(Doubt(Figure(found, "found"), str(problem("some"))))
+
+    def text(self, last: str, **holes: Any) -> str:
+        """The statement whose SELECT is what the template `last` selects of the steps."""
+        select = bound(render(last, holes), self.dialect)
+        parts = ",\n\n".join(self._written(part) for part in self._read_by(select))
+        texts = [f"WITH\n{parts}", written_tree(select, self.dialect), ending(self.dialect)]
+        return "\n".join(text for text in texts if text)
+
+    def _read_by(self, last: exp.Expr) -> list[_Part]:
+        """The steps that `last` reads, and those that these read, each with the columns that are read."""
+        readers, kept = [last], list[_Part]()
+        for part in reversed(self._parts):
+            reading = [tree for tree in readers if any(t.name == part.name for t in tree.find_all(exp.Table))]
+            if reading:
+                kept.insert(0, part)
+                if not isinstance(part.select, str):
+                    keep_columns(part.select, reading)
+                    readers.append(part.select)
+        return kept
+
+    def _written(self, part: _Part) -> str:
+        """The step with what it is."""
+        comment = "".join(f"-- {line}\n" for sentence in part.about for line in wrap(sentence, WIDTH))
+        text = part.select if isinstance(part.select, str) else written_tree(part.select, self.dialect, _MARGIN)
+        return f"{comment}{written_name(part.name, self.dialect)} AS (\n{text}\n)"
+
+    def _free(self, name: str) -> str:
+        """The name, with a number behind it if it is taken."""
+        first = name if len(name) > 1 else f"by_{name}"  # single letters are what templates call tables
+        numbered = (f"{first}_{number}" for number in count(2))
+        free = next(found for found in chain([first], numbered) if found not in self._taken)
+        self._taken.add(free)
+        return free
+
+    def _add(self, name: str, select: exp.Expr | str, about: Sequence[str]) -> Relation:
+        self._parts.append(_Part(self._free(name), select, about))
+        return Relation((self._parts[-1].name,))
+
+
+class OneStatement:
+    """The parts of a statement as they come; `keep` runs it. Templates of the parts may read what stays meanwhile."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._values: dict[str, Any] = {}
+        self._parts: dict[Part, Statement] = {}
+
+    def materialise(self, name: str, template: str, **holes: Any) -> Relation:
+        """The part that `template` selects."""
+        part = self._engine.part(name)
+        self._parts[part] = self._engine.rendered(template, self._values, **holes)
+        return part
+
+    def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
+        """A TEMP table of rows made in Python, which the engine's scope drops."""
+        return self._engine.load(name, columns, rows)
+
+    def drop(self, *relations: Relation) -> None:
+        """Nothing: parts are gone with their statement, which is still to read what was loaded."""
+
+    def sum_of(self, rows: Relation, column: str) -> Value | Figure:
+        """The sum of a column of whole numbers, 0 without rows."""
+        if rows not in self._parts:
+            return self._engine.sum_of(rows, column)
+        return Figure(self.materialise("sum", "database/sum_column", rows=rows, column=Identifier(column)), "total")
+
+    def refuse_any(self, problem: Callable[[str], Problem], template: str, **holes: Any) -> None:
+        """Raise PolicyError if what `template` has `found` is not 0, asked of the parts so far."""
+        before = dict(self._values), dict(self._parts)
+        found = self.materialise("found", template, **holes)
+        self._engine.refuse_found(problem, self._ending_with(found))
+        self._values, self._parts = before
+
+    def keep(self, name: str, template: str, **holes: Any) -> Relation:
+        """As `materialise`, the TEMP table of it: the statement is run."""
+        return self._engine.make(name, self._ending_with(self.materialise(name, template, **holes)))
+
+    def _ending_with(self, last: Relation) -> Statement:
+        named = ",\n".join(f"{part.sql()} AS (\n{step.sql}\n)" for part, step in self._parts.items())
+        steps = tuple(self._parts.values())
+        reads = [relation for step in steps for relation in step.reads]
+        sql = f"WITH {named}\nSELECT * FROM {last.sql()}"
+        return Statement(steps[-1].template, sql, dict(self._values), reads, parts=steps)

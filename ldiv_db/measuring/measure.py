@@ -16,15 +16,13 @@ from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.display import Shown
-from ldiv_db.measuring.distributions import Spread, compare_columns
-from ldiv_db.measuring.divergence import Divergence, measure_divergence
-from ldiv_db.measuring.prefix_trees import grow_tries
+from ldiv_db.measuring.divergence import Divergence, grow_tries, measure_divergence
 from ldiv_db.measuring.queries import QueryErrors, measure_queries
-from ldiv_db.measuring.resolve import ResolvedColumn, Resolver
+from ldiv_db.measuring.resolve import ResolvedColumn, Resolver, Spread, compare_columns
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.release_columns import published_columns
-from ldiv_db.policy.required import smallest_class
 from ldiv_db.policy.resolve import Described
+from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.recoding.encode import scan
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
 from ldiv_db.recoding.loss import Loss

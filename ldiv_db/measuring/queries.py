@@ -24,7 +24,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.measuring.prefix_trees import PrefixStep, PrefixTrees
+from ldiv_db.measuring.divergence import PrefixStep, PrefixTrees
 from ldiv_db.measuring.resolve import ResolvedColumn
 
 #: The part of all rows that a query would count if columns were uniform and independent.

@@ -6,8 +6,8 @@ from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.auditing.audit import Audit, Audits
 from ldiv_db.display import FORMS, Form
 from ldiv_db.measuring.measure import Measurement
+from ldiv_db.measuring.profile import Profile
 from ldiv_db.notebooks import lines, pages, rows
-from ldiv_db.profiling.profile import Profile
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.running.preparation import Preparation
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.measuring.measure import Measurement
-from ldiv_db.profiling.profile import Profile
+from ldiv_db.measuring.profile import Profile
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.running.preparation import Preparation

@@ -12,13 +12,13 @@ from markupsafe import Markup
 
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.charts.bars import Bar, bar_chart
-from ldiv_db.charts.style import standalone
 from ldiv_db.measuring.measure import Measurement
+from ldiv_db.measuring.profile import Profile
 from ldiv_db.notebooks import lines, rows
-from ldiv_db.profiling.profile import Profile
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.loss import Loss
+from ldiv_db.reporting.charts import Bar, bar_chart
+from ldiv_db.reporting.drawing import standalone
 from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.preview import describe_plan
 

@@ -8,7 +8,7 @@ from typing import Any
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.measuring.measure import Measurement
-from ldiv_db.profiling.profile import Profile
+from ldiv_db.measuring.profile import Profile
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.preview import describe_plan

@@ -14,9 +14,16 @@ from pydantic_core import PydanticCustomError
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.parts import Document, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
-from ldiv_db.policy.series import DECOMPOSITIONS, DEFAULT_ALGORITHM, REPEATED, as_decomposition
-from ldiv_db.policy.sources import UNSAID, PolicySource, read_source
-from ldiv_db.policy.yaml_text import policy_yaml
+from ldiv_db.policy.sources import (
+    DECOMPOSITIONS,
+    DEFAULT_ALGORITHM,
+    REPEATED,
+    UNSAID,
+    PolicySource,
+    as_decomposition,
+    policy_yaml,
+    read_source,
+)
 from ldiv_db.requirements import RequirementSpec
 
 

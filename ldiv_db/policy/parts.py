@@ -1,21 +1,91 @@
-"""Parts of a policy: taxonomies, sensitive attributes and requirements as they are written."""
+"""Problems collected, so that all of them are reported at once.
+
+What is wrong with a document or a part of one, in our words, each with its key and the nearest right name.
+
+Parts of a policy: taxonomies, sensitive attributes and requirements as they are written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
+from ldiv_db.database.documents import MAX_DEPTH
 from ldiv_db.database.equality import Step
-from ldiv_db.database.errors import PolicyError, Problem, nearest
-from ldiv_db.database.texts import MAX_DEPTH
-from ldiv_db.policy.wrong import problem_of
+from ldiv_db.database.errors import PolicyError, Problem, nearest, what_is_wrong
 from ldiv_db.requirements import RequirementSpec, make_categories
-from ldiv_db.requirements.named import named_value
 from ldiv_db.requirements.parameters import LARGEST
+from ldiv_db.requirements.values import named_value
 from ldiv_db.taxonomies.readers import UNITS
+
+
+class Problems:
+    """The problems found so far, in their order."""
+
+    def __init__(self, found: Iterable[Problem] = ()):
+        self.found = list(found)
+
+    def add(self, found: Iterable[Problem]) -> None:
+        self.found += found
+
+    @contextmanager
+    def collected(self, under: str = "") -> Iterator[None]:
+        """Within, a PolicyError ends the work without being raised; its keys stand under the one that is given."""
+        try:
+            yield
+        except PolicyError as error:
+            self.found += [Problem(f"{under}.{p.key}", p.what, p.hint) if under else p for p in error.problems]
+
+    def refuse(self) -> None:
+        """Raise PolicyError if there are any."""
+        if self.found:
+            raise PolicyError(self.found)
+
+
+def unsaid(found: Iterable[Problem], known: Sequence[Problem]) -> list[Problem]:
+    """The problems that are not about a part in which, or in a part of which, there is a known one."""
+    return [problem for problem in found if not is_said(problem.key, known)]
+
+
+def is_said(key: str, known: Iterable[Problem]) -> bool:
+    """Whether a known problem is about that part of a policy, a part of it, or what it is a part of."""
+    return any(
+        key == problem.key or key.startswith(f"{problem.key}.") or problem.key.startswith(f"{key}.")
+        for problem in known
+    )
+
+
+def problem_of(item: Mapping[str, Any], whole: type[BaseModel]) -> Problem:
+    """A pydantic error in our words; `whole` is what was read."""
+    key = ".".join(str(part) for part in item["loc"] if not str(part).startswith("function-")) or "policy"
+    if item["type"] == "extra_forbidden":
+        return Problem(key, "unknown key", nearest(str(item["loc"][-1]), _owner(whole, item["loc"]).model_fields))
+    if item["type"] == "missing":
+        return Problem(key, "is required")
+    return Problem(key, what_is_wrong(item))
+
+
+def _owner(whole: type[BaseModel], location: Sequence[Any]) -> type[BaseModel]:
+    """The part in which the last key of a location stands; the key after that of a mapping is a name of its own."""
+    owner, is_name = whole, False
+    for key in location[:-1]:
+        field = None if is_name else owner.model_fields.get(str(key))
+        is_name = field is not None and get_origin(field.annotation) is dict
+        owner = next(_models(field.annotation), owner) if field is not None else owner
+    return owner
+
+
+def _models(annotation: Any) -> Any:
+    """The parts that an annotation is made of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)
+
 
 #: The most characters of a text that a prefix may have; the seed that draws queries is hashed as a BIGINT.
 LONGEST_PREFIX, LARGEST_SEED = 1_000_000, 2**63 - 1

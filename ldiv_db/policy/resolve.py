@@ -18,18 +18,23 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.attributes import collect_attributes
-from ldiv_db.policy.columns import column_problems, without_uncounted
 from ldiv_db.policy.document import Policy, Target
-from ldiv_db.policy.hierarchies import Hierarchy, collect_hierarchies
-from ldiv_db.policy.inferred import Inferred, infer, inferred_problems
-from ldiv_db.policy.policy import GivenPolicy, examine
-from ldiv_db.policy.problems import Problems, is_said, unsaid
+from ldiv_db.policy.parts import Problems, is_said, unsaid
+from ldiv_db.policy.quasi_identifiers import (
+    Hierarchy,
+    Inferred,
+    collect_hierarchies,
+    column_problems,
+    infer,
+    inferred_problems,
+    without_uncounted,
+)
+from ldiv_db.policy.reading import GivenPolicy, examine
 from ldiv_db.policy.release_columns import ReleaseColumns, keeps_type
-from ldiv_db.policy.required import Required, collect_required
+from ldiv_db.policy.sensitive import Required, collect_attributes, collect_required
 from ldiv_db.policy.sources import open_source
 from ldiv_db.requirements import ROWS_ALONE
-from ldiv_db.requirements.named import Named
+from ldiv_db.requirements.values import Named
 
 #: What becomes of NULL: a value like any other, a reason to leave the row out, or to refuse the source.
 Nulls = Literal["value", "suppress", "reject"]

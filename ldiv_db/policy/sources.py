@@ -1,21 +1,29 @@
-"""What a policy may name as its source: a table or files by name, a query, or in Python a frame or a relation."""
+"""What a policy may name as its source: a table or files by name, a query, or in Python a frame or a relation.
+
+What a policy says for releases over time, and for sensitive values in tables of their own.
+
+A policy as the YAML document that says it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic_core import PydanticCustomError
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.frames import FRAME, KINDS, view_of_frame
-from ldiv_db.database.queries import name_of_query, view_of_query
-from ldiv_db.database.sources import resolve_source
+from ldiv_db.database.sources import name_of_query, resolve_source, view_of_query
 from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.policy.parts import Document
+from ldiv_db.requirements import RequirementSpec
 
 
 @dataclass(frozen=True)
@@ -86,3 +94,69 @@ def open_given(engine: Engine, given: Any, key: str) -> Relation | FileRelation:
 def given_name(given: Any, relation: Relation | FileRelation) -> str:
     """What a caller's table is called in a report."""
     return str(relation) if isinstance(given, str) else str(read_source(given))
+
+
+#: The algorithms that are said so by name, and the suffixes of the tables that each publishes.
+DECOMPOSITIONS = {
+    "decomposition_plus": ("qid", "sa", "marginals"),
+    "decomposition": ("qid", "sa", "marginals"),
+    "anatomy": ("qit", "st"),
+}
+#: What a policy that names no algorithm has.
+DEFAULT_ALGORITHM = "auto"
+#: The algorithms of one table that may publish it again and again: with a key.
+REPEATED = ("bsgi",)
+#: The column that joins the tables of a decomposition, and the one in which anatomy counts rows.
+GROUP_ID, COUNT = "group_id", "n"
+
+
+def as_decomposition(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document, of a decomposition with what it may leave out.
+
+    Its requirements stand with the attributes.
+    """
+    found = dict(document)
+    algorithm = found.get("algorithm")
+    name = algorithm.get("name") if isinstance(algorithm, Mapping) else algorithm
+    if not isinstance(name, str) or name not in DECOMPOSITIONS:
+        return found
+    return {"require": [], **found}
+
+
+def policy_document(policy: Document) -> dict[str, Any]:
+    """What was said of the policy, as a mapping that `parse_policy` reads; a frame is none, and left out."""
+    written = policy.model_dump(exclude_unset=True, exclude={"source", "require"})
+    document: dict[str, Any] = {}
+    for key in type(policy).model_fields:
+        said = getattr(policy, key)
+        if key == "source" and not isinstance(said, Frame):
+            document[key] = {"query": said.query} if isinstance(said, SourceQuery) else said
+        elif key == "require":
+            document[key] = [_requirement(spec) for spec in said]
+        elif key in ("quasi_identifiers", "sensitive") and key in written:
+            document[key] = written[key] if any(written[key].values()) else list(written[key])
+        elif key in written:
+            document[key] = written[key]
+    return {key: _plain(part) for key, part in document.items()}
+
+
+def policy_yaml(policy: Document) -> str:
+    """The document as text."""
+    return yaml.safe_dump(policy_document(policy), sort_keys=False, allow_unicode=True)
+
+
+def _requirement(spec: RequirementSpec) -> dict[str, Any]:
+    beside = {"sensitive": list(spec.sensitive)} if spec.sensitive else {}
+    return {spec.name: spec.argument, **beside, **({"others_known": True} if spec.others_known else {})}
+
+
+def _plain(part: Any) -> Any:
+    """The part in what YAML has: a decimal is a number where that is the same, else a text, which reads alike."""
+    if isinstance(part, Mapping):
+        return {key: _plain(value) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [_plain(value) for value in part]
+    if isinstance(part, Decimal):
+        number = int(part) if part == int(part) else float(part)
+        return number if Decimal(str(number)) == part else str(part)
+    return part

@@ -21,11 +21,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 
 from ldiv_db.database import catalog, foreign, migrate, postgres
+from ldiv_db.database.addresses import FilePlace, Place, TablePlace
 from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem, count_phrase
 from ldiv_db.database.files import abandoned, flush, move, work_folder
-from ldiv_db.database.places import FilePlace, Place, TablePlace
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.draft import Draft, Outcome

@@ -13,12 +13,11 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import Relation
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.channels import limits_of
 from ldiv_db.publishing.inference import Inference, Release, check_releases
 from ldiv_db.publishing.ledger import Entry
+from ldiv_db.publishing.pairings import limits_of
 from ldiv_db.publishing.series import events, require_release
-from ldiv_db.publishing.series_tables import releases_of, sql_name_of
-from ldiv_db.publishing.series_target import opened_entry
+from ldiv_db.publishing.series_target import opened_entry, releases_of, sql_name_of
 
 #: Figures of a release that add up to where each row is.
 _FIGURES = (

@@ -1,4 +1,9 @@
-"""The inference check: what published tables tell of a key when they are compared.
+"""What several releases tell of all keys together: values that no assignment of keys to rows leaves are ruled out.
+
+The attacker knows every key's group in every release. The inference check looks at keys one by one, and at groups in
+pairs; here all groups of all releases decide at once which values a key may have (`attacking.joint`).
+
+The inference check: what published tables tell of a key when they are compared.
 
 For every key and sensitive attribute the values still possible are those that its groups have in all releases. And
 where two releases have groups with keys in common, what one group has and the other lacks is of the keys that only the
@@ -16,13 +21,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ldiv_db.attacking.composition import infer
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import AuditError, count_phrase
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.publishing.channels import Channel, Limited
-from ldiv_db.publishing.pairings import tell_pairings
-from ldiv_db.publishing.together import weigh_together
+from ldiv_db.publishing.pairings import Channel, Limited, tell_pairings
+
+
+def weigh_together(
+    engine: Engine, members: Relation, cells: Relation, weighed: Relation, numbers: Sequence[Value]
+) -> None:
+    """Append to `weighed` (key, attribute_no, …, top, total) each key's best share by all releases and keys.
+
+    `members` are (release_no, key, group_id), `cells` (release_no, group_id, attribute_no, value, n), `numbers` those
+    of the attributes.
+    """
+    with engine.scope():
+        keys = engine.materialise("numbered_keys", "publishing/number_keys", members=members)
+        groups = engine.materialise("groups", "publishing/number_groups", cells=cells)
+        holes: dict[str, Any] = {"members": members, "keys": keys, "groups": groups}
+        places = engine.materialise("places", "publishing/list_places", **holes)
+        for number in numbers:
+            with engine.scope():
+                shown = engine.materialise(
+                    "shown", "publishing/list_shown", cells=cells, groups=groups, attribute=number
+                )
+                joint = infer(engine, keys, places, shown)
+                possible = {"options": joint.options, "told": joint.told, "attribute": number}
+                engine.insert(weighed, "publishing/weigh_possible", keys=keys, places=places, **possible)
+
 
 _EXPOSED = {
     "key": "VARCHAR",

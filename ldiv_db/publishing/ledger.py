@@ -15,10 +15,9 @@ from typing import Any
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
-from ldiv_db.policy.series import DECOMPOSITIONS
-from ldiv_db.publishing.fingerprint import Earlier, Fingerprint
-from ldiv_db.publishing.result import Result
-from ldiv_db.recoding.global_recoding import forget_recoding, record_recoding
+from ldiv_db.policy.sources import DECOMPOSITIONS
+from ldiv_db.publishing.result import Earlier, Fingerprint, Result
+from ldiv_db.recoding.rules import forget_recoding, record_recoding
 from ldiv_db.requirements import plain
 
 STARTED, WRITTEN, PUBLISHED = "started", "written", "published"

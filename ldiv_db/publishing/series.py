@@ -1,24 +1,114 @@
-"""Series: all releases under one target, with the keys and groups that the ledger knows of them.
+"""Names of series: `file.duckdb:schema.prefix`, or without a file; the same series in any spelling.
+
+The key of a series: which column it is, and that its values are written as they were in all releases before.
+
+Keys are hashed as text. Under another column, or another type that is written otherwise (1 and 1.0), everybody would
+count as new and be published once more, in other groups, and comparing releases would tell what the check cannot see.
+
+Series: all releases under one target, with the keys and groups that the ledger knows of them.
 
 Keys stand in it as hashes after a secret of their series; of sensitive values there is a hash, to notice changes.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog, migrate
+from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.publishing.ledger import ORDERED, STARTED, WITHDRAW, Entry, has_releases, releases, table
-from ldiv_db.publishing.series_key import ANOTHER_TARGET, Key, check_key
-from ldiv_db.publishing.series_names import known_as, series_file_of
+
+#: The schema of a file's tables where none is named.
+MAIN = "main"
+
+
+def known_as(text: str, path: Path | None, known: Mapping[str, str | None], schema: str) -> str:
+    """The name among the `known` of the series that `text` names, or `text` itself if there is none.
+
+    The known names come with the whole path of their file; `path` is that of the text's file, `schema` where tables
+    lie that name none. Names of tables are compared as the database does, without regard to case.
+    """
+    if text in known:
+        return text
+    (file, tables), where = _spelling(text, schema), str(path)
+    for name in known:
+        if (file, tables) == _spelling(name, schema):
+            return name
+    for name, known_file in known.items():
+        if path is not None and known_file == where and tables == _spelling(name, schema)[1]:
+            return name
+    return text
+
+
+def series_file_of(text: str) -> Path | None:
+    """The file in the name of a series, by its whole path; None if it names none."""
+    file = text.rpartition(":")[0]
+    return Path(file).resolve() if file else None
+
+
+def _spelling(text: str, schema: str) -> tuple[str, tuple[str, ...]]:
+    """The file, as short as it can be, and the schema and prefix, of a series in lower case."""
+    file, _, prefix = text.rpartition(":")
+    parts = tuple(part.lower() for part in _parts(prefix))
+    return os.path.normpath(file) if file else "", (MAIN if file else schema.lower(), *parts)[-2:]
+
+
+def _parts(prefix: str) -> tuple[str, ...]:
+    try:
+        return Relation.parse(prefix).parts
+    except Exception:  # the ledger has names without their quotes, which need not be read as names again
+        return tuple(prefix.split("."))
+
+
+INTEGER, TEXT = "integer", "text"
+_INTEGERS = re.compile(r"UHUGEINT|DECIMAL\(\d+,0\)")
+_TEXTS = re.compile(r"VARCHAR|UUID|ENUM\(.*", re.DOTALL)
+#: The way out for releases that are not of the series.
+ANOTHER_TARGET = "give another target to other releases"
+
+
+@dataclass(frozen=True)
+class Key:
+    """The column that says which row is which, and how its values are written: `integer`, `text`, or its type."""
+
+    name: str
+    kind: str
+
+    def is_written_as(self, other: Key | None) -> bool:
+        """Whether keys are surely the same text as the other's: it is known, and of the same kind."""
+        return other is not None and self.kind == other.kind
+
+
+def key_of(column: Column) -> Key:
+    """The key that is such a column of the source."""
+    if column.is_integer or _INTEGERS.fullmatch(column.type):
+        return Key(column.name, INTEGER)
+    return Key(column.name, TEXT if _TEXTS.fullmatch(column.type) else column.type)
+
+
+def check_key(key: Key, before: Key | None) -> None:
+    """Raise PolicyError unless the key is that of the releases before; integers and text are looked into later."""
+    if before is None:
+        return
+    if key.name.lower() != before.name.lower():
+        what = f"the releases were made with the key {before.name}, with {key.name} everybody would count as new"
+        raise PolicyError([Problem("key", what, ANOTHER_TARGET)])
+    if key.kind != before.kind and {key.kind, before.kind} != {INTEGER, TEXT}:
+        what = (
+            f"{key.name} was {before.kind} in the releases before and is {key.kind}: keys would be written otherwise,"
+            " and everybody count as new"
+        )
+        raise PolicyError([Problem("key", what, f"make it {before.kind} again, in a view")])
 
 
 @dataclass(frozen=True)

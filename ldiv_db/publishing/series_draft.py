@@ -18,17 +18,14 @@ from ldiv_db.database.errors import PolicyError, Problem, count_phrase
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.channels import limits_of
 from ldiv_db.publishing.draft import Draft
 from ldiv_db.publishing.inference import check_releases
 from ldiv_db.publishing.ledger import Entry
-from ldiv_db.publishing.pairings import Combined
+from ldiv_db.publishing.pairings import Combined, limits_of
 from ldiv_db.publishing.refusals import refused
 from ldiv_db.publishing.result import Released, versions
-from ldiv_db.publishing.series import Series, known_keys, record_members, record_series
-from ldiv_db.publishing.series_key import ANOTHER_TARGET
-from ldiv_db.publishing.series_tables import Expected, ReleaseTables, releases_of, tables_of
-from ldiv_db.publishing.series_target import SeriesTarget, settle_entry
+from ldiv_db.publishing.series import ANOTHER_TARGET, Series, known_keys, record_members, record_series
+from ldiv_db.publishing.series_target import Expected, ReleaseTables, SeriesTarget, releases_of, settle_entry, tables_of
 from ldiv_db.recoding.encoded import Renamed
 
 

@@ -1,4 +1,6 @@
-"""Where a series of releases goes: tables of the source's database, or a DuckDB file of their own with all of them.
+"""The tables of a release, by the series' prefix and the release's number.
+
+Where a series of releases goes: tables of the source's database, or a DuckDB file of their own with all of them.
 
 A release to a file that a process died over is finished or rolled back by the next command, which finds out by the
 file itself what is true.
@@ -8,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ldiv_db.database import catalog
@@ -18,18 +20,107 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.files import abandoned, folder_of
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.document import Target
+from ldiv_db.policy.release_columns import CLASS_ID
+from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.destinations import DatabaseFile, InDatabase
+from ldiv_db.publishing.inference import Release
 from ldiv_db.publishing.ledger import Entry
-from ldiv_db.publishing.refusals import (
-    check_file,
-    refuse_catalog_schema,
-    refuse_database_name,
-    refuse_log,
-    refused,
-)
+from ldiv_db.publishing.refusals import check_file, refuse_catalog_schema, refuse_database_name, refuse_log, refused
 from ldiv_db.publishing.series import name_of
-from ldiv_db.publishing.series_tables import ReleaseTables, sql_name_of, tables_of
+
+
+@dataclass(frozen=True)
+class ReleaseTables:
+    """The tables of one release: of people, of sensitive values (perhaps the same), and perhaps of their combinations.
+
+    `group` is the column that says which rows belong together, `count` that of counts in the table of sensitive values.
+    """
+
+    people: Relation
+    values: Relation
+    marginals: Relation | None = None
+    group: str = GROUP_ID
+    count: str | None = None
+
+    @property
+    def plain(self) -> ReleaseTables:
+        """Those that every release has: without combinations."""
+        return replace(self, marginals=None)
+
+    @property
+    def all(self) -> list[Relation]:
+        listed = [self.people, self.values, *([self.marginals] if self.marginals else [])]
+        return list(dict.fromkeys(listed))
+
+
+def tables_of(prefix: Relation, algorithm: str, release: int) -> ReleaseTables:
+    """The tables of a release: of `published.census` `published.census_1_qid` and so on, or `published.census_1`.
+
+    Whether it has combinations is not said, only what their table is called.
+    """
+
+    def named(*suffix: str) -> Relation:
+        return Relation((*prefix.parts[:-1], "_".join([prefix.name, str(release), *suffix])))
+
+    if algorithm not in DECOMPOSITIONS:
+        return ReleaseTables(named(), named(), group=CLASS_ID)
+    people, values, *rest = (named(suffix) for suffix in DECOMPOSITIONS[algorithm])
+    return ReleaseTables(people, values, rest[0] if rest else None, count=None if rest else COUNT)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What tables must add up to: rows of people, places whose row is gone, and groups that have such places."""
+
+    people: int
+    counterfeits: int
+    short_groups: int
+
+
+def sql_name_of(table: Relation) -> str:
+    """The table as people know it, whatever its database is attached as."""
+    return ".".join(table.parts[-2:])
+
+
+def require_earlier(engine: Engine, prefix: Relation, algorithm: str, last: int) -> None:
+    """Raise PolicyError unless the sensitive tables of the releases before the last are there."""
+    for number in range(1, last):
+        table = tables_of(prefix, algorithm, number).values
+        if not catalog.table_exists(engine, table):
+            what = f"{sql_name_of(table)} of release {number} is gone"
+            raise refused("target.prefix", what, "a release is compared with all earlier ones")
+
+
+def require_tables(engine: Engine, tables: ReleaseTables) -> None:
+    """Raise PolicyError unless the last release's tables are there."""
+    gone = [table for table in tables.plain.all if not catalog.table_exists(engine, table)]
+    if gone:
+        raise refused(
+            "target.prefix", f"{sql_name_of(gone[0])} of the last release is gone", "a release builds on the last one"
+        )
+
+
+def releases_of(engine: Engine, prefix: Relation, algorithm: str, last: int, series: str) -> list[Release]:
+    """The releases of a series up to `last`, as they lie in the database of `prefix`."""
+    members = ledger.table(engine, "release_member")
+    listed = []
+    for number in range(1, last + 1):
+        tables = tables_of(prefix, algorithm, number)
+        with_marginals = tables.marginals is not None and catalog.table_exists(engine, tables.marginals)
+        listed.append(
+            Release(
+                name=f"release {number}",
+                values=tables.values,
+                group=(tables.group,),
+                members=members,
+                series=series,
+                number=number,
+                count=tables.count,
+                combinations=tables.marginals if with_marginals else None,
+            )
+        )
+    return listed
 
 
 @dataclass(frozen=True)

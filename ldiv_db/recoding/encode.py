@@ -2,21 +2,22 @@
 
 Algorithms see codes and counts only. A code's distance is what generalisation costs: for a taxonomy
 the leaf's number, for numbers the place between the column's bounds. NULL has the last code, alone.
+
+A coding whose tables lie elsewhere: where other connections read them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, PolicyError, Problem, count_phrase
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.policy.problems import Problems
+from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
-from ldiv_db.recoding.bounds import bounds_of, refuse_odd_years
 from ldiv_db.recoding.encoded import NUMBER_SCALE, WEIGHT, Axis, Encoded, Renamed, SensitiveAxis
-from ldiv_db.recoding.snapshot import Snapshot, loose, names_of, own_columns, renamed
+from ldiv_db.recoding.snapshot import Snapshot, bounds_of, loose, names_of, own_columns, refuse_odd_years, renamed
 from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy as taxonomies
@@ -380,3 +381,24 @@ class _Encoder:
         for rows, individuals in engine.rows("recoding/input/count_individuals", dictionary=dictionary):
             counts += [rows] * individuals
         return SensitiveAxis(Identifier(column.name), code, Identifier("t_p1"), dictionary, Distribution(counts))
+
+
+def moved(coding: Coding, move: Callable[[Relation], Relation]) -> Coding:
+    """The coding with each of its tables where `move` takes it; its engine stays."""
+
+    def axis(found: Axis) -> Axis:
+        nodes = None if found.nodes is None else move(found.nodes)
+        return replace(found, dictionary=move(found.dictionary), nodes=nodes)
+
+    def sensitive(found: SensitiveAxis) -> SensitiveAxis:
+        judged = found.judged and (move(found.judged[0]), found.judged[1])
+        return replace(found, dictionary=move(found.dictionary), judged=judged)
+
+    return replace(
+        coding,
+        snapshot=move(coding.snapshot),
+        axes=tuple(map(axis, coding.axes)),
+        ordered=tuple(map(axis, coding.ordered)),
+        sensitive=tuple(map(sensitive, coding.sensitive)),
+        individual=coding.individual and sensitive(coding.individual),
+    )

@@ -1,22 +1,95 @@
-"""Rules: what a global recoding publishes each value as, by the label that stands over it in the taxonomy.
+"""The grammar of published labels, and its one reader; `sql/macros/labels.j2` has what writes them.
+
+A label is the text of a value or of a taxonomy's node, a range (`[a-b]`, `[a-b)`, `a-b`, `a to b`, two columns of
+bounds; of numbers also `a+`, `>a`, `>=a`, `<a`, `<=a`), `*` for everything, NULL, or a set `{a, "b, c", NULL}` of such
+labels. In a set a label that has one of `, " { }` in it stands in double quotes, doubled within: `{a"b, c}` cannot be
+read. What begins like a set may also be the label of a
+node: the whole is read first, or the set where it is known that sets were written.
+
+Reading has three steps: labels become parts; the caller finds the codes that each part covers, as it knows them; and
+the reading that holds is chosen. Only distinct labels are looked at.
+
+Rules: what a global recoding publishes each value as, by the label that stands over it in the taxonomy.
 
 They hold labels and, of taxonomies that were given, the leaves below them; of taxonomies that are made of the values
 themselves (prefixes, stretches of time) labels alone, so that no value is told that the release does not show.
+
+Global recodings in the ledger: the columns of a release, and the rules that its quasi-identifiers follow.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
+from ldiv_db.database.catalog import catalog_table
 from ldiv_db.database.engine import Engine
-from ldiv_db.policy.hierarchies import Hierarchy
+from ldiv_db.database.templates import Relation, Value
+from ldiv_db.policy.quasi_identifiers import Hierarchy
+from ldiv_db.policy.resolve import Source
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.recoding.recode import Recoding, Spans
+from ldiv_db.requirements import Requirement
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Node, Taxonomy
+
+#: What an error says of labels that cannot be read as ranges.
+RANGE_FORMS = "ranges are written [20-30], [20-30), 20-30, 20 to 30, 60+, >60, >=60, <20 or <=20"
+
+
+@dataclass(frozen=True)
+class LabelReading:
+    """What labels were read as.
+
+    `chosen` are the rows found for the parts that hold, `spans` (value_no, low, high) the codes that a label covers, as
+    spans that do not touch; a label that is not in `chosen` cannot be read.
+    """
+
+    chosen: Relation
+    spans: Relation
+
+
+def read_parts(engine: Engine, labels: Relation) -> Relation:
+    """The parts (value_no, part, text, word) of the labels (value_no, written): the whole, and a set's members."""
+    sets = engine.materialise("sets", "recoding/labels/split_sets", values_of=labels)
+    parts = engine.materialise("parts", "recoding/labels/list_parts", values_of=labels, sets=sets)
+    engine.drop(sets)
+    return parts
+
+
+def read_ranges(engine: Engine, parts: Relation, kind: str) -> Relation:
+    """The positions that parts name on a kind's line: (value_no, part, word, start, stop, start_side, stop_side)."""
+    return engine.materialise("ranges", "recoding/labels/read_ranges", parts=parts, kind=kind)
+
+
+def span_ranges(engine: Engine, ranges: Relation, ranks: Relation, null_code: int | None, last: int) -> Relation:
+    """The codes that ranges cover of `ranks` (position, code): (value_no, part, low, high, start, stop).
+
+    Codes run from 0 to `last`; without a `null_code` NULL covers all of them.
+    """
+    holes = {"null_code": Value(null_code), "last": Value(last)}
+    return engine.materialise("found", "recoding/labels/span_ranges", ranges=ranges, ranks=ranks, **holes)
+
+
+def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> LabelReading:
+    """The reading that holds of (value_no, part, low, high), low being NULL where a part is no label.
+
+    Where both hold the whole does, or with `sets_first` the set. `found` is dropped.
+    """
+    chosen = engine.materialise("chosen", "recoding/labels/choose_parts", found=found, sets_first=sets_first)
+    spans = engine.materialise("spans", "recoding/labels/merge_spans", chosen=chosen)
+    engine.drop(found)
+    return LabelReading(chosen, spans)
+
+
+def count_unread(engine: Engine, labels: Relation, read: Relation) -> dict[str, int]:
+    """How many labels (value_no, rows) are not among those that were read: their count, and the rows that have them."""
+    return engine.record("recoding/labels/count_unread", values_of=labels, read=read)
+
 
 _DATE = re.compile(r"(\d{4})(?:(s)|-Q([1-4])|-(\d\d)(?:-(\d\d))?)?")
 
@@ -137,3 +210,115 @@ def _dates(label: str) -> tuple[date, date]:
     month += 3 * (int(match[3] or 1) - 1)
     later = month + months
     return date(year, month, 1), date(year + (later - 1) // 12, (later - 1) % 12 + 1, 1)
+
+
+QUASI_IDENTIFIER, SENSITIVE, KEEP = "quasi-identifier", "sensitive", "keep"
+#: The role of a column of counts, of a run whose source held these in place of rows: no column of the release.
+WEIGHT = "weight"
+#: The ledger's tables of a recoding.
+TABLES = ("run_recoding", "run_column", "run_rule")
+_RECODING = {"run_id": "VARCHAR", "scheme": "VARCHAR"}
+_COLUMN = {
+    "run_id": "VARCHAR",
+    "place": "INTEGER",
+    "name": "VARCHAR",
+    "role": "VARCHAR",
+    "type": "VARCHAR",
+    "nulls": "BOOLEAN",
+}
+_RULE = {
+    "run_id": "VARCHAR",
+    "place": "INTEGER",
+    "number": "INTEGER",
+    "kind": "VARCHAR",
+    "low": "VARCHAR",
+    "high": "VARCHAR",
+    "label": "VARCHAR",
+}
+#: The type of a column that the source of a run lacks.
+_UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True)
+class RecodedColumn:
+    """A column of the release; `nulls` says whether NULL is a value, `rules` what it is published as."""
+
+    name: str
+    role: str
+    type: str
+    nulls: bool
+    rules: tuple[Rule, ...] = ()
+
+
+@dataclass(frozen=True)
+class GlobalRecoding:
+    """What is published of every row, whatever the others are, and what a class that violates loses (`scheme`)."""
+
+    scheme: str
+    columns: tuple[RecodedColumn, ...]
+
+
+def recoding_of(
+    engine: Engine, source: Source, recoding: Recoding, search: dict[str, Any], requirements: Iterable[Requirement]
+) -> GlobalRecoding | None:
+    """The recoding that a search has found; None if the rows that its scheme leaves out do not follow from it.
+
+    A SELECT knows thresholds on the values of one attribute, and the fewest rows and values of a class.
+    """
+    scheme = str(search.get("scheme", "none"))
+    if scheme == "vioRec" and search.get("metric") == "CM":
+        return None
+    if len(source.sensitive) > 1 or (scheme == "allRec" and not all(one.kept_by_select for one in requirements)):
+        return None
+    rules = rules_of(engine, recoding, {qi.name: qi.hierarchy for qi in source.quasi_identifiers})
+    if rules is None:
+        return None
+    types = {name: column.shown for name, column in source.types.items()}
+    found = [
+        RecodedColumn(name, QUASI_IDENTIFIER, types[name], any(rule.kind == "null" for rule in own), tuple(own))
+        for name, own in rules.items()
+    ]
+    nulls = source.nulls_sensitive == "value"
+    found += [RecodedColumn(column.name, SENSITIVE, column.shown, nulls) for column in source.sensitive]
+    found += [RecodedColumn(column.name, KEEP, column.shown, True) for column in source.keep]
+    found += [RecodedColumn(name, KEEP, _UNKNOWN, True) for name in source.uncounted]
+    found += [RecodedColumn(source.weight.name, WEIGHT, source.weight.shown, False)] if source.weight else []
+    return GlobalRecoding(scheme, tuple(found))
+
+
+def record_recoding(engine: Engine, run_id: str, recoding: GlobalRecoding) -> None:
+    """Enter a run's recoding into the ledger, which is up to date; call inside a transaction."""
+    engine.append(catalog_table(engine, "run_recoding"), _RECODING, [(run_id, recoding.scheme)])
+    listed = list(enumerate(recoding.columns, 1))
+    columns = [(run_id, place, c.name, c.role, c.type, c.nulls) for place, c in listed]
+    engine.append(catalog_table(engine, "run_column"), _COLUMN, columns)
+    rules = [
+        (run_id, place, number, rule.kind, rule.low, rule.high, rule.label)
+        for place, column in listed
+        for number, rule in enumerate(column.rules, 1)
+    ]
+    engine.append(catalog_table(engine, "run_rule"), _RULE, rules)
+
+
+def forget_recoding(engine: Engine, run_id: str) -> None:
+    """Delete a run's recoding from the ledger."""
+    for table in TABLES:
+        engine.delete(catalog_table(engine, table), {"run_id": run_id})
+
+
+def fetch_recoding(engine: Engine, run_id: str) -> GlobalRecoding | None:
+    """The recoding of a run, None if the ledger has none."""
+    run = Value(run_id)
+    schemes = engine.rows("recoding/statement/find_scheme", recodings=catalog_table(engine, "run_recoding"), run=run)
+    if not schemes:
+        return None
+    rules = defaultdict(list)
+    for place, *rule in engine.rows("recoding/statement/list_rules", rules=catalog_table(engine, "run_rule"), run=run):
+        rules[place].append(Rule(*rule))
+    columns = engine.rows("recoding/statement/list_columns", columns=catalog_table(engine, "run_column"), run=run)
+    return GlobalRecoding(
+        schemes[0][0],
+        tuple(
+            RecodedColumn(name, role, kind, nulls, tuple(rules[place])) for place, name, role, kind, nulls in columns
+        ),
+    )

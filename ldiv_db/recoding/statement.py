@@ -22,9 +22,9 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import DIALECT, FileRelation, Relation, Value, render
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.required import resolve_all
+from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.recoding.branches import own_value, written_columns
-from ldiv_db.recoding.global_recoding import (
+from ldiv_db.recoding.rules import (
     KEEP,
     QUASI_IDENTIFIER,
     SENSITIVE,
@@ -34,7 +34,7 @@ from ldiv_db.recoding.global_recoding import (
     fetch_recoding,
 )
 from ldiv_db.requirements import HARMLESS, REQUIREMENTS, Attribute, Requirement
-from ldiv_db.requirements.named import Named, in_order
+from ldiv_db.requirements.values import Named, in_order
 
 #: The template of the recoding.
 TEMPLATE = "recoding/statement/select_recoded"

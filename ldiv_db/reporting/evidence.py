@@ -22,21 +22,20 @@ from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.sources import open_source
 from ldiv_db.publishing.result import versions
-from ldiv_db.reporting.asked import TEXTS, Asked
-from ldiv_db.reporting.attacks_tried import attack_documents, attacks_on, identifiability, three_risks
-from ldiv_db.reporting.content import content_of
-from ldiv_db.reporting.from_ledger import Noted, earlier_releases, find_run
-from ldiv_db.reporting.from_release import (
+from ldiv_db.reporting.protection import not_tried, protection_of, residual_risks
+from ldiv_db.reporting.release_facts import (
+    Noted,
     Table,
     audit_document,
     audit_sql,
     classes_of,
+    content_of,
+    earlier_releases,
+    find_run,
     question_about,
 )
-from ldiv_db.reporting.from_source import source_document
-from ldiv_db.reporting.guarantees import protection_of
-from ldiv_db.reporting.residual import not_tried, residual_risks
-from ldiv_db.reporting.written import policy_hash, policy_text, written_policy
+from ldiv_db.reporting.request import TEXTS, Asked, policy_hash, policy_text, written_policy
+from ldiv_db.reporting.risks import attack_documents, attacks_on, identifiability, source_document, three_risks
 
 #: The form of documents; a document of another form is not verified.
 FORM = "ldiv report 1"

@@ -1,17 +1,194 @@
-"""The page of a report: one HTML file that asks for nothing else, made from its document alone."""
+"""The words of a report, for who signs it.
+
+The charts of a report, drawn from its document.
+
+The page of a report: one HTML file that asks for nothing else, made from its document alone.
+
+A page as PDF, by a converter that the system has: a browser or WeasyPrint. Nothing is installed for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
-from ldiv_db.charts.scales import number
-from ldiv_db.charts.style import CHART_STYLE
-from ldiv_db.reporting.figures import figures
-from ldiv_db.reporting.glossary import GLOSSARY
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.reporting.charts import Bar, Bin, Mark, bar_chart, histogram
+from ldiv_db.reporting.drawing import CHART_STYLE, number
+
+#: Each word with what it means, in the order of the alphabet.
+GLOSSARY = (
+    (
+        "Audit",
+        "The check of the published table itself: its classes are counted anew from what is published, and judged.",
+    ),
+    ("Class", "The rows of the release with equal quasi-identifiers (equivalence class)."),
+    (
+        "Control",
+        "People like those in the release who are not in it. What succeeds on them too is no risk of the release.",
+    ),
+    ("Identifiability", "How likely somebody is recognised, given what is released, to whom, and what they know."),
+    ("Inference", "Deducing a sensitive value of a person from the release (WP216)."),
+    ("Journalist risk", "The risk that a row is recognised by who does not know whether a person is in the release."),
+    ("Linkability", "Linking two records of the same person (WP216)."),
+    ("LM", "Loss metric (Iyengar 2002): the share of a column's values that a published label covers, 0 to 1."),
+    ("Margin", "By how much the worst class exceeds what a requirement asks for; negative where it is violated."),
+    ("Marketer risk", "The share of rows that are recognised by who matches all of them at once."),
+    ("Posterior", "How likely a sensitive value of a person is after the release was seen."),
+    (
+        "Prosecutor risk",
+        "The risk that a row is recognised by who knows that a person is in the release: 1 / class size.",
+    ),
+    (
+        "Quasi-identifier",
+        "A column that others may know of a person, and that tells people apart together with others.",
+    ),
+    ("Sensitive attribute", "A column whose values nobody may learn of a person."),
+    ("Singling out", "Isolating a record that belongs to one person (WP216)."),
+    ("Suppressed", "Left out of the release, or published without values."),
+)
+
+
+#: Columns whose distributions are drawn; a page of more would be long, and the document has them all.
+MOST_COLUMNS = 24
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with its caption."""
+
+    caption: str
+    chart: Markup
+
+
+def figures(document: Document) -> dict[str, list[Figure]]:
+    """The charts by the sections in which they stand; those of numbers that the document lacks are left out."""
+    source = document.get("source") or {}
+    utility = source.get("utility")
+    return {
+        "audit": [*_sizes(document["classes"]["sizes"]), *_largest_shares(document)],
+        "identifiability": _risks(document["identifiability"], source.get("risk_before")),
+        "attacks": _attacks(document["attacks"]["attacks"]),
+        "loss": _loss(utility["loss"]["lm_by_column"]) if utility else [],
+        "columns": list(_columns(utility["spreads"])) if utility else [],
+    }
+
+
+def _sizes(sizes: Document) -> list[Figure]:
+    """How many classes have how many rows."""
+    if not sizes["bins"]:
+        return []
+    bins = [_size_bin(one, sizes["width"]) for one in sizes["bins"]]
+    marks = [Mark(sizes["least"], f"smallest class: {number(sizes['least'])} rows")]
+    chart = histogram("Class sizes", bins, "rows of a class", "number of classes", marks=marks, whole=True)
+    return [Figure("Class sizes", chart)]
+
+
+def _size_bin(one: Document, width: int) -> Bin:
+    low, high = one["from"], one["from"] + width - 1
+    label = f"{number(low)} rows" if width == 1 else f"{number(low)} to {number(high)} rows"
+    return Bin(low - 0.5, high + 0.5, one["classes"], label)
+
+
+def _largest_shares(document: Document) -> Iterator[Figure]:
+    """How many classes have a most frequent value of which share, and the bound of what is promised."""
+    bounds = {
+        attack["sensitive"]: attack["gains"][0]["bound"]
+        for attack in document["attacks"]["attacks"]
+        if attack["attack"] == "posterior"
+    }
+    for name, counts in document["classes"]["largest_shares"].items():
+        if not sum(counts):
+            continue
+        parts = len(counts)
+        bins = [
+            Bin(place / parts, (place + 1) / parts, count, f"above {place / parts:g}, at most {(place + 1) / parts:g}")
+            for place, count in enumerate(counts)
+        ]
+        bound = bounds.get(name)
+        marks = [] if bound is None else [Mark(bound, f"bound {number(bound)}")]
+        title = f"Largest share of a value of {name} in a class"
+        yield Figure(title, histogram(title, bins, "largest share (0 to 1)", "number of classes", marks=marks))
+
+
+def _risks(found: Document, before: Document | None) -> list[Figure]:
+    """Risk before and after, each kind's largest and mean."""
+    threshold = found["threshold"]
+    rows = []
+    for risk in found["risks"]:
+        for key, word in (("largest", "largest"), ("mean", "mean")):
+            if risk[key] is not None:
+                was = before[key] if before and risk["risk"] == "prosecutor" else None
+                rows.append(Bar(f"{risk['risk'].capitalize()}, {word}", (was, risk[key]), threshold))
+    if before is None:
+        rows = [Bar(row.label, row.values[1:], row.bound) for row in rows]
+    title = "Risk of re-identification" + (", before and after" if before else "")
+    series = ("before (source)", "after (release)") if before else ()
+    return [Figure(title, bar_chart(title, rows, "probability (0 to 1)", series, "threshold"))]
+
+
+def _attacks(attacks: Sequence[Document]) -> list[Figure]:
+    """What attackers gain against what is promised; ratios, which no axis of shares holds, stand in the table."""
+    several = len({attack["sensitive"] for attack in attacks} - {None}) > 1
+    rows = [
+        Bar(_gain_name(attack, gain["measure"], several), (gain["gain"],), gain["bound"])
+        for attack in attacks
+        for gain in attack["gains"]
+        if gain["bound"] is not None and gain["measure"] != "posterior / prior"
+    ]
+    title = "Attacks against what is promised"
+    return [Figure(title, bar_chart(title, rows, "gain (share or probability, 0 to 1)"))] if rows else []
+
+
+def _gain_name(attack: Document, measure: str, several: bool) -> str:
+    """The attack and what it gains; the attribute too if there are several."""
+    about = f" of {attack['sensitive']}" if several and attack["sensitive"] else ""
+    same = measure == attack["attack"]
+    return f"{attack['attack'].capitalize()}{about}{'' if same else f': {measure}'}"
+
+
+def _loss(by_column: Mapping[str, float]) -> list[Figure]:
+    rows = [Bar(name, (value,)) for name, value in by_column.items()]
+    title = "Information lost by column"
+    return [Figure(title, bar_chart(title, rows, "LM per cell (0: as in the source, 1: all lost)"))]
+
+
+def _columns(spreads: Sequence[Document]) -> Iterator[Figure]:
+    """The distribution of each column before and after, without its values."""
+    for spread in spreads[:MOST_COLUMNS]:
+        before, after = (_shares(spread[key]) for key in ("before", "after"))
+        places = list(zip(spread["edges"], spread["edges"][1:], strict=False))
+        bins, later = (
+            [Bin(low, high, share, _place(low, high)) for (low, high), share in zip(places, shares, strict=True)]
+            for shares in (before, after)
+        )
+        order = "by falling frequency" if spread["role"] == "sensitive" else "in their order"
+        x = f"place among the {number(spread['values'])} values, {order}"
+        chart = histogram(
+            spread["column"], bins, x, "share of rows (%)", after=later, series=("before", "after"), whole=True
+        )
+        yield Figure(f"{spread['column']}, before and after", chart)
+
+
+def _shares(rows: Sequence[float]) -> list[float]:
+    """The rows in per cent of all of them."""
+    whole = sum(rows)
+    return [100 * one / whole if whole else 0.0 for one in rows]
+
+
+def _place(low: int, high: int) -> str:
+    return f"value {low + 1}" if high == low + 1 else f"values {low + 1} to {high}"
+
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -51,3 +228,42 @@ def _printable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {_printable(key): _printable(one) for key, one in value.items()}
     return [_printable(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_OTHERS = ("weasyprint",)
+#: A page is converted in a second or two; a browser that hangs is given up.
+_SECONDS = 120
+
+
+def converter() -> str | None:
+    """The path of the first converter that is installed, None if none is."""
+    return next((path for name in (*_BROWSERS, *_OTHERS) if (path := shutil.which(name))), None)
+
+
+def write_pdf(page: str, target: Path) -> None:
+    """Write the page to a PDF file; raises PolicyError if no converter is installed, or if it fails."""
+    program = converter()
+    if program is None:
+        names = ", ".join((_BROWSERS[0], *_OTHERS))
+        raise PolicyError([Problem("out", "no program that converts to PDF is installed", f"one of {names}")])
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder) / "report.html", Path(folder) / "report.pdf"
+        source.write_text(page, encoding="utf-8")
+        call = _call(program, source, made, Path(folder))
+        try:
+            done = subprocess.run(call, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - a path of ours
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise PolicyError([Problem("out", f"{program} did not convert the page: {type(error).__name__}")]) from None
+        if done.returncode or not made.is_file():
+            raise PolicyError([Problem("out", f"{program} did not convert the page, exit code {done.returncode}")])
+        shutil.copyfile(made, target)
+
+
+def _call(program: str, source: Path, made: Path, folder: Path) -> list[str]:
+    """The command; a browser gets a profile of its own, and no sandbox where it runs as root, which it refuses."""
+    if Path(program).name in _OTHERS:
+        return [program, str(source), str(made)]
+    root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    options = ["--headless", "--disable-gpu", "--no-pdf-header-footer", f"--user-data-dir={folder / 'profile'}", *root]
+    return [program, *options, f"--print-to-pdf={made}", source.as_uri()]

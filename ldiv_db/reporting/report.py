@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.database.documents import NESTED_BYTES, read_text
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.texts import NESTED_BYTES, read_text
-from ldiv_db.reporting.asked import Asked
 from ldiv_db.reporting.evidence import Document, document_of, opened
-from ldiv_db.reporting.page import page_of
-from ldiv_db.reporting.pdf import write_pdf
-from ldiv_db.reporting.verify import Verification, verify
+from ldiv_db.reporting.page import page_of, write_pdf
+from ldiv_db.reporting.request import Asked
+from ldiv_db.reporting.verification import Verification, verify
 from ldiv_db.running.preparation import Listener
 from ldiv_db.running.run import working_engine
 

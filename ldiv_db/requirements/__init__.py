@@ -9,20 +9,16 @@ another one is imported here.
 """
 
 from ldiv_db.requirements.base import HARMLESS, REQUIREMENTS, ROWS_ALONE, Attribute, Requirement
-from ldiv_db.requirements.categories import Categories, make_categories
-from ldiv_db.requirements.closeness import TCloseness
-from ldiv_db.requirements.counts import DistinctL, KAnonymity, PSensitiveK, UniqueDistinctL
-from ldiv_db.requirements.distribution import Distribution
-from ldiv_db.requirements.entropy import EntropyL
-from ldiv_db.requirements.gains import BetaLikeness, DeltaDisclosure
+from ldiv_db.requirements.closeness import BetaLikeness, DeltaDisclosure, TCloseness
+from ldiv_db.requirements.diversity import DistinctL, EntropyL, KAnonymity, PSensitiveK, RecursiveCL, UniqueDistinctL
+from ldiv_db.requirements.frequency import AlphaK, FrequencyL, Threshold
+from ldiv_db.requirements.guarantees import Distribution
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.nearness import Proximity, Range
 from ldiv_db.requirements.parameters import plain
 from ldiv_db.requirements.populations import DeltaPresence, KMap
-from ldiv_db.requirements.recursive import RecursiveCL
-from ldiv_db.requirements.shares import AlphaK, FrequencyL
 from ldiv_db.requirements.spec import RequirementSpec, parse_requirement
-from ldiv_db.requirements.threshold import Threshold
+from ldiv_db.requirements.values import Categories, make_categories
 from ldiv_db.requirements.verdict import Verdict, judge
 from ldiv_db.requirements.weighted import DistinctAlpha, EntropyAlpha, RecursiveAlpha
 

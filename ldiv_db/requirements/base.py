@@ -15,13 +15,10 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import FileRelation, Relation, Value
-from ldiv_db.requirements.categories import Categories
-from ldiv_db.requirements.distribution import Ceiling, Distribution
-from ldiv_db.requirements.guarantees import Guarantee
+from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.named import Named, shown_value
-from ldiv_db.requirements.parameters import in_words, plain
-from ldiv_db.requirements.written import Written
+from ldiv_db.requirements.parameters import Written, in_words, plain
+from ldiv_db.requirements.values import Categories, Named, shown_value
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: What a policy may require, by its name: every subclass with a name of its own, unless it says otherwise.

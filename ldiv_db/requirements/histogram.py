@@ -1,17 +1,23 @@
-"""The classes of a table to be judged, counted once for all requirements."""
+"""The classes of a table to be judged, counted once for all requirements.
+
+Which rows to suppress. The l-eligible core: the fewest whose suppression brings every share under its threshold.
+
+For counts `n_i` and thresholds `theta_i` the greatest fixpoint of `n' <- sum_i min(n_i, floor(theta_i n'))` is what
+can be kept. Each step also solves the equation for the values that are clipped, as if fractions of rows could be
+kept: no fixpoint lies above that, so a few steps do where plain iteration would take thousands.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Figure, Relation, Value
-from ldiv_db.requirements.categories import Categories
-from ldiv_db.requirements.distribution import Distribution
-from ldiv_db.requirements.named import Named
+from ldiv_db.requirements.guarantees import Distribution
+from ldiv_db.requirements.values import Categories, Named
 
 #: Who counts the people of a population.
 COUNTED_BY = "a run by tds or incognito, its audit, and check by a policy do"
@@ -127,3 +133,44 @@ class Classes:
         relation = self._steps.materialise(name, template, **holes)
         self._made.append(relation)
         return relation
+
+
+def mend_by_core(
+    engine: Engine,
+    classes: Classes,
+    measures: Relation,
+    numerator: int,
+    denominator: int,
+    own: Sequence[tuple[Named, int]] = (),
+    least: int = 0,
+) -> Relation:
+    """(class_no, suppress) of each violating class; `theta = numerator / denominator`, `own` has other numerators.
+
+    A core of fewer than `least` rows is not kept: the whole class is suppressed.
+    """
+    numerators = engine.load("numerators", {"value": "VARCHAR", "numerator": "BIGINT"}, own)
+    kept = engine.materialise("kept", "requirements/start_core", measures=measures)
+    while True:
+        shrunk = engine.materialise(
+            "kept",
+            "requirements/shrink_core",
+            kept=kept,
+            histogram=classes.histogram,
+            numerators=numerators,
+            numerator=Value(numerator),
+            denominator=Value(denominator),
+        )
+        changed = engine.scalar("requirements/count_shrunk", kept=kept, shrunk=shrunk)
+        engine.drop(kept)
+        kept = shrunk
+        if not changed:
+            break
+    mended = engine.materialise("mended", "requirements/mend_core", measures=measures, kept=kept, least=Value(least))
+    engine.drop(kept, numerators)
+    return mended
+
+
+def mend_if_few(engine: Engine, classes: Classes, measures: Relation, least: int) -> Relation:
+    """All rows of the classes of fewer than `least` values, which nothing else mends; NULL for the others."""
+    holes = {"measures": measures, "summary": classes.summary, "least": Value(least)}
+    return engine.materialise("mended", "requirements/mend_if_few", **holes)

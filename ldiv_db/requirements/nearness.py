@@ -1,4 +1,6 @@
-"""Requirements on numbers and times, of which near ones are as good as one: (k,e)-anonymity and (epsilon,m)-anonymity.
+"""How far apart values are asked to be: a number, or of times a stretch such as `30 days`; exact.
+
+Requirements on numbers and times, of which near ones are as good as one: (k,e)-anonymity and (epsilon,m)-anonymity.
 
 A value has a `place`: a number is its decimal as it is written (of a FLOAT or DOUBLE the shortest that stands for it),
 up to 18 digits after the point; a time is its seconds since 1970, to the microsecond. Places are compared exactly. NULL
@@ -7,8 +9,10 @@ has none: it is a value of its own, equal to NULL and near nothing else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -17,12 +21,53 @@ from ldiv_db.database.errors import Problem
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
-from ldiv_db.requirements.core import mend_if_few
-from ldiv_db.requirements.distances import Distance, distance_of
-from ldiv_db.requirements.distribution import Ceiling, Distribution, eligible_ceiling
-from ldiv_db.requirements.guarantees import Guarantee
-from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.parameters import rounded, whole
+from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee, eligible_ceiling
+from ldiv_db.requirements.histogram import Classes, mend_if_few
+from ldiv_db.requirements.parameters import DIGITS, decimal, plain_decimal, rounded, whole
+
+#: The units of a stretch of time in seconds, largest first; months and years have no one length.
+SECONDS = {"weeks": 604_800, "days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
+#: No two values that have a place are farther apart than this.
+FARTHEST = 10**18
+_STRETCH = re.compile(r"\s*([-+.\deE]+)\s*([a-z]+)\s*")
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A distance of two numbers, or `of_times`, in seconds."""
+
+    amount: Decimal
+    of_times: bool = False
+
+    @property
+    def plain(self) -> int | float | str:
+        """The distance as JSON has it: a number, or a text with the unit."""
+        if self.of_times:
+            return str(self)
+        return int(self.amount) if self.amount == int(self.amount) else float(self.amount)
+
+    def __str__(self) -> str:
+        if not self.of_times:
+            return plain_decimal(self.amount)
+        unit = next((unit for unit, length in SECONDS.items() if self.amount % length == 0), "seconds")
+        count = self.amount / SECONDS[unit]
+        return f"{plain_decimal(count)} {unit[:-1] if count == 1 else unit}"
+
+
+def distance_of(argument: Any) -> Distance:
+    """A distance above 0, as it is written: `1000`, or `30 days`; raises ValueError."""
+    stretch = _STRETCH.fullmatch(argument) if isinstance(argument, str) else None
+    if stretch is None:
+        return Distance(decimal(argument, Decimal(1).scaleb(-DIGITS), Decimal(FARTHEST)))
+    count, unit = stretch.groups()
+    length = SECONDS.get(unit if unit.endswith("s") else f"{unit}s")
+    if length is None:
+        raise ValueError(f"takes a stretch of {', '.join(SECONDS)}, not {argument!r}")
+    seconds = decimal(count, Decimal(1).scaleb(-DIGITS), Decimal(FARTHEST)) * length
+    if seconds > FARTHEST:
+        raise ValueError(f"takes up to {FARTHEST:,} seconds, not {argument!r}")
+    return Distance(seconds, of_times=True)
+
 
 #: Shares come as doubles: that of one in three is a third.
 TOLERANCE = 1e-9

@@ -19,10 +19,8 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
-from ldiv_db.requirements.core import mend_if_few
-from ldiv_db.requirements.distribution import Distribution
-from ldiv_db.requirements.guarantees import Guarantee
-from ldiv_db.requirements.histogram import Classes
+from ldiv_db.requirements.guarantees import Distribution, Guarantee
+from ldiv_db.requirements.histogram import Classes, mend_if_few
 from ldiv_db.requirements.parameters import DIGITS, distance, rounded, whole
 
 

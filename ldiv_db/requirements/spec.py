@@ -7,7 +7,7 @@ from typing import Any
 
 from ldiv_db.database.errors import Problem, nearest
 from ldiv_db.requirements.base import REQUIREMENTS, Attribute, Requirement
-from ldiv_db.requirements.distribution import Distribution
+from ldiv_db.requirements.guarantees import Distribution
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,9 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
-from ldiv_db.requirements.categories import Categories
-from ldiv_db.requirements.core import mend_if_few
-from ldiv_db.requirements.distribution import Distribution
-from ldiv_db.requirements.entropy import TOLERANCE, EntropyL
-from ldiv_db.requirements.guarantees import Guarantee
-from ldiv_db.requirements.histogram import Classes
+from ldiv_db.requirements.diversity import TOLERANCE, EntropyL, RecursiveCL
+from ldiv_db.requirements.guarantees import Distribution, Guarantee
+from ldiv_db.requirements.histogram import Classes, mend_if_few
 from ldiv_db.requirements.parameters import (
     at_least_one,
     in_lowest_units,
@@ -32,7 +29,7 @@ from ldiv_db.requirements.parameters import (
     rounded,
     whole,
 )
-from ldiv_db.requirements.recursive import RecursiveCL
+from ldiv_db.requirements.values import Categories
 
 
 @dataclass(frozen=True)

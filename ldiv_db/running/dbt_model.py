@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import migrate
+from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
 from ldiv_db.database.templates import Relation
-from ldiv_db.database.yaml_documents import read_document
 from ldiv_db.policy.parts import VALUES
-from ldiv_db.policy.policy import Examined, examine
-from ldiv_db.publishing.series_tables import tables_of
+from ldiv_db.policy.reading import Examined, examine
+from ldiv_db.publishing.series_target import tables_of
 from ldiv_db.running.release import publish_release
 from ldiv_db.running.run import run
 

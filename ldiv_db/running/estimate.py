@@ -1,4 +1,11 @@
-"""What a run will need, before it starts: time, memory, room for what does not fit into it, room for the release.
+"""How long a run takes: its stages by name, what each is expected to take, and what is left as it goes.
+
+A stage takes some seconds and more for its work: for every cell, rows times quasi-identifiers. How many was measured
+once by `python -m tests.benchmarks.pace`, in the processor's seconds of two cores. Another machine, other requirements
+and other data take another time: so what is expected is multiplied by what stages took that are done, and within a
+stage by the counted work that is done of it.
+
+What a run will need, before it starts: time, memory, room for what does not fit into it, room for the release.
 
 The figures of memory were measured on tables of 200,000 to a million rows, one to seven quasi-identifiers and up to
 three kept columns; a run needs between half and twice as much. So nothing is refused that would fit by half.
@@ -7,17 +14,177 @@ three kept columns; a run needs between half and twice as much. So nothing is re
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.algorithms.base import Stages, forming
+from ldiv_db.algorithms.neighbours.rounds import FLOWING, SPLITTING, TRADING
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import Value
 from ldiv_db.recoding.encoded import Encoded
-from ldiv_db.running.pace import Stage
+
+READING, MEASURING, WRITING = "reading the source", "measuring what is lost", "writing and auditing the release"
+#: The seconds of a stage, and those of a million cells or of other work.
+SECONDS = {
+    READING: (0.15, 0.17),
+    forming("bsgi"): (1.15, 1.7),
+    forming("mondrian"): (0.8, 0.6),
+    forming("topdown"): (2.8, 1.9),
+    forming("cuts"): (0.5, 10.3),
+    SPLITTING: (1.0, 26.0),
+    FLOWING: (0.5, 5.0),
+    TRADING: (0.0, 2.4),
+    MEASURING: (0.03, 0.02),
+    WRITING: (0.17, 0.17),
+}
+#: Those of a stage that was not measured.
+ANY = (1.0, 10.0)
+#: The counted share of a stage's work after a quarter, a half and three quarters of its time.
+CURVES = {
+    forming("bsgi"): (0.4, 0.68, 1.0),
+    forming("mondrian"): (0.0, 0.05, 0.9),
+    forming("topdown"): (0.004, 0.08, 0.4),
+    # Rounds end when they gain too little, most of them before the last that there may be.
+    SPLITTING: (0.18, 0.36, 0.6),
+    FLOWING: (0.03, 0.06, 0.12),
+    TRADING: (0.2, 0.45, 0.7),
+}
+#: What was expected counts as much as what was found in so great a part of the run.
+TRUST = 0.05
+#: A stage that takes longer than expected takes so great a part of what it took longer still.
+LONGER = 0.25
+#: Counted work below this share of a stage says too little.
+EARLY = 0.1
+#: As long as a run goes on, no more of it is done than this share.
+MOST = 0.95
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a run does for a while, and the work that it is: cells, or what an algorithm says."""
+
+    name: str
+    work: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """What it is expected to take; 0 of a stage without work, of which nothing is known."""
+        fixed, more = SECONDS.get(self.name, ANY)
+        return fixed + more * self.work / 1e6 if self.work else 0.0
+
+
+def expected(work: Stages, cells: int) -> tuple[Stage, ...]:
+    """The stages of a run of so many cells whose algorithm goes through stages with this work."""
+    return tuple(Stage(*stage) for stage in [(READING, cells), *work, (MEASURING, cells), (WRITING, cells)])
+
+
+class Pace:
+    """What is left of a run, told by the stages that it enters and the work that it counts; `clock` gives seconds."""
+
+    def __init__(self, first: str, clock: Callable[[], float] = time.monotonic):
+        self._clock = clock
+        self._begun = self._since = self._counted = clock()
+        self._ahead, self._known = list[Stage](), dict[str, Stage]()
+        self._here, self._share = Stage(first), 0.0
+        self._took = self._planned = 0.0
+
+    @property
+    def stage(self) -> str:
+        return self._here.name
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return self._clock() - self._begun
+
+    def expect(self, stages: Sequence[Stage]) -> None:
+        """These are the stages of the run, perhaps with the present one; told again, those that are still ahead."""
+        self._ahead, again = list(stages), bool(self._known)
+        self._known |= {stage.name: stage for stage in stages}
+        if again:
+            return
+        whole = sum(stage.seconds for stage in stages)
+        self._took = self._planned = whole * TRUST
+        self._take(self.stage)
+
+    def enter(self, name: str) -> None:
+        """A stage begins; those expected before it are left out."""
+        now = self._clock()
+        if self._here.seconds:
+            self._took += now - self._since
+            self._planned += self._here.seconds
+        self._since = self._counted = now
+        self._share = 0.0
+        self._take(name)
+
+    def count(self, done: int, total: int) -> None:
+        """So much of the stage's work is done."""
+        self._counted = self._clock()
+        self._share = _share_of_time(self.stage, done / total) if total else 0.0
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left, None if nothing tells."""
+        spent = self._clock() - self._since
+        pace = self._took / self._planned if self._planned else 1.0
+        whole = self._here.seconds * pace
+        if self._share >= (EARLY if whole else 0.001):
+            counted = (self._counted - self._since) / self._share
+            trusted = self._share**0.5 if whole else 1.0
+            whole = whole * (1 - trusted) + counted * trusted
+        if not whole and not self._ahead:
+            return None
+        whole = max(whole, spent * (1 + LONGER))
+        if self._here.seconds:
+            pace = (self._took + whole) / (self._planned + self._here.seconds)
+        return whole - spent + pace * sum(stage.seconds for stage in self._ahead)
+
+    @property
+    def share(self) -> float:
+        """How much of the run is done, at most `MOST`."""
+        left = self.left
+        return 0.0 if left is None else min(MOST, self.seconds / (self.seconds + left or 1.0))
+
+    def __str__(self) -> str:
+        """How far the run is, in words: no figure has more digits than somebody knows."""
+        left = self.left
+        if left is None:
+            return f"{self.seconds:.0f} s so far"
+        return f"about {round(self.share * 20) * 5:.0f} % done in {self.seconds:.0f} s, {about(left)} left"
+
+    def _take(self, name: str) -> None:
+        """The stage that is entered, as it was expected to come, or as it was before."""
+        self._here = self._known.get(name, Stage(name))
+        found = next((number for number, stage in enumerate(self._ahead) if stage.name == name), None)
+        if found is not None:
+            self._here, self._ahead = self._ahead[found], self._ahead[found + 1 :]
+
+
+def _share_of_time(name: str, done: float) -> float:
+    """The share of a stage's time that has passed when so much of its work is counted, between measured points."""
+    points = [(0.0, 0.0), *zip(CURVES.get(name, (0.25, 0.5, 0.75)), (0.25, 0.5, 0.75), strict=True), (1.0, 0.97)]
+    for (low, before), (high, after) in pairwise(points):
+        if done <= high:
+            return before + (after - before) * (done - low) / max(high - low, 1e-9)
+    return points[-1][1]
+
+
+def about(seconds: float) -> str:
+    """A time for people, to one figure or two: nobody knows it better."""
+    if seconds < 10:
+        return "a few seconds"
+    if seconds < 95:
+        return f"about {round(seconds, -1):.0f} s"
+    if seconds < 5700:
+        return f"about {seconds / 60:.0f} min"
+    return f"about {seconds / 3600:.0f} h"
+
 
 #: Bytes of working memory a row: of itself, a quasi-identifier, a kept column beside its characters, a character.
 _ROW, _AXIS, _KEPT, _CHARACTER = 150, 60, 32, 2

@@ -1,4 +1,10 @@
-"""What a run begins with: its source encoded, its requirements held against it, and whether they can be met."""
+"""The people of populations that a policy's requirements name, in the codes of the source that is to be recoded.
+
+Whom a node of a taxonomy covers is read from its label, as an attacker reads it: of every value of the population, the
+smallest node whose label covers it.
+
+What a run begins with: its source encoded, its requirements held against it, and whether they can be met.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +12,93 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Progress, Report, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, People, Progress, Report, Task
 from ldiv_db.algorithms.infeasible import explained, met_by_table
+from ldiv_db.attacking.covering import KnownAxis, list_cells
+from ldiv_db.attacking.matching import cover
+from ldiv_db.attacking.question import label_axes, open_population
 from ldiv_db.auditing.audit import refuse_unknown, require_listed
-from ldiv_db.auditing.individuals import People, likely_people
+from ldiv_db.auditing.individuals import People as individuals_People
+from ldiv_db.auditing.individuals import likely_people
 from ldiv_db.database.engine import Engine, Step
-from ldiv_db.database.templates import Statement
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import Identifier, Relation, Statement
 from ldiv_db.display import Shown
-from ldiv_db.distributing.solving import planned_parts
-from ldiv_db.policy.required import Required, absent_values, unknown_harmless
 from ldiv_db.policy.resolve import Resolved
+from ldiv_db.policy.sensitive import Required, absent_values, unknown_harmless
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.destinations import Destination
-from ldiv_db.publishing.fingerprint import Earlier, take_fingerprint
-from ldiv_db.publishing.result import versions
+from ldiv_db.publishing.result import Earlier, take_fingerprint, versions
 from ldiv_db.recoding.encode import Coding, read_source
-from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.recoding.encoded import Axis, Encoded
+from ldiv_db.recoding.recode import label_spans
 from ldiv_db.requirements import Requirement
-from ldiv_db.requirements.named import Named, listing
-from ldiv_db.requirements.reading import warn_of_values
-from ldiv_db.running.case import Case
-from ldiv_db.running.choices import Choices, refuse_forms
-from ldiv_db.running.estimate import Estimate, estimate_run
-from ldiv_db.running.pace import READING, Stage, expected
-from ldiv_db.running.populations import place_people
-from ldiv_db.running.remedies import remedied
+from ldiv_db.requirements.values import Named, listing
+from ldiv_db.requirements.verdict import warn_of_values
+from ldiv_db.running.estimate import READING, Estimate, Stage, estimate_run, expected
+from ldiv_db.running.remedies import Case, remedied
+from ldiv_db.running.run_spec import Choices, refuse_forms
+from ldiv_db.solving.solve import planned_parts
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A quasi-identifier's code and an alias: `places` is (cell_no, code) of the people's values."""
+
+    code: Identifier
+    table: Identifier
+    places: Relation
+
+
+def place_people(
+    engine: Engine, resolved: Resolved, encoded: Encoded, requirements: Sequence[Requirement]
+) -> People | None:
+    """The people of all populations that are named; None if none is.
+
+    Raises PolicyError for a population that is not to be had, or lacks a quasi-identifier, and for quasi-identifiers
+    that are not published as labels of a taxonomy.
+    """
+    names = sorted({requirement.named_population for requirement in requirements} - {""})
+    if not names:
+        return None
+    _refuse(resolved, encoded)
+    spans = [sorted({(n.low, n.high) for n in axis.taxonomy.nodes}) for axis in encoded.axes if axis.taxonomy]
+    cells, left_out = {}, {}
+    for name in names:
+        with engine.scope() as scope:
+            people, known = open_population(engine, name, resolved.folder, label_axes(resolved))
+            values = list_cells(engine, known, people)
+            placed = [_place(engine, *each, values) for each in zip(encoded.axes, known, spans, strict=True)]
+            found = engine.materialise("people", "running/populations/count_people", cells=values, axes=placed)
+            left_out[name] = engine.total(values, "people") - engine.total(found, "rows")
+            cells[name] = scope.keep(found)
+    return People(spans, cells, left_out)
+
+
+def _place(engine: Engine, axis: Axis, known: KnownAxis, spans: Sequence[tuple[int, int]], cells: Relation) -> _Placed:
+    """The smallest span whose label covers each value of one quasi-identifier."""
+    columns = {"class_no": "BIGINT", axis.low.name: "INTEGER", axis.high.name: "INTEGER"}
+    listed = engine.load("spans", columns, [(number, *span) for number, span in enumerate(spans, 1)])
+    shown = label_spans(engine, axis, listed)
+    holes = {"spans": listed, "axis": axis}
+    column = known.columns[0]
+    labels = engine.materialise(
+        "labels", "running/populations/list_labels", labels=shown.relation, column=column, **holes
+    )
+    matches = cover(engine, labels, [known], cells)
+    places = engine.materialise("places", "running/populations/find_spans", matches=matches, **holes)
+    return _Placed(axis.code, axis.table, places)
+
+
+def _refuse(resolved: Resolved, encoded: Encoded) -> None:
+    """Raise PolicyError for quasi-identifiers that are not published as labels of a taxonomy."""
+    problems = [
+        Problem(f"quasi_identifiers.{axis.name}", "whom it covers is known of labels of a taxonomy: it needs one")
+        for axis in encoded.axes
+        if axis.taxonomy is None or resolved.released.forms[axis.name] != "label"
+    ]
+    if problems:
+        raise PolicyError(problems)
 
 
 @dataclass(frozen=True)
@@ -83,7 +151,7 @@ class Preparation(Shown, Ready):
     #: Of a plan whose classes may have equal values, by attribute: the strictest parameters that can be met, in words.
     met_by_table: Mapping[str, Mapping[Requirement, str]] = field(default_factory=dict)
     #: By what people may have several rows, where the policy names no individual.
-    people: People | None = None
+    people: individuals_People | None = None
     #: What was tried in a rehearsal, as the result of a run would have it.
     tried: Sequence[Mapping[str, Any]] = ()
     #: What the ledger knows of earlier releases of the source.
@@ -187,7 +255,7 @@ def lacking_rows(engine: Engine, resolved: Resolved, encoded: Encoded, absent: S
     return lines + unknown_harmless(engine, resolved.required.attributes, told)
 
 
-def _people(engine: Engine, resolved: Resolved) -> People | None:
+def _people(engine: Engine, resolved: Resolved) -> individuals_People | None:
     """By what people may have several rows, where nothing says whose a row is, and each row is read."""
     source = resolved.source
     if source.individual or source.key or source.weight:

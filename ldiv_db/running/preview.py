@@ -12,8 +12,7 @@ from ldiv_db.database.templates import Statement
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.publishing.result import MADE, print_inferred, print_rows
 from ldiv_db.recoding.encoded import Axis
-from ldiv_db.running.estimate import size
-from ldiv_db.running.pace import about
+from ldiv_db.running.estimate import about, size
 from ldiv_db.running.preparation import Preparation
 
 #: The name under which the engine sends what is no template: look-ups, and tables of metadata.

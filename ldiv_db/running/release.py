@@ -1,4 +1,10 @@
-"""Releases over time: plan with what was published before, write, audit, compare, and enter in the ledger.
+"""Releases of BSGI: classes as they were published, and new ones of the rows that are in none.
+
+A class, once published, stays as it is in all later releases, label for label and value for value: who has left the
+source leaves a place in it, and of who has changed the old values stay. New rows form classes of their own, together
+with those that found none before; of a value of which there are too many those that have waited longest come first.
+
+Releases over time: plan with what was published before, write, audit, compare, and enter in the ledger.
 
 A row that was published stays in its group or class for ever. All of a release appears together: its tables and its
 place in the ledger.
@@ -7,29 +13,176 @@ place in the ledger.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.algorithms.bsgi.bsgi import Bsgi
+from ldiv_db.algorithms.base import Feasibility, Plan, Task
+from ldiv_db.algorithms.bsgi.bsgi import Bsgi, Subtask, class_size, subtask_of
+from ldiv_db.algorithms.feasibility import check_counts
+from ldiv_db.algorithms.infeasible import no_class
+from ldiv_db.auditing.audit import Audit
 from ldiv_db.database import migrate
 from ldiv_db.database.attach import named_databases, takes_database
+from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, nearest
-from ldiv_db.policy.policy import GivenPolicy, examine
+from ldiv_db.database.equality import looseness
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.policy.reading import GivenPolicy, examine
 from ldiv_db.policy.resolve import Findings, Resolved, resolve
-from ldiv_db.policy.series import DECOMPOSITIONS, REPEATED
-from ldiv_db.publishing.decomposed_tables import check_decomposed_before
-from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
+from ldiv_db.policy.sources import DECOMPOSITIONS, REPEATED
+from ldiv_db.publishing.draft import audit_classes
+from ldiv_db.publishing.refusals import compare_columns, refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import Released
-from ldiv_db.publishing.series import open_series
-from ldiv_db.publishing.series_draft import Start
-from ldiv_db.publishing.series_key import key_of
-from ldiv_db.publishing.series_tables import require_earlier, tables_of
-from ldiv_db.publishing.series_target import SeriesTarget, series_target_of, settle_crashed
-from ldiv_db.running.preparation import Listener
-from ldiv_db.running.release_classes import check_classes_before, plan_classes
-from ldiv_db.running.release_groups import plan_decomposition, read_options
+from ldiv_db.publishing.series import key_of, open_series
+from ldiv_db.publishing.series_draft import SeriesDraft, Start, match_rows
+from ldiv_db.publishing.series_target import (
+    Expected,
+    ReleaseTables,
+    SeriesTarget,
+    require_earlier,
+    require_tables,
+    series_target_of,
+    settle_crashed,
+    tables_of,
+)
+from ldiv_db.recoding.encode import encode
+from ldiv_db.recoding.encoded import Encoded, Renamed
+from ldiv_db.recoding.loss import Loss, measure_recoding
+from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
+from ldiv_db.recoding.snapshot import require_keys
+from ldiv_db.requirements import Requirement
+from ldiv_db.running.preparation import Listener, make_task, resolve_requirements
+from ldiv_db.running.release_groups import check_decomposed_before, plan_decomposition, read_options
 from ldiv_db.running.run import working_engine
+
+
+class Waiting(Bsgi):
+    """BSGI of rows that may wait: those that find no class are left out, however many share a value."""
+
+    def check(self, task: Task) -> Feasibility:
+        l, distinct = class_size(task), {k.column.name: k.distribution.distinct for k in task.encoded.keys}  # noqa: E741
+        few = min(distinct, key=lambda name: distinct[name])
+        if distinct[few] < l:
+            raise InfeasibleError(no_class("classes", l, few, distinct[few], task.encoded.row_count))
+        return check_counts(task, suppress=True)
+
+
+@dataclass(frozen=True)
+class ClassesDraft(SeriesDraft):
+    """A release of classes: the encoded rows, how new classes are recoded, and what they must meet."""
+
+    encoded: Encoded
+    recoding: Recoding
+    plan: Plan
+    requirements: Mapping[str, Sequence[Requirement]]
+    loss: Loss | None
+
+    @property
+    def limits(self) -> list[tuple[str, int]]:
+        return [(column.name, self.plan.l) for column in self.start.source.sensitive]
+
+    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
+        engine, last = self.start.engine, self.start.series.last_group
+        if before:
+            types = {column.name.lower(): column for column in columns_of(engine, before.people)}
+            names = [(Identifier(name), types[name.lower()]) for name in self.start.resolved.released.all]
+            columns = [Renamed(name, name, looseness(column)) for name, column in names]
+            engine.create(tables.people, "publishing/list_published", published=before.people, columns=columns)
+        with published_rows(engine, self.encoded, self.recoding, True, last) as holes:
+            if before:
+                engine.insert(tables.people, PUBLISHED, **holes)
+            else:
+                engine.create(tables.people, PUBLISHED, **holes)
+
+    def audit_tables(self, tables: ReleaseTables, expected: Expected) -> list[Audit]:
+        earlier = expected.people + expected.counterfeits - self.rows_new
+        start, recoding = self.start, self.recoding
+        return audit_classes(
+            start.engine, start.resolved, tables.people, self.requirements, self.encoded, recoding, earlier
+        )
+
+    def figures(self) -> dict[str, Any]:
+        return {
+            "loss_new": self.loss.as_dict(self.plan.l) if self.loss else None,
+            "search": self.plan.search,
+        }
+
+
+def check_classes_before(start: Start, tables: ReleaseTables) -> None:
+    """Raise PolicyError unless the last release's table is there, with the columns that the next one has."""
+    require_tables(start.engine, tables)
+    compare_columns(start.engine, start.resolved.types, tables.people)
+
+
+def plan_classes(start: Start, listener: Listener) -> ClassesDraft:
+    """The release as it will be; raises before any work if it cannot be made."""
+    encoded = encode(start.engine, start.source, start.series.secret, start.show_values)
+    require_keys(start.engine, start.source, encoded.rows, Identifier("key_hash"))
+    return plan_encoded(start, encoded, listener)
+
+
+def plan_encoded(start: Start, encoded: Encoded, listener: Listener) -> ClassesDraft:
+    """The release of an encoded source as it will be; raises if it cannot be made."""
+    engine, resolved, source = start.engine, start.resolved, start.source
+    algorithm = Waiting(dict(resolved.options))
+    requirements, _ = resolve_requirements(engine, resolved.required, encoded)
+    matched = match_rows(start, encoded.rows, encoded.rows_in, encoded.left_out)
+    encoded = replace(encoded, rows=matched.rows)
+    task = make_task(engine, encoded, requirements, source.seed, listener)
+    plan = _plan(start, algorithm, task)
+    recoding = plan_recoding(engine, encoded, plan.assigned, resolved.released.forms)
+    rows_new = engine.count(plan.assigned)
+    classes = engine.count(recoding.classes)
+    new = replace(encoded, rows_in=rows_new, left_out=0)
+    loss = measure_recoding(engine, new, recoding, resolved.released.has_class_ids) if rows_new else None
+    shown = _shown(start, encoded, recoding)
+    return ClassesDraft(start, matched, shown, classes, rows_new, encoded, recoding, plan, requirements, loss)
+
+
+def _plan(start: Start, algorithm: Waiting, task: Task) -> Plan:
+    """Classes of the rows that are in none; none at all if there cannot be any and some were published before."""
+    l = class_size(task)  # noqa: E741 - the field's name for it
+    subtask = _unpublished(start, task, l)
+    try:
+        if subtask.classes or not start.series.groups:
+            return algorithm.run(subtask.task)
+    except InfeasibleError:  # of several keys, counts alone do not tell
+        if not start.series.groups:
+            raise
+    return Plan(start.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []), l)
+
+
+def _unpublished(start: Start, task: Task, l: int) -> Subtask:  # noqa: E741
+    """The rows that no release has published; of the most frequent values those that have waited longest."""
+    engine = start.engine
+    holes: dict[str, Any] = {"rows": task.encoded.rows, "seed": Value(start.source.seed)}
+    free = engine.materialise("free", "publishing/list_unpublished", key=None, most=Value(None), **holes)
+    subtask = _counted(task, free, l)
+    if start.series.groups and subtask.classes:
+        key = subtask.task.encoded.sensitive[0]
+        first = engine.materialise(
+            "first", "publishing/list_unpublished", key=key, most=Value(subtask.classes), **holes
+        )
+        subtask = _counted(task, first, l)
+    return subtask
+
+
+def _counted(task: Task, rows: Relation, l: int) -> Subtask:  # noqa: E741
+    """The subtask of these rows, which are then all there are."""
+    count = task.engine.count(rows)
+    return subtask_of(replace(task, encoded=replace(task.encoded, rows_in=count, left_out=0)), rows, l)
+
+
+def _shown(start: Start, encoded: Encoded, recoding: Recoding) -> Relation:
+    """The rows of new classes, with the numbers that these are published under."""
+    engine = start.engine
+    with published_rows(engine, encoded, recoding, True) as holes:
+        return engine.materialise(
+            "shown", "publishing/number_classes", assigned=recoding.assigned, labels=holes["labels"]
+        )
 
 
 @takes_database(read_only=False)

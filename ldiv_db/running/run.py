@@ -1,4 +1,11 @@
-"""The main job: resolve, encode, plan, recode, draft and publish, in one call."""
+"""The similarity attack on what a run is to publish: rows whose class tells the category of their sensitive value.
+
+A class whose values all are of one category tells it for certain, however many different values there are
+((l,alpha) paper, Section 2). Counted on the source, where rows that agree on all quasi-identifiers are a class, and
+on the classes that can be told apart in the release.
+
+The main job: resolve, encode, plan, recode, draft and publish, in one call.
+"""
 
 from __future__ import annotations
 
@@ -11,32 +18,88 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.algorithms.auto.auto import Auto
 from ldiv_db.algorithms.base import Plan
-from ldiv_db.algorithms.local.outliers import told_of_outliers, without_outliers
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.individuals import warn_of_people
 from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import refuse_settings
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
-from ldiv_db.database.templates import Identifier, Relation
-from ldiv_db.distributing.solving import Dividing
+from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.measuring.measure import Wanted, measure_table
-from ldiv_db.policy.policy import GivenPolicy, examine, take_for_source
-from ldiv_db.policy.required import smallest_class
+from ldiv_db.policy.reading import GivenPolicy, examine, take_for_source
+from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import RunDraft
 from ldiv_db.publishing.result import Result, Similarity, versions
-from ldiv_db.publishing.rights import refuse_read_only
-from ldiv_db.recoding.encoded import Encoded
-from ldiv_db.recoding.global_recoding import GlobalRecoding, recoding_of
+from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, plan_recoding, published_rows
-from ldiv_db.running.choices import Choices, resolve_run
-from ldiv_db.running.pace import MEASURING, WRITING
+from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
+from ldiv_db.requirements import Attribute, Categories, Classes
+from ldiv_db.running.estimate import MEASURING, WRITING
 from ldiv_db.running.preparation import Listener, Preparation, Ready, prepare, strictest
 from ldiv_db.running.remedies import remedied
-from ldiv_db.running.similarity import measure_similarity, published_members
+from ldiv_db.running.run_spec import Choices, refuse_read_only, resolve_run
+from ldiv_db.solving.auto import Auto
+from ldiv_db.solving.outliers import told_of_outliers, without_outliers
+from ldiv_db.solving.solve import Dividing
+
+
+def measure_similarity(
+    engine: Engine, encoded: Encoded, recoding: Recoding, attributes: Mapping[str, Attribute], class_id: bool
+) -> tuple[Similarity, ...]:
+    """The attack on every sensitive attribute that has categories; `class_id` says whether classes have one."""
+    asked = [
+        (axis, categories)
+        for axis in encoded.sensitive
+        if (categories := attributes[axis.column.name].categories) is not None
+    ]
+    if not asked:
+        return ()
+    before = engine.materialise("cells", "local/number_cells", rows=encoded.rows, axes=encoded.axes)
+    after = published_members(engine, recoding, class_id)
+    similarities = tuple(
+        Similarity(
+            axis.column.name,
+            _open_rows(engine, encoded, before, axis, categories),
+            _open_rows(engine, encoded, after, axis, categories),
+        )
+        for axis, categories in asked
+    )
+    engine.drop(before, after)
+    return similarities
+
+
+def published_members(engine: Engine, recoding: Recoding, class_id: bool) -> Relation:
+    """(row_id, class_no) of the published rows."""
+    holes = {"classes": recoding.classes, "spans": recoding.spans}
+    labels = engine.materialise("labels", "recoding/publish/label_classes", many=False, **holes)
+    seats = engine.materialise(
+        "seats", "recoding/publish/name_classes", assigned=recoding.assigned, labels=labels, class_id=class_id
+    )
+    engine.drop(labels)
+    return seats
+
+
+def _open_rows(engine: Engine, encoded: Encoded, members: Relation, axis: SensitiveAxis, categories: Categories) -> int:
+    """The rows of the classes (row_id, class_no) that hold one category."""
+    counts = engine.materialise("counts", "local/count_classes", members=members, rows=encoded.rows, sensitive=[axis])
+    histogram = engine.materialise(
+        "histogram",
+        "local/list_histogram",
+        counts=counts,
+        dictionary=axis.dictionary,
+        key=axis.code,
+        summed=False,
+        as_codes=False,
+    )
+    classes = Classes(engine, histogram)
+    summary = classes.by_category(categories).summary
+    rows = engine.record("attacking/count_few_values", summary=summary, most=Value(1))["rows"]
+    classes.drop()
+    engine.drop(counts, histogram)
+    return int(rows or 0)
+
 
 #: Opens another engine on the connection, of which nothing is left when it is closed.
 Beside = Callable[[], AbstractContextManager[Engine]]

@@ -13,10 +13,10 @@ from typing import Any
 
 import yaml
 
+from ldiv_db.database.documents import LEVELS_BYTES, NESTED_BYTES, Bounded, load_yaml, read_lines, read_text
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.database.texts import LEVELS_BYTES, NESTED_BYTES, Bounded, load_yaml, read_lines, read_text
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Taxonomy, Tree, number, rooted
 
 #: More leaves than this are no taxonomy but a mistake in its widths.

@@ -14,10 +14,10 @@ from typing import Any
 
 from ldiv_db.database import migrate
 from ldiv_db.database.catalog import catalog_table, table_exists
+from ldiv_db.database.documents import MAX_DEPTH
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
 from ldiv_db.database.templates import Relation, Value
-from ldiv_db.database.texts import MAX_DEPTH
 
 #: The label of a root that had to be added, and of everything that is fully generalised.
 ROOT_LABEL = "*"

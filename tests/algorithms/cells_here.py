@@ -4,20 +4,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
-from ldiv_db.distributing import positions
-from ldiv_db.distributing.parts import numbered, row_columns, work_of
-from ldiv_db.policy.policy import examine
+from ldiv_db.policy.reading import examine
 from ldiv_db.recoding.encoded import WEIGHT
-from ldiv_db.running.choices import resolve_run
 from ldiv_db.running.preparation import Listener, prepare
 from ldiv_db.running.run import work_out, working_engine
-from ldiv_db.running.spark.counted import counted, published
+from ldiv_db.running.run_spec import resolve_run
+from ldiv_db.running.spark.counts import MOVES, layout_of
 from ldiv_db.running.spark.divided import split_nodes
-from ldiv_db.running.spark.movable import MOVES, layout_of
+from ldiv_db.running.spark.rows import counted, published
+from ldiv_db.solving import nodes as positions
+from ldiv_db.solving.parts import numbered, row_columns, work_of
 
 
 class CellsHere:
-    """As `ldiv_db.running.spark.movable.CellsThere`; `nodes` are all cells, with the number of their node."""
+    """As `ldiv_db.running.spark.counts.CellsThere`; `nodes` are all cells, with the number of their node."""
 
     def __init__(self, engine, encoded, numbering, positions, classes=None):
         self.engine, self.layout = engine, layout_of(encoded, numbering)

@@ -18,7 +18,7 @@ from servers import DuckDB, Server, comparable
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
 #: Names and labels that need quoting, in trees with single children, a leaf below the root, and a root `*`.

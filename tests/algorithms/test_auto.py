@@ -278,8 +278,8 @@ def test_a_sample_has_the_rows_whose_hashes_come_first(most, con, engine):
 )
 def test_many_rows_are_tried_on_a_sample(require, nulls, monkeypatch):
     """What is taken is run on all rows; the sample, too, is the same for any order of rows and number of threads."""
-    monkeypatch.setattr("ldiv_db.algorithms.auto.auto.LARGE", 200)
-    monkeypatch.setattr("ldiv_db.algorithms.auto.auto.SAMPLE", 80)
+    monkeypatch.setattr("ldiv_db.solving.auto.LARGE", 200)
+    monkeypatch.setattr("ldiv_db.solving.auto.SAMPLE", 80)
     draw = random.Random(3)
     rows = [
         (draw.randint(0, 30), draw.randint(0, 5), None if draw.random() < nulls else "abcd"[i % 4]) for i in range(240)

@@ -10,7 +10,7 @@ import yaml
 import ldiv_db
 from ldiv_db.auditing.check import Question, check
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.policy.given import read_sensitive
+from ldiv_db.policy.reading import read_sensitive
 from ldiv_db.requirements import parse_requirement
 
 POSTCODES = {"*": {"1007*": {"10075": {}, "10076": {}, "10077": {}}}}

@@ -8,7 +8,8 @@ from cells_here import divide_cells
 from tables import fill
 from times import seeds
 
-from ldiv_db.distributing import division, positions
+from ldiv_db.solving import divide as division
+from ldiv_db.solving import nodes as positions
 
 COLUMNS = {
     "age": "INTEGER",

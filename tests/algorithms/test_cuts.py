@@ -20,13 +20,12 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.cuts import boxes as cut_boxes
 from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
-from ldiv_db.algorithms.cuts import descent as cut_start
-from ldiv_db.algorithms.cuts import partition_costs as cut_boxes
+from ldiv_db.algorithms.cuts import enumeration as cut_start
 from ldiv_db.algorithms.cuts.bounds import Ways, sum_across, sum_within
 from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
-from ldiv_db.algorithms.cuts.descent import find_start, offer_root
-from ldiv_db.algorithms.cuts.enumeration import Search, specialise
+from ldiv_db.algorithms.cuts.enumeration import Search, find_start, offer_root, specialise
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, CutNode, Evaluator
 from ldiv_db.algorithms.cuts.problem import Cost, make_problem
 from ldiv_db.database import interrupts

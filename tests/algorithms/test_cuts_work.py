@@ -4,7 +4,7 @@ import duckdb
 import pytest
 
 import ldiv_db
-from ldiv_db.algorithms.cuts import partition_costs as cut_boxes
+from ldiv_db.algorithms.cuts import boxes as cut_boxes
 
 ROWS = 3_000
 POLICY = {

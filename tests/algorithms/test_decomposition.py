@@ -16,7 +16,7 @@ from tables import fill
 import ldiv_db
 from ldiv_db.algorithms.decomposition.encode import encode_source
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping, largest_l_quotas, with_counts
-from ldiv_db.algorithms.decomposition.noise import add_noise, with_links
+from ldiv_db.algorithms.decomposition.steps import add_noise, with_links
 from ldiv_db.database.engine import Engine
 from ldiv_db.policy.resolve import resolve
 from tests.benchmarks.command import engine_on

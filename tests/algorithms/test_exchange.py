@@ -10,7 +10,7 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.algorithms.bsgi import boundaries
+from ldiv_db.algorithms.bsgi import bisection as boundaries
 
 ADULT_TREES = ("education", "marital_status", "native_country", "race", "sex", "workclass")
 LM_AT_MOST = {2: 0.025, 4: 0.130, 6: 0.300, 7: 0.385}

@@ -9,9 +9,9 @@ import yaml
 
 import ldiv_db
 from ldiv_db.database.errors import InfeasibleError, PolicyError
-from ldiv_db.running.exploring import workers
+from ldiv_db.reporting.exploration_page import page
+from ldiv_db.running.exploring import rehearsal as workers
 from ldiv_db.running.exploring.outcomes import is_beaten
-from ldiv_db.running.exploring.page import page
 from ldiv_db.running.exploring.variants import MOST_VARIANTS
 
 TREE = "Oslo;Norway;Europe;*\nBergen;Norway;Europe;*\nRome;Italy;Europe;*\nTokyo;Japan;Asia;*\nSeoul;Korea;Asia;*\n"

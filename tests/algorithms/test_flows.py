@@ -8,10 +8,10 @@ import pytest
 from times import seeds
 from towns import cost, run_on
 
-from ldiv_db.algorithms.auto import trials
 from ldiv_db.algorithms.neighbours import flows, moves
 from ldiv_db.algorithms.neighbours.resplit import resplit
 from ldiv_db.database.templates import Value
+from ldiv_db.solving import trials
 
 TOWNS = ["a1", "a2", "a3", "b1", "b2", "c"]
 REQUIRES = [[{"k": 4}], [{"distinct": 3}], [{"entropy": 2}, {"k": 3}], [{"t_closeness": 0.4}]]

@@ -15,7 +15,7 @@ from times import FEW
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding import statement as recode_sql
 
 #: What a caller may have set, each to something else than the database's own choice.

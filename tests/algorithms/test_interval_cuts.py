@@ -17,15 +17,16 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
+from ldiv_db.algorithms.cuts import boxes as cut_boxes
 from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
-from ldiv_db.algorithms.cuts import finding, intervals
-from ldiv_db.algorithms.cuts import partition_costs as cut_boxes
+from ldiv_db.algorithms.cuts import intervals
+from ldiv_db.algorithms.cuts import search as finding
 from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best
-from ldiv_db.algorithms.cuts.grids import bounding, coarser, intervals_of
 from ldiv_db.algorithms.cuts.intervals import Stretch, stretched
+from ldiv_db.algorithms.cuts.problem import bounding, coarser, intervals_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
 pytestmark = pytest.mark.long

@@ -16,11 +16,10 @@ from times import seeds
 import ldiv_db
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cuts import asked as cut_asked
+from ldiv_db.algorithms.cuts import boxes as cut_boxes
 from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
-from ldiv_db.algorithms.cuts import partition_costs as cut_boxes
 from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
-from ldiv_db.algorithms.cuts.descent import find_start
-from ldiv_db.algorithms.cuts.enumeration import Search, specialise
+from ldiv_db.algorithms.cuts.enumeration import Search, find_start, specialise
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, CutNode, Evaluator
 from ldiv_db.algorithms.cuts.problem import Cost, make_problem
 from ldiv_db.database.engine import Engine

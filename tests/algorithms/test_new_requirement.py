@@ -12,8 +12,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.templates import Value
 from ldiv_db.requirements import REQUIREMENTS, Distribution, Requirement, parse_requirement
-from ldiv_db.requirements.distribution import Ceiling
-from ldiv_db.requirements.guarantees import Guarantee
+from ldiv_db.requirements.guarantees import Ceiling, Guarantee
 from ldiv_db.requirements.parameters import whole
 
 VALUES = ["HIV", "Cancer", "Hepatitis", "Flu", "Cold", "Asthma"]

@@ -18,8 +18,8 @@ from times import seeds
 import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
-from ldiv_db.publishing.channels import limits_of
 from ldiv_db.publishing.inference import Release, check_releases
+from ldiv_db.publishing.pairings import limits_of
 
 
 def publish(con, policy):

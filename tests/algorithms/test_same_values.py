@@ -18,7 +18,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.templates import Relation
-from ldiv_db.requirements.named import folded
+from ldiv_db.requirements.values import folded
 
 BOTH = ["trim", "casefold"]
 TEXTS = ["Flu", "flu ", "\tFLU", "HIV", "hiv\u00a0", "Cold", "cold", "É", "e\u0301", "Lupus", None]

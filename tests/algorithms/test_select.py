@@ -15,7 +15,7 @@ from ldiv_db.algorithms import costs
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.bsgi import bsgi, selection
 from ldiv_db.database.engine import Engine
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.recoding.encode import encode
 

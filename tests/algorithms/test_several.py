@@ -16,14 +16,13 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.algorithms.base import Plan
-from ldiv_db.algorithms.bsgi import bsgi, selection
-from ldiv_db.algorithms.bsgi import incorporation as residue
+from ldiv_db.algorithms.bsgi import bsgi, repair, selection
+from ldiv_db.algorithms.bsgi import selection as residue
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
-from ldiv_db.algorithms.neighbours import repair
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError
-from ldiv_db.policy.columns import column_problems
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.quasi_identifiers import column_problems
+from ldiv_db.policy.reading import parse_policy
 
 WAYS = ("bisect", "refine", "greedy")
 TREE = {"*": {"A": {"a1": {}, "a2": {}, "a3": {}}, "B": {"b1": {}, "b2": {}}}}

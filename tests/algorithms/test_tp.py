@@ -12,8 +12,8 @@ import pytest
 from tables import fill
 
 import ldiv_db
-from ldiv_db.algorithms.tp.hilbert import Dimension, order
 from ldiv_db.algorithms.tp.tp import Hilbert, Tp, TpPlus
+from ldiv_db.algorithms.tp.variants import Dimension, order
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
 

@@ -9,12 +9,12 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.snapshot import MOST_COUNTED
 from ldiv_db.recoding.statement import find_run, recoding_sql
 from ldiv_db.running.preview import describe_plan
+from ldiv_db.solving.registry import ALGORITHMS, algorithm_of
 
 SHARES, MONOTONE = {"frequency": "1.9"}, {"distinct": 2}
 #: Every way to plan from counts, with a requirement that it promises.
@@ -201,12 +201,12 @@ def test_an_algorithm_that_plans_from_counts_is_chosen(con, more, name):
 
 
 def test_too_many_cuts_to_go_through_are_walked(con, monkeypatch):
-    monkeypatch.setattr("ldiv_db.algorithms.auto.from_counts.MOST_CUTS", 3)
+    monkeypatch.setattr("ldiv_db.solving.choose.MOST_CUTS", 3)
     assert ldiv_db.plan(con, of(make(con, 1), "counts") | {"require": [SHARES]}).algorithm.name == "annealing"
 
 
 def test_more_values_than_cuts_can_count_are_left_to_another(con, monkeypatch):
-    monkeypatch.setattr("ldiv_db.algorithms.auto.from_counts.MOST_COLUMNS", 3)
+    monkeypatch.setattr("ldiv_db.solving.choose.MOST_COLUMNS", 3)
     assert ldiv_db.plan(con, of(make(con, 1), "counts") | {"require": [SHARES]}).algorithm.name == "tds"
 
 

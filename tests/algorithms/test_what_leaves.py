@@ -26,18 +26,17 @@ from times import TIMES, seeds
 import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.publishing.destinations import destination_of
 from ldiv_db.publishing.draft import RunDraft
-from ldiv_db.publishing.series import Series
+from ldiv_db.publishing.series import Key, Series
 from ldiv_db.publishing.series_draft import Matched, Start
-from ldiv_db.publishing.series_key import Key
-from ldiv_db.publishing.series_tables import tables_of
+from ldiv_db.publishing.series_target import tables_of
 from ldiv_db.recoding import recode
 from ldiv_db.recoding.encode import encode
 from ldiv_db.recoding.recode import plan_recoding
-from ldiv_db.running.release_classes import ClassesDraft
+from ldiv_db.running.release import ClassesDraft
 
 #: Values of a sensitive attribute: of text with NULL and what a collation holds equal, and of numbers.
 WORDS, NUMBERS = ("flu", "Flu", "", "HIV", "ü", None), (-2, 0, 10, 9, None)

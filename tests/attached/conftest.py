@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from ldiv_db.commands.cli import app
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.extensions import load_extension
+from ldiv_db.database.sources import load_extension
 
 
 @functools.cache

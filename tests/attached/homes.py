@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from ldiv_db.database.extensions import load_extension
+from ldiv_db.database.sources import load_extension
 
 #: Databases that are read and written.
 HOMES = ["sqlite", "ducklake", "postgres"]

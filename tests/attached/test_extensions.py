@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import ldiv_db
-from ldiv_db.database import extensions
+from ldiv_db.database import sources as extensions
 from ldiv_db.database.errors import DatabaseError, PolicyError
 
 

@@ -12,7 +12,7 @@ import pytest
 import ldiv_db
 from ldiv_db.database.addresses import address_of
 from ldiv_db.database.errors import DatabaseError, PolicyError
-from ldiv_db.database.servers import sentence_of
+from ldiv_db.database.failures import sentence_of
 
 SECRET = "hUsh 'quoted"
 ESCAPED = SECRET.replace("'", "\\'")

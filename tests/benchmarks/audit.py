@@ -18,7 +18,7 @@ from ldiv_db.auditing.check import Question, check
 from ldiv_db.database.engine import Engine, Step, open_database
 from ldiv_db.database.templates import Identifier, Relation, Value, resource_folder
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.publishing.result import versions
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.running.demo import adult_policy

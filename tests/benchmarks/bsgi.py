@@ -20,7 +20,7 @@ import typer
 from ldiv_db.commands.options import Memory
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.templates import Identifier, Relation, Value, resource_folder
-from ldiv_db.policy.policy import Policy, parse_policy
+from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.running.demo import adult_policy, load_adult
 from ldiv_db.running.run import run
 from tests.benchmarks.child_processes import measure_in_children, peak_memory, settings_of

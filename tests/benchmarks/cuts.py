@@ -13,7 +13,7 @@ import typer
 
 from ldiv_db.database.engine import open_database
 from ldiv_db.database.templates import resource_folder
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.requirements import parse_requirement
 from ldiv_db.running.demo import PUBLIC_SEED, load_adult
 from ldiv_db.running.run import run

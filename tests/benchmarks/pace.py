@@ -19,9 +19,9 @@ import typer
 import ldiv_db
 from ldiv_db.database.engine import open_database
 from ldiv_db.database.templates import resource_folder
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy, load_adult
-from ldiv_db.running.pace import READING, Pace, Stage
+from ldiv_db.running.estimate import READING, Pace, Stage
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.child_processes import measure_in_children, settings_of
 from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine_on, show

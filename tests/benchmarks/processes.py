@@ -24,7 +24,7 @@ _ROLES = (
     ("org.apache.spark", "driver_jvm"),
     ("pyspark.daemon", "executor_python"),
     ("pyspark.worker", "executor_python"),
-    ("ldiv_db.distributing.worker", "worker"),
+    ("ldiv_db.solving.workers", "worker"),
     ("multiprocessing", "worker"),
 )
 

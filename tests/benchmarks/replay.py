@@ -22,10 +22,10 @@ import ldiv_db
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import InfeasibleError, LdivError
 from ldiv_db.database.templates import Relation
-from ldiv_db.policy.policy import parse_policy
-from ldiv_db.running.replaying.method import Made, Method
-from ldiv_db.running.replaying.methods import Asked, method_of
+from ldiv_db.policy.reading import parse_policy
+from ldiv_db.running.replay_methods import Asked, method_of
 from ldiv_db.running.run import working_engine
+from ldiv_db.running.world_sampler import Made, Method
 from tests.benchmarks.command import AsJson, Tabled, command_of, refuse_unknown, show
 
 #: What is measured: the algorithm with its options, by the name that the table has for it.

@@ -26,7 +26,7 @@ import ldiv_db
 from ldiv_db.commands.options import Memory
 from ldiv_db.database.engine import open_database
 from ldiv_db.database.templates import resource_folder
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy
 from tests.benchmarks.bsgi import write_rows
 from tests.benchmarks.child_processes import measure_in_children, settings_of

@@ -20,7 +20,7 @@ import typer
 import ldiv_db
 from ldiv_db.database.engine import Step, open_database
 from ldiv_db.database.templates import resource_folder
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy, load_adult
 from tests.benchmarks.bsgi import write_rows
 from tests.benchmarks.child_processes import measure_in_children, settings_of

@@ -20,7 +20,7 @@ import typer
 from ldiv_db.database.engine import Engine, Settings, open_database
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Identifier, Relation, resource_folder
-from ldiv_db.policy.policy import Policy, parse_policy
+from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.recoding.encode import encode
 from ldiv_db.running.demo import adult_policy, load_adult

@@ -9,10 +9,10 @@ import chromium
 import pytest
 from test_report import CONTRASTS, OVERLAPS, WIDTHS
 
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.loss import Loss
+from ldiv_db.reporting.exploration_page import page
 from ldiv_db.running.exploring.outcomes import Exploration, Outcome, Risk
-from ldiv_db.running.exploring.page import page
 from ldiv_db.running.exploring.variants import Variant
 
 pytestmark = [

@@ -12,7 +12,7 @@ import pytest
 from hospitals import HOSTILE, fill_hospital, hospital_policy
 
 import ldiv_db
-from ldiv_db.reporting import pdf
+from ldiv_db.reporting import page as pdf
 
 pytestmark = [
     pytest.mark.browser,

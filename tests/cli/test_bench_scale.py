@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy
 from tests.benchmarks.bsgi import make_rows, write_rows
 from tests.benchmarks.command import engine_on
@@ -98,7 +98,7 @@ def test_peaks_are_of_one_moment_and_of_the_largest_process() -> None:
         ("/usr/bin/java -cp x -Xmx1g org.apache.spark.deploy.SparkSubmit pyspark-shell", "driver_jvm"),
         ("/usr/bin/java -cp x org.apache.spark.executor.CoarseGrainedExecutorBackend --cores 1", "executor_jvm"),
         ("python3 -m pyspark.daemon pyspark.worker", "executor_python"),
-        ("python3 -c import sys; from ldiv_db.distributing.worker import main; main()", "worker"),
+        ("python3 -c import sys; from ldiv_db.solving.workers import main; main()", "worker"),
         ("python3 -c from multiprocessing.spawn import spawn_main", "worker"),
         ("sleep 1", "other"),
     ],

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy, load_adult
 
 LDIV = [sys.executable, "-m", "ldiv_db"]

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.command import engine_on

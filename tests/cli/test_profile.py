@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import demonstrate
 
 HOSTILE = 'a"; DROP TABLE t; --'

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ldiv_db.reporting import pdf
+from ldiv_db.reporting import page as pdf
 
 FEW = ("--queries", "5", "--tries", "10")
 

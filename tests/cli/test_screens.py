@@ -10,7 +10,7 @@ import yaml
 from rich.cells import cell_len
 from rich.table import Table
 
-from ldiv_db.commands.tables import fitted
+from ldiv_db.commands.console import fitted
 
 FRAME = re.compile(r"[━-╋┏┓┗┛┡┩╇┌┐└┘├┤┬┴┼│┃─]+")
 

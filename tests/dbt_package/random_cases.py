@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from ldiv_db.auditing.check import Question, check
-from ldiv_db.auditing.violations import Violations
+from ldiv_db.auditing.check import Question, Violations, check
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
-from ldiv_db.policy.given import read_requirements, read_sensitive
+from ldiv_db.policy.reading import read_requirements, read_sensitive
 
 COLUMNS = ("sex", "age", "disease", "income")
 TYPES = ("varchar(20)", "integer", "varchar(20)", "integer")

@@ -12,8 +12,8 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.algorithms.auto import auto
-from ldiv_db.distributing import positions
+from ldiv_db.solving import auto
+from ldiv_db.solving import nodes as positions
 
 
 def released(policy, rows, workers=1, threads=1):

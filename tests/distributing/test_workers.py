@@ -14,8 +14,8 @@ from tables import fill
 import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, InfeasibleError, PolicyError, Problem
-from ldiv_db.distributing import workers
-from ldiv_db.distributing.solving import combined
+from ldiv_db.solving import workers
+from ldiv_db.solving.solve import combined
 
 POLICY = policy_of("mondrian", [{"distinct": 2}], 30)
 

@@ -11,9 +11,9 @@ from hospitals import fill_hospital, hospital_policy
 
 import ldiv_db
 from ldiv_db.measuring import measure
-from ldiv_db.policy.policy import parse_policy
-from ldiv_db.reporting.asked import Asked
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.reporting.report import make_report, verify_report
+from ldiv_db.reporting.request import Asked
 from ldiv_db.running.preparation import Listener
 
 FEW = {"queries": 5, "tries": 10}

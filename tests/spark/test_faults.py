@@ -20,8 +20,8 @@ DEATHS = {
         (f"{TARGETS}:CatalogTable.stage", "before", "old", []),
         (f"{TARGETS}:CatalogTable.stage", "after", "old", []),
         ("ldiv_db.running.spark.ledger:InTables.enter", "after", "old", ["dropped"]),
-        ("ldiv_db.database.spark_tables:rename", "after", "none", ["dropped"]),
-        ("ldiv_db.database.spark_tables:rename", "after 3", "new", ["published"]),
+        ("ldiv_db.database.spark:rename", "after", "none", ["dropped"]),
+        ("ldiv_db.database.spark:rename", "after 3", "new", ["published"]),
         (f"{TARGETS}:CatalogTable.commit", "after", "new", ["published"]),
     ],
     "file": [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ldiv_db.running.spark.kept import kept
+from ldiv_db.running.spark.columns import kept
 
 
 def described(info: Any) -> int:

@@ -15,14 +15,13 @@ from servers import started
 from sqlglot import exp
 from times import TIMES, seeds
 
-from ldiv_db.auditing.check import Question, check
+from ldiv_db.auditing.check import Question, Violations, check
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
-from ldiv_db.auditing.violations import Violations
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.templates import Relation
-from ldiv_db.policy.given import read_requirements, read_sensitive
+from ldiv_db.policy.reading import read_requirements, read_sensitive
 
 TEXTS = ["flu", "HIV", "é'\\", "e\u0301", "FLU", "", "*", "null"]
 KINDS = {

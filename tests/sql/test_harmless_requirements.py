@@ -13,7 +13,7 @@ from test_requirement_oracle import ARGUMENTS, load, measured, random_values
 from times import TIMES
 
 from ldiv_db.requirements import REQUIREMENTS, Attribute, RequirementSpec
-from ldiv_db.requirements.categories import make_categories
+from ldiv_db.requirements.values import make_categories
 
 #: About rows alone, whatever their values are.
 OF_ROWS = ("k", "k_map", "delta_presence")

@@ -16,7 +16,7 @@ import ldiv_db
 from ldiv_db.commands.console import printer
 from ldiv_db.publishing.result import print_audits
 from ldiv_db.requirements import Attribute, RequirementSpec
-from ldiv_db.requirements.reading import warn_of_values
+from ldiv_db.requirements.verdict import warn_of_values
 
 TEXTS = [None, "Flu", "flu", " FLU\t", "HIV", "hiv\u00a0", "É", "e\u0301", "cold"]
 NUMBERS = [None, 0, 1, 2, 50, 51, 99, 100, 300]

@@ -21,20 +21,19 @@ from stated import plain, undecided, unstated_orders
 from tables import fill
 
 import ldiv_db
-from ldiv_db.algorithms.auto import auto
-from ldiv_db.algorithms.bsgi import boundaries
+from ldiv_db.algorithms.bsgi import bisection as boundaries
+from ldiv_db.algorithms.bsgi import repair
+from ldiv_db.algorithms.cuts import boxes as cut_boxes
 from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
-from ldiv_db.algorithms.cuts import partition_costs as cut_boxes
 from ldiv_db.algorithms.local import peel
-from ldiv_db.algorithms.neighbours import repair
-from ldiv_db.algorithms.tp import matching
+from ldiv_db.algorithms.tp import tp as matching
 from ldiv_db.attacking import attacks, question
 from ldiv_db.attacking.trials import Trial
-from ldiv_db.auditing.check import Question, check
+from ldiv_db.auditing.check import Question, Violations, check
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
-from ldiv_db.auditing.violations import Violations
-from ldiv_db.database import composer, migrate
+from ldiv_db.database import migrate
+from ldiv_db.database import steps as composer
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, TemplateError
 from ldiv_db.database.templates import (
@@ -50,23 +49,25 @@ from ldiv_db.database.templates import (
     resource_folder,
     template_text,
 )
-from ldiv_db.distributing import positions
-from ldiv_db.distributing.parts import numbered, released, row_columns, work_of
 from ldiv_db.measuring.measure import Wanted, measure_table
+from ldiv_db.measuring.profile import profile_table
+from ldiv_db.measuring.starter_policy import make_starter_policy
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.policy import examine, parse_policy
+from ldiv_db.policy.reading import examine, parse_policy
 from ldiv_db.policy.resolve import describe
-from ldiv_db.profiling.profile import profile_table
-from ldiv_db.profiling.starter_policy import make_starter_policy
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
-from ldiv_db.recoding import counts, recode
+from ldiv_db.recoding import branches as counts
+from ldiv_db.recoding import recode
 from ldiv_db.recoding import statement as recode_sql
-from ldiv_db.reporting.asked import Asked
 from ldiv_db.reporting.report import make_report, verify_report
+from ldiv_db.reporting.request import Asked
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
-from ldiv_db.running.choices import resolve_run
 from ldiv_db.running.preparation import Listener, prepare
+from ldiv_db.running.run_spec import resolve_run
+from ldiv_db.solving import auto
+from ldiv_db.solving import nodes as positions
+from ldiv_db.solving.parts import numbered, released, row_columns, work_of
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy
 from tests.benchmarks.audit import ARGUMENTS

@@ -8,12 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldiv_db.charts.bars import Bar, bar_chart
-from ldiv_db.charts.drawing import WIDTH
-from ldiv_db.charts.histogram import Bin, Mark, histogram
-from ldiv_db.charts.scales import number, scale, short, shortened, text_width
-from ldiv_db.charts.scatter import Point, scatter
-from ldiv_db.charts.style import CHART_STYLE, standalone
+from ldiv_db.reporting.charts import Bar, Bin, Mark, Point, bar_chart, histogram, scatter
+from ldiv_db.reporting.drawing import CHART_STYLE, WIDTH, number, scale, short, shortened, standalone, text_width
 
 HOSTILE = ["<script>alert(1)</script>", "\"'&<>", "]]>", "名前\u202e", "a\x00b\x1bc", "", "x" * 500, "\ud7ff\uffff"]
 floats = st.floats(min_value=-1e12, max_value=1e12, allow_nan=False)

@@ -9,7 +9,8 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.attacking import counting, transport
+from ldiv_db.attacking import counting
+from ldiv_db.attacking import counting as transport
 from ldiv_db.attacking.disclosure import Untried
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.database.errors import PolicyError

@@ -6,7 +6,7 @@ import pytest
 
 from ldiv_db.database.engine import Engine, Settings, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
-from ldiv_db.database.one_statement import OneStatement
+from ldiv_db.database.steps import OneStatement
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 SECRET = "HIV-of-Alice"

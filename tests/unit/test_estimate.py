@@ -10,7 +10,7 @@ import ldiv_db
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running import estimate
 from ldiv_db.running.demo import adult_policy
 from ldiv_db.running.estimate import Estimate, size

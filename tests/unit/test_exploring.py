@@ -8,12 +8,11 @@ import pytest
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.policy.document import QuasiIdentifier
 from ldiv_db.policy.parts import TaxonomySpec
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.loss import Loss
-from ldiv_db.running.exploring.coarser import coarser
+from ldiv_db.reporting.exploration_page import page
 from ldiv_db.running.exploring.outcomes import Exploration, Outcome, Risk
-from ldiv_db.running.exploring.page import page
-from ldiv_db.running.exploring.variants import MOST_VARIANTS, Variant
+from ldiv_db.running.exploring.variants import MOST_VARIANTS, Variant, coarser
 from ldiv_db.taxonomies.taxonomy import Tree, number
 
 

@@ -9,7 +9,7 @@ import yaml
 
 import ldiv_db
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.policy.policy import parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.taxonomy import Tree, number
 

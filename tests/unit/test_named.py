@@ -7,9 +7,9 @@ from decimal import Decimal
 import pytest
 
 import ldiv_db
-from ldiv_db.database.yaml_documents import parse_document
+from ldiv_db.database.documents import parse_document
 from ldiv_db.requirements import parse_requirement
-from ldiv_db.requirements.named import named_value, read_named, shown_value
+from ldiv_db.requirements.values import named_value, read_named, shown_value
 
 pytestmark = pytest.mark.long
 

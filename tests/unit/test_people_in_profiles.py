@@ -11,8 +11,8 @@ from what_profiles_write import ASKED, EVENTS, make, profiled, starter
 import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
+from ldiv_db.measuring.profile import profile_table
 from ldiv_db.policy.people_columns import tells_one, tells_somebody
-from ldiv_db.profiling.profile import profile_table
 
 NAMES = (
     "user", "username", "ip", "ip_address", "login", "customer", "account", "patient_nr", "kundennummer", "mac",

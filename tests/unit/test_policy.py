@@ -6,8 +6,8 @@ import pytest
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.policy.columns import column_problems
-from ldiv_db.policy.policy import parse_policy, read_policy
+from ldiv_db.policy.quasi_identifiers import column_problems
+from ldiv_db.policy.reading import parse_policy, read_policy
 
 GOOD = {
     "source": "t",

@@ -14,8 +14,9 @@ import pytest
 
 import ldiv_db
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.profiling import pitman, population
-from ldiv_db.profiling import slide_negative_binomial as snb
+from ldiv_db.measuring import pitman
+from ldiv_db.measuring import population_uniqueness as population
+from ldiv_db.measuring import slide_negative_binomial as snb
 from tests.times import seeds
 
 SIZES = {1: 50, 2: 20, 3: 5, 7: 2, 40: 1}

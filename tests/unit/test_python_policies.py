@@ -10,9 +10,8 @@ import yaml
 import ldiv_db
 from ldiv_db import require
 from ldiv_db.database.errors import DatabaseError, PolicyError
-from ldiv_db.policy.given import read_requirements
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
-from ldiv_db.policy.policy import parse_policy, read_policy
+from ldiv_db.policy.reading import parse_policy, read_policy, read_requirements
 from ldiv_db.require import Distinct, K, PSensitive, builder_name
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from tests import require_stub

@@ -6,7 +6,7 @@ import pytest
 import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.policy.policy import examine, parse_policy
+from ldiv_db.policy.reading import examine, parse_policy
 from ldiv_db.policy.resolve import resolve
 
 GOOD = {

@@ -10,14 +10,14 @@ import random_cases
 import times
 
 import ldiv_db
-from ldiv_db.auditing import second_reading
+from ldiv_db.auditing import subject as second_reading
 from ldiv_db.auditing.check import Question, check
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database import dbt_macros, templates
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.templates import Relation, resource_folder
-from ldiv_db.policy.given import read_requirements, read_sensitive
+from ldiv_db.policy.reading import read_requirements, read_sensitive
 from ldiv_db.running import dispatch
 
 POLICY = {

@@ -14,9 +14,9 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.attacking import singling_out
-from ldiv_db.attacking.estimates import Tried, risk_beyond
-from ldiv_db.attacking.singling_out import SETS, _drawn_sets
+from ldiv_db.attacking import article29 as singling_out
+from ldiv_db.attacking.article29 import SETS, _drawn_sets
+from ldiv_db.attacking.trials import Tried, risk_beyond
 from ldiv_db.database.errors import PolicyError
 
 NAMES = ["singling out by one column", "singling out by several columns", "linkability", "inference"]

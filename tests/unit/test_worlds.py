@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from times import seeds
 
-from ldiv_db.attacking.worlds import arrange, consistent_worlds, count_arrangements
+from ldiv_db.attacking.replay import arrange, consistent_worlds, count_arrangements
 
 
 def tried(fits, cells):

@@ -18,13 +18,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.cuts.classes import labels_of
 from ldiv_db.algorithms.cuts.cuts import CutOptions, Cuts
-from ldiv_db.algorithms.cuts.descent import generalised
-from ldiv_db.algorithms.cuts.enumeration import Outcome
+from ldiv_db.algorithms.cuts.enumeration import Outcome, generalised
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
-from ldiv_db.algorithms.cuts.finding import Found
 from ldiv_db.algorithms.cuts.problem import CutProblem
+from ldiv_db.algorithms.cuts.search import Found, labels_of
 from ldiv_db.database import interrupts
 from ldiv_db.database.errors import Problem
 

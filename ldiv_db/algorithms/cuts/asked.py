@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.local.candidate_classes import ClassChecker
+from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 

@@ -10,12 +10,18 @@ over quasi-identifiers, plus what suppression adds, W. As above, each quasi-iden
 so W is no less than any average of these sums. With shares of the quasi-identifiers that add up to one, a value's way
 costs what it adds to the labels plus its share of what it adds to W, and the lesser ways of all values may be summed.
 All shares are right; the best are found in steps, for the sum is concave in each share.
+
+What an evaluation says of search nodes: costs and bounds, put together from sums over partitions.
+
+A specialised value replaces its partitions, a locked one changes their bounds; the others stay. Where nothing may be
+suppressed a violated partition forbids the cut, and with it all that are more specific.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ldiv_db.algorithms.cuts.trees import CutValue
 
@@ -104,3 +110,129 @@ def _rounded(base: int, added: int) -> int:
 
 def _bounds(node: int, pairs: Mapping[CutValue, tuple[int, int]]) -> ValueBounds:
     return ValueBounds(node, {v: pair[0] for v, pair in pairs.items()}, {v: pair[1] for v, pair in pairs.items()})
+
+
+#: A cut: the values of all quasi-identifiers.
+Cut = frozenset[CutValue]
+#: The cost of a cut that is not allowed, and the bound of a subtree without any that is.
+FORBIDDEN = 2**62
+
+
+@dataclass(frozen=True)
+class CutNode:
+    """A cut by its values, open and locked, and a lower bound on the cuts of its subtree."""
+
+    open: frozenset[CutValue]
+    locked: frozenset[CutValue]
+    bound: int = 0
+
+    @property
+    def cut(self) -> Cut:
+        return self.open | self.locked
+
+
+@dataclass
+class Probe:
+    """What is known of a node: the cost of its cut and its bound, and by open value what its two ways on have.
+
+    `costs` and `specialised` are cost and bound of the cut with the value specialised, `locked` is the bound of the
+    node with the value locked. `telling` ranks the values by how much a branch would
+    tell: the product of what its two ways add, and the sum, before what all values add together hides the difference.
+    """
+
+    cost: int = 0
+    bound: int = 0
+    costs: dict[CutValue, int] = field(default_factory=dict)
+    specialised: dict[CutValue, int] = field(default_factory=dict)
+    locked: dict[CutValue, int] = field(default_factory=dict)
+    telling: dict[CutValue, tuple[int, int]] = field(default_factory=dict)
+
+    def tighten(self, bounds: ValueBounds) -> None:
+        """Raise the bounds to those that were found as well."""
+        self.bound = max(self.bound, bounds.node)
+        self.specialised = {value: max(bound, bounds.specialised[value]) for value, bound in self.specialised.items()}
+        self.locked = {value: max(bound, bounds.locked[value]) for value, bound in self.locked.items()}
+
+
+class Before(NamedTuple):
+    """Sums over the partitions that have an open value: as they are, and what locking the value makes of them."""
+
+    cost: int = 0
+    bound: int = 0
+    locked: int = 0
+    broken: int = 0
+    withheld: int = 0
+    added_labels: int = 0
+    added_withheld: int = 0
+
+
+class After(NamedTuple):
+    """Sums over the partitions of a cut, or over those that take the place of others when a value is specialised."""
+
+    cost: int = 0
+    bound: int = 0
+    broken: int = 0
+    labels: int = 0
+    withheld: int = 0
+
+
+Changes = dict[CutValue, tuple[Before, After]]
+
+
+def assemble(
+    nodes: Sequence[CutNode],
+    before: Iterable[tuple[int, ...]],
+    after: Iterable[tuple[int, ...]],
+    metric: str,
+    scheme: str,
+) -> list[Probe]:
+    """The probes of all nodes, from the rows of `sum_locked` and `sum_specialised`."""
+    old = {(number, axis, value): Before(*sums) for number, axis, value, *sums in before}
+    new = {(number, axis, value): After(*sums) for number, axis, value, *sums in after}
+    strict, probes = scheme == "none", []
+    for number, node in enumerate(nodes):
+        whole = new[number, 0, 0]
+        changes = {
+            value: (old.get((number, *value), Before()), new.get((number, *value), After()))
+            for value in sorted(node.open)
+        }
+        if strict and whole.broken:
+            costs, specialised, locked = (dict.fromkeys(changes, FORBIDDEN) for _ in range(3))
+            probes.append(Probe(FORBIDDEN, FORBIDDEN, costs, specialised, locked))
+            continue
+        probe = _probe(whole, changes, strict)
+        if changes:
+            probe.tighten(sum_within(whole.bound, _ways(probe)))
+            if metric == "LM" and not strict:
+                probe.tighten(sum_across(whole.labels + whole.withheld, _ways_apart(changes)))
+        probes.append(probe)
+    return probes
+
+
+def _probe(whole: After, changes: Changes, strict: bool) -> Probe:
+    """The probe of one node by its values one at a time."""
+    probe = Probe(whole.cost, whole.bound)
+    for value, (was, new) in changes.items():
+        worse = strict and whole.broken - was.broken + new.broken > 0
+        probe.costs[value] = FORBIDDEN if worse else whole.cost - was.cost + new.cost
+        probe.specialised[value] = FORBIDDEN if worse else whole.bound - was.bound + new.bound
+        probe.locked[value] = whole.bound - was.bound + was.locked
+        ways = [max(1, bound - whole.bound) for bound in (probe.specialised[value], probe.locked[value])]
+        probe.telling[value] = ways[0] * ways[1], sum(ways)
+    return probe
+
+
+def _ways(probe: Probe) -> dict[CutValue, Ways]:
+    """What the two ways of each value add to the bound; never less than nothing, for the bound holds as it is."""
+    return {
+        value: Ways(max(0, bound - probe.bound), max(0, probe.locked[value] - probe.bound))
+        for value, bound in probe.specialised.items()
+    }
+
+
+def _ways_apart(changes: Changes) -> dict[CutValue, Ways]:
+    """The same under LM, with what is added to the loss of labels apart from what is added by suppression."""
+    return {
+        value: Ways(max(0, new.withheld - was.withheld), max(0, was.added_withheld), was.added_labels)
+        for value, (was, new) in changes.items()
+    }

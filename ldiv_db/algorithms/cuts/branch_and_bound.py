@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
 
+from ldiv_db.algorithms.cuts.boxes import Digit, blow_up, lay_out, make_boxes, refused_cost
 from ldiv_db.algorithms.cuts.enumeration import Outcome, Standing
 from ldiv_db.algorithms.cuts.evaluation import Best, Evaluator
 from ldiv_db.algorithms.cuts.intervals import IntervalTree
-from ldiv_db.algorithms.cuts.partition_costs import Digit, blow_up, lay_out, make_boxes, refused_cost
 from ldiv_db.database import interrupts
 from ldiv_db.database.templates import Relation, Value
 

@@ -12,17 +12,15 @@ from pydantic import Field
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, forming
 from ldiv_db.algorithms.cuts.asked import bounds_shares
-from ldiv_db.algorithms.cuts.classes import Published, labels_of, publish_cut
 from ldiv_db.algorithms.cuts.enumeration import Outcome
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
-from ldiv_db.algorithms.cuts.finding import Found, find_best, number_problems
-from ldiv_db.algorithms.cuts.grids import intervals_of
-from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, make_problem, thresholds_of
+from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, intervals_of, make_problem, thresholds_of
+from ldiv_db.algorithms.cuts.search import Found, Published, find_best, labels_of, number_problems, publish_cut
 from ldiv_db.algorithms.infeasible import cannot_promise, explain, no_cut
-from ldiv_db.algorithms.local.candidate_classes import ClassChecker, refuse_whole
+from ldiv_db.algorithms.local.class_checker import ClassChecker, refuse_whole
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, UnprovedError
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements.named import in_order, shown_value
+from ldiv_db.requirements.values import in_order, shown_value
 
 _BY_CELLS = ("vioSA", "allSA")
 

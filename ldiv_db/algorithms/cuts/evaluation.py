@@ -18,7 +18,7 @@ from math import prod
 from typing import Any
 
 from ldiv_db.algorithms.cuts.asked import Pack, PackedCount, find_bad
-from ldiv_db.algorithms.cuts.node_bounds import FORBIDDEN, Cut, CutNode, Probe, assemble
+from ldiv_db.algorithms.cuts.bounds import FORBIDDEN, Cut, CutNode, Probe, assemble
 from ldiv_db.algorithms.cuts.problem import ROWS, CutProblem
 from ldiv_db.algorithms.cuts.share_counts import judged_packs, packs_of
 from ldiv_db.algorithms.cuts.trees import NumberedAxis

@@ -9,7 +9,7 @@ from ldiv_db.algorithms.decomposition.grouping import Secret
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.policy.problems import Problems
+from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.recoding.snapshot import Snapshot, loose, names_of, renamed, require_keys, signed_columns

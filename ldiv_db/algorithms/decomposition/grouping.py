@@ -35,7 +35,7 @@ from ldiv_db.algorithms.base import Options, Progress
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
-from ldiv_db.requirements.distribution import most_classes
+from ldiv_db.requirements.guarantees import most_classes
 
 #: Rounds of exchanges, partners that a row looks at in each, exchanges ranked for a group.
 ROUNDS, PARTNERS, RANKED = 24, 8, 2

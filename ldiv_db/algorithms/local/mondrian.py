@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.local.candidate_classes import ClassChecker, check_monotone
-from ldiv_db.algorithms.local.unsure import require_good
+from ldiv_db.algorithms.local.class_checker import ClassChecker, check_monotone, require_good
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import WEIGHT, Axis
 

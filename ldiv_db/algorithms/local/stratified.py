@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.costs import lm_measures
-from ldiv_db.algorithms.local.candidate_classes import ClassChecker, check_monotone
+from ldiv_db.algorithms.local.class_checker import ClassChecker, check_monotone, require_good
 from ldiv_db.algorithms.local.stratified_splits import StratifiedSplits
-from ldiv_db.algorithms.local.unsure import require_good
 from ldiv_db.algorithms.neighbours.resplit import resplit
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.algorithms.local.candidate_classes import ClassChecker
+from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.algorithms.local.mondrian import Width, widths_of
 from ldiv_db.database.templates import Relation, Value
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.algorithms.local.candidate_classes import ClassChecker
+from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.algorithms.neighbours.moves import (
     GAINS,
     LEAST_PART,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import COST_UNIT, Measure
-from ldiv_db.algorithms.local.candidate_classes import ClassChecker
+from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.algorithms.neighbours.rounds import TRADING, Changed, Orders, run_rounds
 from ldiv_db.database.templates import Identifier, Relation, Value
 

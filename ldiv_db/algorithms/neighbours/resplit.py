@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.algorithms.local.candidate_classes import ClassChecker
+from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.algorithms.local.stratified_splits import StratifiedSplits
 from ldiv_db.algorithms.neighbours.moves import measured_classes
 from ldiv_db.algorithms.neighbours.rounds import SPLITTING, Changed, Orders, run_rounds

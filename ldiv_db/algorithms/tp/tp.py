@@ -1,18 +1,66 @@
-"""TP: suppress quasi-identifiers of few rows (Xiao, Yi, Tao, EDBT 2010); `tp_plus` and `hilbert` are variants of it."""
+"""What l-eligible classes promise, and whether a table has any: shared by the algorithms of TP's family.
+
+In an l-eligible class no sensitive value is in more than 1/l of the rows. A union of such classes is one, so a
+table has any if and only if it is one as a whole. A class that is not empty then has at least l rows and l different
+values; its entropy is at least ln l, as its largest share is at most 1/l; and of its n rows at least n (l - l' + 1) / l
+are left without the l' - 1 most frequent values, which bounds recursive (c,l') as in classes of different values.
+
+TP: suppress quasi-identifiers of few rows (Xiao, Yi, Tao, EDBT 2010); `tp_plus` and `hilbert` are variants of it.
+
+The fewest stars where they can be had in polynomial time: two sensitive values and l = 2 (Xiao, Yi, Tao, Section 4).
+
+Then half of the rows have either value, and any release is as good as one of pairs with a row of each: a perfect
+matching whose weight is the stars. Equal rows pair off first, as weights keep the triangle inequality; the rest is
+a flow between the QI-groups that have too many rows of one value and those of the other, of least cost as networkx's
+network simplex finds it on their counts. Only these counts are read from the database, never rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.tp.coarsening import check_levels, coarsen, publish_bounds, try_levels
-from ldiv_db.algorithms.tp.eligibility import check_eligible
-from ldiv_db.algorithms.tp.hilbert import cut
+from ldiv_db.algorithms.infeasible import cannot_promise, too_frequent
 from ldiv_db.algorithms.tp.three_phases import Histogram, Phases, run_phases
+from ldiv_db.algorithms.tp.variants import check_levels, coarsen, cut, publish_bounds, try_levels
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.templates import Relation, Value
+
+
+def eligible_l(task: Task, name: str) -> int:
+    """The smallest l, from 2, such that l-eligible classes meet every requirement.
+
+    Raises PolicyError for those that no l promises, for several sensitive attributes and for individuals.
+    """
+    problems = [
+        cannot_promise(name, requirement, "it bounds how frequent a value is in a class")
+        for requirement in task.requirements
+        if not requirement.of_eligible
+    ]
+    if len(task.encoded.sensitive) > 1:
+        problems.append(Problem("sensitive", f"{name} takes one sensitive attribute", "bsgi takes several"))
+    if task.encoded.individual is not None:
+        problems.append(Problem("individual", f"{name} does not distinguish individuals", "bsgi does"))
+    if problems:
+        raise PolicyError(problems)
+    least = max(2, *(requirement.unique_class_size() or 2 for requirement in task.requirements))
+    # Without the rows of one value, which NULL is, a class that is (l + 1)-eligible is still l-eligible.
+    return least + task.encoded.leaves_unjudged
+
+
+def check_eligible(task: Task, name: str) -> Feasibility:
+    """What the counts allow; raises InfeasibleError if a value is too frequent in the whole table."""
+    l, (axis,) = eligible_l(task, name), task.encoded.sensitive  # noqa: E741
+    counts, rows = axis.distribution.counts, axis.distribution.rows
+    if not counts or counts[0] * l > rows:
+        raise InfeasibleError(too_frequent(task.encoded, axis, l), l)
+    return Feasibility(l, rows // l, task.encoded.left_out, ("the number of classes is at most that",))
 
 
 def _one_message(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
@@ -163,3 +211,101 @@ def _guarantees(phases: Phases, l: int, dimensions: int) -> dict[str, Any]:  # n
         "batches": phases.batches,
         "rounds": phases.rounds,
     }
+
+
+#: The most pairs of groups that a flow may run between: about this many edges are held in memory.
+MOST_PAIRS = 250_000
+
+
+@dataclass(frozen=True)
+class Surplus:
+    """A QI-group, its codes, and how many rows more of its more frequent value it has."""
+
+    group_no: int
+    code: int
+    rows: int
+    point: tuple[int, ...]
+
+    def stars(self, other: Surplus) -> int:
+        """The quasi-identifiers on which two groups differ."""
+        return sum(a != b for a, b in zip(self.point, other.point, strict=True))
+
+
+class Matching(Tp):
+    """The fewest stars, for two sensitive values and l = 2."""
+
+    name = "matching"
+    takes_counts = False
+
+    def check(self, task: Task) -> Feasibility:
+        """Raises PolicyError without networkx, and unless there are two sensitive values and l is 2."""
+        feasible = super().check(task)
+        _networkx()
+        distinct = task.encoded.sensitive[0].distribution.distinct
+        if feasible.l != 2 or distinct != 2:
+            what = f"matching takes l = 2 and two sensitive values, these are l = {feasible.l} and {distinct} values"
+            raise PolicyError([Problem("algorithm.name", what, "tp_plus takes any")])
+        return feasible
+
+    def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:  # noqa: E741 - the field's name for it
+        engine, encoded = task.engine, task.encoded
+        keys = {"rows": encoded.rows, "axes": encoded.axes, "sensitive": encoded.sensitive[0]}
+        with engine.scope() as scope:
+            cells = engine.materialise("cells", "tp/count_cells", weight=None, **keys)
+            state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))
+            listed = engine.rows("tp/list_surplus", cells=cells, state=state, axes=encoded.axes)
+            surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in listed]
+            flows = number_pairs(match(surplus), engine.most(cells, "group_no") or 0)
+            assigned = assign_groups(task, cells, state)
+            kept = scope.keep(engine.materialise("assigned", "tp/keep_groups", assigned=assigned))
+            loaded = engine.load("flows", dict.fromkeys(("group_no", "first", "last", "class_id"), "BIGINT"), flows)
+            holes = {"assigned": assigned, "cells": cells, "flows": loaded, **keys}
+            engine.insert(kept, "tp/pair_rows", seed=Value(task.seed), **holes)
+        return kept, {"optimal": True, "matched_groups": len(surplus)}
+
+
+def match(surplus: Sequence[Surplus]) -> list[tuple[int, int, int]]:
+    """(group, group, rows): how many rows of either are paired, so that the stars are fewest.
+
+    Raises InfeasibleError if there are more than `MOST_PAIRS` pairs of groups.
+    """
+    sides: dict[int, list[Surplus]] = defaultdict(list)
+    for group in surplus:
+        sides[group.code].append(group)
+    if not sides:
+        return []
+    (_, ours), (_, theirs) = sorted(sides.items())
+    if len(ours) * len(theirs) > MOST_PAIRS:
+        raise InfeasibleError(
+            f"matching takes at most {MOST_PAIRS:,} pairs of groups to be matched, these are"
+            f" {len(ours) * len(theirs):,}: coarsen, or take tp_plus, which is not an exact optimum"
+        )
+    networkx = _networkx()
+    graph = networkx.DiGraph()
+    graph.add_nodes_from((group.group_no, {"demand": -group.rows}) for group in ours)
+    graph.add_nodes_from((-group.group_no, {"demand": group.rows}) for group in theirs)
+    graph.add_weighted_edges_from((one.group_no, -other.group_no, one.stars(other)) for one in ours for other in theirs)
+    _, flow = networkx.network_simplex(graph)
+    return [(one, -other, rows) for one, flows in sorted(flow.items()) for other, rows in sorted(flows.items()) if rows]
+
+
+def number_pairs(flows: Sequence[tuple[int, int, int]], last_class: int) -> list[tuple[int, int, int, int]]:
+    """(group, first, last, class): the rows of a group, numbered from 0, that are in classes from this one on."""
+    taken: dict[int, int] = defaultdict(int)
+    numbered = []
+    for one, other, rows in flows:
+        for group_no in (one, other):
+            numbered.append((group_no, taken[group_no], taken[group_no] + rows - 1, last_class + 1))
+            taken[group_no] += rows
+        last_class += rows
+    return numbered
+
+
+def _networkx() -> Any:
+    """The library; raises PolicyError if it is not installed."""
+    try:
+        return importlib.import_module("networkx")
+    except ModuleNotFoundError:
+        raise PolicyError(
+            [Problem("algorithm.name", "matching needs networkx", "pip install 'ldiv-db[matching]', or take tp_plus")]
+        ) from None

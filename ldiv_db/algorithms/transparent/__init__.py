@@ -34,5 +34,5 @@ more. Rows beyond l in a class are of such a bucket too.
 What this takes: the seed is as secret as the source, and too long to be tried; nobody's sensitive value is known; one
 row
 a person; one sensitive attribute; one release; all rows published. What a policy says against that is refused
-(`policy/transparent_checks.py`).
+(`policy/rules.py`).
 """

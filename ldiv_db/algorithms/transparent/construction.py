@@ -1,17 +1,145 @@
-"""The construction: columns by coins and counts, then classes by what is not secret."""
+"""Layouts: which values the columns have, worked out from the counts of the values alone.
+
+A column is what a class will be: `size` rows of as many different values, or one row more in some. Columns of the same
+values make a bucket. Loss falls with the room that a bucket has, so the widest buckets come first: of the values with
+the most rows left, as many columns as leave the others room.
+
+Splitting: the columns of a bucket become classes, by the quasi-identifiers and without a look at the values.
+
+A node of c classes has c rows of each of its bucket's values. It splits into nodes of a and of c - a classes along a
+quasi-identifier: of each value the first a rows go left, so that either side has a row of each value for each of its
+classes. Where to split is chosen by what the sides span, for all nodes at once, a level a few statements. Nodes of few
+classes are dealt: of each value the first row in the order of codes goes to the first class, and so on.
+
+The construction: columns by coins and counts, then classes by what is not secret.
+"""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.costs import lm_measures
+from ldiv_db.algorithms.costs import Measure, SpanCosts, lm_measures, span_costs
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
-from ldiv_db.algorithms.transparent.layout import Bucket, lay_out
-from ldiv_db.algorithms.transparent.splitting import split
 from ldiv_db.database.templates import Relation, Value
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """So many columns of the same values: of each value (its place among the counts) the rows from `first` on."""
+
+    columns: int
+    values: tuple[tuple[int, int], ...]
+
+    @property
+    def size(self) -> int:
+        """The rows of a column."""
+        return len(self.values)
+
+
+def lay_out(counts: Sequence[int], columns: int) -> list[Bucket]:
+    """The buckets of so many columns that hold all rows, each value at most once in a column.
+
+    Columns have `sum(counts) // columns` rows or one more. Raises ValueError if a count exceeds the columns. With c
+    columns left, w of them with a row more, the counts left sum to c * size + w and none exceeds c. Columns of the
+    values with the most rows left keep that so, as long as no other value then has more rows than there are columns:
+    so there is a bucket as long as there are columns.
+    """
+    if max(counts, default=0) > columns:
+        raise ValueError("a value has more rows than there are columns")
+    size, wide = divmod(sum(counts), max(columns, 1))
+    free = [(-count, place) for place, count in enumerate(counts) if count]
+    heapq.heapify(free)
+    taken, buckets, left = [0] * len(counts), [], columns
+    while left:
+        one_more = left <= wide
+        top = [heapq.heappop(free) for _ in range(size + one_more)]
+        others = -free[0][0] if free else 0
+        width = min(-top[-1][0], left - others, left - wide * (not one_more))
+        buckets.append(Bucket(width, tuple((place, taken[place]) for _, place in top)))
+        for count, place in top:
+            taken[place] += width
+            if -count > width:
+                heapq.heappush(free, (count + width, place))
+        left -= width
+    return buckets
+
+
+#: Each side of a split that is not in halves has at least so many hundredths of the classes.
+PART = 8
+#: Nodes of at most so many classes are dealt in the order of their codes: exchanges do as well there as splits.
+SIMPLE = 4
+#: Levels allowed, in hundredths of those that halving takes: nodes may be uneven, but not for ever.
+DEPTH = 125
+
+
+@dataclass(frozen=True)
+class Way:
+    """A quasi-identifier along which nodes split, by its number."""
+
+    number: Value
+    measure: Measure
+
+
+def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int) -> Relation:
+    """The rows with their node and their class's place in it; `largest` is the classes of the largest node."""
+    engine = task.engine
+    halvings = (largest - 1).bit_length()
+    depth, level = -(-halvings * DEPTH // 100), 0
+    ways = [Way(Value(number), measure) for number, measure in enumerate(measures, 1)]
+    with engine.scope() as scope:
+        holes = {"ways": ways, "sensitive": task.encoded.sensitive[0]}
+        settled = engine.materialise("settled", "transparent/settle_nodes", nodes=nodes, simple=Value(SIMPLE), **holes)
+        costs = span_costs(task, measures)
+        while largest > SIMPLE:
+            task.progress(level, depth)
+            level += 1
+            nodes, largest = _split(task, ways, costs, nodes, settled, 2 ** max(depth - level, 0))
+        task.progress(depth, depth)
+        return scope.keep(settled)
+
+
+def _split(
+    task: Task, ways: Sequence[Way], costs: SpanCosts, nodes: Relation, settled: Relation, deepest: int
+) -> tuple[Relation, int]:
+    """The next level without nodes of few classes, which are `settled`, and the classes of its largest node.
+
+    No side of a split has more than `deepest` classes, unless it is a half.
+    """
+    engine, holes = task.engine, {"ways": ways, "sensitive": task.encoded.sensitive[0]}
+    with engine.scope() as scope:
+        splits = _choose(task, ways, costs, nodes, deepest)
+        sides = engine.record("neighbours/bound_splits", splits=splits)
+        halves = engine.materialise("node", "transparent/split_nodes", nodes=nodes, splits=splits, **holes)
+        if sides["least"] <= SIMPLE:
+            engine.insert(settled, "transparent/settle_nodes", nodes=halves, simple=Value(SIMPLE), **holes)
+        engine.drop(nodes)  # all the rows, once a level
+        return scope.keep(halves), sides["most"]
+
+
+def _choose(task: Task, ways: Sequence[Way], costs: SpanCosts, nodes: Relation, deepest: int) -> Relation:
+    """How each node splits, as (node, axis, classes, left_classes)."""
+    engine, sensitive = task.engine, task.encoded.sensitive[0]
+    directions = engine.materialise(
+        "directions", "transparent/list_directions", nodes=nodes, ways=ways, simple=Value(SIMPLE)
+    )
+    codes = engine.materialise(
+        "codes", "transparent/count_codes", nodes=nodes, directions=directions, ways=ways, sensitive=sensitive
+    )
+    return engine.materialise(
+        "splits",
+        "transparent/choose_splits",
+        codes=codes,
+        levels=costs.levels,
+        scales=costs.scales,
+        columns=costs.columns,
+        part=Value(PART),
+        deepest=Value(deepest),
+    )
+
 
 #: The most rounds of exchanges, and with many rows, which lose less and take longer, unless the policy says how many.
 ROUNDS, FEWER_ROUNDS, MANY_ROWS = 6, 3, 200_000

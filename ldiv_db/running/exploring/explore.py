@@ -9,25 +9,23 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.algorithms.auto.candidates import WORK
 from ldiv_db.database import interrupts
 from ldiv_db.database.attach import named_databases, takes_database
+from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Engine, Step
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.yaml_documents import read_document
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.given import names_of
 from ldiv_db.policy.parts import VALUES
-from ldiv_db.policy.policy import GivenPolicy, examine
+from ldiv_db.policy.reading import GivenPolicy, examine, names_of
 from ldiv_db.policy.resolve import QuasiColumn
-from ldiv_db.recoding.bounds import bounds_of
 from ldiv_db.recoding.encode import Coding
-from ldiv_db.running.exploring.jobs import Codes, Job, job_of, resolve_variant
+from ldiv_db.recoding.snapshot import bounds_of
 from ldiv_db.running.exploring.outcomes import Exploration, Outcome
+from ldiv_db.running.exploring.rehearsal import Codes, Job, in_turn, job_of, resolve_variant, side_by_side
 from ldiv_db.running.exploring.variants import Asked, Variant, list_variants
-from ldiv_db.running.exploring.workers import in_turn, side_by_side
 from ldiv_db.running.preparation import Listener
 from ldiv_db.running.run import working_engine
+from ldiv_db.solving.choose import WORK
 
 #: The work of a rehearsal by algorithm, in that of the quickest; of those that were not measured.
 _SEVERAL, _OTHER = 8, 4

@@ -1,22 +1,94 @@
-"""A variant rehearsed: all that a run does, audit included, with a TEMP table in place of the release."""
+"""What is to be done for each variant: its policy held against the source, and the codes that it shares with others.
+
+A variant rehearsed: all that a run does, audit included, with a TEMP table in place of the release.
+
+Rehearsals one after another on the caller's connection, or several at once on connections of their own.
+
+They are threads: the database works without Python's lock, and the codes that all of them read stay in memory, where
+processes would need them in files. None of them depends on another, so neither numbers nor order do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
+import queue
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
+from ldiv_db.algorithms.base import Algorithm
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.disclosure import Attack
 from ldiv_db.attacking.question import Attackers, Columns
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
-from ldiv_db.database.templates import Relation
-from ldiv_db.running.exploring.jobs import Job
+from ldiv_db.database.frames import another_connection, shared_memory
+from ldiv_db.database.templates import Relation, Statement
+from ldiv_db.policy.reading import Examined, problems_of
+from ldiv_db.policy.resolve import Findings, Resolved, Source, resolve
+from ldiv_db.recoding.encode import Coding, moved, read_source
 from ldiv_db.running.exploring.outcomes import Outcome, Risk, Status
+from ldiv_db.running.exploring.variants import Variant
 from ldiv_db.running.preparation import Listener, check_ready, make_ready
 from ldiv_db.running.run import Beside, rehearsed, working_engine
+from ldiv_db.running.run_spec import make_algorithm
+
+
+@dataclass(frozen=True)
+class Job:
+    """A variant that can be rehearsed; `refused` says why it cannot, if so, and then it has no codes."""
+
+    variant: Variant
+    resolved: Resolved | None = None
+    algorithm: Algorithm | None = None
+    coding: Coding | None = None
+    refused: str = ""
+
+    def moved(self, move: Callable[[Relation], Relation]) -> Job:
+        """The same with its codes where `move` takes them."""
+        return replace(self, coding=self.coding and moved(self.coding, move))
+
+
+class Codes:
+    """The codes of a source, which is read once for all variants that have the same rows."""
+
+    def __init__(self, engine: Engine, show_values: bool = False):
+        self._engine = engine
+        self._show_values = show_values
+        self._read: dict[tuple[str, ...], Coding] = {}
+
+    def of(self, source: Source) -> Coding:
+        """The codes of the source as it generalises; the first that is asked for has all columns of the others."""
+        # Where a NULL leaves out its row, rows depend on which columns are quasi-identifiers.
+        names = () if source.nulls == "value" else tuple(qi.name for qi in source.quasi_identifiers)
+        if names not in self._read:
+            self._read[names] = read_source(self._engine, source, show_values=self._show_values, counted=True)
+        return self._read[names].generalising(source)
+
+
+def job_of(engine: Engine, variant: Variant, folder: Path, codes: Codes) -> Job:
+    """The variant ready to be rehearsed, or refused with the reason."""
+    try:
+        resolved, algorithm = resolve_variant(engine, variant, folder)
+        return Job(variant, resolved, algorithm, codes.of(resolved.source))
+    except PolicyError as error:
+        return Job(variant, refused=error.message)
+
+
+def resolve_variant(engine: Engine, variant: Variant, folder: Path) -> tuple[Resolved, Algorithm]:
+    """The variant's policy held against its source, but for its target, and its algorithm; raises PolicyError."""
+    algorithms: list[Algorithm] = []
+
+    def judge_algorithm(found: Findings) -> None:
+        algorithms.append(make_algorithm(found.policy))
+
+    written = Examined(variant.policy, problems_of(variant.policy))
+    resolved = resolve(engine, written, folder, {"algorithm": judge_algorithm})
+    return resolved, algorithms[0]
+
 
 #: What the errors of a rehearsal are called.
 _STATUS: Mapping[type[LdivError], Status] = {
@@ -90,3 +162,73 @@ def _risk(attacks: Attacks) -> Risk:
 
 def _most(found: Any) -> float | None:
     return max((number for number in found if number is not None), default=None)
+
+
+#: Seconds between two attempts to stop a statement.
+_PAUSE = 0.05
+
+
+def in_turn(engine: Engine, jobs: Sequence[Job]) -> Generator[Outcome]:
+    """The outcomes, each as soon as it is there."""
+    for job in jobs:
+        yield rehearse(job, engine.connection, Listener())
+
+
+def side_by_side(engine: Engine, jobs: Sequence[Job], workers: int) -> Generator[Outcome]:
+    """The same in the order in which they end; on close what is under way is stopped."""
+    with ExitStack() as stack:
+        move = cache(stack.enter_context(shared_memory(engine)))
+        todo: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        for job in jobs:
+            todo.put(job.moved(move))
+        connections = [stack.enter_context(another_connection(engine)) for _ in range(min(workers, len(jobs)))]
+        team = _Team(todo)
+        stack.callback(team.stop)  # before connections are closed
+        for connection in connections:
+            team.start(connection)
+        for _ in jobs:
+            yield team.next()
+
+
+class _Team:
+    """Threads that take jobs until there are none left, each with a connection of its own."""
+
+    def __init__(self, todo: queue.SimpleQueue[Job]):
+        self._todo = todo
+        self._done: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
+        self._stopped = threading.Event()
+        self._members: list[tuple[threading.Thread, Any]] = []
+
+    def start(self, connection: Any) -> None:
+        thread = threading.Thread(target=self._work, args=[connection], daemon=True)
+        self._members.append((thread, connection))
+        thread.start()
+
+    def next(self) -> Outcome:
+        """The next outcome; raises what ended a thread."""
+        found = self._done.get()
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def stop(self) -> None:
+        """Have all threads end, in the middle of a statement too; another Ctrl-C meanwhile asks for nothing more."""
+        self._stopped.set()
+        for thread, connection in self._members:
+            while thread.is_alive():
+                with suppress(KeyboardInterrupt):
+                    connection.interrupt()
+                    thread.join(_PAUSE)
+
+    def _work(self, connection: Any) -> None:
+        try:
+            while not self._stopped.is_set():
+                self._done.put(rehearse(self._todo.get_nowait(), connection, Listener(on_statement=self._check)))
+        except queue.Empty:
+            return
+        except BaseException as error:
+            self._done.put(error)
+
+    def _check(self, statement: Statement) -> None:
+        if self._stopped.is_set():
+            raise KeyboardInterrupt

@@ -12,33 +12,23 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.algorithms.infeasible import explained
 from ldiv_db.algorithms.local.mondrian import Mondrian
-from ldiv_db.algorithms.local.outliers import told_of_outliers
 from ldiv_db.auditing.audit import refuse_unknown
 from ldiv_db.database.engine import Engine, Settings
-from ldiv_db.database.spark_engine import SparkEngine
-from ldiv_db.database.spark_failures import plainly
-from ldiv_db.database.spark_types import arrow_schema
-from ldiv_db.distributing.by_classes import divide_by_classes
-from ldiv_db.distributing.by_margins import HalvedNodes
-from ldiv_db.distributing.division import divides, why_whole
-from ldiv_db.distributing.movable import Movable
-from ldiv_db.distributing.parts import work_of
-from ldiv_db.distributing.positions import Grained, positions_of
-from ldiv_db.distributing.solving import planned_parts
-from ldiv_db.policy.required import smallest_class
+from ldiv_db.database.spark import SparkEngine, arrow_schema, plainly
+from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.result import Result, versions
 from ldiv_db.recoding.encoded import WEIGHT
-from ldiv_db.requirements.named import Named
+from ldiv_db.requirements.values import Named
 from ldiv_db.running.preparation import Listener, lacking_rows, make_task, resolve_requirements
-from ldiv_db.running.spark.columns import encode_there
-from ldiv_db.running.spark.kept import kept
-from ldiv_db.running.spark.movable import CellsThere, layout_of, started
-from ldiv_db.running.spark.numbers import in_order, with_numbers, with_types
-from ldiv_db.running.spark.part import PartTold, PartWork, part_solver
-from ldiv_db.running.spark.resolve import SparkChoices
-from ldiv_db.running.spark.sums import Sums, summed
-from ldiv_db.running.spark.told import Told, unpacked
-from ldiv_db.running.spark.types import release_fields
+from ldiv_db.running.spark.columns import encode_there, in_order, kept, with_numbers, with_types
+from ldiv_db.running.spark.counts import CellsThere, layout_of, started
+from ldiv_db.running.spark.executors import PartTold, PartWork, Sums, Told, part_solver, summed, unpacked
+from ldiv_db.running.spark.resolve import SparkChoices, release_fields
+from ldiv_db.solving.divide import divide_by_classes, divides, why_whole
+from ldiv_db.solving.nodes import Grained, HalvedNodes, Movable, positions_of
+from ldiv_db.solving.outliers import told_of_outliers
+from ldiv_db.solving.parts import work_of
+from ldiv_db.solving.solve import planned_parts
 
 #: Why `bsgi` that leaves rows out is not divided.
 DRAWN = "rows that are left out are drawn among all rows"

@@ -11,14 +11,13 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from ldiv_db.database import spark_tables as tables
+from ldiv_db.database import spark as tables
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.spark_failures import plainly
+from ldiv_db.database.spark import plainly
 from ldiv_db.database.templates import Relation
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.fingerprint import Earlier
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
-from ldiv_db.publishing.result import Result
+from ldiv_db.publishing.result import Earlier, Result
 from ldiv_db.requirements import plain
 
 #: What became of a run whose release was never put into place.

@@ -1,26 +1,202 @@
-"""The rows of a release, solved in executors and kept there: the driver hears what became of them, and no row."""
+"""A table of more rows than a part under an algorithm that plans from counts: Spark counts, our database plans here.
+
+The plan of every run is made on the counts of equal rows; what it publishes of each combination of codes is sent back,
+and Spark joins it to the rows. Of a combination some of whose rows are left out, or are in several classes, rows are
+told apart by their places in the order of content, as in every run.
+
+The rows of a release, solved in executors and kept there: the driver hears what became of them, and no row.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task
 from ldiv_db.database.engine import Engine, Settings
-from ldiv_db.database.errors import InfeasibleError
-from ldiv_db.database.spark_engine import SparkEngine
-from ldiv_db.database.spark_failures import plainly
-from ldiv_db.database.spark_types import arrow_schema
-from ldiv_db.running.preparation import Listener
-from ldiv_db.running.spark.counted import plans_from_counts, refuse_whole, solve_counted
-from ldiv_db.running.spark.divided import Dividing, Solved, Source, solve_divided
-from ldiv_db.running.spark.resolve import SparkChoices
-from ldiv_db.running.spark.solve import PartColumn, RunWork, part_columns, solver
-from ldiv_db.running.spark.source import SparkSource
-from ldiv_db.running.spark.told import Told, unpacked
-from ldiv_db.running.spark.types import own_types
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.spark import SparkEngine, arrow_schema, plainly
+from ldiv_db.database.templates import Relation
+from ldiv_db.policy.sensitive import smallest_class
+from ldiv_db.publishing.result import Result, versions
+from ldiv_db.recoding.encode import as_numbered
+from ldiv_db.recoding.encoded import WEIGHT, Encoded, Renamed
+from ldiv_db.recoding.loss import Loss, measure_recoding
+from ldiv_db.recoding.recode import Recoding, keep_types
+from ldiv_db.recoding.rules import recoding_of
+from ldiv_db.running.preparation import Listener, Ready
+from ldiv_db.running.run import measure_similarity, work_out, working_engine
+from ldiv_db.running.spark.columns import collected, in_order, with_numbers
+from ldiv_db.running.spark.counts import Publication, applied
+from ldiv_db.running.spark.divided import Dividing, Solved, Source, checked, prepared, said, solve_divided
+from ldiv_db.running.spark.executors import PartColumn, RunWork, Told, part_columns, solver, unpacked
+from ldiv_db.running.spark.resolve import SparkChoices, SparkSource, own_types
+from ldiv_db.solving.parts import row_columns
+
+#: So many times `part_rows` are the most rows that one task solves, and the most counts that the driver plans from.
+MOST_PARTS = 20
+
+
+def plans_from_counts(algorithm: Algorithm) -> bool:
+    """Whether counts of equal rows are all that an algorithm plans from."""
+    return algorithm.takes_counts
+
+
+def refuse_whole(name: str, rows: int, part_rows: int) -> None:
+    """Raise PolicyError for a table that is far too large for one task."""
+    if rows > MOST_PARTS * part_rows:
+        what = (
+            f"{name} solves all {rows:,} rows in one task, which takes {MOST_PARTS * part_rows:,} at most,"
+            f" {MOST_PARTS} times `part_rows`"
+        )
+        raise PolicyError(
+            [Problem("algorithm.name", what, "choose bsgi, mondrian, topdown or peel; or raise part_rows")]
+        )
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """What was planned on the counts: how they are published, and the plan."""
+
+    task: Task
+    feasible: Feasibility
+    plan: Plan
+    recoding: Recoding
+
+
+@contextmanager
+def solve_counted(work: Dividing, source: Source) -> Iterator[Solved]:
+    """The release of a source whose equal rows are counted there, planned here by these counts, and recoded there."""
+    task, cells, absent = prepared(work, source)
+    try:
+        notes = said(work, task, absent)
+        found = _planned(work, _counted(work, task, cells))
+        yield _release(work, source, found, cells, notes, task.encoded.kept)
+    finally:
+        cells.unpersist()
+
+
+def _counted(work: Dividing, task: Task, cells: Any) -> Task:
+    """The task with the counts of equal rows, without what is kept beside; raises PolicyError for too many."""
+    engine, encoded = work.engine, task.encoded
+    beside = tuple(_beside(work, encoded.kept))
+    encoded = replace(encoded, kept=beside)
+    return replace(task, encoded=counted(engine, encoded, collected(engine, "counts", _grouped(work, encoded, cells))))
+
+
+def counted(engine: Engine, encoded: Encoded, counts: Relation) -> Encoded:
+    """The encoded table with the counts (codes, kept columns, weight) of its equal rows in place of these."""
+    numbering = as_numbered(engine, encoded.axes)
+    holes = {"axes": numbering, "sensitive": encoded.sensitive, "own": [], "kept": encoded.kept, "weight": WEIGHT}
+    numbered = engine.materialise("cells", "distributing/number_cells", cells=counts, **holes)
+    engine.drop(counts)
+    rows = engine.view(
+        "repeated", "recoding/input/repeat_rows", cells=numbered, columns=row_columns(encoded), weight=WEIGHT
+    )
+    return replace(encoded, rows=rows, cells=numbered)
+
+
+def _beside(work: Dividing, columns: Sequence[Renamed]) -> Iterator[Renamed]:
+    """The class column of the algorithm, if it has one: rows are counted by it as well."""
+    label = str(getattr(work.choices.algorithm.options, "label", None) or "").lower()
+    return (column for column in columns if column.column.name.lower() == label)
+
+
+def _grouped(work: Dividing, encoded: Encoded, cells: Any) -> Any:
+    """The frame of the counts of equal rows; raises PolicyError if there are too many to plan from."""
+    from pyspark.sql import functions  # noqa: PLC0415 - an extra
+
+    total = functions.sum(WEIGHT.name).cast("bigint").alias(WEIGHT.name)
+    counts = cells.groupBy(*(column.name for column in row_columns(encoded))).agg(total)
+    with plainly("count"):
+        found, most = counts.count(), MOST_PARTS * work.choices.resolved.part_rows
+    if found > most:
+        what = (
+            f"{work.choices.algorithm.name} plans on the driver, from {found:,} counts of equal rows:"
+            f" {most:,} are the most, {MOST_PARTS} times `part_rows`"
+        )
+        raise PolicyError([Problem("algorithm.name", what, "round or drop columns, or choose mondrian or bsgi")])
+    return counts
+
+
+def _planned(work: Dividing, task: Task) -> _Planned:
+    """The plan on the counts; raises InfeasibleError if the requirements cannot be met."""
+    engine = work.engine
+    feasible = checked(work, task)
+    work.hear.on_stage("forming classes")
+    ready = Ready(work.choices.resolved, work.choices.algorithm, task)
+    plan, recoding = work_out(ready, lambda: working_engine(engine.connection))
+    return _Planned(task, feasible, plan, recoding)
+
+
+def _release(
+    work: Dividing, source: Source, found: _Planned, cells: Any, notes: list[str], columns: Sequence[Renamed]
+) -> Solved:
+    """The rows as the plan publishes them, and what is told of it."""
+    resolved, engine = work.choices.resolved, work.engine
+    encoded, released = found.task.encoded, resolved.released
+    loss = measure_recoding(engine, encoded, found.recoding, released.has_class_ids)
+    shown = keep_types(engine, found.recoding, resolved.typed)
+    publication = Publication(published(engine, encoded, shown), encoded, shown.spans, tuple(columns))
+    rows = applied(work.session, engine, publication, cells, work.choices, source.fields)
+    if released.has_class_ids:
+        rows = with_numbers(work.session, engine, rows, released, encoded)
+    rows = in_order(rows.drop("part"), released.all, loss.rows_published)
+    typed = tuple(span.axis.name for span in shown.spans if span.form == "value")
+    return Solved(rows, Told(_result(work, found, loss, notes), found.task.wanted, (), typed))
+
+
+def published(engine: Engine, encoded: Encoded, recoding: Recoding) -> Relation:
+    """What is published of each combination of codes, of a table whose equal rows are counted (`encoded.cells`)."""
+    with engine.scope() as scope:
+        holes = {"cells": encoded.cells, "weight": WEIGHT}
+        stretches = engine.materialise("stretches", "running/spark/list_stretches", assigned=recoding.assigned, **holes)
+        labels = engine.materialise(
+            "labels", "recoding/publish/label_classes", classes=recoding.classes, spans=recoding.spans, many=False
+        )
+        found = engine.materialise(
+            "published",
+            "running/spark/list_published",
+            stretches=stretches,
+            labels=labels,
+            blanked=recoding.blanked,
+            axes=encoded.axes,
+            sensitive=encoded.sensitive,
+            beside=encoded.kept,
+            shown=[shown for span in recoding.spans for shown in span.shown],
+            told=encoded.told,
+            **holes,
+        )
+        return scope.keep(found)
+
+
+def _result(work: Dividing, found: _Planned, loss: Loss, notes: list[str]) -> Result:
+    """What was done, but for audits and where it was published."""
+    resolved, plan, engine = work.choices.resolved, found.plan, work.engine
+    encoded, ids = found.task.encoded, resolved.released.has_class_ids
+    known = recoding_of(engine, resolved.source, found.recoding, plan.search, found.task.requirements)
+    return Result(
+        run_id=uuid.uuid4().hex,
+        algorithm=plan.algorithm or work.choices.algorithm.name,
+        source=resolved.source.name,
+        target=str(resolved.target),
+        l=plan.l,
+        audits=(),
+        search=plan.search,
+        seconds=0.0,
+        seed=resolved.source.seed,
+        versions=versions(),
+        notes=tuple(dict.fromkeys([*notes, *plan.notes, *loss.notes])),
+        smallest_class=smallest_class(found.task.requirements),
+        inferred=resolved.inferred,
+        loss=loss,
+        similarity=measure_similarity(engine, encoded, found.recoding, resolved.required.attributes, ids),
+        recoding=known if work.choices.algorithm.recodes_globally else None,
+    )
 
 
 @contextmanager
@@ -71,7 +247,7 @@ def _solve_whole(
     with _kept(taken.repartition(1).mapInArrow(solver(work), fields)) as frame:
         with plainly("solve the table in an executor"):
             told: Told = unpacked(bytes(frame.where("told IS NOT NULL").select("told").collect()[0][0]))
-        yield Solved(_release(frame.where("told IS NULL"), told, columns), told)
+        yield Solved(_rows_release(frame.where("told IS NULL"), told, columns), told)
 
 
 @contextmanager
@@ -95,7 +271,7 @@ def _fields(choices: SparkChoices, source: SparkSource, columns: tuple[PartColum
     return types.StructType([types.StructField("told", types.BinaryType()), *handed_on])
 
 
-def _release(frame: Any, told: Told, columns: tuple[PartColumn, ...]) -> Any:
+def _rows_release(frame: Any, told: Told, columns: tuple[PartColumn, ...]) -> Any:
     """The columns of the release, under their names: of a quasi-identifier the one that was handed on."""
     from pyspark.sql import functions  # noqa: PLC0415 - an extra
 

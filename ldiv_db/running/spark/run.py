@@ -1,34 +1,71 @@
-"""A run on Spark: resolve on the driver, solve in executors, stage, audit by Spark, put into place."""
+"""The audit by Spark, of the release as it lies staged: the steps of every audit, carried over to its SQL.
+
+A run on Spark: resolve on the driver, solve in executors, stage, audit by Spark, put into place.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.auditing.audit import Audit, audit_table, require_good
+from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.addresses import MEMORY, address_of
 from ldiv_db.database.attach import CATALOG, open_address
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import LdivError, PolicyError
-from ldiv_db.database.spark_engine import SparkEngine
-from ldiv_db.database.spark_failures import plainly
-from ldiv_db.database.spark_tables import table_named
+from ldiv_db.database.spark import SparkEngine, plainly, table_named
+from ldiv_db.database.templates import Relation
 from ldiv_db.policy.document import TARGET_FILES, Policy
-from ldiv_db.policy.policy import GivenPolicy, examine
-from ldiv_db.policy.resolve import Findings
+from ldiv_db.policy.reading import GivenPolicy, examine
+from ldiv_db.policy.resolve import Findings, Resolved
+from ldiv_db.publishing.draft import require_rows
 from ldiv_db.publishing.result import Result
+from ldiv_db.requirements import Requirement
 from ldiv_db.running.preparation import Listener
 from ldiv_db.running.run import working_engine
-from ldiv_db.running.spark.audit import audit_staged
 from ldiv_db.running.spark.divided import Solved
 from ldiv_db.running.spark.ledger import InFile, InTables, Ledger
-from ldiv_db.running.spark.resolve import SparkChoices, resolve_on_spark
+from ldiv_db.running.spark.resolve import SparkChoices, SparkSource, open_on_spark, resolve_on_spark
 from ldiv_db.running.spark.rows import solve_there
-from ldiv_db.running.spark.source import SparkSource, open_on_spark
 from ldiv_db.running.spark.targets import SparkTarget, compare_columns, target_of
+
+
+def audit_staged(
+    engine: SparkEngine,
+    resolved: Resolved,
+    staged: Relation,
+    wanted: Mapping[str, Sequence[Requirement]],
+    expected: int,
+    earlier_rows: int = 0,
+    found: Sequence[Audit] = (),
+    blanks: bool = False,
+) -> list[Audit]:
+    """The audits of the staged rows, of which `expected` are new and `earlier_rows` were there.
+
+    `found` are audits of the same rows by those who made them, of which the warnings are taken; with `blanks` sensitive
+    values may have been published as NULL. Raises AuditError if the release fails the policy or has lost rows.
+    """
+    released = resolved.released
+    suppressed = "unknown" if blanks else resolved.suppressed
+    subject = Subject(staged, released.identifying, released.class_ids, suppressed=suppressed)
+    names, warnings = list(wanted), {audit.sensitive: audit.warnings for audit in found}
+    audits = [
+        replace(
+            audit_table(engine, subject, name, own, [other for other in names if other != name], as_it_lies=True),
+            warnings=tuple(warnings.get(name, ())),
+        )
+        for name, own in wanted.items()
+    ]
+    require_good(audits)
+    for audit in audits:
+        require_rows(audit.rows + audit.ignored_rows - earlier_rows, expected)
+    return audits
+
 
 #: The schema of the ledger, if nothing else is said.
 SCHEMA = "ldiv"

@@ -15,13 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database import spark_tables as tables
+from ldiv_db.database import spark as tables
 from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
-from ldiv_db.database.spark_failures import plainly
-from ldiv_db.database.spark_session import is_remote
+from ldiv_db.database.spark import is_remote, plainly
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.document import Target
-from ldiv_db.running.spark.source import place_of
+from ldiv_db.running.spark.resolve import place_of
 
 _STAGED, _ASIDE = "ldiv_new", "ldiv_old"
 

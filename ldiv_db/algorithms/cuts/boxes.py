@@ -1,0 +1,244 @@
+"""Boxes: what every partition costs that any cut may have, in one table.
+
+A box is a choice of one value, leaf or inner, for each quasi-identifier, and stands for the rows that have them. The
+partitions of a cut are boxes, and what a partition costs depends on its box alone; so the cost of a cut is the sum over
+its boxes. They are few where data are sparse: each cell lies in as many as its leaves have ancestors, and near cells
+share them.
+
+The table is (key, cost). A key has some bits for each quasi-identifier: the number of a value, or, once cuts were
+summed, that of a cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod, sqrt
+
+from ldiv_db.algorithms.cuts.asked import Pack, find_bad
+from ldiv_db.algorithms.cuts.intervals import IntervalTree
+from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of
+from ldiv_db.algorithms.cuts.share_counts import caps_of, judged_packs, packs_of, shares_of, steps_of, sums_of
+from ldiv_db.algorithms.cuts.trees import CutTree
+from ldiv_db.database.templates import Identifier, Relation, Value
+
+#: More boxes than this are not made: the search then goes from cut to cut.
+MOST_BOXES = 40_000_000
+_KEY_BITS = 62
+#: Boxes are estimated before they are made: of so many cells, on a sample of one box in so many, drawn once the inner
+#: values of so many quasi-identifiers are in, and believed within so many standard deviations.
+_MOST_SAMPLED, _SHARE, _LEADING, _DEVIATIONS = 250_000, 32, 3, 4
+
+
+@dataclass(frozen=True)
+class Digit:
+    """A quasi-identifier's bits in keys: the place of the lowest, and how many there are."""
+
+    tree: CutTree
+    lowest: int
+    width: int
+
+    @property
+    def number(self) -> Value:
+        return Value(self.tree.number)
+
+    @property
+    def code(self) -> Identifier:
+        return self.tree.axis.code
+
+    @property
+    def table(self) -> Identifier:
+        return self.tree.axis.table
+
+    @property
+    def place(self) -> Value:
+        return Value(self.lowest)
+
+    @property
+    def mask(self) -> Value:
+        return Value(2**self.width - 1)
+
+    @property
+    def bits(self) -> int:
+        """All its bits in a key."""
+        return int(self.mask.value) << self.lowest
+
+    @property
+    def nodes(self) -> int:
+        """How many values a cut may have."""
+        return self.tree.node_count
+
+    def of(self, key: int) -> int:
+        """The digit in a key."""
+        return (key >> self.lowest) % (1 << self.width)
+
+
+def lay_out(trees: Sequence[CutTree], most_cuts: int) -> list[Digit] | None:
+    """The digits in this order, or None if keys would be too large; up to `most_cuts` cuts have numbers too."""
+    digits, place = [], 0
+    for tree in trees:
+        width = max(tree.size, tree.cuts if tree.cuts <= most_cuts else 1).bit_length()
+        digits.append(Digit(tree, place, width))
+        place += width
+    return digits if place <= _KEY_BITS else None
+
+
+def make_boxes(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
+    """(key, cost) of all boxes that have rows, or None if they are too many."""
+    return _make_judged(problem, digits) if problem.asked else _make_shared(problem, digits)
+
+
+def _make_judged(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
+    """As `make_boxes`, where boxes are judged."""
+    engine, packs = problem.task.engine, judged_packs(problem)
+    every = [pack for of_one in packs for pack in of_one]
+    with engine.scope() as scope:
+        boxes = _count_boxes(problem, digits, every)
+        if boxes is None:
+            return None
+        costs = engine.materialise(
+            "boxes",
+            "cuts/cost_judged",
+            boxes=boxes,
+            bad=find_bad(problem.task, problem.asked, packs[: len(problem.asked)], boxes),
+            packs=every,
+            labels=problem.labels,
+            values=problem.values,
+            unit=problem.unit,
+            refused=Value(refused_cost(problem)),
+            metric=problem.cost.metric,
+            scheme=problem.cost.scheme,
+        )
+        return scope.keep(costs)
+
+
+def _make_shared(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
+    """As `make_boxes`, where values have thresholds."""
+    packs, engine = packs_of(problem), problem.task.engine
+    with engine.scope() as scope:
+        boxes = _count_boxes(problem, digits, packs)
+        if boxes is None:
+            return None
+        costs = [_cost(problem, boxes, packs, again=False)]
+        while problem.cost.scheme == "vioRec":
+            loose = engine.materialise("loose", "cuts/select_loose", boxes=boxes, costs=costs[-1], packs=packs)
+            engine.drop(*boxes)  # with all their counts, and there may be millions
+            boxes = [loose]
+            if not engine.count(loose):
+                break
+            costs.append(_cost(problem, boxes, packs, again=True))
+        engine.drop(*boxes)  # as above, before as many costs are merged
+        return scope.keep(engine.materialise("boxes", "cuts/merge_costs", costs=costs))
+
+
+def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[Pack]) -> list[Relation] | None:
+    """The boxes with their packed counts: of taxonomies those with the most values first, which share the most, and
+    then of numbers, whose intervals are differences of counts."""
+    engine = problem.task.engine
+    with engine.scope() as scope:
+        columns = {"axis": "INTEGER", "code": "INTEGER", "part": "BIGINT", "loss": "BIGINT"}
+        leaves = engine.load("leaves", columns, list(_leaves(digits, problem.loss_unit)))
+        columns = {"axis": "INTEGER", "leaf": "INTEGER", "shift": "BIGINT", "loss": "BIGINT"}
+        climbs = engine.load("climbs", columns, list(_climbs(digits, problem.loss_unit)))
+        holes = {"digits": digits, "packs": packs}
+        boxes = [engine.materialise("boxes", "cuts/key_cells", cells=problem.cells, leaves=leaves, **holes)]
+        ordered = sorted(digits, key=lambda digit: (isinstance(digit.tree, IntervalTree), -digit.nodes))
+        if _least_boxes(problem, boxes[0], climbs, ordered) > MOST_BOXES:
+            return None
+        for digit in ordered:
+            spans = _spans(problem, boxes, digit, packs) if isinstance(digit.tree, IntervalTree) else []
+            if spans is None:
+                return None
+            lifted = engine.materialise(
+                "boxes", "cuts/generalise_boxes", boxes=boxes, climbs=climbs, digit=digit, packs=packs
+            )
+            boxes += [*spans, lifted]
+            if sum(map(engine.count, boxes)) > MOST_BOXES:
+                return None
+        return [scope.keep(box) for box in boxes]
+
+
+def _least_boxes(problem: CutProblem, cells: Relation, climbs: Relation, digits: Sequence[Digit]) -> float:
+    """How many boxes there are at least, beyond all reasonable doubt; 0 where they are clearly few, or intervals.
+
+    `cells` are the boxes of leaves. Whenever the data are the same, so is the sample, and the search that is taken.
+    """
+    if intervals_of(problem):  # how many they make is counted when they are about to be made
+        return 0
+    engine, depths = problem.task.engine, [1 + digit.tree.heights[0] for digit in digits]
+    if min(prod(digit.nodes for digit in digits), problem.cell_count * prod(depths)) <= MOST_BOXES:
+        return 0
+    part, mask = Value(-(-problem.cell_count // _MOST_SAMPLED)), Value(sum(d.bits for d in digits[:_LEADING]))
+    work = cells
+    for place, digit in enumerate(digits, 1):
+        holes = {"climbs": climbs, "digit": digit, "part": part, "mask": mask}
+        share = Value(_SHARE if place == min(_LEADING, len(digits)) else 1)
+        sampled = engine.materialise("sample", "cuts/sample_keys", boxes=work, share=share, **holes)
+        if work is not cells:
+            engine.drop(work)
+        work, part = sampled, Value(1)
+    ((keys, squares),) = engine.rows("cuts/count_sample", boxes=work, mask=mask)
+    engine.drop(work)
+    return float(_SHARE * keys - _DEVIATIONS * sqrt(squares * _SHARE * (_SHARE - 1)))
+
+
+def _spans(
+    problem: CutProblem, boxes: Sequence[Relation], digit: Digit, packs: Sequence[Pack]
+) -> list[Relation] | None:
+    """The boxes of all intervals of two numbers or more; None if they are too many, which is counted first."""
+    engine = problem.task.engine
+    assert isinstance(digit.tree, IntervalTree)  # noqa: S101 - by whom it is called
+    if int(engine.scalar("cuts/count_spans", boxes=boxes, digit=digit) or 0) > MOST_BOXES:
+        return None
+    columns = {"axis": "INTEGER", "place": "BIGINT", "low": "BIGINT", "high": "BIGINT"}
+    edges = engine.load("edges", columns, list(digit.tree.edges()))
+    unit = Value(problem.loss_unit)
+    return [
+        engine.materialise("boxes", "cuts/span_boxes", boxes=boxes, edges=edges, digit=digit, packs=packs, unit=unit)
+    ]
+
+
+def _cost(problem: CutProblem, boxes: Sequence[Relation], packs: Sequence[Pack], again: bool) -> Relation:
+    """What each box costs as a partition."""
+    cost, shares = problem.cost, shares_of(problem)
+    return problem.task.engine.materialise(
+        "costs",
+        "cuts/cost_boxes",
+        boxes=boxes,
+        packs=packs,
+        derived=sums_of(problem),
+        caps=caps_of(shares),
+        shares=shares,
+        steps=steps_of(shares, again) if cost.scheme == "vioRec" else [],
+        labels=problem.labels,
+        values=problem.values,
+        unit=problem.unit,
+        refused=Value(refused_cost(problem)),
+        metric=cost.metric,
+        scheme=cost.scheme,
+        again=again,
+    )
+
+
+def refused_cost(problem: CutProblem) -> int:
+    """More than any cut costs: the cost of a partition that is not allowed."""
+    return problem.rows * int(problem.unit.row.value) + 1
+
+
+def _leaves(digits: Sequence[Digit], unit: int) -> Iterator[tuple[int, int, int, int]]:
+    """(axis, code, part, loss) of each leaf, part being its bits in a key."""
+    for digit in digits:
+        for code, node, loss in digit.tree.leaves_of(unit):
+            yield digit.tree.number, code, node << digit.lowest, loss
+
+
+def _climbs(digits: Sequence[Digit], unit: int) -> Iterator[tuple[int, int, int, int]]:
+    """(axis, leaf, shift, loss) of each leaf and value above it."""
+    for digit in digits:
+        for leaf, node, loss in digit.tree.climbs(unit):
+            yield digit.tree.number, leaf, (node - leaf) * 2**digit.lowest, loss
+
+
+def blow_up(digits: Sequence[Digit]) -> float:
+    """How many cuts through the taxonomies of the digits a box is in, about."""
+    return prod(sum(len(cut) for cut in digit.tree.all_cuts) / digit.nodes for digit in digits)

@@ -1,0 +1,240 @@
+"""The way to the best cut: which search takes a problem, and what is done where none can have all of it.
+
+What a cut publishes: its partitions as classes, less what its scheme suppresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.cuts.boxes import MOST_BOXES, lay_out
+from ldiv_db.algorithms.cuts.branch_and_bound import MOST_CUTS, Sweep
+from ldiv_db.algorithms.cuts.enumeration import Outcome, Search, Standing, find_start, offer_root
+from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, CutNode, Evaluator
+from ldiv_db.algorithms.cuts.intervals import IntervalTree
+from ldiv_db.algorithms.cuts.problem import CutProblem, bounding, coarser, intervals_of, trees_of
+from ldiv_db.algorithms.cuts.trees import CutTree
+from ldiv_db.database.errors import PolicyError, Problem, UnprovedError
+from ldiv_db.database.templates import Relation, Value
+
+#: What takes the place of numbers that have too many cuts.
+_RANGES = "taxonomy: {ranges: [5, 10, 20]}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best cuts of a problem, by whom they were evaluated, and how the search ended."""
+
+    evaluator: Evaluator
+    best: Best
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class _Finder:
+    """How a search is run: how many cuts are wanted, whether one without a proof would be published, and until when."""
+
+    most: int
+    publishes: bool
+    deadline: float | None
+
+    def find(self, problem: CutProblem) -> Found:
+        """By boxes; of taxonomies from cut to cut where boxes are too many, and of numbers on a grid."""
+        evaluator, best = Evaluator(problem), Best(self.most)
+        descend, root = (partial(start, evaluator, best) for start in (self._descend, offer_root))
+        sweep = Sweep(evaluator, best, self.deadline, _progress_of(problem))
+        # A sweep needs no good cut to be fast: one is found first only if the policy would have it published.
+        descends_first = sweep.fits and self.publishes
+        is_coarse = any(tree.is_coarse for tree in intervals_of(problem))
+        outcome = sweep.run(descend if descends_first else root) if sweep.fits and not is_coarse else None
+        if outcome is None and intervals_of(problem):
+            return self._on_grid(problem, problem if is_coarse else coarser(problem))
+        if outcome is None:
+            search = Search(evaluator, problem.trees, best, deadline=self.deadline, progress=_progress_of(problem))
+            outcome = search.run(root if descends_first else descend)
+        return _offered(Found(evaluator, best, outcome))
+
+    def _on_grid(self, problem: CutProblem, grid: CutProblem | None) -> Found:
+        """On the finest grid, from this one on, whose boxes are not too many, with a bound on all cuts of the problem.
+
+        Raises UnprovedError if no cut is published without a proof.
+        """
+        if not self.publishes:
+            raise UnprovedError(f"{_too_many(problem)}; or set algorithm.unproved: publish, which puts values together")
+        while grid is not None:
+            evaluator, best = Evaluator(grid), Best(self.most)
+            sweep = Sweep(evaluator, best, self.deadline, _progress_of(grid))
+            outcome = sweep.run(partial(offer_root, evaluator, best))
+            if outcome is not None:
+                found = _offered(Found(evaluator, best, outcome))
+                return replace(found, outcome=self._bounded(problem, found))
+            grid = coarser(grid)
+        raise PolicyError([_too_many(problem)])
+
+    def _bounded(self, problem: CutProblem, found: Found) -> Outcome:
+        """The outcome of a search on a grid as one of the whole problem."""
+        bound = min(found.outcome.bound, sum(map(self._least, bounding(problem, found.evaluator.problem))))
+        cost = found.best.limit
+        return Outcome(found.outcome.visited, bound >= cost, min(bound, cost))
+
+    def _least(self, problem: CutProblem) -> int:
+        """What no cut of the problem costs less than."""
+        outcome = Sweep(Evaluator(problem), Best(), self.deadline).run()
+        return 0 if outcome is None else outcome.bound
+
+    def _descend(self, evaluator: Evaluator, best: Best) -> None:
+        find_start(evaluator, evaluator.problem.trees, best, self.deadline)
+
+
+def find_best(problem: CutProblem, most: int, publishes: bool, deadline: float | None) -> Found:
+    """The `most` best cuts of the problem.
+
+    Numbers that have too many intervals are put on a grid if a cut without a proof would be published; UnprovedError
+    is raised otherwise, and PolicyError where no grid is coarse enough.
+    """
+    return _Finder(most, publishes, deadline).find(problem)
+
+
+def _offered(found: Found) -> Found:
+    """The same with a cut at least: one is allowed, or the policy had been refused."""
+    if not found.best.costs:  # stopped before any cut was offered
+        offer_root(found.evaluator, found.best)
+    return found
+
+
+def _too_many(problem: CutProblem) -> Problem:
+    """That there are too many intervals of those numbers that have the most."""
+    tree = max(intervals_of(problem), key=lambda tree: (tree.values, tree.number))
+    what = f"the intervals of {tree.values:,} values make more than {MOST_BOXES:,} partitions with the others'"
+    return Problem(f"quasi_identifiers.{tree.axis.name}", what, _RANGES)
+
+
+def number_problems(task: Task, most: int) -> Iterator[Problem]:
+    """What is in the way of numbers without a taxonomy.
+
+    All quasi-identifiers but the one with the most cuts are told apart cut by cut, and that one too if several cuts are
+    wanted.
+    """
+    trees = sorted(trees_of(task), key=lambda tree: (tree.cuts, tree.number))
+    numbers = [tree for tree in trees if isinstance(tree, IntervalTree)]
+    if not numbers:
+        return
+    told = trees[:-1] if most == 1 else trees
+    for tree in told:
+        if tree.cuts > MOST_CUTS:
+            yield _untold(tree, numbers[-1], most)
+    if lay_out(trees, MOST_CUTS) is None:
+        yield Problem(f"quasi_identifiers.{numbers[-1].axis.name}", "has too many values beside the others", _RANGES)
+
+
+def _untold(tree: CutTree, largest: IntervalTree, most: int) -> Problem:
+    """That the cuts of one quasi-identifier cannot be told apart."""
+    if isinstance(tree, IntervalTree):
+        what = f"{tree.values:,} values without a taxonomy have too many cuts"
+        which = "as top asks for several" if most > 1 else f"beside those of {largest.axis.name}"
+        return Problem(f"quasi_identifiers.{tree.axis.name}", f"{what} {which}", _RANGES)
+    what = f"has no taxonomy, and that of {tree.axis.name} has {tree.cuts:,} cuts, more than {MOST_CUTS:,}"
+    return Problem(f"quasi_identifiers.{largest.axis.name}", what, _RANGES)
+
+
+def _progress_of(problem: CutProblem) -> Callable[[Standing], None]:
+    """Reports how a search stands."""
+
+    def progress(standing: Standing) -> None:
+        problem.task.report(_progress_line(standing, problem.scale))
+
+    return progress
+
+
+def _progress_line(standing: Standing, scale: int) -> str:
+    """What a user sees of a search under way."""
+    best = "none yet" if standing.best is None else f"{standing.best / scale:,.6g}"
+    bound = "none" if standing.bound >= FORBIDDEN else f"{standing.bound / scale:,.6g}"
+    return f"{standing.visited:,} cuts visited, {standing.pruned:.2%} pruned, best {best}, bound {bound}"
+
+
+@dataclass(frozen=True)
+class Published:
+    """(row_id, class_id) of the published rows, the classes with their bounds, and the values not shown."""
+
+    assigned: Relation
+    classes: Relation
+    blanked: Relation | None
+
+
+def publish_cut(evaluator: Evaluator, cut: Cut) -> Published:
+    """The classes of the cut under the problem's scheme; rows of a value go in an order that the seed gives."""
+    problem, engine = evaluator.problem, evaluator.problem.task.engine
+    with engine.scope() as scope:
+        places, judged = evaluator.partitions(CutNode(frozenset(), cut))
+        parts = engine.materialise(
+            "numbered",
+            "cuts/number_parts",
+            parts=judged,
+            words=problem.words,
+            labels=problem.labels,
+            values=problem.values,
+            both=problem.cost.both,
+        )
+        thetas = _thetas(problem)
+        assigned = _assign(problem, places, parts, thetas)
+        classes = engine.materialise(
+            "classes",
+            "cuts/bound_classes",
+            rows=problem.task.encoded.rows,
+            assigned=assigned,
+            places=places,
+            axes=problem.axes,
+            bounds=[tree.axis for tree in problem.trees],
+        )
+        blanked = _blank(problem, assigned, parts, thetas)
+        return Published(scope.keep(assigned), scope.keep(classes), scope.keep(blanked) if blanked else None)
+
+
+def _assign(problem: CutProblem, places: Relation, parts: Relation, thetas: Relation) -> Relation:
+    """(row_id, class_id) of the rows that the scheme leaves in their partitions."""
+    return problem.task.engine.materialise(
+        "assigned",
+        "cuts/assign_rows",
+        rows=problem.task.encoded.rows,
+        places=places,
+        parts=parts,
+        thetas=thetas,
+        labels=problem.label_codes,
+        axes=problem.axes,
+        words=problem.words,
+        sensitive=problem.task.encoded.sensitive[0].code,
+        label=problem.cost.label.alias if problem.cost.label else None,
+        seed=Value(problem.task.seed),
+        scheme=problem.cost.scheme,
+    )
+
+
+def _blank(problem: CutProblem, assigned: Relation, parts: Relation, thetas: Relation) -> Relation | None:
+    """The sensitive values that are not shown, if the scheme blanks any."""
+    if problem.cost.scheme not in ("vioSA", "allSA"):
+        return None
+    return problem.task.engine.materialise(
+        "blanked",
+        "cuts/list_blanked",
+        rows=problem.task.encoded.rows,
+        assigned=assigned,
+        parts=parts,
+        thetas=thetas,
+        sensitive=problem.task.encoded.sensitive[0].code,
+        scheme=problem.cost.scheme,
+    )
+
+
+def _thetas(problem: CutProblem) -> Relation:
+    """(code, over, under): the threshold of every sensitive value."""
+    rows = [(value.code, value.theta.numerator, value.theta.denominator) for value in problem.values]
+    return problem.task.engine.load("thetas", {"code": "INTEGER", "over": "BIGINT", "under": "BIGINT"}, rows)
+
+
+def labels_of(trees: tuple[CutTree, ...], cut: Cut) -> dict[str, list[str]]:
+    """The labels of a cut by quasi-identifier, in the order of the leaves, as they are published."""
+    return {tree.axis.name: tree.labels([node for number, node in cut if number == tree.number]) for tree in trees}

@@ -1,0 +1,213 @@
+"""Checking candidate classes: every requirement on all of them at once, by the statements that the audit uses too.
+
+Candidates may overlap; they are given by counts alone, so that a thousand ways to generalise cost a few
+statements. A requirement is monotone if the union of two good classes is good: only then is it known that an algorithm
+may put together what is left of the classes that it splits. Others are kept as far as every class that is made is
+checked (`unsure`).
+
+Requirements that are not monotone, which a search keeps by checking every class that it makes.
+
+The union of two good classes may be bad, and so may the whole table where parts of it are good. Whatever is split,
+joined or exchanged is judged before it is done, so that good classes stay good; a search that starts with a class that
+is bad may end with one: there are no good ones for all rows, or it did not find them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ldiv_db.algorithms.base import Feasibility, Task
+from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.steps import OneStatement, Steps
+from ldiv_db.database.templates import Relation, Value
+from ldiv_db.recoding.encoded import SensitiveAxis
+from ldiv_db.requirements import Classes, Requirement, Verdict, judge
+
+
+class ClassChecker:
+    """Checks candidate classes by the requirements of a task; `least` is the fewest rows that a good class can have.
+
+    If `more_is_better` a good class with any more rows is good.
+    """
+
+    def __init__(self, task: Task):
+        self._engine = task.engine
+        self._axes = task.encoded.sensitive
+        self._asked = [(axis, *self._parted(task.wanted[axis.column.name])) for axis in self._axes]
+        self.least = max([1, *(requirement.least_rows for requirement in task.requirements)])
+        self.monotone = all(requirement.monotone for requirement in task.requirements)
+        self.more_is_better = all(r.more_is_better and not r.others_known and not r.harmless for r in task.requirements)
+
+    def _parted(self, requirements: Sequence[Requirement]) -> tuple[list[Requirement], list[Requirement]]:
+        """The requirements, apart from those that hold even for those who know the other sensitive attributes."""
+        refined = [r for r in requirements if r.others_known and len(self._axes) > 1]
+        return [r for r in requirements if r not in refined], refined
+
+    def margins(self, counts: Relation) -> Relation:
+        """The TEMP table (class_no, margin) of the candidates: how far each is from violating; negative violates.
+
+        `counts` is (class_no, the code of each sensitive attribute, rows).
+        """
+        with self._engine.scope() as scope:
+            steps = OneStatement(self._engine)
+            margins = self.measured(steps, counts)
+            return scope.keep(steps.keep("margins", "database/list_rows", rows=margins, columns=[]))
+
+    def measured(self, steps: Steps, counts: Relation) -> Relation:
+        """As `margins`, a relation of `steps`, which may run with others in one statement."""
+        margins = [
+            *(self._measure(steps, counts, axis, own) for axis, own, _ in self._asked if own),
+            *(self._measure_refined(steps, counts, axis, refined) for axis, _, refined in self._asked if refined),
+        ]
+        listed = [margin for of_axis in margins for margin in of_axis]
+        worst = listed[0]
+        if len(listed) > 1:
+            worst = steps.materialise("worst", "local/take_worst", margins=listed)
+        if any(axis.judged for axis in self._axes):  # some candidates may have no row to be judged
+            worst = steps.materialise("margins", "local/complete_margins", margins=worst, counts=counts)
+        return worst
+
+    def _measure_refined(
+        self, steps: Steps, counts: Relation, axis: SensitiveAxis, requirements: Sequence[Requirement]
+    ) -> list[Relation]:
+        """The margins of requirements that must hold even for those who know the other sensitive attributes."""
+        known = [other for other in self._axes if other is not axis]
+        refined = steps.materialise("refined", "local/refine_counts", counts=counts, key=axis.code, known=known)
+        return self._measure(steps, refined, axis, requirements, refined)
+
+    def _measure(
+        self,
+        steps: Steps,
+        counts: Relation,
+        axis: SensitiveAxis,
+        requirements: Sequence[Requirement],
+        refined: Relation | None = None,
+    ) -> list[Relation]:
+        """The margins of the classes, a relation a requirement."""
+        classes, margins = self._classes(steps, counts, axis, requirements), []
+        for requirement in requirements:
+            measures = requirement.measure(steps, classes)
+            holes = {"measures": measures, "refined": refined or measures, "is_refined": refined is not None}
+            margins.append(steps.materialise("margins", "local/list_margins", **holes))
+        return margins
+
+    def _classes(
+        self, steps: Steps, counts: Relation, axis: SensitiveAxis, requirements: Sequence[Requirement]
+    ) -> Classes:
+        """The candidates as the requirements see them, which counts alone may tell."""
+        holes = {"counts": counts, "key": axis.code, "summed": len(self._axes) > 1}
+        as_codes = axis.judged is None and all(r.of_counts and not r.harmless for r in requirements)
+        if as_codes and all(r.of_tallies for r in requirements):
+            return Classes.tallied(steps, steps.materialise("tallies", "local/tally_classes", **holes))
+        histogram = steps.materialise(
+            "histogram", "local/list_histogram", dictionary=axis.reference, as_codes=as_codes, **holes
+        )
+        return Classes(steps, histogram, axis.reference)
+
+
+def unsure_labels(task: Task) -> str:
+    """The requirements that are not monotone, in words; empty if all are."""
+    return ", ".join(dict.fromkeys(r.label for r in task.requirements if not r.monotone))
+
+
+def check_monotone(task: Task, name: str) -> Feasibility:
+    """What is known by counts; raises PolicyError for what the algorithm cannot promise, InfeasibleError if the
+    table as one class, the best there can be for monotone requirements, violates one.
+
+    Of others a note says what the whole table does not tell.
+    """
+    _refuse(task, name)
+    sure = [r for r in task.requirements if r.monotone]
+    wanted = {attribute: [r for r in asked if r.monotone] for attribute, asked in task.wanted.items()}
+    if sure:
+        refuse_whole(replace(task, requirements=sure, wanted=wanted))
+    unsure, size = unsure_labels(task), max(2, ClassChecker(task).least)
+    notes = (f"{unsure}: every class is checked; that classes are found is not known before",) if unsure else ()
+    return Feasibility(size, task.encoded.row_count // size, task.encoded.left_out, notes)
+
+
+def refuse_whole(task: Task) -> None:
+    """Raise InfeasibleError if the table as one class violates one of the requirements, all monotone."""
+    with task.engine.scope():
+        encoded = task.encoded
+        holes = {"rows": encoded.counted, "weight": encoded.weight, "sensitive": encoded.sensitive, "one": Value(1)}
+        whole = task.engine.materialise("whole", "local/count_whole", **holes)
+        holds = task.engine.least(ClassChecker(task).margins(whole), "margin") >= 0
+        reasons = [] if holds else _known_failures(task, whole)
+    if not holds:
+        raise InfeasibleError("\n".join([*reasons, NOTHING_MEETS]))
+
+
+def _known_failures(task: Task, whole: Relation) -> list[str]:
+    """A line for every requirement that the whole table violates for those who know the other sensitive attributes."""
+    axes, lines = task.encoded.sensitive, []
+    for axis in axes:
+        known = [other for other in axes if other is not axis]
+        for requirement in (r for r in task.wanted[axis.column.name] if r.others_known and known):
+            verdict = _judge_known(task, whole, axis, known, requirement)
+            if not verdict.holds:
+                lines.append(fails_for_those_who_know(requirement, axis, known, verdict))
+    return lines
+
+
+def _judge_known(
+    task: Task, whole: Relation, axis: SensitiveAxis, known: Sequence[SensitiveAxis], requirement: Requirement
+) -> Verdict:
+    engine = task.engine
+    refined = engine.materialise("refined", "local/refine_counts", counts=whole, key=axis.code, known=known)
+    holes = {"counts": refined, "dictionary": axis.reference, "key": axis.code}
+    histogram = engine.materialise("histogram", "local/list_histogram", **holes, summed=True, as_codes=False)
+    classes = Classes(engine, histogram, axis.reference)
+    return judge(engine, requirement, classes)
+
+
+def _refuse(task: Task, name: str) -> None:
+    """Raise PolicyError for requirements that classes of different values only are sure of, and for individuals."""
+    problems = [
+        cannot_promise(name, requirement, "two classes that meet it may not meet it together", "bsgi can")
+        for requirement in dict.fromkeys(task.requirements)
+        if not requirement.monotone and requirement.unique_class_size() is not None
+    ]
+    if task.encoded.individual:
+        problems.append(Problem("individual", f"{name} does not keep rows of one individual apart", "bsgi does"))
+    if problems:
+        raise PolicyError(problems)
+
+
+def nothing_found(task: Task, name: str, what: str, hint: str) -> InfeasibleError:
+    """That a search found no good classes, which does not say that there are none; and what the whole table meets."""
+    found = f"{name} found no classes of all rows that meet {unsure_labels(task)}: {what}; {hint}"
+    return InfeasibleError("\n".join([found, *_nearest(task)]))
+
+
+def _nearest(task: Task) -> list[str]:
+    """What the whole table as one class meets of each requirement that is not monotone and that it violates."""
+    engine, lines = task.engine, []
+    for axis in task.encoded.sensitive:
+        with engine.scope():
+            histogram = engine.materialise("whole", "requirements/take_whole", dictionary=axis.reference)
+            for requirement in (r for r in task.wanted[axis.column.name] if not r.monotone):
+                verdict = judge(engine, requirement, Classes(engine, histogram, axis.reference))
+                nearest = requirement.nearest_whole(verdict.worst, axis.judged_distribution)
+                if not verdict.holds:
+                    lines.append(
+                        f"{requirement.label} on {axis.column.name}: the whole table as one class meets {nearest}"
+                    )
+    return lines
+
+
+def require_good(task: Task, name: str, assigned: Relation) -> None:
+    """Raise InfeasibleError if a class of (row_id, class_id) is bad; monotone requirements need no such look."""
+    if not unsure_labels(task):
+        return
+    engine = task.engine
+    with engine.scope():
+        members = engine.materialise("members", "local/name_classes", assigned=assigned)
+        holes = {"members": members, "rows": task.encoded.rows, "sensitive": task.encoded.sensitive}
+        margins = ClassChecker(task).margins(engine.materialise("counts", "local/count_classes", **holes))
+        classes, bad = engine.count(margins), engine.count(margins) - engine.scalar("local/count_good", margins=margins)
+    if bad:
+        what = "the whole table does not, and no part of it was split off" if classes == 1 else f"{bad:,} do not"
+        raise nothing_found(task, name, what, "algorithm: peel looks for others")

@@ -1,0 +1,237 @@
+"""Coarsening: quasi-identifiers are raised to a level of their taxonomies, and treated as if they had no more to say.
+
+Level 0 is the leaves; at level k a value stands for its ancestor k levels above the deepest leaves, or for itself
+if that is a leaf nearer to the root. Fewer values make larger QI-groups, and fewer stars (Xiao, Yi, Tao, EDBT 2010,
+Section 5.6).
+
+Hilbert: rows in the order of a space-filling curve, cut into l-eligible classes (after Ghinita et al., VLDB 2007).
+
+The codes of the quasi-identifiers are the coordinates of a cube, every domain stretched over its side. The Hilbert
+curve visits all places of the cube, each next to the one before: rows near on it are near in all quasi-identifiers.
+Along it clipped bisection (`bisection`) cuts classes of l rows with l different sensitive values; the fewer than l
+rows left over join classes that lack their value. Rows that are l-eligible together give l-eligible classes alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ldiv_db.algorithms.base import Plan, Task
+from ldiv_db.algorithms.bsgi.bisection import bisect
+from ldiv_db.algorithms.bsgi.bsgi import subtask_of
+from ldiv_db.algorithms.bsgi.selection import incorporate
+from ldiv_db.algorithms.feasibility import quotas
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.recoding.encoded import Axis
+from ldiv_db.taxonomies.taxonomy import Taxonomy
+
+
+@dataclass(frozen=True)
+class Coarse:
+    """A quasi-identifier with its cut: `cut` is (code, low, high), the span of codes that each is published as."""
+
+    axis: Axis
+    cut: Relation | None
+
+    @property
+    def code(self) -> Identifier:
+        return self.axis.code
+
+    @property
+    def low(self) -> Identifier:
+        return self.axis.low
+
+    @property
+    def high(self) -> Identifier:
+        return self.axis.high
+
+    @property
+    def table(self) -> Identifier:
+        return self.axis.table
+
+    @property
+    def upper(self) -> Identifier:
+        """The cut once more, for the other end of a span."""
+        return Identifier(f"{self.axis.table.name}_upper")
+
+    @property
+    def last(self) -> Value:
+        """The last code, NULL's included."""
+        return Value(max(self.axis.scale, self.axis.null_code or 0))
+
+
+def check_levels(axes: Sequence[Axis], levels: Mapping[str, int]) -> None:
+    """Raise PolicyError for columns that are no quasi-identifiers with a taxonomy, and levels that it lacks."""
+    known, problems = {axis.name: axis.taxonomy for axis in axes}, []
+    for name, level in levels.items():
+        key = f"algorithm.coarsen.{name}"
+        if name not in known:
+            problems.append(Problem(key, "is not a quasi-identifier", nearest(name, known)))
+            continue
+        taxonomy = known[name]
+        if taxonomy is None:
+            problems.append(Problem(key, "has no taxonomy to coarsen by"))
+        elif level > taxonomy.height:
+            problems.append(Problem(key, f"the taxonomy has no level {level}", f"the highest is {taxonomy.height}"))
+    if problems:
+        raise PolicyError(problems)
+
+
+def spans_at(taxonomy: Taxonomy, level: int) -> list[tuple[int, int]]:
+    """The spans of leaf numbers of the nodes at a level, in order: together they are all leaves."""
+    depth = max(0, taxonomy.height - level)
+    return [(node.low, node.high) for node in taxonomy.nodes if node.depth == depth] + [
+        (leaf.low, leaf.high) for leaf in taxonomy.leaves if leaf.depth < depth
+    ]
+
+
+def coarsen(task: Task, levels: Mapping[str, int]) -> tuple[Task, list[Coarse]]:
+    """The task on coarse codes, the first of what each stands for, and the quasi-identifiers with their cuts."""
+    engine, encoded = task.engine, task.encoded
+    coarse = [Coarse(axis, _cut(engine, axis, levels.get(axis.name, 0))) for axis in encoded.axes]
+    if all(axis.cut is None for axis in coarse):
+        return task, coarse
+    rows = engine.materialise(
+        "coarse", "tp/coarsen_rows", rows=encoded.rows, axes=coarse, sensitive=encoded.sensitive[0]
+    )
+    return replace(task, encoded=replace(encoded, rows=rows, kept=(), cells=None)), coarse
+
+
+def _cut(engine: Engine, axis: Axis, level: int) -> Relation | None:
+    if not level or axis.taxonomy is None:
+        return None
+    rows = [(code, low, high) for low, high in spans_at(axis.taxonomy, level) for code in range(low, high + 1)]
+    return engine.load(f"cut_{axis.code.name}", {"code": "BIGINT", "low": "BIGINT", "high": "BIGINT"}, rows)
+
+
+def publish_bounds(engine: Engine, bounds: Relation, coarse: Sequence[Coarse], stars: bool) -> Relation:
+    """The bounds of classes as they are published: as wide as the domain where there is a star, else as their cuts."""
+    return engine.materialise("widened", "tp/widen_bounds", bounds=bounds, axes=coarse, stars=stars)
+
+
+# -- which level -------------------------------------------------------------------------------------
+
+
+def try_levels(task: Task, plan_at: Callable[[Mapping[str, int]], Plan]) -> Plan:
+    """The plan of least KL divergence among those tried.
+
+    From the leaves on every quasi-identifier is raised by a level in turn, and the one stays raised that lowers the
+    divergence most, until none does.
+    """
+    heights = {axis.name: axis.taxonomy.height for axis in task.encoded.axes if axis.taxonomy}
+    best, levels, tried = plan_at({}), dict.fromkeys(heights, 0), 1
+    least = _divergence(task, best)
+    while raised := [{**levels, name: level + 1} for name, level in levels.items() if level < heights[name]]:
+        before = least
+        for candidate in raised:
+            plan = plan_at(candidate)
+            divergence, tried = _divergence(task, plan), tried + 1
+            worse = plan
+            if divergence < least:
+                worse, best, least, levels = best, plan, divergence, candidate
+            task.engine.drop(*(table for table in (worse.assigned, worse.classes) if table))
+        if least == before:
+            break
+    return replace(best, search={**best.search, "tried": tried, "kl": least})
+
+
+def _divergence(task: Task, plan: Plan) -> float:
+    divergence = task.divergence(plan)
+    return math.inf if divergence is None else divergence
+
+
+#: Sides of the cube have up to this many bits; codes that then fall together are told apart by themselves.
+MOST_BITS = 16
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A quasi-identifier as a coordinate: the column of its code, and that of its place on the side of the cube."""
+
+    code: Identifier
+    at: Identifier
+    places: Value
+    first: bool
+
+
+@dataclass(frozen=True)
+class Bit:
+    """One bit of all coordinates, those above it, and the column that counts how often these flip it."""
+
+    value: Value
+    above: tuple[Value, ...]
+    flips: Identifier
+
+
+def dimensions_of(axes: Sequence[Axis]) -> tuple[list[Dimension], int]:
+    """The dimensions and the bits of their sides; a code of NULL beyond the scale has a place too."""
+    places = [max(axis.scale, axis.null_code or 0) + 1 for axis in axes]
+    bits = max(1, min(MOST_BITS, max((count - 1).bit_length() for count in places)))
+    return [
+        Dimension(axis.code, Identifier(f"{axis.code.name}_at"), Value(count), number == 0)
+        for number, (axis, count) in enumerate(zip(axes, places, strict=True))
+    ], bits
+
+
+def order(engine: Engine, rows: Relation, dimensions: Sequence[Dimension], bits: int) -> Relation:
+    """(codes, position): every combination of codes that the rows have, along the curve of cubes of 2^bits a side."""
+    points = engine.materialise("points", "tp/scale_codes", rows=rows, dimensions=dimensions, sides=Value(2**bits))
+    for bit in range(bits - 1, 0, -1):
+        turned = engine.materialise("points", "tp/turn_cubes", points=points, dimensions=dimensions, bit=Value(2**bit))
+        engine.drop(points)  # all combinations of codes, once a bit
+        points = turned
+    ordered = engine.materialise(
+        "ordered", "tp/order_points", points=points, dimensions=dimensions, bits=[_bit(b, bits) for b in _falling(bits)]
+    )
+    engine.drop(points)
+    return ordered
+
+
+def _falling(bits: int) -> range:
+    return range(bits - 1, -1, -1)
+
+
+def _bit(bit: int, bits: int) -> Bit:
+    return Bit(Value(2**bit), tuple(Value(2**above) for above in range(bit + 1, bits)), Identifier(f"flips_{bit}"))
+
+
+def cut(task: Task, rows: Relation, l: int) -> tuple[Relation, int]:  # noqa: E741 - the field's name for it
+    """(row_id, class_id) of rows that are l-eligible together, and how many classes there are, numbered from 1."""
+    engine, encoded = task.engine, task.encoded
+    dimensions, bits = dimensions_of(encoded.axes)
+    ordered = order(engine, rows, dimensions, bits)
+    axis = _curve(ordered, engine.count(ordered))
+    placed = engine.materialise(
+        "placed",
+        "tp/place_rows",
+        rows=rows,
+        ordered=ordered,
+        dimensions=dimensions,
+        sensitive=encoded.sensitive[0],
+        position=axis.code,
+    )
+    subtask = subtask_of(replace(task, encoded=replace(encoded, axes=(axis,), kept=())), placed, l)
+    counts = subtask.task.encoded.sensitive[0].distribution.counts
+    assigned = bisect(subtask.task, quotas(counts, l, subtask.classes), l, subtask.classes)
+    incorporate(subtask.task, assigned, subtask.task.encoded.keys, subtask.classes)
+    engine.drop(ordered)
+    return assigned, subtask.classes
+
+
+def _curve(ordered: Relation, length: int) -> Axis:
+    """The place on the curve as the only quasi-identifier."""
+    names = {part: Identifier(f"curve_{part}") for part in ("code", "low", "high", "table")}
+    return Axis(
+        column=Identifier("curve"),
+        dictionary=ordered,
+        nodes=None,
+        taxonomy=None,
+        scale=max(length - 1, 0),
+        null_code=None,
+        weight=1.0,
+        **names,
+    )

@@ -1,1 +1,0 @@
-"""Pictures of numbers as SVG: small, without scripts, the same bytes for the same numbers. They know no privacy."""

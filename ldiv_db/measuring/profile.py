@@ -1,0 +1,296 @@
+"""Profiles: how identifying a table's columns are, what each is taken for and why, and which l its values allow.
+
+Everything is counts: no value of the table is read, NULL being a value like any other wherever rows are
+told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import Step, read_exactly
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.display import Shown
+from ldiv_db.measuring.population_uniqueness import refuse_population
+from ldiv_db.measuring.roles import (
+    IDENTIFIER,
+    QUASI_IDENTIFIER,
+    SENSITIVE,
+    Keys,
+    Way,
+    WayFinder,
+    held_by,
+    is_postal,
+    is_repeated,
+    names_people,
+    why_by_name,
+    why_by_values,
+)
+from ldiv_db.measuring.uniqueness import RARE, Summary, Uniqueness, measure_uniqueness, summarise
+from ldiv_db.requirements import Distribution
+
+#: Values of a sensitive column whose rows are listed, the most frequent first.
+HISTOGRAM = 50
+#: What makes texts one to a reader.
+FOLDED: tuple[Step, ...] = ("trim", "casefold")
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """A column in counts, its role and why it has it; a quasi-identifier has a way in which it is generalised."""
+
+    summary: Summary
+    role: str
+    reason: str
+    way: Way | None = None
+
+    @property
+    def column(self) -> Column:
+        return self.summary.column
+
+    @property
+    def distinct(self) -> int:
+        """Different values that are not NULL."""
+        return self.summary.distinct
+
+    @property
+    def nulls(self) -> int:
+        return self.summary.nulls
+
+    @property
+    def most(self) -> int:
+        """Rows of the most frequent value."""
+        return self.summary.most
+
+
+@dataclass(frozen=True)
+class SensitiveProfile:
+    """A sensitive column: how often its values occur, NULL being one, without the values.
+
+    `folded` counts texts that differ by case and blanks at their ends alone as one; None where none do.
+    """
+
+    column: Column
+    distribution: Distribution
+    nulls: int
+    folded: Distribution | None = None
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def entropy(self) -> float:
+        """Shannon's entropy of the values, in bits."""
+        return self.distribution.bits
+
+
+@dataclass(frozen=True, repr=False)
+class Profile(Shown):
+    """What is known of a table; `uniqueness` is None if there is no quasi-identifier."""
+
+    table: str
+    rows: int
+    columns: tuple[ColumnProfile, ...]
+    uniqueness: Uniqueness | None
+    sensitive: tuple[SensitiveProfile, ...]
+    #: The column that may say whose a row is, of which somebody has several; None if there is none.
+    individual: ColumnProfile | None = None
+
+    def of_role(self, role: str) -> list[ColumnProfile]:
+        """The columns of a role, in the table's order."""
+        return [column for column in self.columns if column.role == role]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The profile as JSON has it; shares are of all rows, 0..1."""
+        return {
+            "table": self.table,
+            "rows": self.rows,
+            "individual": self.individual.column.name if self.individual else None,
+            "columns": [self._column(column) for column in self.columns],
+            "uniqueness": self._uniqueness(),
+            "sensitive": [self._sensitive(column) for column in self.sensitive],
+        }
+
+    def _column(self, profile: ColumnProfile) -> dict[str, Any]:
+        return {
+            "column": profile.column.name,
+            "type": profile.column.shown,
+            "role": profile.role,
+            "reason": profile.reason,
+            "distinct": profile.distinct,
+            "nulls": profile.nulls,
+            "largest_share": profile.most / self.rows,
+        }
+
+    def _uniqueness(self) -> dict[str, Any] | None:
+        uniqueness = self.uniqueness
+        if uniqueness is None:
+            return None
+        return {
+            "combinations": uniqueness.combinations,
+            "unique_rows": uniqueness.unique_rows,
+            "unique_share": uniqueness.unique_rows / self.rows,
+            f"rows_below_{RARE}": uniqueness.rare_rows,
+            f"share_below_{RARE}": uniqueness.rare_rows / self.rows,
+            "contributions": [
+                {"column": name, "unique_rows_without": rows, "explains": uniqueness.unique_rows - rows}
+                for name, rows in uniqueness.unique_without.items()
+            ],
+            "few_columns": [
+                {"columns": list(few.columns), "combinations": few.combinations, "unique_rows": few.unique_rows}
+                for few in uniqueness.small
+            ],
+            "population": uniqueness.population.as_dict() if uniqueness.population else None,
+        }
+
+    def _sensitive(self, profile: SensitiveProfile) -> dict[str, Any]:
+        return {
+            "column": profile.name,
+            "distinct": profile.distribution.distinct,
+            "distinct_folded": (profile.folded or profile.distribution).distinct,
+            "nulls": profile.nulls,
+            "largest_share": profile.distribution.counts[0] / self.rows,
+            "largest_l": profile.distribution.largest_l,
+            "entropy": profile.entropy,
+            "histogram": list(profile.distribution.counts[:HISTOGRAM]),
+        }
+
+
+def profile_table(
+    engine: Engine,
+    table: Relation | FileRelation,
+    quasi_identifiers: Sequence[str] | None = None,
+    sensitive: Sequence[str] = (),
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    population: int | None = None,
+) -> Profile:
+    """The profile of a table; `progress` hears how many of the columns are counted.
+
+    With `population`, the number of people that the rows are a sample of, it has how many of these are unique.
+
+    Without `quasi_identifiers` roles are guessed (`roles.py`, `keys.py`); a column that cannot be generalised without
+    a taxonomy of the user's is an identifier, as a policy to start from would have it. Raises PolicyError for columns
+    that the table lacks or that have two roles and for a population smaller than the table, InfeasibleError for an
+    empty table.
+    """
+    columns = columns_of(engine, table)
+    asked = _resolve(columns, quasi_identifiers or (), sensitive)
+    rows = engine.count(table)
+    if rows == 0:
+        raise InfeasibleError(f"{table} is empty: there is nothing to profile")
+    refuse_population(population, rows)
+    with read_exactly(engine, table) as read:
+        taken_for = _Roles(engine, table, read, asked, guess=quasi_identifiers is None)
+        summaries: list[Summary] = []
+        for column in columns:
+            summaries.append(summarise(engine, read, column, rows))
+            progress(len(summaries), len(columns))
+        profiles = [taken_for.profile(summary, summaries) for summary in summaries]
+        return Profile(
+            table=str(table),
+            rows=rows,
+            columns=tuple(profiles),
+            uniqueness=measure_uniqueness(
+                engine, read, [telling.summary for telling in _telling(profiles, asked)], population
+            ),
+            sensitive=tuple(_sensitive(engine, read, column) for column in profiles if column.role == SENSITIVE),
+            individual=taken_for.individual(profiles),
+        )
+
+
+def _resolve(columns: Sequence[Column], quasi_identifiers: Sequence[str], sensitive: Sequence[str]) -> dict[str, str]:
+    """The role of every column that was named, by its name in lower case; raises PolicyError for all bad names."""
+    names = [column.name for column in columns]
+    known = {name.lower() for name in names}
+    roles: dict[str, str] = {}
+    problems = []
+    for key, role, asked in (("qi", QUASI_IDENTIFIER, quasi_identifiers), ("sensitive", SENSITIVE, sensitive)):
+        for name in asked:
+            if name.lower() not in known:
+                problems.append(Problem(key, f"the table has no column {name!r}", nearest(name, names)))
+            elif roles.setdefault(name.lower(), role) != role:
+                problems.append(Problem(key, f"{name!r} is a quasi-identifier already"))
+    if problems:
+        raise PolicyError(problems)
+    return roles
+
+
+class _Roles:
+    """Takes one column after the other for what it is named or looks like."""
+
+    def __init__(
+        self, engine: Engine, table: Relation | FileRelation, read: Relation | FileRelation, asked: dict[str, str],
+        guess: bool,
+    ) -> None:  # fmt: skip
+        self._engine = engine
+        self._read = read
+        self._asked = asked
+        self._belonging: set[str] = set()
+        self._guess = guess
+        self._keys = Keys(engine, table) if guess else None
+        self._ways = WayFinder(engine, read)
+
+    def profile(self, summary: Summary, all_columns: Sequence[Summary]) -> ColumnProfile:
+        """The column with its role, the reason, and how it is generalised."""
+        asked = self._asked.get(summary.column.name.lower())
+        if asked == SENSITIVE:
+            return ColumnProfile(summary, SENSITIVE, "named")
+        belonging = "" if asked else self._why_belonging(summary, all_columns)
+        if asked is None and (why := self._why_identifier(summary) or belonging):
+            return ColumnProfile(summary, IDENTIFIER, why)
+        way, why = self._ways.find(summary)
+        if way is None:
+            return ColumnProfile(summary, IDENTIFIER, f"named, but {why}" if asked else why)
+        return ColumnProfile(summary, QUASI_IDENTIFIER, way.said, way)
+
+    def individual(self, profiles: Sequence[ColumnProfile]) -> ColumnProfile | None:
+        """Of the columns that may say whose a row is the one to go by: by its name, and then of the fewest values."""
+        found = [p for p in profiles if p.role == IDENTIFIER and is_repeated(p.summary)]
+        named = [p for p in found if names_people(p.summary)]
+        held = [p for p in found if p.column.name in self._belonging]
+        return min(named or held, key=lambda p: p.distinct, default=None)
+
+    def _why_belonging(self, summary: Summary, all_columns: Sequence[Summary]) -> str:
+        """Why a column may say whose a row is by what hardly varies within its values; empty if it may not."""
+        if is_postal(summary):
+            return ""
+        held, of = held_by(self._engine, self._read, summary, all_columns)
+        if not held or held * 2 < of:
+            return ""
+        self._belonging.add(summary.column.name)
+        return f"may say whose a row is: {held} of {of} other columns hardly vary within a value"
+
+    def _why_identifier(self, summary: Summary) -> str:
+        """Why a column that nobody named is taken for an identifier; empty if it is not."""
+        if self._keys is None:
+            return "not named"
+        if why := why_by_values(summary):
+            return why
+        owner = self._keys.owner(summary, self._read)
+        return f"names rows of {owner}" if owner else why_by_name(summary)
+
+
+def _telling(profiles: Sequence[ColumnProfile], asked: dict[str, str]) -> Iterator[ColumnProfile]:
+    """The quasi-identifiers, those that were named among them that cannot be generalised."""
+    for profile in profiles:
+        if QUASI_IDENTIFIER in (profile.role, asked.get(profile.column.name.lower())):
+            yield profile
+
+
+def _sensitive(engine: Engine, table: Relation | FileRelation, profile: ColumnProfile) -> SensitiveProfile:
+    column, found = profile.column, _distribution(engine, table, profile.column)
+    folded = _distribution(engine, table, column, FOLDED) if column.type == "VARCHAR" else found
+    return SensitiveProfile(column, found, profile.nulls, folded if folded.distinct < found.distinct else None)
+
+
+def _distribution(
+    engine: Engine, table: Relation | FileRelation, column: Column, same: Sequence[Step] = ()
+) -> Distribution:
+    counts = engine.rows("profiling/count_values", source=table, column=Identifier(column.name), same=same)
+    return Distribution([count for (count,) in counts])

@@ -1,0 +1,299 @@
+"""Which columns say whose a row is, where somebody may have several: by their names, and by what belongs together.
+
+Rows of one person have the same birthday, sex and home, and differ in what happened: a column whose values have a few
+rows each, within which most other columns hardly vary, may be whose they are, whatever it is called.
+
+Which columns of a table name rows of other tables: they lead to whoever has those, as identifiers do.
+
+A foreign key says so. Without one a column does if another table has a unique column of its name or of the same stem
+(`c_custkey` of `o_custkey`, `customers.id` of `customer_id`), which has all its values. Where a value has very many
+rows, the other table is taken for a list of categories, such as countries.
+
+What a column is taken for where nobody has said so: an identifier or a quasi-identifier, and why.
+
+How a quasi-identifier can be generalised without anybody's help: ranges, stretches of time, prefixes, its values.
+
+Numbers and times become ranges, times of few values stretches of time. A text is published as itself or as `*`; up to
+so many values stand in a level file, into which groups can be written. Codes of one length lose their last characters.
+Times of a few values are generalised by stretches, and codes of more values by prefixes. Of texts with few rows each,
+which may name people, those of very many values have no way, and of the others this is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import equal_problems, is_nested
+from ldiv_db.database.errors import PolicyError
+from ldiv_db.database.lineage import ColumnBeside, columns_beside, foreign_keys
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.measuring.uniqueness import Summary, Texts
+from ldiv_db.policy.people_columns import CATEGORY_ROWS, FEW_VALUES, NEARLY_UNIQUE, tells_one, tells_somebody
+from ldiv_db.policy.quasi_identifiers import covers
+from ldiv_db.recoding.snapshot import bounds_of, refuse_odd_years
+from ldiv_db.taxonomies import taxonomy as taxonomies
+
+#: A column of more different values than this share of the rows varies in nearly any rows.
+OFTEN_UNIQUE = 0.5
+#: Values that are looked at, of those that have several rows.
+_MOST = 1_000
+#: A column belongs to somebody if it varies in their rows this part at most of what it does in any rows, and has two
+#: values there on average at most.
+_LITTLE, _FEW = 3, 2
+
+
+@dataclass(frozen=True)
+class _Other:
+    """Another column, under the names of what is counted of it."""
+
+    column: Identifier
+    alias: Identifier
+    together: Identifier
+    apart: Identifier
+
+
+def names_people(summary: Summary) -> bool:
+    """Whether a column says by its name whose rows they are, and is no list of a few kinds."""
+    return may_name(summary) and tells_one(summary.column.name)
+
+
+def is_repeated(summary: Summary) -> bool:
+    """Whether values of a column that says whose a row is have several rows."""
+    return 1 < summary.distinct <= NEARLY_UNIQUE * (summary.rows - summary.nulls)
+
+
+def held_by(
+    engine: Engine, table: Relation | FileRelation, summary: Summary, all_columns: Sequence[Summary]
+) -> tuple[int, int]:
+    """How many of the other columns that vary belong to the values of a column, and how many there are; one statement.
+
+    (0, 0) where it cannot say whose rows they are.
+    """
+    if not (may_name(summary) and summary.has_few_rows and is_repeated(summary)):
+        return 0, 0
+    varying = [
+        c for c in all_columns if c is not summary and 1 < c.distinct <= OFTEN_UNIQUE * c.rows and not c.decimals
+    ]
+    others = [
+        _Other(Identifier(c.column.name), *(Identifier(f"{letter}{i}") for letter in ("d", "together_", "apart_")))
+        for i, c in enumerate(varying)
+    ]
+    if not others:
+        return 0, 0
+    column = Identifier(summary.column.name)
+    found = engine.record("profiling/hold_together", source=table, column=column, others=others, most=Value(_MOST))
+    values = found["values"]
+    extra = [[found[name.name] - values for name in (other.together, other.apart)] for other in others]
+    vary = [(together, apart) for together, apart in extra if apart * 20 > values]
+    most = (_FEW - 1) * values
+    return sum(together * _LITTLE <= apart and together <= most for together, apart in vary), len(vary)
+
+
+def may_name(summary: Summary) -> bool:
+    """Whether a column is of a type that names people, and not of a few values with many rows each."""
+    if summary.is_measure or summary.column.type == "BOOLEAN" or summary.distinct < 2:
+        return False
+    few_rows = summary.rows < CATEGORY_ROWS * summary.distinct
+    return summary.distinct > FEW_VALUES or (summary.texts is not None and few_rows)
+
+
+#: Tables of more rows are not looked at, and of those that a column may belong to no more than so many.
+_MOST_ROWS, _MOST_TABLES = 5_000_000, 5
+#: A column's name after the letter or two of its table.
+_STEM = re.compile(r"[a-z]{1,3}_(.+)")
+
+
+class Keys:
+    """The tables beside one table, asked column by column whether they own it."""
+
+    def __init__(self, engine: Engine, table: Relation | FileRelation) -> None:
+        self._engine = engine
+        self._declared: dict[str, str] = {}
+        self._beside: list[ColumnBeside] = []
+        if isinstance(table, Relation):
+            self._declared = foreign_keys(engine, table)
+            self._beside = columns_beside(engine, table, _MOST_ROWS)
+
+    def owner(self, summary: Summary, read: Relation | FileRelation) -> str | None:
+        """The name of the table whose rows the column of `read` names, None if there is none."""
+        column = summary.column
+        if column.is_time or column.is_fractional or summary.rows >= CATEGORY_ROWS * summary.distinct:
+            return None
+        if declared := self._declared.get(column.name.lower()):
+            return declared
+        for other in self._candidates(column):
+            holes = {"column": Identifier(column.name), "key": Identifier(other.column.name)}
+            found = self._engine.record("profiling/hold_against_key", source=read, other=other.table, **holes)
+            if not found["repeated"] and not found["strangers"]:
+                return other.table.name
+        return None
+
+    def _candidates(self, column: Column) -> Sequence[ColumnBeside]:
+        """The columns of other tables that the column's name leads to, of its type or whole numbers as well."""
+        found = [other for other in self._beside if _alike(column, other.column) and _leads(column.name, other)]
+        return found[:_MOST_TABLES]
+
+
+def _alike(one: Column, other: Column) -> bool:
+    return one.type == other.type or (one.is_integer and other.is_integer)
+
+
+def _leads(name: str, other: ColumnBeside) -> bool:
+    """Whether a column's name is, but for its table's letters, that of a column of another table."""
+    return not set(_stems(name)).isdisjoint(_stems(other.column.name, other.table.name))
+
+
+def _stems(name: str, table: str = "") -> Iterator[str]:
+    """What a column may be called elsewhere, in lower case: `id` of the table `customers` is `customer_id`."""
+    name = name.lower()
+    yield name
+    if stem := _STEM.fullmatch(name):
+        yield stem[1]
+    if name == "id":
+        for owner in (table.lower(), table.lower().removesuffix("s")):
+            yield f"{owner}_id"
+
+
+IDENTIFIER, QUASI_IDENTIFIER, SENSITIVE = "identifier", "quasi-identifier", "sensitive"
+#: What columns are called that number rows.
+_NUMBERING = re.compile(r"(?i:(^|_)(id|uuid|guid)$|[a-z]_?key$)|[a-z]I[dD]$")
+
+
+def why_by_values(summary: Summary) -> str:
+    """Why a column is taken for an identifier by its values and how they are spread; empty if it is not."""
+    if summary.is_measure:
+        return ""  # a birthday or a cost is one of many things that are known of somebody
+    if summary.distinct > NEARLY_UNIQUE * summary.rows:
+        return "nearly every row has its own value"
+    if summary.texts is None:
+        return ""
+    if summary.distinct > max(FEW_VALUES, OFTEN_UNIQUE * summary.rows):
+        return "different values in more than half the rows"
+    return "its values are addresses or numbers of people" if summary.texts.addressed * 2 > summary.distinct else ""
+
+
+def why_by_name(summary: Summary) -> str:
+    """Why a column is taken for an identifier by its name; empty if it is not."""
+    name = summary.column.name
+    if names_people(summary):
+        return "its name says whose a row is"
+    if summary.texts is not None and may_name(summary) and tells_somebody(name):
+        return "its name says who somebody is"
+    return "its name: a key" if _NUMBERING.search(name) and summary.has_few_rows and not summary.is_measure else ""
+
+
+#: Texts of up to this many values get a level file, of up to so many others are themselves or `*`.
+LISTED_VALUES, MANY_VALUES = 1_000, 10_000
+#: What is asked of texts that may name people.
+_QUESTION = "; few rows have each: DOES IT NAME PEOPLE? Then move it to `identifiers`"
+#: The stretches of time, rising.
+DATES = ("day", "month", "quarter", "year")
+#: What columns of postal codes are called.
+_POSTAL = re.compile(r"(^|[^a-z])(zip|zip_?codes?|postal(_?codes?)?|post_?codes?|plz)($|[^a-z])", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a quasi-identifier is generalised: as a policy says it, in words, and the level file that must be written."""
+
+    settings: dict[str, Any]
+    said: str
+    file: str = ""
+
+
+class WayFinder:
+    """Finds the way of one quasi-identifier after the other, so that no two of them share a level file."""
+
+    def __init__(self, engine: Engine, table: Relation | FileRelation) -> None:
+        self._engine = engine
+        self._table = table
+        self._known = taxonomies.stored(engine)
+        self._taken: set[str] = set()
+
+    def find(self, summary: Summary) -> tuple[Way | None, str]:
+        """The way of a column, or None and the reason why it takes a taxonomy that only the user can make."""
+        column = summary.column
+        if problems := equal_problems("", column):
+            return None, problems[0].what
+        if not summary.distinct:
+            return None, "holds nothing but NULL"
+        if is_nested(column):
+            return None, "holds several values a row: give one of them in a view"
+        if column.name in self._known and self._covers(column):
+            return Way({"taxonomy": column.name}, "values: the catalog's taxonomy of this name"), ""
+        if summary.texts is None:
+            return self._on_a_line(summary)
+        return self._of_text(summary, summary.texts)
+
+    def _covers(self, column: Column) -> bool:
+        """Whether the catalog's taxonomy of the column's name has a leaf for each of its values."""
+        taxonomy = taxonomies.fetch(self._engine, column.name)
+        return taxonomy is not None and covers(self._engine, taxonomy, self._table, column)
+
+    def _on_a_line(self, summary: Summary) -> tuple[Way | None, str]:
+        """The way of numbers or times; None if some of them have no place, as infinities have."""
+        column = summary.column
+        check: Callable[..., Any] = refuse_odd_years if column.is_time else bounds_of
+        try:
+            check(self._engine, self._table, Identifier(column.name), column)
+        except PolicyError as error:
+            return None, error.problems[0].what
+        if column.is_time and summary.distinct <= FEW_VALUES:
+            return Way({"taxonomy": {"dates": list(DATES)}}, "times: stretches of time"), ""
+        return Way({"numeric": True}, "times: ranges" if column.is_time else "numbers: ranges"), ""
+
+    def _of_text(self, summary: Summary, texts: Texts) -> tuple[Way | None, str]:
+        if texts.stars:
+            return None, "holds `*`, which in a release stands for anything"
+        may_name = summary.has_few_rows and not is_postal(summary)
+        if may_name and summary.distinct > LISTED_VALUES:
+            what = f"{summary.distinct:,} different texts of few rows each, as names of people are"
+            return None, f"{what}: give a taxonomy if they are none"
+        asked = _QUESTION if may_name else ""
+        if is_code(summary, texts) and not texts.starred:
+            lengths = falling_lengths(texts.longest)
+            return Way({"taxonomy": {"prefix": lengths}}, f"codes: prefixes{asked}"), ""
+        if summary.distinct <= LISTED_VALUES and not texts.unlisted:
+            file = self._file_name(summary.column.name)
+            return Way({"taxonomy": {"file": file}}, f"texts: a level file{asked}", file), ""
+        if summary.distinct <= MANY_VALUES:
+            return Way({"taxonomy": {"prefix": [max(1, texts.longest)]}}, f"texts: themselves or `*`{asked}"), ""
+        return None, f"{summary.distinct:,} different texts take a taxonomy of yours"
+
+    def _file_name(self, column: str) -> str:
+        """A file's name for a column's taxonomy that any file system takes, and that no other column has."""
+        stem = re.sub(r"[^\w-]+", "_", column)[:60]
+        name, number = f"{stem}.csv", 1
+        while name.lower() in self._taken:
+            number += 1
+            name = f"{stem}_{number}.csv"
+        self._taken.add(name.lower())
+        return name
+
+
+def is_postal(summary: Summary) -> bool:
+    """Whether a column has postal codes, by its name."""
+    return bool(_POSTAL.search(summary.column.name))
+
+
+def is_code(summary: Summary, texts: Texts) -> bool:
+    """Whether the beginnings of a column's texts mean something: postal codes by their name, codes of one length."""
+    if texts.longest < 2:
+        return False
+    alike = texts.shortest == texts.longest and not texts.uncoded
+    return is_postal(summary) or (alike and summary.distinct > FEW_VALUES)
+
+
+def falling_lengths(longest: int) -> list[int]:
+    """The lengths of prefixes of codes of that length, from 2 on: up to five, the whole code first."""
+    return list(range(longest, 0, -max(1 if longest == 2 else 2, -(-longest // 5))))
+
+
+def files_of(ways: Iterable[Way | None]) -> list[str]:
+    """The level files that must be written."""
+    return [way.file for way in ways if way and way.file]

@@ -1,0 +1,309 @@
+"""A policy to start from as YAML, with the reason of every column's role, and comments over what takes a thought.
+
+A policy to start from: made of a profile, ready to run, with the level files that it needs.
+
+A policy to start from on disk: beside its level files, and never over what is there.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ldiv_db.database import catalog
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.measuring.profile import ColumnProfile, Profile
+from ldiv_db.measuring.roles import IDENTIFIER, QUASI_IDENTIFIER
+from ldiv_db.measuring.suggestions import MODEST_K, MODEST_L, RANGE, Harmless, Suggestion, keeps_apart, suggest, veiled
+from ldiv_db.taxonomies.taxonomy import ROOT_LABEL
+
+_HEADING = "# A policy to start from: check every column's role, then `ldiv plan` and `ldiv run`."
+
+
+def policy_text(policy: dict[str, Any], profile: Profile, suggestions: Sequence[Suggestion]) -> str:
+    """The policy as YAML; `profile` and `suggestions` are what it was made of."""
+    lines = [_HEADING]
+    for key, value in policy.items():
+        lines += [f"# {line}" for line in _comments(key, profile, suggestions)]
+        if key == "identifiers":
+            lines += _listed(key, value, profile)
+        elif key == "quasi_identifiers":
+            lines += _mapped(key, value, profile)
+        elif key == "sensitive" and isinstance(value, dict):
+            lines += _sensitive(suggestions, profile.rows)
+        elif key == "sensitive":
+            lines.append(f"{key}: {_flow(value)}")
+        elif key == "require":
+            lines += [f"{key}:", *(f"- {_flow(one)}" for one in value)]
+        else:
+            lines += _block({key: value})
+    return "\n".join(lines) + "\n"
+
+
+def _block(value: Any) -> list[str]:
+    """The lines of a value, an entry a line."""
+    return _yaml(value, flow=False).split("\n")
+
+
+def _flow(value: Any) -> str:
+    """A value in one line."""
+    return _yaml(value, flow=True)
+
+
+def _yaml(value: Any, flow: bool) -> str:
+    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=flow, width=1_000_000)
+    return str(text).rstrip("\n")
+
+
+def _noted(lines: Sequence[str], note: str) -> list[str]:
+    """The lines with a note at their end, or over them where they are several."""
+    return [f"{lines[0]}  # {note}"] if len(lines) == 1 else [f"# {note}", *lines]
+
+
+def _listed(key: str, names: Sequence[str], profile: Profile) -> Iterator[str]:
+    reasons = {column.column.name: column.reason for column in profile.columns}
+    yield f"{key}:"
+    for name in names:
+        yield from _noted(_block([name]), _plain(reasons[name]))
+
+
+def _mapped(key: str, columns: dict[str, Any], profile: Profile) -> Iterator[str]:
+    found = {column.column.name: column for column in profile.columns}
+    yield f"{key}:"
+    for name, settings in columns.items():
+        note = f"{found[name].distinct:,} {found[name].reason}"
+        yield from (f"  {line}" for line in _noted(_entry(name, settings), note))
+
+
+def _entry(name: str, settings: Any) -> list[str]:
+    """A column with its settings in one line, unless its name takes more."""
+    key, *more = _block({name: None})
+    return _block({name: settings}) if more else [f"{key.removesuffix(' null')} {_flow(settings)}"]
+
+
+def _sensitive(suggestions: Sequence[Suggestion], rows: int) -> Iterator[str]:
+    yield "sensitive:"
+    for suggestion in suggestions:
+        *more, last = _block({suggestion.column: None})
+        yield from (f"  {line}" for line in (*more, last.removesuffix(" null")))
+        for setting, value in (suggestion.settings or {}).items():
+            yield f"    {setting}: {_flow(value)}"
+        if suggestion.harmless:
+            yield from (f"    # {line}" for line in _harmless(suggestion.harmless, rows))
+
+
+def _harmless(found: Harmless, rows: int) -> Iterator[str]:
+    yield f"{found.rows:,} rows ({found.rows / rows:.1%}). Is what they have harmless, as `none` or `healthy` may be?"
+    yield "That is for you to say. If so, take the `# ` away from the line below: nothing is promised of it, and less"
+    yield "is lost" + (
+        f"; all rows allow the other values `frequency` up to {found.largest_l}." if found.largest_l else "."
+    )
+    yield f"harmless: {_flow(list(found.values))}"
+
+
+def _comments(key: str, profile: Profile, suggestions: Sequence[Suggestion]) -> Iterator[str]:
+    """The lines that stand over a key."""
+    if key == "identifiers":
+        yield "Not published. Columns that need no protection may go under `keep`; others under `quasi_identifiers`,"
+        yield "with `numeric: true` or a taxonomy, if they are to be generalised."
+        if profile.individual and not keeps_apart(suggestions):
+            yield from _of_rows(profile.individual, profile.rows)
+    if key == "individual" and profile.individual:
+        yield f"{_several(profile.individual, profile.rows)}. This key keeps two rows of one person out of every"
+        yield "class, which loses more than counting rows. If every row is of another person, move the column to"
+        yield f"`identifiers`. Why it is here: {_plain(profile.individual.reason)}."
+    if key == "quasi_identifiers" and any(column.way and column.way.file for column in profile.columns):
+        yield "A taxonomy's file has a line a value, `value;group;...;*`, here without groups: `value;*`."
+        yield "Groups between value and root keep more information. `ldiv profile --policy FILE` writes flat files."
+    if key == "require":
+        yield from _of_requirements(profile, suggestions)
+    if key == "nulls_sensitive":
+        yield "NULL as a sensitive value of its own; or `suppress` the rows."
+
+
+def _of_rows(who: ColumnProfile, rows: int) -> Iterator[str]:
+    """That what is required counts rows, where somebody may have several."""
+    yield f"{_several(who, rows)}, AND REQUIREMENTS COUNT ROWS:"
+    yield f"a class may hold the rows of one person alone. `individual: {_name(who)}` keeps them apart; it needs"
+    yield "`frequency` on a sensitive column, and that no value and no person has more than half of the rows."
+
+
+def _several(who: ColumnProfile, rows: int) -> str:
+    """How many values the column that may say whose a row is has, and in how many rows."""
+    return f"PEOPLE MAY HAVE SEVERAL ROWS: {_name(who)} has {who.distinct:,} values in {rows - who.nulls:,} rows"
+
+
+def _name(column: ColumnProfile) -> str:
+    return _plain(json.dumps(column.column.name, ensure_ascii=False))
+
+
+def _of_requirements(profile: Profile, suggestions: Sequence[Suggestion]) -> Iterator[str]:
+    """Why this is required, and what else could be."""
+    if not suggestions:
+        yield f"Every row is published alike with others; up to {profile.rows:,} can be met."
+        yield "Name a column under `sensitive` to protect its values too: `ldiv profile --sensitive COLUMN`."
+        return
+    for column, suggestion in zip(profile.sensitive, suggestions, strict=True):
+        name = _plain(json.dumps(column.name, ensure_ascii=False))
+        largest = suggestion.largest_l
+        if any(RANGE in required for required in suggestion.require):
+            yield f"{name}: values near one another are one to a reader; `{RANGE}` asks how wide a class is."
+        if largest >= 2:
+            yield f"{name}: `frequency` up to {largest} can be met by all rows."
+            continue
+        share = suggestion.judged.counts[0] / profile.rows
+        yield f"{name}: a value has {share:.1%} of the rows, so that all rows can meet no `frequency` from 2 on. Here"
+        yield "no value may be much more certain than that, and a class has several."
+
+
+def _plain(text: str) -> str:
+    """The text in one line, as comments are."""
+    return " ".join(text.split())
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """A policy as a mapping, its YAML text with comments, and the level files (name to text) that it names.
+
+    In `shown_text` an ellipsis stands for values of the data, which comments alone have.
+    """
+
+    policy: dict[str, Any]
+    text: str
+    shown_text: str
+    files: dict[str, str]
+
+
+def make_starter_policy(
+    engine: Engine, profile: Profile, table: Relation | FileRelation, source: str
+) -> tuple[Skeleton | None, str]:
+    """The skeleton, or None and the reason why there is none; `source` is what the policy calls the table."""
+    if any(column.distribution.distinct < 2 for column in profile.sensitive):
+        return None, "no policy can be met: a sensitive column has a single value"
+    if profile.rows < 2:
+        return None, "no policy can be met: the table has a single row"
+    keys = profile.of_role(QUASI_IDENTIFIER)
+    if not keys:
+        return None, "no policy to start from: no column can be generalised, see the reasons"
+    suggestions = _of_people(profile, [suggest(engine, table, column) for column in profile.sensitive])
+    policy = _policy(profile, source, _target(engine, source), suggestions)
+    text, shown = (policy_text(policy, profile, told) for told in (suggestions, [veiled(one) for one in suggestions]))
+    return Skeleton(policy, text, shown, _files(engine, table, keys)), ""
+
+
+def _policy(profile: Profile, source: str, target: str, suggestions: Sequence[Suggestion]) -> dict[str, Any]:
+    """The policy as a mapping; what nobody named and what cannot be generalised is not published."""
+    policy: dict[str, Any] = {"source": source, "target": target}
+    person = profile.individual.column.name if profile.individual and keeps_apart(suggestions) else None
+    if hidden := [c.column.name for c in profile.of_role(IDENTIFIER) if c.column.name != person]:
+        policy["identifiers"] = hidden
+    if person:
+        policy["individual"] = person
+    policy["quasi_identifiers"] = {c.column.name: c.way.settings for c in profile.of_role(QUASI_IDENTIFIER) if c.way}
+    if suggestions:
+        policy["sensitive"] = _starter_policy_sensitive(suggestions)
+        policy["require"] = _required(suggestions)
+    else:
+        policy["require"] = [{"k": min(MODEST_K, profile.rows)}]
+    policy["algorithm"] = "auto"
+    if any(column.nulls for column in profile.sensitive):
+        policy["nulls_sensitive"] = "value"
+    return policy
+
+
+def _of_people(profile: Profile, suggestions: list[Suggestion]) -> list[Suggestion]:
+    """The suggestions, of classes without two rows of one person where somebody may have several and counts allow it.
+
+    What keeps them apart promises shares of all values, and nothing else.
+    """
+    who = profile.individual
+    if who is None or not suggestions:
+        return suggestions
+    l = min(MODEST_L, who.distinct, profile.rows // who.most, *(one.judged.largest_l for one in suggestions))  # noqa: E741
+    return [one.apart(l, profile.rows // who.most) for one in suggestions] if l >= 2 else suggestions
+
+
+def _starter_policy_sensitive(suggestions: Sequence[Suggestion]) -> list[str] | dict[str, Any]:
+    """The sensitive columns, with what is said of each where there is something, or some values may be harmless."""
+    if any(suggestion.harmless or suggestion.settings for suggestion in suggestions):
+        return {suggestion.column: suggestion.settings for suggestion in suggestions}
+    return [suggestion.column for suggestion in suggestions]
+
+
+def _required(suggestions: Sequence[Suggestion]) -> list[dict[str, Any]]:
+    """What is required of all sensitive columns alike, or else of each by its name."""
+    first = suggestions[0].require
+    if all(suggestion.require == first for suggestion in suggestions):
+        return first
+    return [{**required, "sensitive": one.column} for one in suggestions for required in one.require]
+
+
+def _target(engine: Engine, source: str) -> str:
+    """A table in the schema `published` that does not exist."""
+    file = FileRelation.of(source)
+    stem = Path(source).stem if file else Relation.parse(source).name
+    name, number = stem, 1
+    while catalog.table_exists(engine, Relation(("published", name))):
+        number += 1
+        name = f"{stem}_{number}"
+    relation = Relation(("published", name))
+    return str(relation) if re.fullmatch(r"[a-z_][a-z0-9_]*", name, re.IGNORECASE) else relation.sql()
+
+
+# -- level files -------------------------------------------------------------------------------------
+
+
+def _files(engine: Engine, table: Relation | FileRelation, keys: Sequence[ColumnProfile]) -> dict[str, str]:
+    """The level files of the quasi-identifiers that take one, by their names."""
+    with read_exactly(engine, table) as read:
+        return {key.way.file: _levels(engine, read, key.column.name) for key in keys if key.way and key.way.file}
+
+
+def _levels(engine: Engine, table: Relation | FileRelation, name: str) -> str:
+    """The flat level file of a column's values."""
+    values = [value for (value,) in engine.rows("profiling/list_values", source=table, column=Identifier(name))]
+    out = io.StringIO()
+    csv.writer(out, delimiter=";", lineterminator="\n").writerows((value, ROOT_LABEL) for value in values)
+    return out.getvalue()
+
+
+def policy_source(table: str, relation: Relation | FileRelation, folder: Path) -> str:
+    """What a policy that lies in `folder` calls the table: a file's path is relative to the policy."""
+    if isinstance(relation, Relation) or os.path.isabs(table):
+        return table
+    return Path(os.path.relpath(table, folder)).as_posix()
+
+
+def refuse_folder(policy: Path) -> None:
+    """Raise PolicyError if no file can be written there, because its folder is none."""
+    if not policy.parent.is_dir():
+        raise PolicyError([Problem("policy", f"there is no folder {policy.parent}", "make it, or name another")])
+
+
+def write_skeleton(skeleton: Skeleton, policy: Path) -> list[Path]:
+    """Write the policy and its level files beside it; returns their paths.
+
+    Raises PolicyError, before anything is written, if one of them exists.
+    """
+    texts = {policy: skeleton.text, **{policy.parent / name: text for name, text in skeleton.files.items()}}
+    if len(texts) <= len(skeleton.files):
+        raise PolicyError([Problem("policy", f"{policy} is the name of a taxonomy's file", "name another")])
+    there = [path for path in texts if os.path.lexists(path)]
+    if there:
+        raise PolicyError(Problem("policy", f"{path} exists", "name another folder or file") for path in there)
+    for path, text in texts.items():
+        with path.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+    return list(texts)

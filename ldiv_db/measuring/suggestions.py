@@ -1,0 +1,207 @@
+"""How far apart the values of a class should lie, of numbers and times: 20.10 and 20.15 are one to a reader.
+
+What a release should promise of a sensitive column, so that every row can be published, and what may be harmless.
+
+No value in more than a third of a class, or in more than half, where frequencies allow that. A value that more than
+half of the rows have cannot be bounded so: no value may then be more certain than that one and a third of what it lacks
+to certainty, and a class has three values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.measuring.profile import FOLDED, SensitiveProfile
+from ldiv_db.requirements import Distribution
+
+#: Numbers of fewer different values are taken for codes.
+_MANY_VALUES = 20
+#: A class spans this part of where most values lie, or if they are all one, of where all do.
+_PART, _PART_OF_ALL = 10, 100
+#: No distances are asked of larger numbers.
+_LARGEST = 1e15
+_DAY, _MICROSECONDS = 86_400, 1_000_000
+
+
+def distance_between(engine: Engine, table: Relation | FileRelation, column: Column, distinct: int) -> Any:
+    """How far apart the ends of a class's values should lie, as a requirement has it: a number, or a stretch of time.
+
+    None for what is no number or time, for codes, and where some values have no place on a line.
+    """
+    if not (column.is_number or column.is_time) or distinct < _MANY_VALUES:
+        return None
+    found = engine.record("profiling/measure_spread", source=table, column=Identifier(column.name), kind=column.kind)
+    low, high, smallest, largest = (float(found[key] or 0) for key in ("low", "high", "smallest", "largest"))
+    if found["unplaced"] or not all(abs(end) < _LARGEST or column.is_time for end in (smallest, largest)):
+        return None
+    distance = (high - low) / _PART if high > low else (largest - smallest) / _PART_OF_ALL
+    if not math.isfinite(distance) or distance <= 0:
+        return None
+    return _stretch(column, distance) if column.is_time else _one_digit(distance)
+
+
+def _one_digit(distance: float) -> int | float:
+    """The number rounded down to one digit other than 0."""
+    exponent = math.floor(math.log10(distance))
+    digit = math.floor(distance / 10.0**exponent)
+    return digit * 10**exponent if exponent >= 0 else round(digit * 10.0**exponent, -exponent)
+
+
+def _stretch(column: Column, distance: float) -> str | None:
+    """The stretch of time in whole days, or seconds if it is shorter; None if it is shorter than these."""
+    seconds = distance * _DAY if column.kind == "date" else distance / _MICROSECONDS
+    for unit, length in (("days", _DAY), ("seconds", 1)):
+        if seconds >= length and (unit == "days" or column.kind != "date"):
+            return f"{math.floor(seconds / length)} {unit}"
+    return None
+
+
+#: The l that is asked for where the data allow it, and the class size where no column is sensitive.
+MODEST_L, MODEST_K = 3, 5
+#: A value that this share of the rows has, and twice as many as any other, may be harmless, as one may that reads like
+#: these words.
+LARGE_SHARE = Fraction(1, 4)
+_WORDS = (
+    "", "0", "0.0", "0.00", "-", "--", "?", "n/a", "n.a.", "na", "nan", "nil", "no", "none", "null", "false", "nothing",
+    "not in universe", "not applicable", "not specified", "not stated", "healthy", "no finding", "unknown",
+)  # fmt: skip
+#: Values that are looked at.
+_MOST = 20
+#: What asks of numbers and times how far they are apart.
+RANGE = "range"
+#: What bounds shares of values, also where classes have one row of a person.
+APART = "frequency"
+
+
+@dataclass(frozen=True)
+class Frequent:
+    """A value that many rows have, as its column writes it; None is NULL. `is_word` of one that reads like nothing."""
+
+    value: str | None
+    rows: int
+    is_word: bool
+
+
+@dataclass(frozen=True)
+class Harmless:
+    """Values that may be harmless, their rows, and the largest l that all the rows allow the other values then.
+
+    That is None where it was not counted.
+    """
+
+    values: tuple[str | None, ...]
+    rows: int
+    largest_l: int | None
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """What to require of a sensitive column, how a policy describes it, and which of its values may be harmless.
+
+    `judged` are its values as they are then told apart, `largest_l` is what all rows can meet; `is_apart` says that no
+    class has two rows of one person.
+    """
+
+    column: str
+    require: list[dict[str, Any]]
+    judged: Distribution
+    settings: dict[str, Any] | None
+    harmless: Harmless | None
+    largest_l: int
+    is_apart: bool = False
+
+    def apart(self, l: int, largest_l: int) -> Suggestion:  # noqa: E741 - the field's name for it
+        """The same with rows of one person kept apart, whose rows allow an l up to so many."""
+        largest = min(self.largest_l, largest_l)
+        return replace(self, require=[{APART: l}], harmless=None, largest_l=largest, is_apart=True)
+
+
+def keeps_apart(suggestions: Sequence[Suggestion]) -> bool:
+    """Whether rows of one person are to be kept apart."""
+    return any(suggestion.is_apart for suggestion in suggestions)
+
+
+def suggest(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> Suggestion:
+    """What to require of a sensitive column of at least two values; every row can then be published."""
+    judged, settings = _judged(column)
+    required = _required(judged) + _apart(engine, table, column)
+    harmless = _harmless(column.distribution, _frequent(engine, table, column))
+    if harmless and settings:
+        harmless = replace(harmless, largest_l=None)  # counted by spellings
+    return Suggestion(column.name, required, judged, settings, harmless, judged.largest_l)
+
+
+def _judged(column: SensitiveProfile) -> tuple[Distribution, dict[str, Any] | None]:
+    """The values as a policy can have them told apart, and how it says so."""
+    if column.folded is None or column.folded.distinct < 2:
+        return column.distribution, None
+    return column.folded, {"same": list(FOLDED)}
+
+
+def _apart(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[dict[str, Any]]:
+    """What asks numbers and times to be apart, where they are of any distance."""
+    distinct = column.distribution.distinct
+    with read_exactly(engine, table) as read:
+        distance = distance_between(engine, read, column.column, distinct)
+    asked = {RANGE: {"k": min(MODEST_L, distinct), "e": distance}}
+    return [asked] if distance is not None else []
+
+
+def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[Frequent]:
+    """The values that large shares of the rows have, and those that read like nothing, most frequent first."""
+    words = engine.load("words", {"word": "VARCHAR"}, [(word,) for word in _WORDS])
+    least, most = Value(math.ceil(LARGE_SHARE * column.distribution.rows)), Value(_MOST)
+    with read_exactly(engine, table) as read:
+        holes = {"source": read, "words": words, "column": Identifier(column.name), "least": least, "most": most}
+        rows = engine.rows("profiling/list_frequent_values", **holes)
+    engine.drop(words)
+    return [Frequent(*row) for row in rows]
+
+
+def _required(distribution: Distribution) -> list[dict[str, Any]]:
+    if distribution.largest_l >= 2:
+        return [{APART: min(MODEST_L, distribution.largest_l)}]
+    values = min(MODEST_L, distribution.distinct)
+    alpha = _looser(Fraction(distribution.counts[0], distribution.rows))
+    return [{"distinct": values}, {"alpha_k": {"alpha": alpha, "k": values}}]
+
+
+def _looser(share: Fraction) -> float:
+    """A share a third of the way from this one to certainty, rounded up to two digits of what is left."""
+    left = (1 - share) * Fraction(2, 3)
+    digits = min(9, max(2, 1 - math.floor(math.log10(left))))
+    return float(round(1 - Fraction(math.floor(left * 10**digits), 10**digits), digits))
+
+
+def _harmless(distribution: Distribution, frequent: Sequence[Frequent]) -> Harmless | None:
+    """Those of the values that read like nothing, or else one that stands out; None if no other value is left."""
+    chosen = [value for value in frequent if value.is_word]
+    if not chosen and _stands_out(distribution.counts):
+        chosen = list(frequent[:1])
+    others = Counter(distribution.counts) - Counter(value.rows for value in chosen)
+    if not chosen or not others:
+        return None
+    rows = sum(value.rows for value in chosen)
+    return Harmless(tuple(value.value for value in chosen), rows, distribution.rows // max(others))
+
+
+def _stands_out(counts: Sequence[int]) -> bool:
+    """Whether the most frequent value has a large share, and twice the rows of any other."""
+    return counts[0] >= LARGE_SHARE * sum(counts) and counts[0] >= 2 * counts[1]
+
+
+def veiled(suggestion: Suggestion) -> Suggestion:
+    """The suggestion without values of the data, for which an ellipsis stands."""
+    if suggestion.harmless is None:
+        return suggestion
+    values = dict.fromkeys(None if value is None else "…" for value in suggestion.harmless.values)
+    return replace(suggestion, harmless=replace(suggestion.harmless, values=tuple(values)))

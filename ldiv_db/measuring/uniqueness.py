@@ -1,0 +1,206 @@
+"""A column in counts: how many values it has, how they are spread over rows, and what they look like as text.
+
+How far columns tell rows apart: all quasi-identifiers together, all but one, and the few that do most.
+
+Everything is counted on the different combinations of all quasi-identifiers, and no more of it than a budget of values
+that are read allows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.measuring.population_uniqueness import PopulationUniqueness, estimate_uniqueness
+from ldiv_db.policy.people_columns import CATEGORY_ROWS, FEW_VALUES
+from ldiv_db.recoding.encoded import Renamed
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What the different values of a column look like as text: characters of the shortest and the longest, and counts.
+
+    `uncoded` are more than letters and digits or have no digit, a level file cannot hold the `unlisted` ones, `starred`
+    ones have a star in them, `stars` are one, `addressed` are addresses of people or machines, or such numbers.
+    """
+
+    shortest: int
+    longest: int
+    uncoded: int
+    unlisted: int
+    starred: int
+    stars: int
+    addressed: int = 0
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A column of a table of so many rows: different values that are not NULL, NULLs, rows of the most frequent value.
+
+    `singles` counts the rows whose value, NULL being one, no other row has, `decimals` the numbers that are not whole;
+    numbers and times have no `texts`.
+    """
+
+    column: Column
+    rows: int
+    distinct: int
+    nulls: int
+    most: int
+    singles: int
+    texts: Texts | None = None
+    decimals: int = 0
+
+    @property
+    def is_measure(self) -> bool:
+        """Whether its values are times, or numbers with decimals: they measure, and number nobody."""
+        return self.column.is_time or self.decimals > 0
+
+    @property
+    def has_few_rows(self) -> bool:
+        """Whether it has more than a few values, of few rows each: it may name somebody in particular."""
+        return self.distinct > FEW_VALUES and self.rows < CATEGORY_ROWS * self.distinct
+
+
+def summarise(engine: Engine, table: Relation | FileRelation, column: Column, rows: int) -> Summary:
+    """The summary of a column, one statement."""
+    as_text = not (column.is_number or column.is_time)
+    name = Identifier(column.name)
+    forms = {"as_text": as_text, "as_real": column.is_fractional}
+    counts = engine.record("profiling/summarise_column", source=table, column=name, name=Value(column.name), **forms)
+    whole = {key: int(count) for key, count in counts.items()}
+    distinct, nulls, most, singles = (whole.pop(key) for key in ("different", "nulls", "most", "singles"))
+    decimals = whole.pop("decimals", 0)
+    return Summary(column, rows, distinct, nulls, most, singles, Texts(**whole) if as_text else None, decimals)
+
+
+#: Rows in combinations of fewer than this many rows are counted as rare.
+RARE = 5
+#: Values that are read at most to leave out each column in turn, and to combine two, and three.
+LEFT_OUT_BUDGET, SMALL_BUDGET = 30_000_000, 20_000_000
+#: A statement takes as long as so many rows, however few it reads.
+STATEMENT_ROWS = 100_000
+#: Of more columns none is left out: where so many tell who somebody is, one is not missed.
+MANY_COLUMNS = 20
+#: Combinations of a size that are shown, and pairs that a third column is added to.
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Some columns, how many combinations of their values occur, and the rows whose combination occurs once."""
+
+    columns: tuple[str, ...]
+    combinations: int
+    unique_rows: int
+
+
+@dataclass(frozen=True)
+class Uniqueness:
+    """How far the combination of the quasi-identifiers tells rows apart.
+
+    `unique_rows` counts rows whose combination occurs once, `rare_rows` those whose combination occurs
+    fewer than `RARE` times. `unique_without` is the unique rows when that column is left out; it is empty where
+    counting took more than its budget. `small` are the single columns, pairs and triples that leave most rows unique,
+    best first within a size: all columns, pairs of those with the most values, and triples of the best pairs and one
+    of these. `population` is what is estimated of the population that the table is a sample of, if its size is known.
+    """
+
+    combinations: int
+    unique_rows: int
+    rare_rows: int
+    unique_without: dict[str, int]
+    small: tuple[Combination, ...] = ()
+    population: PopulationUniqueness | None = None
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Columns by their places, the combinations that occur, and the unique rows."""
+
+    columns: tuple[int, ...]
+    combinations: int
+    unique_rows: int
+
+
+@dataclass(frozen=True)
+class _LeftOut:
+    """A quasi-identifier with its number from 1, and the others, which remain when it is left out."""
+
+    number: Value
+    alias: Identifier
+    others: Sequence[Renamed]
+
+
+def measure_uniqueness(
+    engine: Engine, table: Relation | FileRelation, summaries: Sequence[Summary], population: int | None = None
+) -> Uniqueness | None:
+    """The uniqueness of the combination of some columns, here and in a population of that size; None of no columns."""
+    if not summaries:
+        return None
+    columns = [Renamed(Identifier(s.column.name), Identifier(f"q{i}")) for i, s in enumerate(summaries, 1)]
+    cells = engine.materialise("cells", "profiling/count_combinations", source=table, columns=columns)
+    size = engine.count(cells)
+    if len(columns) <= MANY_COLUMNS and size * len(columns) ** 2 <= LEFT_OUT_BUDGET:
+        whole, *parts = _with_each_left_out(engine, cells, columns)
+    else:
+        whole, parts = _count(engine, cells, columns), []
+    found = Uniqueness(
+        combinations=int(whole["combinations"]),
+        unique_rows=int(whole["unique_rows"]),
+        rare_rows=int(whole["rare_rows"]),
+        unique_without={s.column.name: int(part["unique_rows"]) for s, part in zip(summaries, parts, strict=False)},
+        small=tuple(_small(engine, cells, columns, summaries, max(size, STATEMENT_ROWS))),
+        population=None if population is None else estimate_uniqueness(engine, cells, "rows", population),
+    )
+    engine.drop(cells)
+    return found
+
+
+def _count(engine: Engine, cells: Relation, columns: Sequence[Renamed]) -> dict[str, Any]:
+    return engine.record("profiling/count_unique", cells=cells, columns=columns, rare=Value(RARE))
+
+
+def _with_each_left_out(engine: Engine, cells: Relation, columns: Sequence[Renamed]) -> list[dict[str, Any]]:
+    """The counts of all columns, then of all but each of them, in their order: one statement."""
+    numbered = [
+        _LeftOut(Value(i), column.alias, [other for other in columns if other is not column])
+        for i, column in enumerate(columns, 1)
+    ]
+    return engine.records("profiling/measure_uniqueness", cells=cells, columns=numbered, rare=Value(RARE))
+
+
+def _small(
+    engine: Engine, cells: Relation, columns: Sequence[Renamed], summaries: Sequence[Summary], size: int
+) -> Iterator[Combination]:
+    """The best single columns, pairs and triples, each of fewer columns than there are; each costs `size` a column."""
+
+    def counted(chosen: tuple[int, ...]) -> _Chosen:
+        found = _count(engine, cells, [columns[i] for i in chosen])
+        return _Chosen(chosen, int(found["combinations"]), int(found["unique_rows"]))
+
+    ones = [_Chosen((i,), s.distinct + (s.nulls > 0), s.singles) for i, s in enumerate(summaries)]
+    many = sorted((one for one in ones if one.combinations > 1), key=lambda one: (-one.combinations, one.columns))
+    wide = sorted(one.columns[0] for one in many[: _widest(size)])
+    pairs = _best(counted(pair) for pair in itertools.combinations(wide, 2)) if len(columns) > 2 else []
+    triples = dict.fromkeys(tuple(sorted({*pair.columns, i})) for pair in pairs for i in wide if i not in pair.columns)
+    most = SMALL_BUDGET // (2 * 3 * size) if len(columns) > 3 else 0
+    threes = _best(counted(triple) for triple in itertools.islice(triples, most))
+    for chosen in [*(_best(many) if len(columns) > 1 else []), *pairs, *threes]:
+        names = tuple(columns[i].column.name for i in chosen.columns)
+        yield Combination(names, chosen.combinations, chosen.unique_rows)
+
+
+def _best(found: Iterable[_Chosen]) -> list[_Chosen]:
+    """Those that leave most rows unique."""
+    return sorted(found, key=lambda one: (-one.unique_rows, -one.combinations, one.columns))[:SHOWN]
+
+
+def _widest(size: int) -> int:
+    """The columns of which half the budget allows all pairs, each of which costs `size` a column."""
+    return (1 + math.isqrt(1 + 2 * SMALL_BUDGET // size)) // 2

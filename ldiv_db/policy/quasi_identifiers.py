@@ -1,0 +1,264 @@
+"""A policy held against the columns of its source: all of them classified, none missing, types that fit.
+
+What a policy leaves open of its quasi-identifiers, inferred from their columns: how values generalise, and why.
+
+A taxonomy of the column's name in the catalog comes first, if it has a leaf for each value. Otherwise the type decides:
+numbers, dates and times become ranges, anything else is published as itself or as `*`. Nothing is guessed from what
+values look like: that numbers are codes, or that the beginning of a text is a region, is for people to say.
+
+How the values of a quasi-identifier generalise, as its policy says, and what of that is known without the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import equal_problems, read_exactly
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.policy.document import Policy, QuasiIdentifier
+from ldiv_db.policy.parts import Problems, TaxonomySpec
+from ldiv_db.taxonomies import readers
+from ldiv_db.taxonomies import taxonomy as taxonomies
+from ldiv_db.taxonomies.readers import Level
+from ldiv_db.taxonomies.taxonomy import Taxonomy
+
+#: Columns of these keys the counts of rows need not have.
+NOT_COUNTED = ("identifiers", "keep")
+
+
+def without_uncounted(policy: Policy, columns: Sequence[Column]) -> Policy:
+    """The policy without the columns that only the rows have of which its source holds the counts."""
+    if policy.weight is None:
+        return policy
+    known = {column.name.lower() for column in columns}
+    return policy.model_copy(
+        update={key: [name for name in getattr(policy, key) if name.lower() in known] for key in NOT_COUNTED}
+    )
+
+
+def column_problems(policy: Policy, columns: Sequence[Column], lists_all: bool = True) -> list[Problem]:
+    """Columns that the source lacks, those that the policy leaves unclassified, and types that do not fit.
+
+    Unless the policy `lists_all` of its columns, others may be classified in what could not be read.
+    """
+    known = {column.name.lower(): column for column in columns}
+    problems = list(_missing(policy, columns))
+    problems += _unlisted(policy, columns) if lists_all else []
+    for key, name in policy.roles():
+        if key in ("quasi_identifiers", "sensitive") and name.lower() in known:
+            problems += equal_problems(f"{key}.{name}", known[name.lower()])
+        if key == "weight" and name.lower() in known and not known[name.lower()].is_number:
+            what = f"takes a column of whole numbers, {name} is {known[name.lower()].shown}"
+            problems.append(Problem("weight", what))
+    if policy.decomposes:
+        return problems
+    for name, qi in policy.quasi_identifiers.items():
+        if found := known.get(name.lower()):
+            problems += _type_problems(f"quasi_identifiers.{name}", qi, found)
+    return [*problems, *policy.released.clashes()]
+
+
+def _missing(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
+    names = [column.name for column in columns]
+    known = {name.lower() for name in names}
+    for key, name in policy.roles():
+        if name.lower() not in known and not (policy.weight and key in NOT_COUNTED):
+            yield Problem(f"{key}.{name}", "the source has no such column", nearest(name, names))
+
+
+def _unlisted(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
+    listed = {name.lower() for _, name in policy.roles()}
+    for column in columns:
+        if column.name.lower() not in listed:
+            way_out = "list it under identifiers, quasi_identifiers, sensitive or keep"
+            yield Problem(column.name, "is a column of the source that the policy does not classify", way_out)
+
+
+def _type_problems(key: str, qi: QuasiIdentifier, column: Column) -> Iterator[Problem]:
+    """What the column's type does not allow."""
+    spec = qi.taxonomy
+    if qi.numeric and not (column.is_number or column.is_time):
+        what = f"ranges need numbers, dates or timestamps, the column is {column.shown}"
+        yield Problem(key, what, "give it a taxonomy")
+    elif spec and spec.ranges and not column.is_number:
+        yield Problem(key, f"ranges need numbers, the column is {column.shown}")
+    elif spec and spec.dates and not column.is_time:
+        yield Problem(key, f"stretches of time need dates or timestamps, the column is {column.shown}")
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """How a quasi-identifier generalises of which the policy does not say it: what it might say, and why."""
+
+    column: str
+    settings: Mapping[str, Any]
+    why: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON has it, keys as in the reference."""
+        return {"column": self.column, "as": dict(self.settings), "why": self.why}
+
+
+def infer(
+    engine: Engine, policy: Policy, source: Relation | FileRelation, columns: Sequence[Column]
+) -> tuple[Policy, tuple[Inferred, ...]]:
+    """The policy with what it leaves open of its quasi-identifiers, and what that is.
+
+    Those that the source lacks stay open, and so do all of a decomposition, which publishes them as they are.
+    """
+    types = {column.name.lower(): column for column in columns}
+    open_keys = {} if policy.decomposes else {n: qi for n, qi in policy.quasi_identifiers.items() if qi.is_open}
+    there = {name: types[name.lower()] for name in open_keys if name.lower() in types}
+    named = taxonomies.stored(engine) if there else {}
+    found = {
+        name: _infer(engine, source, replace(column, name=name), name in named, open_keys[name])
+        for name, column in there.items()
+    }
+    settled = policy.quasi_identifiers | {
+        name: open_keys[name].settled(**inferred.settings) for name, inferred in found.items()
+    }
+    return policy.model_copy(update={"quasi_identifiers": settled}), tuple(found.values())
+
+
+def inferred_problems(policy: Policy, found: Sequence[Inferred]) -> Iterator[Problem]:
+    """What the settings of quasi-identifiers say that does not go with what was inferred."""
+    for one in found:
+        yield from policy.quasi_identifiers[one.column].problems(f"quasi_identifiers.{one.column}")
+
+
+def covers(engine: Engine, taxonomy: Taxonomy, source: Relation | FileRelation, column: Column) -> bool:
+    """Whether a taxonomy has a leaf for each value of the source's column; NULL needs none."""
+    if taxonomy.by_range and not column.is_number:
+        return False
+    nodes = taxonomies.load(engine, taxonomy, "known")
+    with read_exactly(engine, source) as read:
+        dictionary = engine.materialise(
+            "dictionary",
+            "taxonomies/map_leaves",
+            rows=read,
+            nodes=nodes,
+            column=Identifier(column.name),
+            by_range=taxonomy.by_range,
+            levels=[],
+            null_code=Value(-1),
+            weight=None,
+        )
+    missing = engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=False)
+    engine.drop(dictionary, nodes)
+    return not missing
+
+
+def written(settings: Mapping[str, Any]) -> str:
+    """Settings as a policy has them, on one line: `taxonomy: {flat: true}`."""
+    text = yaml.safe_dump(dict(settings), default_flow_style=True, width=float("inf"), allow_unicode=True)
+    return text.strip()[1:-1]
+
+
+def _infer(
+    engine: Engine, source: Relation | FileRelation, column: Column, named: bool, given: QuasiIdentifier
+) -> Inferred:
+    """How the values of a column generalise; `named` says that the catalog has a taxonomy of its name."""
+    taxonomy = taxonomies.fetch(engine, column.name) if named and not equal_problems("", column) else None
+    if taxonomy is not None and covers(engine, taxonomy, source, column):
+        why = "the catalog has a taxonomy of that name, with a leaf for every value"
+        return Inferred(column.name, {"taxonomy": column.name}, why)
+    aside = "; the catalog's taxonomy of that name lacks values" if taxonomy is not None else ""
+    if (column.is_number or column.is_time) and not given.refuses_ranges:
+        return Inferred(column.name, {"numeric": True}, f"{column.shown}: ranges{aside}")
+    return Inferred(column.name, {"taxonomy": {"flat": True}}, f"{column.shown}: itself, or *{aside}")
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """By a taxonomy, by levels made of the values themselves (called `origin`), by nested ranges, or as plain numbers.
+
+    Nested ranges have `widths` and begin at `start` plus multiples of them; plain numbers have none of all these.
+    """
+
+    taxonomy: Taxonomy | None = None
+    levels: tuple[Level, ...] = ()
+    #: The most characters of values, if levels are prefixes of them.
+    prefix: int | None = None
+    origin: str = ""
+    widths: tuple[float, ...] | None = None
+    start: float = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether values are numbers of which every range can be published."""
+        return self.taxonomy is None and not self.levels and self.widths is None
+
+    @property
+    def by_range(self) -> bool:
+        """Whether labels are ranges of numbers or times."""
+        return not self.levels and (self.taxonomy is None or self.taxonomy.by_range)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether its only level is that of the values as they are."""
+        return bool(self.levels) and self.prefix is None and not self.of_times
+
+    @property
+    def of_times(self) -> bool:
+        """Whether its levels are stretches of time."""
+        return any(level.unit for level in self.levels)
+
+
+def read_hierarchy(engine: Engine, qi: QuasiIdentifier, folder: Path) -> Hierarchy:
+    """The hierarchy of a quasi-identifier; raises PolicyError for a taxonomy that is not to be had."""
+    if qi.numeric:
+        return Hierarchy()
+    spec = qi.taxonomy or TaxonomySpec()
+    if taxonomy := read_named_taxonomy(engine, spec, folder):
+        return Hierarchy(taxonomy)
+    if spec.prefix:
+        levels = tuple(readers.prefix_levels(spec.prefix))
+        return Hierarchy(levels=levels, prefix=spec.prefix[0], origin=f"of prefixes {spec.prefix}")
+    if spec.dates:
+        return Hierarchy(levels=tuple(readers.date_levels(spec.dates)), origin=f"of {', '.join(spec.dates)}")
+    if spec.flat:
+        return Hierarchy(levels=tuple(readers.value_levels()), origin="of the values")
+    return Hierarchy(widths=tuple(spec.ranges or ()), start=spec.origin)
+
+
+def read_named_taxonomy(engine: Engine, spec: TaxonomySpec | None, folder: Path) -> Taxonomy | None:
+    """The taxonomy in a file or in the catalog; None if the policy describes it otherwise."""
+    if spec is None or (spec.file is None and spec.name is None):
+        return None
+    if spec.file is not None:
+        found = readers.read_taxonomy(folder / spec.file, spec.tree)
+    else:
+        found = taxonomies.require(engine, spec.name or "")
+    if spec.skip > found.skippable:
+        what = f"the taxonomy has {count_phrase(found.skippable, 'level', 'levels')} between its values and its root"
+        raise PolicyError([Problem("taxonomy.skip", what)])
+    return found.skipping(spec.skip) if spec.skip else found
+
+
+def read_hierarchies(
+    engine: Engine, quasi_identifiers: Mapping[str, QuasiIdentifier], folder: Path
+) -> dict[str, Hierarchy]:
+    """The hierarchies of all quasi-identifiers; raises PolicyError with all problems with them."""
+    problems = Problems()
+    found = collect_hierarchies(engine, quasi_identifiers, folder, problems)
+    problems.refuse()
+    return found
+
+
+def collect_hierarchies(
+    engine: Engine, quasi_identifiers: Mapping[str, QuasiIdentifier], folder: Path, problems: Problems
+) -> dict[str, Hierarchy]:
+    """The hierarchies that are to be had; what is wrong with the others is added to `problems`."""
+    found = {}
+    for name, qi in quasi_identifiers.items():
+        with problems.collected(f"quasi_identifiers.{name}"):
+            found[name] = read_hierarchy(engine, qi, folder)
+    return found

@@ -1,0 +1,231 @@
+"""What a policy says of sensitive attributes, read: their categories, weights, taxonomies and harmless values.
+
+What a policy requires of sensitive attributes, read: the values that it names are as their columns write them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ldiv_db.database.catalog import Column, without_members
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import Step
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.policy.parts import Problems, Sensitive, is_said
+from ldiv_db.policy.quasi_identifiers import read_named_taxonomy
+from ldiv_db.requirements import Attribute, Categories, Distribution, Requirement, RequirementSpec, make_categories
+from ldiv_db.requirements.values import Named, folded, in_order, in_type, listing, named_value, twice
+
+
+def read_attributes(
+    engine: Engine, settings: Mapping[str, Sensitive], columns: Sequence[Column], folder: Path
+) -> dict[str, Attribute]:
+    """The sensitive attributes by name; raises PolicyError naming every taxonomy that is not to be had."""
+    problems = Problems()
+    found = collect_attributes(engine, settings, columns, folder, problems)
+    problems.refuse()
+    return found
+
+
+def collect_attributes(
+    engine: Engine, settings: Mapping[str, Sensitive], columns: Sequence[Column], folder: Path, problems: Problems
+) -> dict[str, Attribute]:
+    """The sensitive attributes that are to be had; what is wrong with the others is added to `problems`."""
+    types = {column.name.lower(): column for column in columns}
+    found = {}
+    for name, setting in settings.items():
+        column = types.get(name.lower(), Column(name, "VARCHAR"))
+        with problems.collected(f"sensitive.{name}"):
+            refuse_same(name, setting, column)
+            categories = _categories(engine, setting, column)
+            taxonomy = read_named_taxonomy(engine, setting.taxonomy, folder)
+            if taxonomy and setting.same:
+                leaves: dict[Named, Named] = {leaf.label: leaf.label for leaf in taxonomy.leaves}
+                taxonomy = taxonomy.with_leaves(folded(engine, leaves, setting.same))
+            kind = (column.is_number, column.is_time, column.type, _harmless(engine, setting, column))
+            found[name] = Attribute(name, categories, taxonomy, *kind, same=tuple(setting.same))
+    return found
+
+
+def _categories(engine: Engine, setting: Sensitive, column: Column) -> Categories | None:
+    """The categories, of values as the column writes them."""
+    if setting.categories is None:
+        return None
+    categories = make_categories(setting.categories, setting.weights)
+    texts = texts_of(engine, "categories", column.type, categories.values, False, setting.same)
+    return categories.written_as(texts)
+
+
+def _harmless(engine: Engine, setting: Sensitive, column: Column) -> tuple[Named, ...]:
+    """The values of which nothing is promised, as the column writes them."""
+    written = [named_value(value) for value in setting.harmless or []]
+    if pairs := [value for value, times in Counter(written).items() if times > 1]:
+        raise PolicyError([Problem("harmless", f"names one value twice: {listing(pairs)}")])
+    texts = texts_of(engine, "harmless", column.type, written, takes_others=False, same=setting.same)
+    return tuple(sorted(texts.values(), key=in_order))
+
+
+def refuse_same(name: str, setting: Sensitive, column: Column) -> None:
+    """Raise PolicyError for steps that make texts one, of a column that has none."""
+    if setting.same and column.type != "VARCHAR":
+        what = f"makes texts one, and {name} is of type {column.shown}"
+        raise PolicyError([Problem("same", what, "leave it out, or give the text of it in a view")])
+
+
+def texts_of(
+    engine: Engine,
+    key: str,
+    kind: str,
+    values: Sequence[Named],
+    takes_others: bool,
+    same: Sequence[Step] = (),
+) -> Mapping[Named, Named]:
+    """What a column writes for values that are named, after the steps by which its texts are the `same`.
+
+    Raises PolicyError for two that are one, and for what is none.
+    """
+    texts, others = in_type(engine, kind, values)
+    texts = folded(engine, texts, same)
+    if others and not takes_others:
+        what = f"{len(others):,} of the values named are no {without_members(kind)}: {listing(others)}"
+        raise PolicyError([Problem(key, what)])
+    if pairs := twice(texts):
+        raise PolicyError([Problem(key, f"names one value twice: {listing(pair)}") for pair in pairs])
+    return texts
+
+
+@dataclass(frozen=True)
+class Required:
+    """What is required of each attribute; parameters that are `auto` wait for the distribution of its values.
+
+    `texts` are the values that requirements name as their columns write them, by the number of the requirement in the
+    policy and the attribute.
+    """
+
+    specs: Sequence[RequirementSpec]
+    attributes: Mapping[str, Attribute]
+    texts: Mapping[tuple[int, str], Mapping[Named, Named]]
+
+    def resolved(self, distribution: Distribution | None = None) -> dict[str, list[Requirement]]:
+        """The requirements on each attribute."""
+        return {
+            name: [
+                self._written(number, spec.resolve(distribution, attribute), name)
+                for number, spec in enumerate(self.specs)
+                if spec.concerns(name)
+            ]
+            for name, attribute in self.attributes.items()
+        }
+
+    def _written(self, number: int, requirement: Requirement, name: str) -> Requirement:
+        """The requirement with the values that it names as their column writes them."""
+        texts = self.texts.get((number, name))
+        return requirement if texts is None else requirement.written_as(texts, number)
+
+
+def resolve_all(
+    engine: Engine, specs: Sequence[RequirementSpec], attributes: Mapping[str, Attribute]
+) -> dict[str, list[Requirement]]:
+    """The requirements on each attribute, none being `auto`; raises PolicyError for those that lack what they need."""
+    problems = Problems()
+    required = collect_required(engine, specs, attributes, problems)
+    problems.refuse()
+    return required.resolved()
+
+
+def collect_required(
+    engine: Engine,
+    specs: Sequence[RequirementSpec],
+    attributes: Mapping[str, Attribute],
+    problems: Problems,
+    names: Collection[str] | None = None,
+) -> Required:
+    """What is required of the attributes; what is wrong with requirements is added to `problems`.
+
+    `names` are all sensitive attributes, where not all of them are to be had.
+    """
+    wanted = [(n, spec, a) for n, spec in enumerate(specs) for a in attributes.values() if spec.concerns(a.name)]
+    wrong = [problem for n, spec, attribute in wanted for problem in spec.problems(f"require.{n}", attribute)]
+    problems.add(wrong)
+    texts: dict[tuple[int, str], Mapping[Named, Named]] = {}
+    for number, spec, attribute in wanted:
+        found = None if is_said(f"require.{number}", wrong) else spec.provisional(attribute)
+        if found is not None and found.named:
+            with problems.collected():
+                # Where it is for several attributes, a value need not be one of each.
+                takes_others = found.absent or sum(map(spec.concerns, names or attributes)) != 1
+                key = f"require.{number}.{found.name}"
+                named = texts_of(engine, key, attribute.type, found.named, takes_others, attribute.same)
+                _refuse_harmless(key, named, attribute)
+                texts[number, attribute.name] = named
+    return Required(specs, attributes, texts)
+
+
+def _refuse_harmless(key: str, named: Mapping[Named, Named], attribute: Attribute) -> None:
+    """Raise PolicyError if a requirement names a value of which nothing is to be promised."""
+    both = [name for name, text in named.items() if text in attribute.harmless]
+    if both:
+        what = f"names {listing(both)}, harmless in {attribute.name}: nothing is promised of it"
+        raise PolicyError([Problem(key, what, "leave it out here or there")])
+
+
+def unknown_harmless(
+    engine: Engine, attributes: Mapping[str, Attribute], columns: Mapping[str, tuple[Relation | FileRelation, str]]
+) -> list[str]:
+    """A line for every attribute that has harmless values in no row; `columns` says where its values stand."""
+    lines = []
+    for name, attribute in attributes.items():
+        if attribute.harmless:
+            listed = engine.load("members", {"value": "VARCHAR"}, [(value,) for value in attribute.harmless])
+            table, column = columns[name]
+            holes = {"totals": table, "members": listed, "column": Identifier(column)}
+            missing = [value for (value,) in engine.rows("requirements/list_absent", **holes)]
+            engine.drop(listed)
+            if missing:
+                lines.append(f"no row has the value {listing(missing)}, which is harmless in {name}")
+    return lines
+
+
+def absent_values(
+    engine: Engine,
+    requirements: Mapping[str, Sequence[Requirement]],
+    columns: Mapping[str, tuple[Relation | FileRelation, str]],
+) -> list[Named]:
+    """The values with thresholds of their own that no row has; `columns` says where those of each attribute stand.
+
+    Raises PolicyError unless the policy allows them to be absent: one that is misspelt would be protected by nothing.
+    """
+    missing: dict[int, set[Named]] = {}
+    names: dict[int, str] = {}
+    allowed: set[int] = set()
+    for name, wanted in requirements.items():
+        for found in [one for one in wanted if one.named]:
+            here = found.missing(engine, *columns[name])
+            names[found.place] = found.name
+            missing[found.place] = missing.get(found.place, here) & here
+            allowed |= {found.place} if found.absent else set()
+    problems = [
+        Problem(
+            f"require.{place}.{names[place]}",
+            f"{len(values):,} of the values named are in no row: {listing(sorted(values, key=in_order))}",
+            "`absent: allow` beside them allows it",
+        )
+        for place, values in sorted(missing.items())
+        if values and place not in allowed
+    ]
+    if problems:
+        raise PolicyError(problems)
+    return sorted({value for values in missing.values() for value in values}, key=in_order)
+
+
+def smallest_class(requirements: Iterable[Requirement]) -> int | None:
+    """The l that average class sizes are in units of: the smallest class that meets all, 2 where no size promises that.
+
+    None if nothing is asked for. A run and a measurement of its release both take it from the policy.
+    """
+    sizes = [requirement.unique_class_size() or 2 for requirement in requirements]
+    return max(2, *sizes) if max(sizes, default=1) > 1 else None

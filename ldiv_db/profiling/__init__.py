@@ -1,1 +1,0 @@
-"""How identifying a table is, and a policy to start from."""

@@ -1,0 +1,204 @@
+"""The colours of charts, dark and light: those of Okabe and Ito, which colour-blind readers tell apart.
+
+SVG elements whose texts and attributes are escaped, and the frame of a chart.
+
+Axes: round ticks, the places of values, and how numbers and names are written so that they fit.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+_LIGHT = "--c1:#0072B2;--c2:#D55E00;--c3:#009E73;--c4:#7A4A68;--ink:#1b1f24;--soft:#57606a;--grid:#d8dee4;--paper:#fff"
+_DARK = (
+    "--c1:#56B4E9;--c2:#E69F00;--c3:#2FC4A0;--c4:#CC79A7;--ink:#e6edf3;--soft:#9da7b3;--grid:#343b44;--paper:#14181d"
+)
+#: The style of charts; a page has it once. Paper is white.
+CHART_STYLE = Markup(
+    f".chart{{{_LIGHT};display:block;width:100%;height:auto;max-width:32rem;overflow:visible}}"
+    f"@media screen and (prefers-color-scheme:dark){{.chart{{{_DARK}}}}}"
+    ".chart text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;fill:var(--ink);"
+    "paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}"
+    ".chart .soft{fill:var(--soft)}.chart .tick{font-size:11px;fill:var(--soft);font-variant-numeric:tabular-nums}"
+    ".chart .grid{stroke:var(--grid);stroke-width:1}.chart .axis{stroke:var(--soft);stroke-width:1}"
+    ".chart .bound{stroke:var(--ink);stroke-width:2}.chart .dashed{stroke-dasharray:4 3}"
+    ".chart .s1{fill:var(--c1)}.chart .s2{fill:var(--c2)}.chart .s3{fill:var(--c3)}.chart .s4{fill:var(--c4)}"
+    ".chart .outline{fill:none;stroke:var(--c2);stroke-width:2}"
+    ".chart .frontier{fill:none;stroke:var(--ink);stroke-width:1.5}"
+    ".chart .point{stroke:var(--paper);stroke-width:1}"
+    ".chart a:focus .point,.chart a:hover .point{stroke:var(--ink);stroke-width:2}"
+)
+
+
+def standalone(chart: Markup) -> Markup:
+    """A chart that brings its style, for a page of others such as a notebook."""
+    return Markup("<style>{}</style>{}").format(CHART_STYLE, chart)
+
+
+#: Every chart is as wide as a narrow screen and little enlarged on a wide one: its text can be read on both.
+WIDTH = 360.0
+#: The size of text.
+SIZE = 12.0
+LINE = 18.0
+#: A character that XML does not have becomes this one.
+_NONE = "\ufffd"
+
+
+def element(name: str, *children: str | Markup, **attributes: str | float | None) -> Markup:
+    """An element; attributes of None are left out, a trailing `_` of their names is dropped, `_` becomes `-`."""
+    given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
+    written = "".join(f' {key.replace("viewbox", "viewBox")}="{_attribute(value)}"' for key, value in given.items())
+    inside = Markup("").join(_clean(child) for child in children)
+    return Markup(f"<{name}{written}>{inside}</{name}>")
+
+
+def text(x: float, y: float, words: str, kind: str = "", anchor: str | None = None) -> Markup:
+    """Text that stands at, ends at or is centred on a place."""
+    return element("text", words, x=x, y=y, class_=kind or None, text_anchor=anchor)
+
+
+def rectangle(x: float, y: float, width: float, height: float, kind: str, tip: str) -> Markup:
+    """A rectangle that says what it is when it is pointed at."""
+    return element("rect", element("title", tip), x=x, y=y, width=max(width, 0.0), height=max(height, 0.0), class_=kind)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
+
+
+def path(points: Iterable[tuple[float, float]], kind: str) -> Markup:
+    """A line through the points."""
+    steps = " ".join(f"{'L' if number else 'M'}{_place(x)} {_place(y)}" for number, (x, y) in enumerate(points))
+    return element("path", d=steps, class_=kind)
+
+
+def chart(
+    said: str, height: float, parts: Sequence[Markup], kind: str, width: float = WIDTH, has_links: bool = False
+) -> Markup:
+    """The whole chart: an image to a screen reader, of which `said` says what it shows.
+
+    One that `has_links` is a group, as what is in an image cannot be reached.
+    """
+    view = f"0 0 {_place(width)} {_place(height)}"
+    holes = {"viewbox": view, "width": _place(width), "height": _place(height)}
+    role = "group" if has_links else "img"
+    return element("svg", *parts, class_=f"chart {kind}", role=role, aria_label=said, **holes)
+
+
+def legend(series: Sequence[str], y: float) -> Markup:
+    """The names of the series beside their colours, in one line."""
+    parts, x = [], 0.0
+    for place, name in enumerate(series, 1):
+        parts += [rectangle(x, y - 9, 10, 10, f"s{place}", name), text(x + 14, y, name)]
+        x += 14 + len(name) * SIZE * 0.6 + 16
+    return Markup("").join(parts)
+
+
+def _clean(child: str | Markup) -> Markup:
+    """The child escaped, without characters that a document cannot hold."""
+    if isinstance(child, Markup):
+        return child
+    return escape("".join(letter if letter.isprintable() or letter == " " else _NONE for letter in child))
+
+
+def _attribute(value: str | float) -> Markup:
+    return _clean(value if isinstance(value, str) else _place(value))
+
+
+def _place(value: float) -> str:
+    """A number as SVG has it: two digits are a hundredth of a pixel."""
+    return f"{value:.2f}".rstrip("0").rstrip(".").replace("-0", "0" if abs(value) < 0.005 else "-0")
+
+
+#: What a letter takes, in parts of its size, on average and with room to spare; a wide one takes twice that.
+_LETTER = 0.6
+#: The steps between ticks, in powers of ten.
+_STEPS = (1.0, 2.0, 5.0, 10.0)
+#: What is nearer to zero is drawn as zero: doubles have no steps between such values.
+_NOTHING = 1e-280
+_THOUSANDS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Values from `low` to `high`, drawn from the place `start` to `end`; `ticks` are round values between."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    ticks: tuple[float, ...]
+
+    def __call__(self, value: float) -> float:
+        """The place of a value, one outside taken to the nearer end."""
+        inside = min(max(value, self.low), self.high)
+        return self.start + (inside - self.low) / (self.high - self.low) * (self.end - self.start)
+
+
+def scale(
+    values: Iterable[float], start: float, end: float, *, most: int = 5, whole: bool = False, rounded: bool = True
+) -> Scale:
+    """The scale that holds all values, with about `most` ticks; `rounded` has it end at ticks.
+
+    `whole` puts ticks at whole numbers alone. Values that are all equal, or none, get room around them.
+    """
+    found = sorted(value if abs(value) > _NOTHING else 0.0 for value in values if math.isfinite(value))
+    low, high = (found[0], found[-1]) if found else (0.0, 1.0)
+    if high - low <= 1e-9 * max(abs(low), abs(high)):  # doubles tell no ticks apart there
+        low, high = min(low, 0.0), max(high, 0.0) or (0.0 if low else 1.0)
+    step = _step((high - low) / most, whole)
+    if rounded:
+        low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+        high = max(high, low + step)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    ticks = tuple(_scales_clean(number * step) for number in range(first, last + 1))
+    return Scale(low, high, start, end, ticks)
+
+
+def _step(wanted: float, whole: bool) -> float:
+    """The next round step from the one that is wanted."""
+    power = 10.0 ** math.floor(math.log10(wanted))
+    step = next(power * part for part in _STEPS if power * part >= wanted * (1 - 1e-9))
+    return max(1.0, step) if whole else step
+
+
+def _scales_clean(value: float) -> float:
+    """A multiple of a step without what binary fractions add to it."""
+    return float(f"{value:.12g}") + 0.0
+
+
+def number(value: float | None) -> str:
+    """A number as a reader wants it: four digits, or all of a whole one, with commas; a dash where there is none."""
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    written = f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:.4g}"
+    return written.replace("-", "−")
+
+
+def short(value: float) -> str:
+    """A number for a tick: thousands and millions by their letters."""
+    for size, letter in _THOUSANDS:
+        if abs(value) >= size * 10 or (abs(value) >= size and value % size == 0):
+            return f"{value / size:.4g}{letter}".replace("-", "−")
+    return f"{_scales_clean(value):.6g}".replace("-", "−")
+
+
+def text_width(text: str, size: float) -> float:
+    """About how wide a text is, rather too much than too little."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text) * size * _LETTER
+
+
+def shortened(text: str, width: float, size: float) -> str:
+    """The text, or as much of its beginning as fits with an ellipsis."""
+    if text_width(text, size) <= width:
+        return text
+    while text and text_width(text + "…", size) > width:
+        text = text[:-1]
+    return text.rstrip() + "…"

@@ -1,0 +1,325 @@
+"""How the page of an exploration looks, and the little that it does: one variant at a time, and a button to copy.
+
+The risk-utility map as one page: charts that lead to each variant, and a table; whole without scripts, no request.
+
+The same exploration gives the same bytes: nothing on it is of the moment at which it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from pathlib import Path
+from typing import Any
+
+import yaml
+from markupsafe import Markup
+
+from ldiv_db.reporting.charts import Bar, Point, bar_chart, scatter
+from ldiv_db.reporting.drawing import CHART_STYLE, element
+from ldiv_db.running.exploring.outcomes import Exploration, Outcome, findings, is_beaten
+
+#: The colours are those of charts; paper is white.
+_COLOURS = "--ink:#1b1f24;--soft:#57606a;--grid:#d8dee4;--paper:#fff;--tint:#f6f8fa;--link:#0550ae"
+_DARK = "--ink:#e6edf3;--soft:#9da7b3;--grid:#343b44;--paper:#14181d;--tint:#1c2128;--link:#79b8ff"
+
+STYLE = Markup(
+    f":root{{{_COLOURS};color-scheme:light dark}}@media screen and (prefers-color-scheme:dark){{:root{{{_DARK}}}}}"
+    "*{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,"
+    "-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}"
+    "main{max-width:72rem;margin:0 auto;padding:2.5rem 1.25rem 4rem}"
+    "h1{font-size:1.8rem;line-height:1.2;margin:0 0 1rem;overflow-wrap:anywhere}"
+    "h2{font-size:1.25rem;margin:2.5rem 0 .75rem;overflow-wrap:anywhere}h3{font-size:1rem;margin:1.5rem 0 .5rem}"
+    "p,ul{max-width:46rem}a{color:var(--link)}code,pre{font-family:ui-monospace,Menlo,Consolas,monospace}"
+    ".internal{border-left:4px solid #D55E00;padding:.5rem .9rem;background:var(--tint)}"
+    ".maps{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:2rem 3rem}"
+    "figure{margin:0}.maps .chart{max-width:100%}"
+    ".scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
+    "caption{text-align:left;color:var(--soft);padding-bottom:.4rem}"
+    "th,td{text-align:left;padding:.45rem .9rem .45rem 0;border-bottom:1px solid var(--grid);vertical-align:top}"
+    "thead th{font-weight:600;color:var(--soft)}tbody th{font-weight:400}.n{text-align:right}"
+    "thead th:nth-child(n+3):not(:last-child){text-align:right}"
+    ".best th,.best td{font-weight:600}"
+    "article{scroll-margin-top:1rem}article:focus{outline:none}"
+    ".alone article{background:var(--tint);border-radius:.5rem;padding:.25rem 1.5rem 1.5rem;margin-top:1.5rem}"
+    ".alone h2{margin-top:1.25rem}.alone pre,.alone button{background:var(--paper)}"
+    "dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,15rem),1fr));gap:.75rem 2rem;margin:0}"
+    "dl div{min-width:0}dt{color:var(--soft);font-size:.875rem}dd{margin:0;overflow-wrap:anywhere}"
+    "pre{background:var(--tint);padding:1rem;overflow-x:auto;font-size:.875rem;line-height:1.45;margin:0}"
+    "button{font:inherit;color:inherit;background:var(--tint);border:1px solid var(--soft);border-radius:.3rem;"
+    "padding:.25rem .8rem;margin:0 0 .5rem;cursor:pointer}"
+    "a[aria-current] .point{stroke:var(--ink);stroke-width:3}tr:has(a[aria-current]){background:var(--tint)}"
+    ".alone article:not([aria-current]){display:none}"
+    "@media print{.scroll{overflow:visible}.alone article:not([aria-current]){display:block}button{display:none}"
+    "article{break-inside:avoid}}"
+)
+
+#: Without it all variants are on the page, one below the other.
+SCRIPT = Markup(
+    "(function(){'use strict';"
+    "var box=document.getElementById('parts'),maps=document.getElementById('maps');"
+    "var all=[].slice.call(document.querySelectorAll('article'));"
+    "if(!all.length)return;box.className='alone';maps.parentNode.insertBefore(box,maps.nextSibling);"
+    "var first=all.filter(function(a){return a.hasAttribute('data-first')})[0]||all[0];"
+    "function mark(nodes,on){[].forEach.call(nodes,function(n){"
+    "if(on)n.setAttribute('aria-current','true');else n.removeAttribute('aria-current')})}"
+    "function show(){var id=location.hash.slice(1),one=all.filter(function(a){return a.id===id})[0]||first;"
+    "mark(document.querySelectorAll('[aria-current]'),false);mark([one],true);"
+    "mark(document.querySelectorAll('a[href=\"#'+one.id+'\"]'),true);"
+    "if(one.id===id){one.scrollIntoView();one.focus({preventScroll:true})}}"
+    "all.forEach(function(a){var pre=a.querySelector('pre'),b=document.createElement('button');"
+    "b.type='button';b.textContent='Copy the policy';"
+    "b.addEventListener('click',function(){"
+    "var range=document.createRange(),s=getSelection();range.selectNodeContents(pre);s.removeAllRanges();"
+    "s.addRange(range);var done=function(){b.textContent='Copied'};"
+    "if(navigator.clipboard)navigator.clipboard.writeText(pre.textContent).then(done,function(){});"
+    "else if(document.execCommand('copy'))done()});"
+    "pre.parentNode.insertBefore(b,pre)});"
+    "window.addEventListener('hashchange',show);show()})()"
+)
+
+
+#: So many characters are for variants that have a part of their own: with more a page would be too large.
+_ROOM = 600_000
+#: A policy longer than this is shown by what changes in it.
+_LONGEST_POLICY = 4_000
+#: What four digits would write as nothing.
+_LEAST = 0.00005
+_INTERNAL = (
+    "For those who decide on the release. It tells more of the data than the release will: keep it as you keep the"
+    " source, and do not publish it."
+)
+_LOSS = "loss, mean LM of a cell (0 to 1)"
+_POSTERIOR = "largest share of a value in a class (0 to 1)"
+_PROSECUTOR = "1 / rows of the smallest class (0 to 1)"
+_MEANINGS = (
+    ("Loss", "the mean LM of a cell: 0 where every value is published as it is, 1 where nothing is. A quasi-identifier"
+     " that is not published, and every cell of a row that is left out, counts as 1."),
+    ("Largest share", "how sure an attacker can be at most of somebody's sensitive value who finds the class"
+     " (`posterior` in `ldiv attack`). Variants are compared by it."),
+    ("1 / smallest class", "how sure an attacker can be at most of which row is somebody's (`prosecutor`). Without a"
+     " sensitive attribute variants are compared by it."),
+    ("Frontier", "the variants than which no other loses less without more risk."),
+)  # fmt: skip
+
+
+def write_page(found: Exploration, path: Path) -> None:
+    """Write the page to a file, in place of one that is there."""
+    path.write_text(page(found), encoding="utf-8", newline="")
+
+
+def page(found: Exploration) -> str:
+    """The page of an exploration."""
+    parts = parts_of(found)
+    body = [
+        element("h1", "Risk and utility of ", element("code", found.source)),
+        element("p", _INTERNAL, class_="internal"),
+        element(
+            "p", f"{len(found.done):,} variants of a policy, rehearsed on {found.rows:,} rows. Nothing was published."
+        ),
+        element("ul", *(element("li", _sentence(line)) for line in findings(found))),
+        *_charts(found, set(parts)),
+        *_table(found, set(parts)),
+        *_others(found),
+        element("section", *(parts[number] for number in sorted(parts)), id="parts"),
+        element("section", element("h2", "What the figures mean"), _list(_MEANINGS)),
+    ]
+    title = f"Risk and utility of {found.source}"
+    return str(
+        Markup("<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n")
+        + Markup("<meta name=viewport content='width=device-width,initial-scale=1'>\n")
+        + element("title", title)
+        + Markup("\n<style>") + CHART_STYLE + STYLE + Markup("</style>\n</head>\n<body>\n<main>\n")
+        + Markup("\n").join(body)
+        + Markup("\n</main>\n<script>") + SCRIPT + Markup("</script>\n</body>\n</html>\n")
+    )  # fmt: skip
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+# -- charts ------------------------------------------------------------------------------------------
+
+
+def _charts(found: Exploration, linked: Set[int]) -> Iterable[Markup]:
+    """Loss against each of the two risks, of which the first is the one that variants are compared by."""
+    if not found.done:
+        return
+    charts = [_chart(found, "prosecutor", _PROSECUTOR, linked)]
+    if found.sensitive:
+        charts.insert(0, _chart(found, "posterior", _POSTERIOR, linked))
+    yield element("h2", "Map")
+    yield element(
+        "p", "Each mark leads to its variant. The line is the frontier: lower is less loss, left is less risk."
+    )
+    yield element("div", *charts, class_="maps", id="maps")
+
+
+def _chart(found: Exploration, risk: str, name: str, linked: Set[int]) -> Markup:
+    points = [_point(found, one, risk, _number(one) in linked) for one in found.ranked]
+    places = [(point.x, point.y) for point in points]
+    best = sorted({place for place in places if not is_beaten(place, places)})
+    points.sort(key=lambda point: (point.x, point.y) in best)  # drawn last they lie above the others
+    groups = sorted({point.group for point in points})
+    line = [next(point for point in points if (point.x, point.y) == place) for place in best]
+    return element("figure", scatter("Loss against risk", points, name, _LOSS, line, groups))
+
+
+def _point(found: Exploration, outcome: Outcome, risk: str, linked: bool) -> Point:
+    at = getattr(outcome.risk, risk) or 0.0
+    anchor = _anchor(outcome) if linked else None
+    return Point(at, found.loss_of(outcome), outcome.variant.label, _group(outcome), anchor)
+
+
+def _group(outcome: Outcome) -> str:
+    """What the marks are told apart by."""
+    varied = outcome.variant.varied
+    kind = "a column left out" if "without" in varied else "a level less" if "coarser" in varied else ""
+    return kind or outcome.algorithm
+
+
+def _number(outcome: Outcome) -> int:
+    return outcome.variant.number
+
+
+def _anchor(outcome: Outcome) -> str:
+    return f"v{outcome.variant.number}"
+
+
+# -- tables ------------------------------------------------------------------------------------------
+
+
+def _table(found: Exploration, linked: Set[int]) -> Iterable[Markup]:
+    """All variants that were rehearsed, by risk and loss."""
+    if not found.done:
+        return
+    best = set(map(_number, found.frontier))
+    heads = ["Variant", "Frontier", "Loss", *(["Largest share"] if found.sensitive else []), "1 / smallest class"]
+    heads += ["Classes", "Rows left out", "Algorithm"]
+    rows = [_row(found, one, _number(one) in best, _number(one) in linked) for one in found.ranked]
+    yield element("h2", "Variants")
+    yield _scrolling(
+        element("caption", "By risk, then by loss"),
+        element("thead", element("tr", *(element("th", head, scope="col") for head in heads))),
+        element("tbody", *rows),
+    )
+
+
+def _row(found: Exploration, outcome: Outcome, is_best: bool, linked: bool) -> Markup:
+    loss, risk = outcome.loss, outcome.risk
+    assert loss is not None and risk is not None  # noqa: S101 - it was rehearsed
+    label = outcome.variant.label
+    name: str | Markup = element("a", label, href=f"#{_anchor(outcome)}") if linked else label
+    risks = [risk.posterior, risk.prosecutor] if found.sensitive else [risk.prosecutor]
+    numbers = [
+        _decimal(found.loss_of(outcome)),
+        *map(_decimal, risks),
+        f"{loss.classes:,}",
+        f"{loss.rows_suppressed:,}",
+    ]
+    cells = [element("th", name, scope="row"), element("td", "yes" if is_best else "")]
+    cells += [element("td", number, class_="n") for number in numbers]
+    return element("tr", *cells, element("td", outcome.algorithm), class_="best" if is_best else None)
+
+
+def _decimal(number: float | None) -> str:
+    if number is None:
+        return "–"
+    return "< 0.0001" if 0 < number < _LEAST else f"{number:.4f}"
+
+
+def _others(found: Exploration) -> Iterable[Markup]:
+    """Those that could not be rehearsed, with the reasons."""
+    others = [outcome for outcome in found.outcomes if outcome.loss is None]
+    if not others:
+        return
+    yield element("h2", "Not possible, or not come to")
+    rows = [
+        element("tr", element("th", one.variant.label, scope="row"), *(element("td", part) for part in _why(one)))
+        for one in others
+    ]
+    heads = element("tr", *(element("th", head, scope="col") for head in ("Variant", "Status", "Reason")))
+    yield _scrolling(element("thead", heads), element("tbody", *rows))
+
+
+def _why(outcome: Outcome) -> tuple[str, str]:
+    return outcome.status, "; ".join(outcome.reason.splitlines())
+
+
+def _scrolling(*parts: Markup) -> Markup:
+    """A table that scrolls by itself where the screen is narrow; the keyboard reaches it."""
+    return element("div", element("table", *parts), class_="scroll", tabindex="0", role="region", aria_label="table")
+
+
+# -- variants ----------------------------------------------------------------------------------------
+
+
+def parts_of(found: Exploration) -> dict[int, Markup]:
+    """The parts of variants by their numbers: of the frontier first, then by risk and loss, as far as there is room."""
+    parts: dict[int, Markup] = {}
+    room = _ROOM
+    for outcome in [*found.frontier, *found.ranked]:
+        if _number(outcome) not in parts:
+            part = _part(found, outcome)
+            room -= len(part)
+            if room < 0:
+                break
+            parts[_number(outcome)] = part
+    return parts
+
+
+def _part(found: Exploration, outcome: Outcome) -> Markup:
+    """A variant: its figures, its loss by column and its policy."""
+    loss, label = outcome.loss, outcome.variant.label
+    assert loss is not None  # noqa: S101 - it was rehearsed
+    bars = [Bar(name, (lost,)) for name, lost in loss.lm_by_column.items()]
+    return element(
+        "article",
+        element("h2", label),
+        _list(_facts(found, outcome)),
+        element("h3", "Loss by column"),
+        bar_chart(f"Loss by column, {label}", bars, "mean LM of a cell (0 to 1)"),
+        element("h3", "Policy"),
+        element("pre", _policy(found, outcome), tabindex="0", aria_label="policy"),
+        id=_anchor(outcome),
+        tabindex="-1",
+        data_first="" if outcome is found.outcomes[0] else None,
+    )
+
+
+def _facts(found: Exploration, outcome: Outcome) -> list[tuple[str, str]]:
+    loss, risk = outcome.loss, outcome.risk
+    assert loss is not None and risk is not None  # noqa: S101 - it was rehearsed
+    sizes = f"{loss.average_class_size:.2f} rows on average, {loss.smallest_class:,} to {loss.largest_class:,}"
+    shares = f"{_decimal(risk.posterior)} at most, {_decimal(risk.posterior_mean)} on average"
+    facts = [
+        ("Algorithm", outcome.algorithm),
+        ("Loss", _decimal(found.loss_of(outcome))),
+        ("Loss of what is published", _decimal(loss.lm_mean)),
+        *([("Largest share", shares)] if found.sensitive else []),
+        ("1 / class", f"{_decimal(risk.prosecutor)} at most, {_decimal(risk.prosecutor_mean)} on average"),
+        ("Classes", f"{loss.classes:,}"),
+        ("Class size", sizes),
+        ("Rows", f"{loss.rows_published:,} published, {loss.rows_suppressed:,} left out"),
+        ("Cells that are *", f"{loss.stars:,}"),
+    ]
+    return facts
+
+
+def _list(facts: Sequence[tuple[str, str]]) -> Markup:
+    return element("dl", *(element("div", element("dt", name), element("dd", text)) for name, text in facts))
+
+
+def _policy(found: Exploration, outcome: Outcome) -> Markup:
+    """The policy as YAML, without its secrets; a long one by what changes in it."""
+    text = _yaml(found.policy_of(outcome))
+    if len(text) > _LONGEST_POLICY or found.document is None:
+        keys = outcome.variant.keys
+        text = f"# as it is written, but for\n{_yaml(dict(keys))}" if keys else "# as it is written\n"
+    elif found.kept_back:
+        text = f"# from your policy, and not shown here: {', '.join(found.kept_back)}\n{text}"
+    return Markup("\n").join(element("span", line) for line in text.splitlines())
+
+
+def _yaml(document: Any) -> str:
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True) if document else ""

@@ -1,0 +1,191 @@
+"""Hashes of what a table holds, whatever order its rows lie in: by these a release is known again.
+
+What the ledger has of a release, and of others that were made from the same source before it.
+
+What the release itself shows, and who has it can work out too: its audit, its classes, attacks without knowledge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from ldiv_db.attacking.question import with_people
+from ldiv_db.auditing.audit import Audit, counted
+from ldiv_db.auditing.check import Question, question_of
+from ldiv_db.auditing.statement import check_statement
+from ldiv_db.auditing.subject import Subject
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.policy.reading import names_of, read_requirements, read_sensitive
+from ldiv_db.publishing import ledger
+from ldiv_db.reporting.request import Asked
+from ldiv_db.requirements import Requirement
+
+
+@dataclass(frozen=True)
+class Content:
+    """The number of rows of a table, its columns, and SHA-256 of both names and rows."""
+
+    rows: int
+    columns: tuple[str, ...]
+    digest: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"rows": self.rows, "columns": list(self.columns), "sha256": self.digest}
+
+
+def content_of(engine: Engine, table: Relation | FileRelation) -> Content:
+    """The content of a table, worked out by the database: values count as the texts that they are written as.
+
+    The hash of a table tells who holds all of it but one row, and can guess that row, whether he is right: that of a
+    source is for those who may read the source.
+    """
+    names = tuple(column.name for column in columns_of(engine, table))
+    found = engine.record("reporting/hash_rows", source=table, columns=[Identifier(name) for name in names])
+    whole = json.dumps([list(names), found["digest"]], ensure_ascii=False)
+    return Content(int(found["rows"]), names, hashlib.sha256(whole.encode()).hexdigest())
+
+
+_SHOWN = ("run_id", "algorithm", "target", "rows_published", "rows_suppressed", "classes")
+
+
+@dataclass(frozen=True)
+class Noted:
+    """The table that a report is of, and its row in the ledger if it has one."""
+
+    table: str
+    run: dict[str, Any] | None
+
+    @property
+    def about(self) -> dict[str, Any] | None:
+        """The run as a report has it."""
+        return None if self.run is None else _shown(self.run)
+
+
+def find_run(engine: Engine, name: str) -> Noted:
+    """The table that is named, or that the run of that id published; raises PolicyError for a run to a file."""
+    runs = [run for run in ledger.runs(engine) if run["status"] == ledger.PUBLISHED]
+    for run in runs:
+        if run["run_id"] == name.lower():
+            if ":" in run["target"] or "/" in run["target"]:
+                what = f"run {name} was published to {run['target']}"
+                raise PolicyError([Problem("table", what, "name the file or the table, and its database")])
+            return Noted(run["target"], run)
+    same = [run for run in runs if run["target"].lower() == name.lower()]
+    return Noted(name, same[-1] if same else None)
+
+
+def earlier_releases(engine: Engine, run: dict[str, Any] | None, source: str | None) -> dict[str, Any]:
+    """The runs and the releases of series of the same source, up to this one; all of them for a table without a run.
+
+    Who has several releases can compare them, so that each of them is named.
+    """
+    source = run["source"] if run else source
+    listed = [one for one in ledger.runs(engine) if one["source"] == source and one["status"] == ledger.PUBLISHED]
+    ids = [one["run_id"] for one in listed]
+    before = listed[: ids.index(run["run_id"])] if run and run["run_id"] in ids else listed
+    series = [one for one in ledger.releases(engine) if one.report.get("source") == source]
+    return {"runs": [_shown(one) for one in before], "releases": _releases(series)}
+
+
+def _releases(entries: Sequence[ledger.Entry]) -> list[dict[str, Any]]:
+    return [
+        {"series": one.series, "release": one.release, "released_at": _utc(one.released_at), "warning": one.warning}
+        for one in entries
+        if one.status == ledger.PUBLISHED
+    ]
+
+
+def _shown(run: dict[str, Any]) -> dict[str, Any]:
+    return {"finished_at": _utc(run["finished_at"])} | {key: run[key] for key in _SHOWN}
+
+
+def _utc(written: str) -> str:
+    """A moment of the ledger in UTC, to the second, whatever the zone of the connection."""
+    try:
+        moment = datetime.fromisoformat(written)
+    except ValueError:
+        return written
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+Table = Relation | FileRelation
+#: Bins of class sizes at most, and bins of shares: a bound of 1/2, 1/4, 1/5 or 1/10 stands between two of these.
+SIZE_BINS, SHARE_BINS = 24, 20
+#: The audit as SQL is printed up to so many characters.
+MOST_SQL = 200_000
+
+
+def question_about(engine: Engine, table: Table, asked: Asked) -> Question:
+    """What is asked of the table; class ids count where it has them."""
+    if asked.policy is None:
+        require, sensitive = read_requirements(asked.require), read_sensitive(asked.sensitive)
+        return Question(names_of(list(asked.qi)), sensitive, require, asked.class_column, folder=asked.folder)
+    question = replace(question_of(asked.policy), folder=asked.folder)
+    ids = asked.policy.released.class_ids_among([column.name for column in columns_of(engine, table)])
+    return with_people(engine, table, replace(question, class_column=next(iter(ids), None)), asked.policy)
+
+
+def audit_document(audits: Sequence[Audit]) -> dict[str, Any]:
+    """The audits as a report has them: each requirement with its bound, worst class and margin."""
+    return {"holds": all(found.holds for found in audits), "attributes": [_attribute(found) for found in audits]}
+
+
+def _attribute(found: Audit) -> dict[str, Any]:
+    words = [{"requirement": str(v.requirement), "means": _meaning(v.requirement)} for v in found.verdicts]
+    whole = found.as_dict()
+    requirements = [{**said, **one} for said, one in zip(words, whole.pop("requirements"), strict=True)]
+    return {**whole, "requirements": requirements}
+
+
+def _meaning(requirement: Requirement) -> str:
+    """What the requirement asks of a class, as it says itself."""
+    said, _, _ = (inspect.getdoc(type(requirement)) or "").partition("\n\n")
+    return " ".join(said.replace("`", "").split())
+
+
+def classes_of(engine: Engine, table: Table, question: Question) -> dict[str, Any]:
+    """How large classes are, and the largest share of a value in each, by sensitive attribute: counts alone."""
+    ids = [question.class_column] if question.class_column else []
+    same = {name: setting.same for name, setting in question.sensitive.items()}
+    subject = Subject(table, question.quasi_identifiers, ids, suppressed=question.suppressed, same=same)
+    sizes: dict[str, Any] = {}
+    shares = {}
+    for name in question.sensitive or [""]:
+        with counted(engine, subject, name) as counts:
+            sizes = sizes or _sizes(engine, counts.listed)
+            if name:
+                holes = {"summary": counts.classes.summary, "bins": Value(SHARE_BINS)}
+                rows = dict(engine.rows("reporting/count_largest_shares", **holes))
+                shares[name] = [rows.get(place, 0) for place in range(SHARE_BINS)]
+    return {"sizes": sizes, "largest_shares": shares}
+
+
+def _sizes(engine: Engine, classes: Relation) -> dict[str, Any]:
+    """The histogram of class sizes, in bins of equal width from the least size on."""
+    bounds = engine.record("reporting/bound_sizes", classes=classes)
+    least, most = int(bounds["least"] or 0), int(bounds["most"] or 0)
+    width = max(1, -(-(most - least + 1) // SIZE_BINS))
+    holes = {"least": Value(least), "width": Value(width)}
+    rows = engine.rows("reporting/count_sizes", classes=classes, **holes)
+    bins = [{"from": least + bin_ * width, "classes": int(n), "rows": int(r)} for bin_, n, r in rows]
+    return {"least": least, "most": most, "width": width, "bins": bins}
+
+
+def audit_sql(engine: Engine, table: Table, question: Question, name: str) -> dict[str, Any]:
+    """The audit as one SELECT of a table of that name, or why there is none."""
+    types = {column.name: column.type for column in columns_of(engine, table)}
+    of_sensitive: Mapping[str, str] = {name: types[name] for name in question.sensitive if name in types}
+    try:
+        sql = check_statement(engine, question, Relation(tuple(name.split("."))), "duckdb", of_sensitive)
+    except PolicyError as error:
+        return {"sql": None, "why_not": "; ".join(problem.what for problem in error.problems)}
+    return {"sql": sql if len(sql) <= MOST_SQL else None, "why_not": None if len(sql) <= MOST_SQL else "it is too long"}

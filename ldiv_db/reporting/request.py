@@ -1,0 +1,171 @@
+"""What a report is asked: the table, what its columns are and must hold, and what else is known of it.
+
+A policy as a report has it: in one form however it was written, without what is secret or says where the data is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import yaml
+
+from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.policy.reading import Policy, parse_policy
+from ldiv_db.policy.sources import Frame, SourceQuery
+from ldiv_db.requirements import RequirementSpec
+
+#: Whom a report is for: who may read the source as well, or anybody who may read the release.
+Audience = Literal["internal", "public"]
+#: How a release is made available (ISO/IEC 27559): to anybody, to who signed a contract, in the owner's own rooms.
+ReleaseModel = Literal["public", "shared", "internal"]
+#: Random counts by which the error of an analyst's queries is estimated.
+QUERIES = 300
+
+
+#: What people say of a release, which no table tells.
+TEXTS = ("recipient", "purpose", "release_model", "why", "review")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The question of a report; all of it stands in the report, so that it can be asked again.
+
+    Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. `known`,
+    `population`, `control` and `source` name tables or files of people; the source stands for the first two where they
+    are not named. `audience` decides what is left out.
+    """
+
+    policy: Policy | None = None
+    qi: Sequence[str] = ()
+    sensitive: Sequence[str] | Mapping[str, Any] = ()
+    require: Sequence[str | Mapping[str, Any]] = ()
+    class_column: str | None = None
+    source: str | None = None
+    known: str | None = None
+    population: str | None = None
+    control: str | None = None
+    threshold: str = "0.2"
+    queries: int = QUERIES
+    tries: int = 2_000
+    seed: int = 0
+    audience: Audience = "internal"
+    recipient: str | None = None
+    purpose: str | None = None
+    release_model: ReleaseModel | None = None
+    why: str | None = None
+    review: str | None = None
+    folder: Path = field(default_factory=Path)
+
+    @property
+    def is_public(self) -> bool:
+        return self.audience == "public"
+
+    def refuse(self) -> None:
+        """Raise PolicyError with everything that is wrong with the question."""
+        problems = list(self._problems())
+        if problems:
+            raise PolicyError(problems)
+
+    def _problems(self) -> Sequence[Problem]:
+        columns = {"qi": self.qi, "sensitive": self.sensitive, "require": self.require, "class": self.class_column}
+        if self.policy is None:
+            needed = [key for key in ("qi", "require") if not columns[key]]
+            found = [Problem(key, "is required where no policy is given") for key in needed]
+            people = {"known": self.known, "population": self.population, "control": self.control}
+            what = "needs a policy, which says what labels stand for"
+            return found + [Problem(key, what, "give --policy") for key, given in people.items() if given]
+        found = [Problem(key, "is said by the policy: name none beside it") for key, given in columns.items() if given]
+        if self.policy.decomposes:
+            what = "publishes several tables, and a report is of one"
+            found.append(Problem("algorithm.name", what, "check, measure and attack take a pair"))
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """The question without its policy, folder and texts for people, and what a public report leaves out."""
+        left_out = {"policy", "folder", *TEXTS}
+        if self.is_public:
+            left_out |= {"source", "known", "population", "control", "queries", "tries", "seed"}
+        return {key: _plain(value) for key, value in _items(self) if key not in left_out}
+
+
+def _items(asked: Asked) -> list[tuple[str, Any]]:
+    return [(one.name, getattr(asked, one.name)) for one in fields(asked)]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def said_of(texts: Mapping[str, str | None]) -> dict[str, Any]:
+    """The texts for people, by their keys; raises PolicyError for other keys, and for a release model that is none."""
+    problems = [Problem(key, "is no text of a report", nearest(key, TEXTS)) for key in texts if key not in TEXTS]
+    model, models = texts.get("release_model"), get_args(ReleaseModel)
+    if model is not None and model not in models:
+        problems.append(Problem("release_model", f"{model!r} is none", ", ".join(models)))
+    if problems:
+        raise PolicyError(problems)
+    return dict(texts)
+
+
+#: Never shown: who has the seed can repeat the run, and addresses may hold passwords.
+_SECRET = ("seed", "databases")
+#: What says where the data is and who is in it, which is no business of those outside.
+_INTERNAL = ("source", "target", "identifiers", "individual", "key", "weight")
+#: A policy may hold whole taxonomies; so much of it is printed.
+MOST_TEXT = 60_000
+
+
+def written_policy(policy: Policy, public: bool = False) -> dict[str, Any]:
+    """The policy as a mapping that reads as the same policy; of a frame as source only that it is one."""
+    left_out = {*_SECRET, *(_INTERNAL if public else ())}
+    found = policy.model_dump(exclude_unset=True, exclude=left_out | {"source", "require"})
+    source = {} if "source" in left_out else {"source": _source(policy)}
+    require = [_requirement(spec) for spec in policy.require]
+    return {str(key): _written_plain(value) for key, value in {**source, **found, "require": require}.items()}
+
+
+def policy_hash(document: Mapping[str, Any]) -> str:
+    """SHA-256 of a written policy, the same for any order of its keys but those of columns."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def policy_text(document: Mapping[str, Any]) -> str:
+    """The policy as YAML, cut if it is very long."""
+    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}\n… {len(text) - MOST_TEXT:,} characters more"
+
+
+def read_again(document: Mapping[str, Any]) -> Policy:
+    """The policy of a report; raises PolicyError if it is none, or has no source, as in a public report."""
+    if "source" not in document:
+        what = "is needed: a public report leaves out where the data is, and a frame has no name"
+        raise PolicyError([Problem("policy", what, "give --policy")])
+    return parse_policy(dict(document))
+
+
+def _source(policy: Policy) -> Any:
+    if isinstance(policy.source, Frame):
+        return "(a frame)"
+    return {"query": policy.source.query} if isinstance(policy.source, SourceQuery) else policy.source
+
+
+def _requirement(spec: RequirementSpec) -> dict[str, Any]:
+    """The requirement as a policy writes it."""
+    more = {"sensitive": list(spec.sensitive)} if spec.sensitive else {}
+    return {spec.name: spec.argument, **more, **({"others_known": True} if spec.others_known else {})}
+
+
+def _written_plain(value: Any) -> Any:
+    """The value as JSON and YAML have it."""
+    if isinstance(value, Mapping):
+        return {str(key): _written_plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_written_plain(one) for one in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -1,0 +1,194 @@
+"""The attacks of a report, and what follows from them: identifiability, and the three risks of the Working Party.
+
+Nothing is defined here: what attackers gain is worked out by `attacking`.
+
+What the source tells of a release: how identifying it was before, and what the release lost. For internal eyes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.attacking.attacks import Attacks, attack_table
+from ldiv_db.attacking.disclosure import Attack
+from ldiv_db.attacking.linking import Exposure, prosecutor
+from ldiv_db.attacking.question import Attackers, columns_asked, columns_by_policy
+from ldiv_db.attacking.trials import Trial
+from ldiv_db.auditing.audit import counted
+from ldiv_db.auditing.check import Question
+from ldiv_db.auditing.subject import Subject
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.sources import resolve_source
+from ldiv_db.measuring.measure import Wanted, measure_table
+from ldiv_db.measuring.uniqueness import RARE, measure_uniqueness, summarise
+from ldiv_db.policy.reading import Policy
+from ldiv_db.policy.resolve import describe
+from ldiv_db.reporting.release_facts import Table, content_of
+from ldiv_db.reporting.request import Asked
+
+#: What the form of a table says of the database that it lies in, and not of the release.
+_OF_THE_DATABASE = ("other_tables", "free_bytes")
+_BY_TRIAL = ("singling out by one column", "singling out by several columns", "linkability", "inference")
+WITHIN, ABOVE, UNDECIDED, NOTHING = "within the threshold", "above the threshold", "undecided", "nothing to try"
+
+
+def attacks_on(engine: Engine, table: Table, question: Question, asked: Asked, source: Table | None) -> Attacks:
+    """All attacks that can be tried; of a public report those alone that need nothing but the release."""
+    if asked.policy is None or asked.is_public:
+        names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
+        columns = columns_asked(engine, table, *names)
+        return attack_table(engine, table, columns, question.require, Attackers(threshold=_threshold(asked)))
+    columns = columns_by_policy(engine, table, asked.policy, asked.folder)
+    attackers = Attackers(
+        threshold=_threshold(asked),
+        known=_people(engine, asked.known, "known", source) if question.sensitive else None,
+        population=_people(engine, asked.population, "population", source),
+        trial=_trial(engine, asked, source) if question.sensitive else None,
+    )
+    return attack_table(engine, table, columns, question.require, attackers)
+
+
+def _people(engine: Engine, name: str | None, key: str, otherwise: Table | None = None) -> Table | None:
+    return resolve_source(engine, name, Path(), key) if name else otherwise
+
+
+def _trial(engine: Engine, asked: Asked, source: Table | None) -> Trial | None:
+    """The attacks on people of the source, who are in the release, and on a control if there is one."""
+    if source is None:
+        return None
+    return Trial(source, _people(engine, asked.control, "control"), tries=asked.tries, seed=asked.seed)
+
+
+def _threshold(asked: Asked) -> Decimal:
+    try:
+        return Decimal(asked.threshold)
+    except InvalidOperation:
+        raise PolicyError([Problem("threshold", f"takes a number, not {asked.threshold!r}")]) from None
+
+
+def attack_documents(found: Attacks) -> list[dict[str, Any]]:
+    """The attacks as a report has them."""
+    documents = [attack.as_dict() for attack in found.attacks]
+    for document in documents:
+        document["figures"] = {k: v for k, v in document["figures"].items() if k not in _OF_THE_DATABASE}
+    return documents
+
+
+def identifiability(found: Attacks, threshold: float) -> list[dict[str, Any]]:
+    """Prosecutor, journalist and marketer risk: the largest and the mean, each against the threshold."""
+    attacks = {attack.name: attack for attack in found.attacks}
+    marketer = attacks["marketer"].gains[0]
+    rows = [_risk("prosecutor", attacks["prosecutor"], attacks["prosecutor"].figures["mean"], threshold)]
+    if "journalist" in attacks:
+        rows.append(_risk("journalist", attacks["journalist"], marketer.gain, threshold))
+    over = None if marketer.gain is None else marketer.gain > threshold
+    mean = {"largest": None, "mean": marketer.gain, "bound": marketer.bound, "rows_above": None}
+    return [*rows, {"risk": "marketer", **mean, "verdict": _verdict(over)}]
+
+
+def _risk(name: str, attack: Attack, mean: float | None, threshold: float) -> dict[str, Any]:
+    gain = attack.gains[0]
+    over = None if gain.gain is None else gain.gain > threshold or (None if attack.untried else False)
+    figures = {"largest": gain.gain, "mean": mean, "bound": gain.bound}
+    above = attack.figures["rows_above_threshold"]
+    return {"risk": name, **figures, "rows_above": above, "verdict": _verdict(over)}
+
+
+def _verdict(over: bool | None) -> str:
+    return UNDECIDED if over is None else ABOVE if over else WITHIN
+
+
+def three_risks(found: Attacks, threshold: float) -> list[dict[str, Any]]:
+    """Singling out, linkability and inference, as they were tried; empty if they were not.
+
+    A rate bounds from above the risk beyond a control. So without a control a rate within the threshold decides, and
+    one above leaves open how much of it is due to being in the release. What decides are the intervals of 95 %.
+    """
+    return [_tried(attack, threshold) for attack in found.attacks if attack.name in _BY_TRIAL]
+
+
+def _tried(attack: Attack, threshold: float) -> dict[str, Any]:
+    figures, controlled = attack.figures, len(attack.gains) > 1
+    gain = attack.gains[-1]
+    interval = figures["risk_interval"] if controlled else figures["interval"]
+    by_chance = figures["random_successes"] / figures["random_attempts"] if figures["random_attempts"] else None
+    return {
+        "risk": attack.name,
+        "sensitive": attack.sensitive,
+        "measure": gain.measure,
+        "number": gain.gain,
+        "interval": interval,
+        "success_rate": attack.gains[0].gain,
+        "by_chance": by_chance,
+        "control": controlled,
+        "verdict": _decided(figures["attempts"], interval, threshold, controlled),
+    }
+
+
+def _decided(attempts: int, interval: Sequence[float] | None, threshold: float, controlled: bool) -> str:
+    if not attempts:
+        return NOTHING
+    if interval is None:
+        return UNDECIDED
+    if interval[1] <= threshold:
+        return WITHIN
+    return ABOVE if controlled and interval[0] > threshold else UNDECIDED
+
+
+def risk_before(engine: Engine, source: Table, names: Sequence[str], threshold: Decimal) -> dict[str, Any]:
+    """Prosecutor risk of the source, as of the release: the largest, the mean, and the rows above the threshold."""
+    with counted(engine, Subject(source, names), "") as counts:
+        (found,) = prosecutor(Exposure(engine, counts.listed, threshold, None))
+    above = found.figures["rows_above_threshold"]
+    return {"largest": found.gains[0].gain, "mean": found.figures["mean"], "rows_above": above}
+
+
+def source_document(
+    engine: Engine, table: Table, source: Table, policy: Policy, asked: Asked, hear: Callable[[str], None]
+) -> dict[str, Any]:
+    """Uniqueness and risk before, what was lost, and the hash of the source."""
+    names = list(policy.quasi_identifiers)
+    counts = policy.weight is not None
+    hear("counting and hashing the source")
+    found = {
+        "uniqueness": None if counts else _uniqueness(engine, source, names),
+        "risk_before": None if counts else risk_before(engine, source, names, Decimal(asked.threshold)),
+        "content": content_of(engine, source).as_dict(),
+    }
+    hear("measuring what was lost")
+    return found | {"utility": _utility(engine, table, source, policy, asked)}
+
+
+def _uniqueness(engine: Engine, source: Table, names: Sequence[str]) -> dict[str, Any] | None:
+    """How far the quasi-identifiers tell rows of the source apart, as `ldiv profile` has it."""
+    rows = engine.count(source)
+    wanted = {name.lower() for name in names}
+    columns = [column for column in columns_of(engine, source) if column.name.lower() in wanted]
+    with read_exactly(engine, source) as read:
+        found = measure_uniqueness(engine, read, [summarise(engine, read, column, rows) for column in columns])
+    if found is None:
+        return None
+    return {
+        "rows": rows,
+        "combinations": found.combinations,
+        "unique_rows": found.unique_rows,
+        "rare_rows": found.rare_rows,
+        "rare": RARE,
+        "unique_without": found.unique_without,
+    }
+
+
+def _utility(engine: Engine, table: Table, source: Table, policy: Policy, asked: Asked) -> dict[str, Any]:
+    """What the release lost, as `ldiv measure` has it, with the distributions of columns before and after."""
+    described = describe(engine, policy, source, asked.folder)
+    wanted = Wanted(queries=asked.queries, seed=asked.seed, kl=False, spreads=True)
+    if problems := wanted.problems():
+        raise PolicyError(problems)
+    found = measure_table(engine, table, described, wanted).as_dict()
+    return {key: value for key, value in found.items() if key not in ("published", "source")}

@@ -1,0 +1,348 @@
+"""Figures of a report by another way: plain counts of the release and the source as they lie.
+
+No template, code or reading of labels of those who audit, attack and measure is used; which texts of a sensitive column
+are one by the policy is read as everywhere. What this does not reach is named by `verify`.
+
+A report held against the table that it is said to be of.
+
+Every number is worked out again by the code that made the report, which finds what was changed, in the report or in the
+table, and no mistake of that code. So what plain counts of the release and the source can tell is counted as well
+(`plainly`), and the sections are named of which numbers have no such second source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_as_one, read_exactly
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import Identifier, Value
+from ldiv_db.measuring.uniqueness import RARE
+from ldiv_db.policy.document import QuasiIdentifier
+from ldiv_db.policy.reading import Policy
+from ldiv_db.reporting.evidence import FORM, Document, Hear, ReportSubject, document_of, opened
+from ldiv_db.reporting.release_facts import Table
+from ldiv_db.reporting.request import QUERIES, TEXTS, Asked, Audience, ReleaseModel, read_again, written_policy
+
+Figures = Iterator[tuple[str, Any]]
+_PROSECUTOR = "identifiability.risks[0]"
+
+
+def counted_plainly(subject: ReportSubject, document: Document) -> dict[str, Any]:
+    """The figures by their places in the document, which says how they are laid out (bins)."""
+    with ExitStack() as stack:
+        counting = _Counting(subject, document, stack)
+        return dict(counting.figures())
+
+
+class _Counting:
+    """The release, and the source if it is there, being counted."""
+
+    def __init__(self, subject: ReportSubject, document: Document, stack: ExitStack):
+        self._subject, self._document, self._engine, self._stack = subject, document, subject.engine, stack
+        self._same = {name: setting.same for name, setting in subject.question.sensitive.items()}
+        self._release = self._read(subject.table)
+
+    def _read(self, table: Table) -> Table:
+        """The table with texts that are one as one, compared by bytes."""
+        read = self._stack.enter_context(read_as_one(self._engine, table, self._same))
+        return self._stack.enter_context(read_exactly(self._engine, read))
+
+    def figures(self) -> Figures:
+        question = self._subject.question
+        ids = [question.class_column] if question.class_column else []
+        classes = [*question.quasi_identifiers, *ids]
+        released = self._groups(self._release, classes)
+        yield from _of_release(released)
+        if question.suppressed == "judge":
+            yield from self._shares(classes)
+            yield "classes.sizes.least", released["least"] or 0
+            yield "classes.sizes.most", released["most"] or 0
+        if self._subject.people is not None and self._document["source"]:
+            yield from self._of_source(self._read(self._subject.people), released)
+
+    @property
+    def _keys(self) -> Mapping[str, QuasiIdentifier]:
+        """The quasi-identifiers as the policy describes them."""
+        policy = self._subject.asked.policy
+        return policy.quasi_identifiers if policy else {}
+
+    def _groups(self, table: Table, names: Sequence[str]) -> dict[str, int]:
+        """How the rows of a table group by some columns."""
+        holes = {"rare": Value(RARE), "threshold": Value(Decimal(self._subject.asked.threshold))}
+        columns = [Identifier(name) for name in names]
+        return self._engine.record("reporting/plainly/count_groups", source=table, columns=columns, **holes)
+
+    def _shares(self, classes: Sequence[str]) -> Figures:
+        for name, bins in self._document["classes"]["largest_shares"].items():
+            rows = self._engine.rows(
+                "reporting/plainly/count_frequent",
+                release=self._release,
+                columns=[Identifier(one) for one in classes],
+                sensitive=Identifier(name),
+                bins=Value(len(bins)),
+            )
+            found = dict(rows)
+            for place in range(len(bins)):
+                yield f"classes.largest_shares.{name}[{place}]", found.get(place, 0)
+
+    # -- the source ------------------------------------------------------------------------------------
+
+    def _of_source(self, source: Table, released: Mapping[str, int]) -> Figures:
+        names = list(self._keys)
+        found = self._groups(source, names)
+        yield from _of_groups("source.risk_before", found)
+        for key, of in {"rows": "rows", "combinations": "groups", "unique_rows": "", "rare_rows": ""}.items():
+            yield f"source.uniqueness.{key}", found[of or key]
+        for name in self._document["source"]["uniqueness"]["unique_without"]:
+            without = self._groups(source, [other for other in names if other.lower() != name.lower()])
+            yield f"source.uniqueness.unique_without.{name}", without["unique_rows"]
+        suppressed = max(0, found["rows"] - released["rows"])
+        utility = "source.utility"
+        yield "source.content.rows", found["rows"]
+        yield f"{utility}.rows_in", found["rows"]
+        yield f"{utility}.rows_suppressed", suppressed
+        yield f"{utility}.rows_added", max(0, released["rows"] - found["rows"])
+        yield f"{utility}.loss.dm", released["squares"] + suppressed * found["rows"]
+        if found["rows"] == released["rows"] and not self._document["source"]["utility"]["cells_suppressed"]:
+            yield from self._of_columns(source, found["rows"])
+
+    def _of_columns(self, source: Table, rows: int) -> Figures:
+        """The columns of a release that has all rows of its source, and all their sensitive values."""
+        kinds = {column.name.lower(): column for column in columns_of(self._engine, source)}
+        published = {column.name.lower() for column in columns_of(self._engine, self._release)}
+        for number, spread in enumerate(self._document["source"]["utility"]["spreads"]):
+            column, place = kinds[spread["column"].lower()], f"source.utility.spreads[{number}]"
+            if spread["role"] == "sensitive":
+                for bin_, before, after, differing in self._bins(source, spread, by_frequency=True):
+                    yield f"{place}.before[{bin_}]", before
+                    if not differing:  # else it matters which of two values of the same frequency is the first
+                        yield f"{place}.after[{bin_}]", after
+            elif self._keys[spread["column"]].numeric:
+                for bin_, before, *_ in self._bins(source, spread, by_frequency=False):
+                    yield f"{place}.before[{bin_}]", before
+                if column.name.lower() in published and (column.is_number or column.kind == "date"):
+                    yield from self._ranges(source, spread["column"], column.kind == "date", rows)
+
+    def _bins(self, source: Table, spread: Mapping[str, Any], by_frequency: bool) -> list[tuple[Any, ...]]:
+        edges = spread["edges"]
+        bins = [(i, edges[i], edges[i + 1] - 1) for i in range(len(edges) - 1)]
+        loaded = self._engine.load("bins", {"bin": "INTEGER", "low": "BIGINT", "high": "BIGINT"}, bins)
+        holes: dict[str, Any] = {"column": Identifier(spread["column"]), "by_frequency": by_frequency}
+        return self._engine.rows(
+            "reporting/plainly/count_values", bins=loaded, source=source, release=self._release, **holes
+        )
+
+    def _ranges(self, source: Table, name: str, days: bool, rows: int) -> Figures:
+        """The loss of a column of numbers or days, if all its labels can be read."""
+        holes = {"source": source, "release": self._release, "column": Identifier(name)}
+        loss = self._engine.scalar("reporting/plainly/sum_ranges", days=days, **holes)
+        if loss is not None:
+            yield f"source.utility.loss.lm_by_column.{name}", loss / rows
+
+
+def _of_release(found: Mapping[str, int]) -> Figures:
+    for place in ("statement.rows", "attacks.rows", "annex.release.rows", "source.utility.rows_published"):
+        yield place, found["rows"]
+    for place in ("statement.classes", "source.utility.classes"):
+        yield place, found["groups"]
+    yield from _of_groups(_PROSECUTOR, found)
+    yield "statement.largest_risk", 1 / found["least"] if found["least"] else None
+    yield "source.utility.avg_class_size", found["rows"] / found["groups"] if found["groups"] else 0
+
+
+def _of_groups(place: str, found: Mapping[str, int]) -> Figures:
+    """The risk of who is known by his quasi-identifiers to be in the table: one of the rows of his group."""
+    yield f"{place}.largest", 1 / found["least"] if found["least"] else None
+    yield f"{place}.mean", found["groups"] / found["rows"] if found["rows"] else None
+    yield f"{place}.rows_above", found["rows_above"]
+
+
+#: What other versions and another name may change, and no number of the release does.
+_NOT_COMPARED = (("annex", "versions"), ("statement", "table"), ("statement", "run"))
+#: What a copy of the release in another place may have otherwise: what the ledger knows, and the order of its rows.
+_OF_THE_PLACE = (("annex", "audit"), ("algorithm", "name"), ("algorithm", "protection"))
+#: Sums of doubles may differ in their last digits between versions and machines; a cell's loss has nine digits.
+_NEAR, _NEAR_PLAIN = 1e-9, 1e-6
+
+
+class _Quoted(BaseModel):
+    """The question as a report has it, whoever may have changed it since."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    qi: list[str]
+    sensitive: list[str] | dict[str, Any]
+    require: list[str | dict[str, Any]]
+    class_column: str | None
+    threshold: str
+    audience: Audience
+    source: str | None = None
+    known: str | None = None
+    population: str | None = None
+    control: str | None = None
+    queries: int = QUERIES
+    tries: int = 0
+    seed: int = 0
+    recipient: str | None
+    purpose: str | None
+    release_model: ReleaseModel | None
+    why: str | None
+    review: str | None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A number or word of the report that the table does not give."""
+
+    where: str
+    reported: Any
+    found: Any
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"where": self.where, "reported": self.reported, "found": self.found}
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What became of a report: `same_release` by the hash of its rows, and everything that differs.
+
+    `figures` is how many numbers and words were compared, `plain` how many of them plain counts gave too, `same_code`
+    the other numbers by section, which only the code gave that made the report. `versions` are those of report and
+    verification where these differ.
+    """
+
+    same_release: bool
+    figures: int
+    plain: int
+    same_code: Mapping[str, int]
+    differences: tuple[Difference, ...]
+    versions: Mapping[str, tuple[str, str]]
+
+    @property
+    def holds(self) -> bool:
+        return self.same_release and not self.differences
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "holds": self.holds,
+            "same_release": self.same_release,
+            "figures": self.figures,
+            "plain": self.plain,
+            "same_code": dict(self.same_code),
+            "differences": [difference.as_dict() for difference in self.differences],
+            "versions": {name: list(both) for name, both in self.versions.items()},
+        }
+
+
+def verify(
+    engine: Engine, reported: Document, table: str, given: Asked, plain: Callable[[Document], Document], hear: Hear
+) -> Verification:
+    """The report worked out again from `table`, by its own question.
+
+    `given` may bring the policy and its folder, `plain` writes a document as the report is written.
+
+    Raises PolicyError for what is no report, and for a policy that is not the report's.
+    """
+    asked = question_again(reported, given)
+    with opened(engine, table, asked) as subject:
+        if reported.get("source") and subject.source is None:
+            raise PolicyError([Problem("source", f"is not there: {subject.why_not}", "give --policy")])
+        found = plain(document_of(subject, hear))
+        hear("counting plainly")
+        counted = counted_plainly(subject, found)
+    in_place = all(reported["statement"].get(key) == found["statement"][key] for key in ("table", "run"))
+    compared = list(_pairs(_comparable(reported, in_place), _comparable(found, in_place)))
+    differences = [Difference(where, one, other) for where, one, other in compared if not _equal(one, other)]
+    both = [(where, one, counted[where]) for where, one, _ in compared if where in counted]
+    known = {difference.where for difference in differences}
+    differences += [
+        Difference(where, one, other)
+        for where, one, other in both
+        if where not in known and not _equal(one, other, _NEAR_PLAIN)
+    ]
+    same_code = Counter(_section(where) for where, _, other in compared if where not in counted and _is_number(other))
+    versions = {
+        name: (str(old), str(new))
+        for name, old, new in _pairs(reported["annex"].get("versions", {}), found["annex"]["versions"])
+        if old != new
+    }
+    same = reported["annex"].get("release") == found["annex"]["release"]
+    return Verification(same, len(compared), len(both), dict(same_code), tuple(differences), versions)
+
+
+def question_again(reported: Document, given: Asked) -> Asked:
+    """The question that the report answers; raises PolicyError for what is no report of ours."""
+    known = isinstance(reported, dict) and reported.get("form") == FORM
+    if not known or not all(isinstance(reported.get(key), dict) for key in ("asked", "annex", "statement")):
+        raise PolicyError([Problem("verify", f"is no report ({FORM})", "give what `ldiv report --json` printed")])
+    try:
+        texts = {key: reported["statement"][key] for key in TEXTS}
+        quoted = _Quoted.model_validate(reported["asked"] | texts).model_dump(exclude_unset=True)
+    except (KeyError, ValidationError):
+        raise PolicyError([Problem("verify", "is a report that lacks parts of its question")]) from None
+    asked = Asked(**quoted, folder=given.folder)
+    return replace(asked, policy=_policy(reported, given.policy, asked.is_public))
+
+
+def _policy(reported: Document, given: Policy | None, public: bool) -> Policy | None:
+    """The policy of the report: the one that is given, which must be the same, or the one that it quotes."""
+    quoted = reported.get("policy")
+    if given is None or quoted is None:
+        if given is not None:
+            raise PolicyError([Problem("policy", "the report was made without one", "leave it out")])
+        return None if quoted is None else read_again(quoted)
+    if written_policy(given, public) != quoted:
+        raise PolicyError([Problem("policy", "is not the one that the report quotes")])
+    return given
+
+
+def _comparable(document: Document, in_place: bool) -> Document:
+    """The document without what need not be the same; `in_place` if both are of the same run's table of one name."""
+    parts = {key: value for key, value in document.items() if key not in ("asked", "form", "policy")}
+    for section, key in (*_NOT_COMPARED, *(() if in_place else _OF_THE_PLACE)):
+        held = parts.get(section)
+        parts[section] = {k: v for k, v in held.items() if k != key} if isinstance(held, dict) else held
+    if not in_place:
+        attacks = parts.get("attacks") or {}
+        listed = [one for one in attacks.get("attacks") or [] if one.get("attack") != "form"]
+        parts |= {"earlier": None, "attacks": {**attacks, "attacks": listed}}
+    return parts
+
+
+def _pairs(one: Any, other: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Every number and word of either, with its place, beside what stands there in the other."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in dict.fromkeys([*one, *other]):
+            yield from _pairs(one.get(key), other.get(key), f"{where}.{key}" if where else str(key))
+    elif isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other):
+        for place, (left, right) in enumerate(zip(one, other, strict=True)):
+            yield from _pairs(left, right, f"{where}[{place}]")
+    else:
+        yield where, one, other
+
+
+def _equal(one: Any, other: Any, near: float = _NEAR) -> bool:
+    if _is_number(one) and isinstance(other, float | int):
+        return one == other or bool(abs(one - other) <= near * max(abs(one), abs(other)))
+    return bool(one == other)
+
+
+def _is_number(figure: Any) -> bool:
+    return isinstance(figure, float | int) and not isinstance(figure, bool)
+
+
+def _section(where: str) -> str:
+    """The section of a place, of the source its part: `source.utility.queries`."""
+    parts = re.sub(r"\[\d+\]", "", where).split(".")
+    return ".".join(parts[: 3 if parts[:2] == ["source", "utility"] else 2 if parts[0] == "source" else 1])

@@ -1,0 +1,291 @@
+"""Requirements on how many rows and how many sensitive values a class has.
+
+The entropy of the sensitive values of a class.
+
+How far the most frequent sensitive value of a class exceeds the rare ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.steps import Steps
+from ldiv_db.database.templates import Relation, Value
+from ldiv_db.requirements.base import Requirement
+from ldiv_db.requirements.guarantees import ONE, Ceiling, Distribution, Guarantee, eligible_ceiling
+from ldiv_db.requirements.histogram import Classes, mend_if_few
+from ldiv_db.requirements.parameters import (
+    UNIT,
+    at_least_one,
+    just_above,
+    plain_decimal,
+    positive,
+    rounded,
+    units,
+    whole,
+)
+
+
+@dataclass(frozen=True)
+class CountRequirement(Requirement):
+    """What asks for counts alone, and holds in classes of different values as soon as they have rows enough."""
+
+    of_counts = of_tallies = of_eligible = True
+
+    def unique_class_size(self) -> int:
+        return self.least_rows
+
+
+@dataclass(frozen=True)
+class KAnonymity(CountRequirement):
+    """k-anonymity: `|G| >= k` (Samarati & Sweeney 1998)."""
+
+    name = "k"
+    reaches = "rows"
+    more_is_better = of_rows = kept_by_select = True
+    bounds_below = {"rows": "k"}  # noqa: RUF012
+    fields = {"k": whole}  # noqa: RUF012 - typed in the base class
+    k: int
+
+    def promise(self) -> Guarantee:
+        return Guarantee(size=self.k)
+
+    @property
+    def least_rows(self) -> int:
+        return self.k
+
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        return {"k": distribution.rows}
+
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        return {"k": size}
+
+
+@dataclass(frozen=True)
+class DistinctL(CountRequirement):
+    """Distinct l-diversity: at least `l` distinct sensitive values (Machanavajjhala et al. 2006)."""
+
+    name = "distinct"
+    reaches = "values"
+    more_is_better = kept_by_select = spares = True
+    bounds_below = {"values": "l"}  # noqa: RUF012
+    fields = {"l": whole}  # noqa: RUF012
+    l: int  # noqa: E741 - the field's name for it
+
+    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        return _mend_by_others(self, engine, classes, measures) or super().mend(engine, classes, measures)
+
+    def promise(self) -> Guarantee:
+        return Guarantee(values=self.l).sparing(self.harmless)
+
+    @property
+    def least_rows(self) -> int:
+        return 1 if self.harmless else self.l
+
+    def unique_class_size(self) -> int:
+        return self.l + (len(self.harmless) if self.l > 1 else 0)
+
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        return {"l": distribution.distinct}
+
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        return {"l": size}
+
+
+@dataclass(frozen=True)
+class UniqueDistinctL(DistinctL):
+    """Unique distinct l-diversity: `|G| >= l` rows, all of different sensitive values (BSGI, Definition 2)."""
+
+    name = "unique_distinct"
+    reaches = "rows, 0 if values recur"
+    monotone = more_is_better = of_eligible = kept_by_select = spares = False
+    bounds_below = {}  # noqa: RUF012
+
+    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        holes = {"measures": measures, "summary": classes.summary, "l": Value(self.l)}
+        return engine.materialise("mended", "requirements/mend_unique", **holes)
+
+    def promise(self) -> Guarantee:
+        return Guarantee(size=self.l, values=self.l, share=Fraction(1, self.l))
+
+
+@dataclass(frozen=True)
+class PSensitiveK(CountRequirement):
+    """p-sensitive k-anonymity: `|G| >= k` and at least `p` distinct sensitive values (Truta & Vinay 2006)."""
+
+    name = "p_sensitive"
+    l_parameter = "p"
+    reaches = "values"
+    more_is_better = kept_by_select = spares = True
+    bounds_below = {"rows": "k", "values": "p"}  # noqa: RUF012
+    fields = {"p": whole, "k": whole}  # noqa: RUF012
+    p: int
+    k: int
+
+    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        mended = _mend_by_others(self, engine, classes, measures, self.k)
+        return mended or super().mend(engine, classes, measures)
+
+    def promise(self) -> Guarantee:
+        return Guarantee(size=self.k, values=self.p).sparing(self.harmless)
+
+    @property
+    def least_rows(self) -> int:
+        return self.k if self.harmless else max(self.p, self.k)
+
+    def unique_class_size(self) -> int:
+        return max(self.k, self.p + (len(self.harmless) if self.p > 1 else 0))
+
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        return {"p": min(self.p, distribution.distinct), "k": min(self.k, distribution.rows)}
+
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        return {"p": min(self.p, size), "k": min(self.k, size)}
+
+
+def _mend_by_others(
+    requirement: Requirement, engine: Engine, classes: Classes, measures: Relation, least: int = 1
+) -> Relation | None:
+    """What mends a class that has too few values that are not harmless: to lose them; None without harmless values.
+
+    Where fewer than `least` rows would be left, all of them.
+    """
+    if not requirement.harmless:
+        return None
+    others = classes.sparing(requirement.harmless).sizes
+    return engine.materialise(
+        "mended", "requirements/mend_others", measures=measures, others=others, least=Value(least)
+    )
+
+
+#: Entropies (natural logarithms) this close to `ln l` count as reaching it, so that l equal shares do.
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class EntropyL(CountRequirement):
+    """Entropy l-diversity: `-sum p ln p >= ln l` over the sensitive values (Machanavajjhala et al. 2006).
+
+    Entropies within `TOLERANCE` below `ln l` reach it. What a class reaches is given as `exp(entropy)`,
+    the number of equally frequent values that would be as diverse.
+    """
+
+    name = "entropy"
+    reaches = "exp of entropy"
+    of_tallies = False
+    fields = {"l": at_least_one}  # noqa: RUF012
+    l: Decimal  # noqa: E741
+
+    def holes(self, steps: Steps) -> dict[str, Any]:
+        return {"l": Value(float(self.l)), "tolerance": Value(TOLERANCE)}
+
+    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        holes = self.holes(engine)
+        layers = engine.materialise("layers", "requirements/list_layers", measures=measures, sizes=classes.sizes)
+        levellings = engine.materialise("levellings", "requirements/list_levellings", layers=layers, **holes)
+        mended = engine.materialise(
+            "mended", "requirements/mend_entropy", measures=measures, levellings=levellings, **holes
+        )
+        engine.drop(layers, levellings)
+        return mended
+
+    def promise(self) -> Guarantee:
+        """An entropy of ln l takes l values; one within the tolerance below it counts as reaching it."""
+        return Guarantee(values=math.ceil(float(self.l) * math.exp(-TOLERANCE)))
+
+    def ceiling(self, distribution: Distribution) -> Ceiling | None:
+        """An entropy below ln l takes a value in more than 1/l of the rows, but not the other way round."""
+        reached = distribution.entropy >= math.log(self.l) - TOLERANCE
+        return None if reached else eligible_ceiling(Fraction(self.l), distribution)
+
+    @property
+    def least_rows(self) -> int:
+        return math.ceil(self.l)
+
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        return {"l": Decimal(rounded((reached or 1) * (1 + TOLERANCE), 3))}
+
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        return {"l": size}
+
+
+@dataclass(frozen=True)
+class RecursiveCL(Requirement):
+    """Recursive (c,l)-diversity: `r_1 < c (r_l + ... + r_m)`, counts in falling order (Machanavajjhala et al. 2006).
+
+    Beside harmless values it is pd-recursive (c,l)-diversity, which allows positive disclosure of them (section 4.2
+    there): with `r_y` the rows of the most frequent other value, `r_y < c` times the rows that are left without it and
+    without the l - 2 most frequent of all the rest. What holds for that value holds for all others that are not
+    harmless. Rows that are left add up when classes are put together, and no l - 2 values have more rows in the union
+    than those that are taken from each part: so it is monotone.
+    """
+
+    name = "recursive"
+    reaches = "top value / tail"
+    most_is_worst = True
+    of_counts = of_eligible = spares = True
+    fields = {"c": positive, "l": whole}  # noqa: RUF012
+    relations = ("sizes",)
+    c: Decimal
+    l: int  # noqa: E741
+
+    def holes(self, steps: Steps) -> dict[str, Any]:
+        return {"c_units": Value(units(self.c)), "unit": Value(UNIT), "l": Value(self.l)}
+
+    def measure(self, steps: Steps, classes: Classes) -> Relation:
+        if not self.harmless:
+            return super().measure(steps, classes)
+        holes = {"sizes": classes.sizes, "others": classes.sparing(self.harmless).summary}
+        return steps.materialise(self.name, "requirements/pd_recursive", **holes, **self.holes(steps))
+
+    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        if self.harmless:
+            return mend_if_few(engine, classes, measures, 0)
+        holes = {"measures": measures, "sizes": classes.sizes, **self.holes(engine)}
+        return engine.materialise("mended", "requirements/mend_recursive", **holes)
+
+    def promise(self) -> Guarantee:
+        """`r_1 < c (r_l + ... + r_m)`: who excludes l-2 values still leaves the l-th and those after it.
+
+        As r_1 is the largest, more than 1/c of them are needed.
+        """
+        c, values = Fraction(self.c), self.unique_class_size()
+        if self.l == 1:
+            return Guarantee(values=values, share=min(ONE, c)).sparing(self.harmless)
+        found = Guarantee(values=values, share=c / (c + 1), excluded=((self.l - 2, c / (c + 1)),))
+        return found.sparing(self.harmless)
+
+    def ceiling(self, distribution: Distribution) -> Ceiling | None:
+        tail = sum(distribution.counts[self.l - 1 :])
+        return Ceiling(math.ceil(Fraction(self.c) * tail) - 1) if tail and not self.harmless else None
+
+    def unique_class_size(self) -> int:
+        return self.l + math.floor(1 / self.c)
+
+    def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
+        if reached is None:
+            return {"c": just_above(distribution.counts[0] / distribution.counts[-1]), "l": distribution.distinct}
+        return {"c": just_above(reached), "l": self.l}
+
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        lower = size - math.floor(1 / self.c)
+        if lower > 1 or size < self.l:
+            return {"c": self.c, "l": max(lower, 1)}
+        return {"c": just_above(1 / (size - self.l + 1)), "l": self.l}
+
+    def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
+        if reached is None:  # no value is left beyond the first l - 1
+            return f"l: {distribution.distinct}, c above {distribution.counts[0] / distribution.counts[-1]:.9g}"
+        return f"l: {self.l}, c above {rounded(reached, 9, up=True)}"
+
+    def nearest_at(self, size: int) -> str:
+        lower = size - math.floor(1 / self.c)
+        nearest = [f"l: {lower}, c: {plain_decimal(self.c)}"] if lower >= 1 else []
+        nearest += [f"l: {self.l}, c above {rounded(1 / (size - self.l + 1), 9, up=True)}"] if size >= self.l else []
+        return " or ".join(nearest) or "l: 1, c above 1"

@@ -1,0 +1,280 @@
+"""The method of releases of classes, in one table: by `run`, or the first of a series of `bsgi`.
+
+The method of anatomised releases: groups of people in one table, and of their values in another.
+
+Which method made a release: what its policy says, held against the source that an attacker replays it on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.algorithms.base import Algorithm
+from ldiv_db.algorithms.decomposition.encode import DecompositionCoding
+from ldiv_db.algorithms.decomposition.encode import read_source as read_decomposed
+from ldiv_db.attacking.covering import LabelAxis
+from ldiv_db.database import catalog
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.resolve import Check, Resolved, resolve
+from ldiv_db.policy.sources import GROUP_ID
+from ldiv_db.publishing.ledger import release_seed, seed_of
+from ldiv_db.publishing.series import Series, key_of
+from ldiv_db.publishing.series_draft import Start
+from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series_target_of, sql_name_of, tables_of
+from ldiv_db.recoding.encode import Coding, read_source
+from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_rows
+from ldiv_db.requirements import Requirement
+from ldiv_db.running.preparation import Listener, Ready, make_task, resolve_requirements
+from ldiv_db.running.release import judge_series_algorithm, plan_encoded
+from ldiv_db.running.release_groups import plan_groups
+from ldiv_db.running.run import Beside, work_out
+from ldiv_db.running.run_spec import make_algorithm
+from ldiv_db.running.world_sampler import ROW_NO, Compared, Made, Method, number_people
+
+Wanted = Mapping[str, Sequence[Requirement]]
+_CLASS_ID = Identifier("class_id")
+
+
+@dataclass
+class ClassesMethod(Method):
+    """What is read of the source once: its codes, and what the policy requires of its values."""
+
+    coding: Coding
+    #: Whether the release is a file of texts.
+    texts: bool
+
+    def coded(self, seed: int) -> Coding:
+        """The codes by another seed."""
+        return self.coding if seed == self.coding.source.seed else self.coding.reseeded(seed)
+
+    def shown(self, encoded: Encoded, recoding: Recoding, class_id: bool) -> Made:
+        """The release of an encoded world, whose classes are recoded."""
+        engine, names = self.engine, self.resolved.released.all
+        with published_rows(engine, encoded, recoding, class_id, texts=self.texts) as holes:
+            release = engine.materialise("release", PUBLISHED, **holes)
+            labels = engine.copy("labels", holes["labels"])
+        columns = [Identifier(name) for name in names]
+        return Made(
+            encoded.rows,
+            recoding.assigned,
+            _CLASS_ID,
+            [Compared(release, columns)],
+            labels,
+            holes["shown"],
+            recoding.blanked,
+        )
+
+
+@dataclass
+class RunMethod(ClassesMethod):
+    """The method of a run."""
+
+    algorithm: Algorithm
+    beside: Beside
+
+    def make(self, world: Relation, seed: int) -> Made:
+        engine, coding = self.engine, self.coded(seed)
+        encoded = coding.encode(world, [ROW_NO])
+        task = make_task(engine, encoded, self._wanted(encoded), seed, Listener(), self.resolved.transparent)
+        task = replace(task, suppression=self.resolved.suppression)
+        algorithm, _ = self.algorithm.chosen(task)
+        algorithm.checked(task)
+        _, recoding = work_out(Ready(self.resolved, algorithm, task), self.beside)
+        shown = keep_types(self.engine, recoding, self.resolved.typed)
+        return self.shown(encoded, shown, self.resolved.released.has_class_ids)
+
+    def _wanted(self, encoded: Encoded) -> Wanted:
+        return resolve_requirements(self.engine, self.resolved.required, encoded)[0]
+
+
+@dataclass
+class SeriesMethod(ClassesMethod):
+    """The method of the first release of a series of classes."""
+
+    start: Start
+
+    def make(self, world: Relation, seed: int) -> Made:
+        encoded = self.coded(seed).encode(world, [ROW_NO])
+        draft = plan_encoded(reseeded(self.start, seed), encoded, Listener())
+        return self.shown(draft.encoded, draft.recoding, True)
+
+
+def reseeded(start: Start, seed: int) -> Start:
+    """The start of the same release by another seed."""
+    source = replace(start.resolved.source, seed=seed)
+    return replace(start, resolved=replace(start.resolved, source=source))
+
+
+_GROUP_NO = Identifier("group_no")
+
+
+@dataclass
+class GroupsMethod(Method):
+    """What is read of the source once; groups are compared by their numbers too if they are `numbered`.
+
+    Numbers are drawn: who lacks the seed is told nothing by them, and compares what groups hold.
+    """
+
+    start: Start
+    coding: DecompositionCoding
+    numbered: bool
+
+    def make(self, world: Relation, seed: int) -> Made:
+        source = self.coding.encode(world, [ROW_NO])
+        draft = plan_groups(reseeded(self.start, seed), source, Listener())
+        made: dict[Relation, Relation] = {}
+
+        def create(target: Relation, template: str, **holes: Any) -> None:
+            made[target] = self.engine.materialise("release", template, **holes)
+
+        tables = draft.tables(self.start.target.prefix)
+        draft.write_tables(tables, None, create)
+        found = compared(self.engine, self.resolved, tables, made, self.numbered)
+        return Made(draft.matched.rows, draft.shown, _GROUP_NO, found)
+
+
+def compared(
+    engine: Engine, resolved: Resolved, tables: ReleaseTables, found: Mapping[Relation, Relation], numbered: bool
+) -> list[Compared]:
+    """The tables of a release as they are compared; `found` says where they are."""
+    released, group = resolved.released, Identifier(GROUP_ID)
+    known = [Identifier(name) for name in [*(qi.name for qi in resolved.source.quasi_identifiers), *released.keep]]
+    told = [Identifier(name) for name in released.sensitive]
+    counts = [Identifier(tables.count)] if tables.count else []
+    marginals = [Compared(found[tables.marginals], told)] if tables.marginals else []
+    people, values = found[tables.people], found[tables.values]
+    if numbered:
+        return [Compared(people, [group, *known]), Compared(values, [group, *told, *counts]), *marginals]
+    holes: dict[str, Any] = {"people": people, "values": values, "known": known, "told": told, "counts": counts}
+    groups = engine.materialise("groups", "running/replaying/list_groups", group_id=group, **holes)
+    return [Compared(groups, [Identifier("shown")]), *marginals]
+
+
+Table = Relation | FileRelation
+#: Goes before the keys that are hashed; nobody looks at the hashes, so that any will do.
+_BEFORE_KEYS = "replay"
+#: Columns of a source's copy that worlds give out: sensitive values, and what is kept, if that stands beside them.
+_VALUES, _VALUES_AND_KEPT = "s", "swk"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A release whose method is asked for: its name, the table if it is one, and what the policy says of it.
+
+    `labels` are the quasi-identifiers as they are published. Without their `numbered` order groups are told apart by
+    what they hold.
+    """
+
+    engine: Engine
+    beside: Beside
+    name: str
+    table: Table | None
+    policy: Policy
+    folder: Path
+    labels: Sequence[LabelAxis] = ()
+    numbered: bool = True
+
+
+def method_of(asked: Asked, seed: int) -> Method:
+    """The method of the release, with the codes that `seed` gives; raises PolicyError if it cannot be replayed."""
+    if asked.policy.is_series:
+        return _method_of_series(asked, seed)
+    algorithms: list[Algorithm] = []
+    checks: dict[str, Check] = {"algorithm": lambda found: algorithms.append(make_algorithm(found.policy))}
+    resolved = resolve(asked.engine, _seeded(asked.policy, seed), asked.folder, checks)
+    release, texts = _one_table(asked, resolved)
+    coding = read_source(asked.engine, resolved.source)
+    people = number_people(asked.engine, coding.snapshot, _VALUES_AND_KEPT, None)
+    return RunMethod(asked.engine, resolved, people, release, asked.labels, coding, texts, algorithms[0], asked.beside)
+
+
+def seed_of_release(engine: Engine, policy: Policy, folder: Path) -> int:
+    """The seed that the policy was written with, or that the ledger has; raises PolicyError if neither has it."""
+    if "seed" in policy.model_fields_set:
+        return policy.seed
+    if policy.is_series:
+        name = series_target_of(engine, policy.target, policy.algorithm.name, folder).name
+        found = release_seed(engine, name, 1)
+    else:
+        found = seed_of(engine, str(policy.target))
+    if found is None:
+        what = "is needed: neither the policy nor the ledger has the seed of this release"
+        raise PolicyError([Problem("replay_seed", what, "the result of its run has it")])
+    return found
+
+
+def _seeded(policy: Policy, seed: int) -> Policy:
+    return policy.model_copy(update={"seed": seed})
+
+
+def _one_table(asked: Asked, resolved: Resolved) -> tuple[list[Compared], bool]:
+    """The release of one table, and whether all of it is text; raises PolicyError if it lacks a column."""
+    assert asked.table is not None  # noqa: S101 - a release of one table is one
+    names = resolved.released.all
+    known = {column.name.lower() for column in columns_of(asked.engine, asked.table)}
+    lacking = [name for name in names if name.lower() not in known]
+    if lacking:
+        what = f"{asked.name} is no release of this policy: it lacks the column {lacking[0]}"
+        raise PolicyError([Problem("policy", what)])
+    texts = isinstance(asked.table, FileRelation) and Path(asked.table.path).suffix.lower() == ".csv"
+    table = asked.table
+    if texts and isinstance(table, FileRelation):
+        table = FileRelation(table.reader, table.path, tuple(names))
+    return [Compared(table, [Identifier(name) for name in names])], texts
+
+
+# -- series --------------------------------------------------------------------------------------------
+
+
+def _method_of_series(asked: Asked, seed: int) -> Method:
+    engine, policy = asked.engine, asked.policy
+    resolved = resolve(engine, _seeded(policy, seed), asked.folder, {"algorithm": judge_series_algorithm})
+    if policy.target.file is not None:
+        what = "a series in a file of its own cannot be replayed"
+        raise PolicyError([Problem("target.file", what, "copy its tables to the source's database, under the prefix")])
+    target = series_target_of(engine, policy.target, resolved.algorithm, asked.folder)
+    assert resolved.source.key is not None  # noqa: S101 - releases over time have one
+    series = Series(target.name, _BEFORE_KEYS, key_of(resolved.source.key))
+    start = Start(engine, resolved, series, target)
+    tables = _first_tables(asked, target, resolved.algorithm)
+    return _groups(asked, start, tables) if policy.decomposes else _classes(asked, start)
+
+
+def _first_tables(asked: Asked, target: SeriesTarget, algorithm: str) -> ReleaseTables:
+    """The tables of the only release of a series; raises PolicyError if there are more, or if another was named."""
+    engine, prefix = asked.engine, target.prefix
+    if catalog.table_exists(engine, tables_of(prefix, algorithm, 2).people):
+        what = f"{target.name} has several releases, and each depends on those before"
+        raise PolicyError([Problem("replay", what, "only the first release of a series is replayed, by itself")])
+    tables = tables_of(prefix, algorithm, 1)
+    gone = [table for table in tables.plain.all if not catalog.table_exists(engine, table)]
+    if gone:
+        raise PolicyError([Problem("target.prefix", f"there is no table {sql_name_of(gone[0])}")])
+    named = catalog.qualify(engine, asked.name, "table")
+    if not any(catalog.same_table(engine, named, table) for table in [prefix, *tables.all]):
+        what = f"{asked.name} is none of the tables of {target.name}, which the policy publishes"
+        raise PolicyError([Problem("table", what, f"name {sql_name_of(tables.people)}")])
+    with_marginals = tables.marginals is not None and catalog.table_exists(engine, tables.marginals)
+    return tables if with_marginals else tables.plain
+
+
+def _classes(asked: Asked, start: Start) -> Method:
+    release, _ = _one_table(asked, start.resolved)
+    coding = read_source(asked.engine, start.source, _BEFORE_KEYS)
+    people = number_people(asked.engine, coding.snapshot, _VALUES_AND_KEPT, coding.key)
+    return SeriesMethod(asked.engine, start.resolved, people, release, asked.labels, coding, False, start)
+
+
+def _groups(asked: Asked, start: Start, tables: ReleaseTables) -> Method:
+    coding = read_decomposed(asked.engine, start.resolved, _BEFORE_KEYS)
+    people = number_people(asked.engine, coding.snapshot, _VALUES, coding.key)
+    release = compared(asked.engine, start.resolved, tables, {table: table for table in tables.all}, asked.numbered)
+    return GroupsMethod(asked.engine, start.resolved, people, release, (), start, coding, asked.numbered)

@@ -1,0 +1,215 @@
+"""What a run needs to be allowed: looked up before any work, and named with the grants that are lacking.
+
+What a run of one release adds to a policy held against its source: its algorithm, and where it goes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ldiv_db.algorithms.base import Algorithm
+from ldiv_db.database import catalog, foreign, migrate
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
+from ldiv_db.database.postgres import ADD, CHANGE, READ, REMOVE, Right, grants_lacking, user_of
+from ldiv_db.database.templates import Relation
+from ldiv_db.policy.document import Policy, Target
+from ldiv_db.policy.reading import GivenPolicy, examine
+from ldiv_db.policy.release_columns import ReleaseColumns
+from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
+from ldiv_db.publishing.destinations import Destination, InDatabase, InFile, InOtherDatabase, destination_of
+from ldiv_db.publishing.refusals import check_target
+from ldiv_db.solving.choose import FromCounts
+from ldiv_db.solving.registry import ALGORITHMS, algorithm_of
+
+#: The tables of the ledger that every run reads, and writes; and what one writes that recodes globally.
+_READ = ("run", "run_secret", "taxonomy", "taxonomy_node")
+_WRITTEN, _RULES = ("run", "run_requirement", "run_secret"), ("run_recoding", "run_column", "run_rule")
+#: What it takes to see whether there is a ledger, and of which version.
+_LOOK = (Right("USAGE", catalog.SCHEMA), Right(READ, catalog.SCHEMA, "migration"))
+_MIGRATE = "ldiv migrate (on this database, as its owner)"
+
+
+def require_rights(destination: Destination, target: Target, columns: Iterable[str], has_rules: bool) -> None:
+    """Raise DatabaseError if a run may not write its release, of these columns, or its row of the ledger.
+
+    If it `has_rules` it enters how it recodes as well. What a plan has open for reading alone is judged as it would be
+    for a run. Raises also where the ledger could not be brought up to date.
+    """
+    engine, table = destination.engine, _table_of(destination)
+    ledger = catalog.catalog_of(engine, catalog.catalog_table(engine, "run"))
+    home = ledger if table is None else catalog.catalog_of(engine, table)
+    if isinstance(destination, InFile):
+        _require_folder(destination.path.parent)
+    lines = []
+    for database in dict.fromkeys((home, ledger)):
+        _require_file(catalog.file_of(engine, database))
+        if foreign.kind_of(engine, database) != "postgres":
+            continue
+        user, is_read_only = user_of(engine, database)
+        if is_read_only:
+            raise DatabaseError("the server takes no writes here: it is a standby, or the session is set to read only")
+        if table is not None and database == home:
+            lines += grants_lacking(engine, database, _on_target(engine, target, table, columns))
+        if database == ledger:
+            lines += _lacking_on_ledger(engine, database, user, _on_ledger(target, has_rules))
+    if lines:
+        what = "the user lacks rights that this run needs; the owner of the database gives them:"
+        raise DatabaseError("\n  ".join([what, *dict.fromkeys(lines)]))
+    migrate.pending(engine)
+
+
+def refuse_read_only(destination: Destination) -> None:
+    """Raise DatabaseError if the connection has a database that a run writes open for reading only."""
+    engine, table = destination.engine, _table_of(destination)
+    for place in (catalog.catalog_table(engine, "run"), *([table] if table else [])):
+        database = catalog.catalog_of(engine, place)
+        if foreign.is_read_only(engine, database):
+            raise DatabaseError(f"{database} is open read-only on this connection, and a run writes there")
+
+
+def _table_of(destination: Destination) -> Relation | None:
+    """The table that a release becomes, None if that is a file."""
+    return destination.table if isinstance(destination, InDatabase | InOtherDatabase) else None
+
+
+def _require_file(name: str | None) -> None:
+    """Raise DatabaseError if the file of a database may not be written to, or its log beside it."""
+    if name is not None and Path(name).exists():
+        if not os.access(name, os.W_OK):
+            raise DatabaseError(
+                f"{name} may not be written to: its owner has to allow it, or give --catalog and `file:`"
+            )
+        _require_folder(Path(name).parent)
+
+
+def _require_folder(folder: Path) -> None:
+    if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+        raise DatabaseError(f"no file can be made in {folder}: its owner has to allow it")
+
+
+def _lacking_on_ledger(engine: Engine, database: str, user: str, ledger: Sequence[Right]) -> list[str]:
+    """What the owner of the database has to run so that the user may use the ledger."""
+    is_there = catalog.table_exists(engine, catalog.catalog_table(engine, "migration"))
+    lacking = grants_lacking(engine, database, _LOOK)
+    if is_there and lacking:
+        return [*lacking, *grants_lacking(engine, database, ledger)]
+    to_make = _to_migrate(engine) if is_there and migrate.pending(engine) else [] if is_there else _LOOK
+    if to_make and grants_lacking(engine, database, to_make):
+        return [_MIGRATE, *(right.grant(user) for right in (*_LOOK, *ledger))]
+    return [] if to_make else grants_lacking(engine, database, ledger)
+
+
+def _to_migrate(engine: Engine) -> list[Right]:
+    """What it takes to bring a ledger up to date: tables are made, and altered by their owner."""
+    names = ("migration", "run", "release", "series")
+    there = [name for name in names if catalog.table_exists(engine, catalog.catalog_table(engine, name))]
+    return [Right("CREATE", catalog.SCHEMA), *(Right("OWNER", catalog.SCHEMA, name) for name in there)]
+
+
+def _on_ledger(target: Target, has_rules: bool) -> list[Right]:
+    """What entering a run takes; one whose release is moved into place later is settled, or taken back."""
+    found = [(READ, name) for name in _READ]
+    found += [(ADD, name) for name in (*_WRITTEN, *(_RULES if has_rules else ()))]
+    if target.file is not None or target.database is not None:
+        found += [(CHANGE, "run"), *((verb, name) for name in (*_WRITTEN, *_RULES) for verb in (READ, REMOVE))]
+    return [Right(verb, catalog.SCHEMA, name) for verb, name in dict.fromkeys(found)]
+
+
+def _on_target(engine: Engine, target: Target, table: Relation, columns: Iterable[str]) -> list[Right]:
+    """What writing the release takes: to make its table, to empty and fill one, or to own one that is made anew."""
+    _, schema, name = catalog.located(engine, table)
+    verbs = [READ, ADD]
+    if not catalog.table_exists(engine, table):
+        return [Right("USAGE", schema), Right("CREATE", schema)]
+    if target.if_exists != "append":
+        is_alike = {column.name for column in catalog.columns_of(engine, table)} == set(columns)
+        verbs = [*verbs, REMOVE] if is_alike and target.database is None else ["OWNER"]
+    makes = [Right("CREATE", schema)] if verbs == ["OWNER"] else []
+    return [Right("USAGE", schema), *makes, *(Right(verb, schema, name) for verb in verbs)]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A policy as written and held against its source, its algorithm with its options, and where the release goes."""
+
+    policy: Policy
+    resolved: Resolved
+    algorithm: Algorithm
+    destination: Destination
+
+
+def resolve_run(engine: Engine, written: GivenPolicy, folder: Path) -> Choices:
+    """The policy held against its source, for one release; raises PolicyError with all that is wrong.
+
+    Raises DatabaseError if a run may not write what it has to.
+    """
+    reading = examine(written)
+    if reading.policy is not None and not (reading.problems or reading.is_series):
+        _require_rights(engine, reading.policy, folder)
+    algorithms: list[Algorithm] = []
+    destinations: list[Destination] = []
+
+    def judge_algorithm(found: Findings) -> None:
+        algorithms.append(make_algorithm(found.policy))
+
+    def judge_target(found: Findings) -> None:
+        if not found.policy.is_series and found.policy.target.prefix is None:
+            destinations.append(_checked_destination(engine, found))
+
+    checks: Mapping[str, Check] = {"algorithm": judge_algorithm, "target": judge_target}
+    resolved = resolve(engine, reading, folder, checks)
+    return Choices(reading.required(), resolved, algorithms[0], destinations[0])
+
+
+def _require_rights(engine: Engine, policy: Policy, folder: Path) -> None:
+    """Raise DatabaseError if a run may not write its release, or enter it in the ledger."""
+    columns, name = policy.released.all, policy.algorithm.name
+    has_rules = name in ALGORITHMS and algorithm_of(name).recodes_globally
+    with suppress(PolicyError):  # which is told with all others
+        destination = destination_of(engine, policy.target, folder, columns)
+        require_rights(destination, policy.target, columns, has_rules)
+
+
+def _checked_destination(engine: Engine, found: Findings) -> Destination:
+    """The destination that the target names; raises PolicyError if a release may not go there."""
+    policy, released = found.policy, found.policy.released
+    destination = destination_of(engine, policy.target, found.folder, released.all)
+    if found.source is not None:
+        types = None if found.columns is None else released.types(found.columns)
+        check_target(destination, policy, found.folder, found.source, types)
+    return destination
+
+
+def make_algorithm(policy: Policy) -> Algorithm:
+    """The policy's algorithm with its options; raises PolicyError if there is none of that name."""
+    name = policy.algorithm.name
+    if policy.is_series:
+        what = f"{name} with a key publishes release by release"
+        raise PolicyError([Problem("algorithm.name", what, "use `ldiv release publish`, or ldiv_db.publish_release")])
+    if name not in ALGORITHMS:
+        raise PolicyError([Problem("algorithm.name", f"no algorithm {name!r}", nearest(name, ALGORITHMS))])
+    if policy.weight is not None and not policy.names_algorithm:
+        as_written = not any(setting.same for setting in policy.sensitive.values())
+        return FromCounts("set" in policy.released.forms.values(), as_written)
+    algorithm = algorithm_of(name)(policy.algorithm.options)
+    if policy.weight is not None and not algorithm.takes_counts:
+        takes = ", ".join(other for other in ALGORITHMS if algorithm_of(other).takes_counts)
+        what = f"{name} makes classes of rows, and with weight the source only counts them"
+        raise PolicyError([Problem("algorithm.name", what, f"{takes} plan from counts; or leave it out")])
+    refuse_forms(algorithm, policy.released, [name for name, setting in policy.sensitive.items() if setting.same])
+    return algorithm
+
+
+def refuse_forms(algorithm: Algorithm, released: ReleaseColumns, same: Sequence[str]) -> None:
+    """Raise PolicyError for sets, or sensitive texts that are the `same`, where a recoding has neither."""
+    if algorithm.excludes_sets and "set" in released.forms.values():
+        what = f"{algorithm.name} publishes {algorithm.excludes_sets}, not sets"
+        raise PolicyError([Problem("recode", what, "set recode: tree")])
+    if algorithm.recodes_globally and same:
+        what = f"{algorithm.name} publishes a recoding as one SELECT, which compares values as they are written"
+        raise PolicyError([Problem(f"sensitive.{name}.same", what, "leave it out") for name in same])

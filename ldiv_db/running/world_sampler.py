@@ -1,0 +1,275 @@
+"""The method of a release, ready to be run on worlds: what an attacker has who has the program and the policy.
+
+What is tried of a release: all worlds that it leaves open, or those of some of its classes, drawn by coins.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from ldiv_db.attacking.covering import LabelAxis, known_axes
+from ldiv_db.attacking.matching import matched
+from ldiv_db.attacking.replay import Cell, Scene, Scenes, World, arrange, consistent_worlds
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import InfeasibleError
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.policy.resolve import Resolved
+from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.recoding.recode import SpanColumn
+
+#: The number of a row, which goes along with it wherever its values go.
+ROW_NO = Renamed(Identifier("row_no"), Identifier("row_no"))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A table of a release, and the columns in which it is compared with the same table of another."""
+
+    table: Relation | FileRelation
+    columns: Sequence[Identifier]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the method made of a world: rows (row_id, row_no, ...), their classes, and the tables of the release.
+
+    `assigned` is (row_id, `class_id`), `blanked` (class_id, code) are values of the first sensitive attribute that are
+    published as NULL. Rows of classes with labels (class_id, label_rank, the columns `shown`) fit all
+    classes whose labels cover them.
+    """
+
+    rows: Relation
+    assigned: Relation
+    class_id: Identifier
+    tables: Sequence[Compared]
+    labels: Relation | None = None
+    shown: Sequence[SpanColumn] = ()
+    blanked: Relation | None = None
+
+
+@dataclass(frozen=True)
+class People:
+    """The source's rows: `relation` has their working columns, row_no and payload_no, `donors` a row a payload.
+
+    `known` are the columns that the attacker knows of everybody, `told` those that a world gives out anew.
+    """
+
+    engine: Engine
+    relation: Relation
+    donors: Relation
+    known: Sequence[Identifier]
+    told: Sequence[Identifier]
+
+    def world(self, moves: Relation, number: int) -> Relation:
+        """The source's copy as it would be in a world; `moves` (world_no, row_no, payload_no) say what is otherwise."""
+        return self.engine.materialise(
+            "world",
+            "running/replaying/list_world",
+            people=self.relation,
+            donors=self.donors,
+            moves=moves,
+            known=self.known,
+            told=self.told,
+            world=Value(number),
+        )
+
+
+def number_people(engine: Engine, snapshot: Relation, told: str, key: Renamed | None) -> People:
+    """The rows of a source's copy; columns whose names begin with a letter of `told` are given out by worlds."""
+    columns = [Identifier(column.name) for column in columns_of(engine, snapshot)]
+    parts = {
+        "known": [column for column in columns if column.name[0] not in told],
+        "told": [column for column in columns if column.name[0] in told],
+    }
+    people = engine.materialise("people", "running/replaying/number_people", snapshot=snapshot, key=key, **parts)
+    donors = engine.materialise("donors", "running/replaying/list_donors", people=people)
+    return People(engine, people, donors, **parts)
+
+
+@dataclass
+class Method(ABC):
+    """A policy and its source, read once; it makes the release of any world, by any seed.
+
+    `release` are the tables that were published, `axes` the labels in it, if it has some.
+    """
+
+    engine: Engine
+    resolved: Resolved
+    people: People
+    release: Sequence[Compared]
+    axes: Sequence[LabelAxis]
+
+    @abstractmethod
+    def make(self, world: Relation, seed: int) -> Made:
+        """What the program makes of a world; raises InfeasibleError if that is no release."""
+
+    def gives_release(self, world: Relation, seed: int) -> bool:
+        """Whether the program makes of a world what was published."""
+        try:
+            made = self.make(world, seed)
+        except InfeasibleError:
+            return False
+        return self.is_release(made)
+
+    def is_release(self, made: Made) -> bool:
+        """Whether that is what was published."""
+        if len(made.tables) != len(self.release):
+            return False
+        return not any(
+            self.engine.scalar(
+                "running/replaying/count_unlike", one=one.table, other=other.table, columns=other.columns
+            )
+            for one, other in zip(made.tables, self.release, strict=True)
+        )
+
+
+#: From so many rows on nobody asks whether all worlds can be tried.
+_FEW_ROWS = 500
+#: The most worlds of a class that are tried, and the most rows and worlds that are written down for it.
+_MOST_WORLDS, _MOST_MOVES = 64, 200_000
+#: Draws classes and worlds: figures are the same whenever they are worked out again.
+_COINS = 0
+#: Working names of what an anatomised release shows of people begin so.
+_SHOWN = "qk"
+#: The codes of the first sensitive attribute.
+_FIRST = Identifier("s1")
+
+
+def scenes_of(method: Method, made: Made, most: int) -> Scenes:
+    """What is tried of the release that was `made` of the source: about `most` worlds."""
+    engine = method.engine
+    seats = engine.materialise(
+        "seats",
+        "running/replaying/list_seats",
+        people=method.people.relation,
+        rows=made.rows,
+        assigned=made.assigned,
+        labels=made.labels,
+        class_id=made.class_id,
+        blanked=made.blanked,
+        blank=_FIRST,
+    )
+    return _all_worlds(method, made, seats, most) or _drawn(engine, seats, most)
+
+
+# -- all worlds ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Open:
+    """Rows whose payload the release leaves open, what each fits, and the cells left; of others it is sure."""
+
+    rows: dict[int, set[int]]
+    cells: Mapping[Cell, int]
+    sure: Sequence[int]
+
+
+def _all_worlds(method: Method, made: Made, seats: Relation, most: int) -> Scenes | None:
+    """One scene with every world that the release leaves open; None if they are more than `most`."""
+    engine = method.engine
+    if engine.count(seats) > _FEW_ROWS:
+        return None
+    counted = engine.materialise("cells", "running/replaying/count_cells", seats=seats)
+    listed = engine.columns(counted, "place_no", "payload_no", "rows")
+    cells = {(place, payload): rows for place, payload, rows in listed}
+    fits: dict[int, set[int]] = defaultdict(set)
+    found = _fits(method, made, seats)
+    if made.blanked is not None:
+        found = engine.materialise("fits", "running/replaying/list_hidden_fits", fits=found, seats=seats)
+    for row, place in engine.columns(found, "row_no", "place_no"):
+        fits[row].add(place)
+    left = _left_open(fits, cells)
+    worlds = consistent_worlds(list(left.rows.values()), left.cells, most)
+    if worlds is None:
+        return None
+    true = dict(engine.columns(seats, "row_no", "payload_no"))
+    scenes = [_scene(rows, worlds, true) for rows, worlds in ((left.rows, worlds), (left.sure, None)) if rows]
+    return Scenes(scenes, True)
+
+
+def _scene(rows: Iterable[int], worlds: list[World] | None, true: Mapping[int, int]) -> Scene:
+    """Rows with their worlds, all alike; with the true one alone if there are no others."""
+    payloads = tuple(true[row] for row in rows)
+    tried = worlds or [payloads]
+    return Scene(list(rows), payloads, tried, [1] * len(tried))
+
+
+def _left_open(fits: Mapping[int, set[int]], cells: Mapping[Cell, int]) -> _Open:
+    """What the release leaves open: a row that fits one place, all of one payload, has that."""
+    payloads: dict[int, list[int]] = defaultdict(list)
+    for place, payload in cells:
+        payloads[place].append(payload)
+    sure: dict[int, Cell] = {}
+    for row, places in sorted(fits.items()):
+        (place, *others) = places
+        if not others and len(payloads[place]) == 1:
+            sure[row] = (place, payloads[place][0])
+    left = Counter(cells) - Counter(sure.values())
+    rows = {row: places for row, places in sorted(fits.items()) if row not in sure}
+    return _Open(rows, left, list(sure))
+
+
+def _fits(method: Method, made: Made, seats: Relation) -> Relation:
+    """(row_no, place_no): where the attacker, who knows what people are known by, may look for them."""
+    engine, people = method.engine, method.people
+    if made.labels is None:
+        shown = [column for column in people.known if column.name[0] in _SHOWN]
+        template = "running/replaying/list_fits_of_people"
+        return engine.materialise("fits", template, people=people.relation, seats=seats, shown=shown)
+    places = engine.materialise("places", "running/replaying/list_places", labels=made.labels, shown=made.shown)
+    aliases = iter(made.shown)
+    axes = [
+        replace(axis, name=f"q{number}", columns=tuple(next(aliases).alias for _ in axis.columns))
+        for number, axis in enumerate(method.axes, 1)
+    ]
+    known = known_axes(axes, columns_of(engine, people.relation), "source")
+    with matched(engine, places, known, people.relation) as found:
+        return engine.materialise(
+            "fits",
+            "running/replaying/list_fits_of_labels",
+            people=people.relation,
+            cells=found.cells,
+            matches=found.pairs,
+            axes=known,
+            seats=seats,
+        )
+
+
+# -- drawn classes -------------------------------------------------------------------------------------
+
+
+def _drawn(engine: Engine, seats: Relation, most: int) -> Scenes:
+    """Classes drawn by coins, each a scene: what its rows publish may be anybody's of them, all else is known."""
+    coins = Random(_COINS)  # noqa: S311 - draws what is tried, and hides nothing
+    scenes: list[Scene] = []
+    left = most
+    for rows, payloads in _classes(engine, seats, most, coins):
+        found = arrange(payloads, max(min(_MOST_WORLDS, most, _MOST_MOVES // len(rows)), 2), coins)
+        if len(found.worlds) > max(left, 2):
+            break
+        left -= len(found.worlds) - 1
+        scenes.append(Scene(rows, payloads, found.worlds, found.weights))
+    return Scenes(scenes, False)
+
+
+def _classes(
+    engine: Engine, seats: Relation, most: int, coins: Random
+) -> Iterator[tuple[Sequence[int], tuple[int, ...]]]:
+    """(rows, payloads) of up to `most` classes, drawn by coins; the rows that are not published are one too."""
+    numbers = range(int(engine.least(seats, "class_no")), int(engine.most(seats, "class_no")) + 1)
+    drawn = coins.sample(numbers, min(most, len(numbers)))
+    loaded = engine.load("drawn", {"class_no": "BIGINT"}, [(number,) for number in drawn])
+    members = engine.materialise("members", "running/replaying/list_members", seats=seats, drawn=loaded)
+    classes: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for number, row, payload in engine.columns(members, "class_no", "row_no", "payload_no"):
+        classes[number].append((row, payload))
+    engine.drop(loaded, members)
+    for number in drawn:
+        if number in classes:
+            rows, payloads = zip(*sorted(classes[number]), strict=True)
+            yield rows, payloads

@@ -1,0 +1,1 @@
+"""Solving: an algorithm is chosen, the table is divided, classes are made and improved."""

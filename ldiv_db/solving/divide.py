@@ -1,0 +1,174 @@
+"""The division for classes of l different values: refined bisection by counts, as far as parts go.
+
+A part of k classes has l*k rows and no value in more than k of them, so that k classes can be made of it by itself, as
+many in all parts together as of the whole table. The rows beyond, fewer than l, are the last part's.
+
+Which tables are divided, and into which parts: by counts, until no part has more than `part_rows` rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.algorithms.base import Algorithm, Task
+from ldiv_db.algorithms.bsgi.bisection import DEPTH, PART, RANKED, SIMPLE, fill_root
+from ldiv_db.algorithms.bsgi.bsgi import Bsgi
+from ldiv_db.algorithms.costs import SpanCosts, lm_measures, span_costs
+from ldiv_db.algorithms.feasibility import quotas
+from ldiv_db.algorithms.local.mondrian import Mondrian
+from ldiv_db.algorithms.local.peel import Peel
+from ldiv_db.algorithms.local.stratified import Stratified
+from ldiv_db.algorithms.local.topdown import TopDown
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation, Value
+from ldiv_db.solving.nodes import Grained, HalvedNodes, Movable, RowsHere, positions_of
+
+
+def most_of(l: int, part_rows: int) -> int:  # noqa: E741 - the field's name for it
+    """The most classes of a part: at least so many that either side of a split can have the rows beyond."""
+    return max((part_rows - l + 1) // l, 2 * l)
+
+
+def divide_by_classes(
+    task: Task,
+    rows: Movable,
+    positions: Sequence[Grained],
+    l: int,  # noqa: E741
+    classes: int,
+    part_rows: int,
+) -> list[tuple[int, int]]:
+    """The parts (node, classes) of the rows, all in node 1 of so many classes at first."""
+    most = most_of(l, part_rows)
+    depth = -(-(classes - 1).bit_length() * DEPTH // 100)  # as far as the whole table's go: uneven where that pays
+    level, parts, nodes = 0, list[tuple[int, int]](), [(1, classes)]
+    costs = span_costs(task, lm_measures(task))
+    while True:
+        small = [(node, size) for node, size in nodes if size <= most]
+        rows.settle([node for node, _ in small])
+        parts += small
+        if len(small) == len(nodes):
+            return sorted(parts)
+        task.progress(classes - max(size for _, size in nodes), classes - most)
+        level += 1
+        nodes = _split(task, rows, positions, costs, l, most, 2 ** (depth - level))
+
+
+def _split(
+    task: Task,
+    rows: Movable,
+    positions: Sequence[Grained],
+    costs: SpanCosts,
+    l: int,  # noqa: E741
+    most: int,
+    side: int,
+) -> list[tuple[int, int]]:
+    """Split every node in two, no side of a boundary with more than `side` classes; the nodes there are then."""
+    engine, holes = task.engine, {"positions": positions, "sensitive": task.encoded.sensitive[0]}
+    with engine.scope() as scope:
+        counts = rows.count(
+            "counts", "bsgi/count_positions", scales=costs.scales, by_bucket=True, simple=Value(1), **holes
+        )
+        splits = scope.keep(_choose(task, counts, costs, l, PART if most * PART >= 100 * l else 50, side))
+        cells = scope.keep(engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l)))
+    rows.move("bsgi/split_cells", cells=cells, splits=splits, weight=None, **holes)
+    halves = sorted(engine.rows("distributing/list_halves", splits=splits))
+    engine.drop(splits, cells)
+    return halves
+
+
+def _choose(task: Task, counts: Relation, costs: SpanCosts, l: int, part: int, side: int) -> Relation:  # noqa: E741
+    """How each node splits, (node, axis, classes, left_classes), by the boundaries of most gain."""
+    engine = task.engine
+    tables: dict[str, Any] = {"levels": costs.levels, "scales": costs.scales, "columns": costs.columns}
+    bounds = {"l": Value(l), "simple": Value(SIMPLE), "part": Value(part), "most": Value(side), "ranked": Value(RANKED)}
+    boundaries = engine.materialise("boundaries", "bsgi/rank_boundaries", counts=counts, **tables, **bounds)
+    return engine.materialise("splits", "bsgi/choose_splits", boundaries=boundaries, counts=counts, l=Value(l))
+
+
+#: The algorithms whose classes are made of any rows, so that those of a part are.
+_LOCAL = (Mondrian, TopDown, Peel, Stratified)
+
+
+@dataclass(frozen=True)
+class Division:
+    """The parts (node, rows), in an order given by content, and their rows with the number of their `node`."""
+
+    parts: list[tuple[int, int]]
+    rows: Relation
+
+
+def divides(algorithm: Algorithm) -> bool:
+    """Whether the algorithm's work can be divided at all, whatever the task is."""
+    return isinstance(algorithm, (Bsgi, *_LOCAL))
+
+
+def why_whole(task: Task, algorithm: Algorithm) -> str:
+    """Why a task is not divided; empty if it can be."""
+    options = algorithm.options
+    if isinstance(algorithm, Bsgi):
+        if task.transparent:
+            return "a transparent release is made of all rows together"
+        if len(task.encoded.keys) > 1:
+            return "rows that differ on several keys are chosen among all rows"
+        return "greedy selection chooses among all rows" if algorithm.options.select == "greedy" else ""
+    if not isinstance(algorithm, _LOCAL):
+        return f"{algorithm.name} plans on all rows together"
+    if getattr(options, "residue", "") == "suppress" and any(r.of_whole for r in task.requirements):
+        return "classes are compared with all rows that are published"
+    return ""
+
+
+def divide(task: Task, algorithm: Algorithm, part_rows: int) -> Division:
+    """The parts of a task that is divided; of `bsgi` that leaves rows out those rows are in no part."""
+    with task.engine.scope() as scope:
+        positions = positions_of(task)
+        if isinstance(algorithm, Bsgi):
+            found = _in_classes(task, algorithm, positions, part_rows)
+        else:
+            found = _in_halves(task, algorithm, positions, part_rows)
+        scope.keep(found.rows)
+        return found
+
+
+def _in_halves(task: Task, algorithm: Algorithm, positions: tuple[Grained, ...], part_rows: int) -> Division:
+    rows = RowsHere(task.engine, _started(task.engine, task, positions, task.encoded.rows))
+    keeps_equal = isinstance(algorithm, Mondrian) and algorithm.options.split == "strict"
+    parts = HalvedNodes(task, rows, positions, part_rows, cuts=not keeps_equal).divide()
+    return _divided(rows, parts)
+
+
+def _in_classes(task: Task, algorithm: Bsgi, positions: tuple[Grained, ...], part_rows: int) -> Division:
+    feasible = algorithm.check(task)
+    l, classes, rows = feasible.l, feasible.classes, task.encoded.rows  # noqa: E741
+    beyond = task.encoded.row_count - l * classes
+    if algorithm.options.residue == "suppress" and beyond:
+        counts = task.encoded.sensitive[0].distribution.counts
+        rows, beyond = fill_root(task, quotas(counts, l, classes), classes), 0
+    started = _started(task.engine, task, positions, rows, classes)
+    if rows is not task.encoded.rows:
+        task.engine.drop(rows)
+    movable = RowsHere(task.engine, started)
+    parts = divide_by_classes(task, movable, positions, l, classes, part_rows)
+    return _divided(movable, [(node, size * l + (beyond if _is_last(node) else 0)) for node, size in parts])
+
+
+def _is_last(node: int) -> bool:
+    """Whether a node is the right side of every split above it."""
+    return node & (node + 1) == 0
+
+
+def _started(
+    engine: Engine, task: Task, positions: tuple[Grained, ...], rows: Relation, classes: int | None = None
+) -> Relation:
+    """The rows, all in the first node."""
+    holes = {"rows": rows, "positions": positions, "sensitive": task.encoded.sensitive}
+    in_classes = {"classes": Value(classes), "in_classes": classes is not None}
+    return engine.materialise("node", "distributing/start_nodes", **holes, **in_classes)
+
+
+def _divided(rows: RowsHere, parts: list[tuple[int, int]]) -> Division:
+    rows.close()
+    assert rows.parts is not None  # noqa: S101 - every division has a part
+    return Division(parts, rows.parts)

@@ -1,0 +1,199 @@
+"""A part as a task of its own, and all that solving it takes besides its rows, carried to another process or machine.
+
+A part's rows are counted among themselves; what classes are compared with, and what losses are relative to, is the
+whole table's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.algorithms.base import Algorithm, Plan, Progress, Report, Task
+from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.equality import compared_by_bytes
+from ldiv_db.database.frames import Packed, pack, unpack
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.policy.release_columns import Form
+from ldiv_db.recoding.encode import as_numbered
+from ldiv_db.recoding.encoded import WEIGHT, Axis, Encoded, SensitiveAxis
+from ldiv_db.recoding.loss import Loss, measure_recoding
+from ldiv_db.recoding.recode import PUBLISHED, plan_recoding, published_rows
+from ldiv_db.requirements import Requirement
+from ldiv_db.solving.choose import counted_among
+from ldiv_db.solving.outliers import without_outliers
+from ldiv_db.solving.trials import improved
+
+
+@dataclass(frozen=True)
+class Work:
+    """What solving a part takes besides its rows; it can be pickled.
+
+    `encoded` is the whole table's, of which a part has other rows; `tables` are those that it refers to, empty where
+    a part is solved in the same database. `numbering` are the axes in the order in which they number rows, `forms`
+    what quasi-identifiers are published as. With `polish` rows are exchanged between a part's classes as `auto` does.
+    """
+
+    encoded: Encoded
+    wanted: Mapping[str, Sequence[Requirement]]
+    algorithm: Algorithm
+    seed: int
+    forms: Mapping[str, Form]
+    numbering: tuple[Axis, ...]
+    polish: bool = False
+    #: The share of each part's rows that may be left out, so that they are no more than that of all rows.
+    suppression: Decimal | None = None
+    tables: Mapping[Relation, Packed] | None = None
+
+    def carried(self, engine: Engine, folder: Path | None = None) -> Work:
+        """The same with the tables that it refers to; on the way they are written to a private folder in `folder`."""
+        return replace(self, tables=pack(engine, _tables(self.encoded), folder))
+
+
+def work_of(task: Task, algorithm: Algorithm, forms: Mapping[str, Form] | None = None, polish: bool = False) -> Work:
+    """The work on parts of a task by an algorithm."""
+    numbering = as_numbered(task.engine, task.encoded.axes)
+    return Work(task.encoded, task.wanted, algorithm, task.seed, forms or {}, numbering, polish, task.suppression)
+
+
+@contextmanager
+def opened(
+    work: Work, settings: Settings | None = None, folder: Path | None = None, database: str = ":memory:"
+) -> Iterator[Engine]:
+    """An engine on a database of its own that has the tables of the work, under their names."""
+    with open_database(database, create=True, settings=settings) as connection:
+        engine = Engine(connection)
+        with compared_by_bytes(engine):
+            unpack(engine, work.tables or {}, folder)
+            yield engine
+
+
+def part_task(
+    work: Work,
+    engine: Engine,
+    rows: Relation,
+    progress: Progress = lambda done, total: None,
+    report: Report = lambda text: None,
+) -> Task:
+    """The task of the rows (row_id, codes, what is kept) of a part."""
+    count = engine.count(rows)
+    sensitive = tuple(_counted(engine, rows, axis) for axis in work.encoded.sensitive)
+    encoded = replace(work.encoded, rows=rows, cells=None, sensitive=sensitive, rows_in=count, left_out=0)
+    requirements = [requirement for own in work.wanted.values() for requirement in own]
+    task = Task(engine, encoded, requirements, work.seed, progress, report, work.wanted)
+    return replace(task, loss=_loss(work, engine), is_part=True, suppression=work.suppression)
+
+
+def solve(work: Work, task: Task) -> Plan:
+    """The plan of a part's task; of an algorithm that leaves rows out itself no outliers are left out beside these."""
+    plan = improved(task, work.algorithm) if work.polish else work.algorithm.run(task)
+    leaves = getattr(work.algorithm.options, "residue", "") == "suppress"
+    return plan if leaves else without_outliers(task, work.algorithm, plan)
+
+
+def solved(work: Work, engine: Engine, rows: Relation) -> Relation:
+    """The classes (row_id, class_id) of the rows of a part; all other tables made on the way are gone."""
+    with engine.scope() as scope:
+        return scope.keep(solve(work, part_task(work, engine, rows)).assigned)
+
+
+@dataclass(frozen=True)
+class PartRelease:
+    """The published rows of a part, what they lost, and what the algorithm says of its work."""
+
+    rows: Relation
+    loss: Loss
+    search: Mapping[str, Any]
+
+
+def released(work: Work, engine: Engine, rows: Relation, class_id: bool = False, last_class: int = 0) -> PartRelease:
+    """The rows of a part as they are published; class ids, if they are shown, follow `last_class`."""
+    with engine.scope() as scope:
+        task = part_task(work, engine, rows)
+        plan = solve(work, task)
+        recoding = plan_recoding(
+            engine, task.encoded, plan.assigned, work.forms, plan.classes, plan.blanked, plan.stars
+        )
+        with published_rows(engine, task.encoded, recoding, class_id, last_class) as holes:
+            release = scope.keep(engine.materialise("release", PUBLISHED, **holes))
+        return PartRelease(release, measure_recoding(engine, task.encoded, recoding, class_id), plan.search)
+
+
+def numbered(work: Work, engine: Engine, cells: Relation) -> Relation:
+    """The rows that weighted cells stand for, numbered from 1 by content, in the order of an encoded table.
+
+    `cells` is (codes, the columns of what is published as it is, `weight`), equal ones once.
+    """
+    encoded = work.encoded
+    own = [axis.own for axis in encoded.sensitive if axis.own]
+    holes = {"axes": work.numbering, "sensitive": encoded.sensitive, "own": own, "kept": encoded.kept, "weight": WEIGHT}
+    counted = engine.materialise("cells", "distributing/number_cells", cells=cells, **holes)
+    return engine.view(
+        "repeated", "recoding/input/repeat_rows", cells=counted, columns=row_columns(encoded), weight=WEIGHT
+    )
+
+
+def row_columns(encoded: Encoded) -> list[Identifier]:
+    """The columns of an encoded row besides its number."""
+    codes = [*(axis.code for axis in encoded.axes), *(axis.code for axis in encoded.sensitive)]
+    return [*codes, *(axis.own for axis in encoded.sensitive if axis.own), *(column.alias for column in encoded.kept)]
+
+
+def _loss(work: Work, engine: Engine) -> Callable[[Encoded, Plan], float]:
+    """The mean LM of a cell, by weights, of what a plan would publish."""
+    weights = {axis.name: axis.weight for axis in work.encoded.axes}
+
+    def loss(encoded: Encoded, plan: Plan) -> float:
+        with engine.scope():
+            recoding = plan_recoding(engine, encoded, plan.assigned, work.forms, plan.classes, plan.blanked, plan.stars)
+            return measure_recoding(engine, encoded, recoding, class_id=False).lm_by_weight(weights)
+
+    return loss
+
+
+def _counted(engine: Engine, rows: Relation, axis: SensitiveAxis) -> SensitiveAxis:
+    """The attribute with the counts of a part's rows, compared with all rows' where requirements ask for that."""
+    return replace(counted_among(engine, rows, axis), whole=axis.reference)
+
+
+def _tables(encoded: Encoded) -> list[Relation]:
+    """The tables that an encoded table refers to, besides its rows."""
+    found: list[Relation | None] = []
+    for axis in encoded.axes:
+        found += [axis.dictionary, axis.nodes]
+    for key in encoded.sensitive:
+        found += [key.dictionary, key.judged[0] if key.judged else None, key.whole]
+    return [relation for relation in found if relation is not None]
+
+
+@dataclass(frozen=True)
+class SolvedPart:
+    """The classes (row_id of the whole table, class_id) of a part, and what the algorithm says of its work."""
+
+    assigned: Relation
+    search: Mapping[str, Any]
+
+
+def solve_part(
+    work: Work,
+    engine: Engine,
+    rows: Relation | FileRelation,
+    node: int | None = None,
+    progress: Progress = lambda done, total: None,
+    report: Report = lambda text: None,
+) -> SolvedPart:
+    """The classes of a part whose rows have the numbers of the whole table; of a table of all parts that is a `node`.
+
+    The part's rows are numbered among themselves, as algorithms expect of a table.
+    """
+    codes = {"axes": work.encoded.axes, "sensitive": work.encoded.sensitive}
+    with engine.scope() as scope:
+        holes = {"node": Value(node), "of_node": node is not None}
+        part = engine.materialise("part", "distributing/list_part", rows=rows, **codes, **holes)
+        plan = solve(work, part_task(work, engine, part, progress, report))
+        named = engine.materialise("named", "distributing/name_rows", assigned=plan.assigned, rows=part)
+        return SolvedPart(scope.keep(named), plan.search)

@@ -1,0 +1,98 @@
+"""The plan of a task, part by part where it has more rows than a part may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ldiv_db.algorithms.base import Algorithm, Plan, Task, forming
+from ldiv_db.policy.document import PART_ROWS
+from ldiv_db.policy.release_columns import Form
+from ldiv_db.solving.auto import Auto, Fast
+from ldiv_db.solving.choose import MANY_ROWS
+from ldiv_db.solving.divide import Division, divide, why_whole
+from ldiv_db.solving.parts import work_of
+from ldiv_db.solving.trials import POLISHED
+from ldiv_db.solving.workers import solve_by_workers, solve_here, workers_for
+
+
+@dataclass(frozen=True)
+class Dividing:
+    """How tasks are divided: the most rows of a part, the processes (None: as many as pay), what parts are recoded to.
+
+    With `polish` rows are exchanged between a part's classes, as `auto` does.
+    """
+
+    part_rows: int = PART_ROWS
+    workers: int | None = 1
+    forms: Mapping[str, Form] = field(default_factory=dict)
+    polish: bool = False
+
+    def solve(self, algorithm: Algorithm, task: Task) -> Plan:
+        """The algorithm's plan of a task, as that of its parts together if it has too many rows for one."""
+        task = replace(task, solve=self.solve)
+        if not isinstance(algorithm, Auto | Fast):
+            task.stage(forming(algorithm.name))
+        if task.encoded.row_count <= self.part_rows or task.encoded.cells or isinstance(algorithm, Auto | Fast):
+            return algorithm.run(task)
+        reason = why_whole(task, algorithm)
+        task.report("dividing the rows")
+        division = None if reason else divide(task, algorithm, self.part_rows)
+        if division is None or len(division.parts) == 1:
+            if division:
+                task.engine.drop(division.rows)
+            plan = algorithm.run(task)
+            return replace(
+                plan, notes=(*plan.notes, _one_part(task, reason or "no good part of them can be split off"))
+            )
+        return self._solved(algorithm, task, division)
+
+    def _solved(self, algorithm: Algorithm, task: Task, division: Division) -> Plan:
+        """The parts' classes, numbered one part after the other."""
+        engine, feasible = task.engine, algorithm.check(task)
+        polish = self.polish and algorithm.name not in POLISHED and task.encoded.row_count < MANY_ROWS
+        work = work_of(task, algorithm, self.forms, polish)
+        workers = workers_for(self.workers, engine, len(division.parts))
+        several = workers > 1
+        found = solve_by_workers(work, task, division, workers) if several else solve_here(work, task, division)
+        left = task.encoded.row_count - engine.count(found.assigned)
+        search = {"parts": len(division.parts), **combined(found.searches)}
+        if "residue_suppressed" in search:
+            search |= {
+                "residue_suppressed": left - sum(search.get("outliers", ())),
+                "residue_rows": task.encoded.row_count - feasible.classes * feasible.l,
+            }
+        return Plan(found.assigned, feasible.l, feasible.notes, search, parts=len(division.parts))
+
+
+def planned_parts(task: Task, algorithm: Algorithm, part_rows: int) -> str:
+    """In how many parts a task will be solved, in words; empty if it has no more rows than a part."""
+    rows = task.encoded.row_count
+    if rows <= part_rows or task.encoded.cells:
+        return ""
+    reason = "" if isinstance(algorithm, Auto | Fast) else why_whole(task, algorithm)
+    if reason:
+        return _one_part(task, reason)
+    parts = -(-rows // part_rows)
+    return f"{rows:,} rows are divided into {parts:,} parts or more, of at most {part_rows:,} rows if they can be"
+
+
+def _one_part(task: Task, reason: str) -> str:
+    return f"all {task.encoded.row_count:,} rows are one part: {reason}"
+
+
+def combined(searches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the parts say of their work, together: sums, the most of rounds, and what is alike in all."""
+    names = [name for name in searches[0] if all(name in search for search in searches)]
+    found = {name: _together(name, [search[name] for search in searches]) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _together(name: str, values: Sequence[Any]) -> Any:
+    if all(type(value) is int for value in values):
+        return max(values) if name.endswith("rounds") or name == "vectors" else sum(values)
+    if all(isinstance(value, list) and all(type(one) is int for one in value) for value in values):
+        longest = max(map(len, values))
+        return [sum(value[at] for value in values if at < len(value)) for at in range(longest)]
+    return values[0] if all(value == values[0] for value in values) else None
