@@ -21,6 +21,7 @@ from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
 from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import columns_of, qualify
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.database.frames import take_for_table
@@ -49,9 +50,8 @@ from ldiv_db.running.attack import TRIES, attack
 from ldiv_db.running.dispatch import run
 from ldiv_db.running.exploring.explore import explore
 from ldiv_db.running.exploring.outcomes import Exploration
-from ldiv_db.running.preparation import Listener
 from ldiv_db.running.release import publish_release
-from ldiv_db.running.run import plan, working_engine
+from ldiv_db.running.run import plan
 
 __all__ = [
     "Attacks",

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.documents import NESTED_BYTES, read_text
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.reporting.evidence import Document, document_of, opened
 from ldiv_db.reporting.page import page_of, write_pdf
 from ldiv_db.reporting.request import Asked
 from ldiv_db.reporting.verification import Verification, verify
-from ldiv_db.running.preparation import Listener
-from ldiv_db.running.run import working_engine
 
 #: The endings of the files that a report may go to.
 ENDINGS = (".html", ".json", ".pdf")

@@ -24,6 +24,7 @@ from ldiv_db.attacking.replay import Replay, Replayed, Scenes, Tally, replay_att
 from ldiv_db.attacking.trials import Trial
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database.attach import named_databases, takes_database
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.frames import is_frame, take_for_table
@@ -41,9 +42,7 @@ from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.policy.sources import open_given
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.guarantees import Guarantee, together
-from ldiv_db.running.preparation import Listener
 from ldiv_db.running.replay_methods import Asked, method_of, seed_of_release
-from ldiv_db.running.run import working_engine
 from ldiv_db.running.world_sampler import Method, scenes_of
 
 _MOVES = {"world_no": "BIGINT", "row_no": "BIGINT", "payload_no": "BIGINT"}

@@ -12,12 +12,12 @@ from typing import Any
 import yaml
 from rich.console import Console
 
+from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine, Settings, open_database
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, resource_folder
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.publishing.result import Result, print_result, print_rows
-from ldiv_db.running.preparation import Listener
 from ldiv_db.running.run import run
 
 DATABASE_NAME, POLICY_NAME = "adult.duckdb", "policy.yml"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.database.context import Listener
 from ldiv_db.database.spark import is_session
 from ldiv_db.policy.reading import GivenPolicy
 from ldiv_db.publishing.result import Result
-from ldiv_db.running.preparation import Listener
 from ldiv_db.running.run import run as run_here
 
 

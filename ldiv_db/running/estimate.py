@@ -24,6 +24,7 @@ from typing import Any
 from ldiv_db.algorithms.base import Stages, forming
 from ldiv_db.algorithms.neighbours.rounds import FLOWING, SPLITTING, TRADING
 from ldiv_db.database import catalog
+from ldiv_db.database.context import Stage
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import Value
@@ -65,23 +66,15 @@ EARLY = 0.1
 MOST = 0.95
 
 
-@dataclass(frozen=True)
-class Stage:
-    """What a run does for a while, and the work that it is: cells, or what an algorithm says."""
-
-    name: str
-    work: int = 0
-
-    @property
-    def seconds(self) -> float:
-        """What it is expected to take; 0 of a stage without work, of which nothing is known."""
-        fixed, more = SECONDS.get(self.name, ANY)
-        return fixed + more * self.work / 1e6 if self.work else 0.0
+def timed(name: str, work: int = 0) -> Stage:
+    """The stage with the seconds that so much work is expected to take; 0 without work, of which nothing is known."""
+    fixed, more = SECONDS.get(name, ANY)
+    return Stage(name, work, fixed + more * work / 1e6 if work else 0.0)
 
 
 def expected(work: Stages, cells: int) -> tuple[Stage, ...]:
     """The stages of a run of so many cells whose algorithm goes through stages with this work."""
-    return tuple(Stage(*stage) for stage in [(READING, cells), *work, (MEASURING, cells), (WRITING, cells)])
+    return tuple(timed(*stage) for stage in [(READING, cells), *work, (MEASURING, cells), (WRITING, cells)])
 
 
 class Pace:

@@ -8,11 +8,11 @@ What a run begins with: its source encoded, its requirements held against it, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, People, Progress, Report, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, People, Task
 from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.attacking.covering import KnownAxis, list_cells
 from ldiv_db.attacking.matching import cover
@@ -20,9 +20,10 @@ from ldiv_db.attacking.question import label_axes, open_population
 from ldiv_db.auditing.audit import refuse_unknown, require_listed
 from ldiv_db.auditing.individuals import People as individuals_People
 from ldiv_db.auditing.individuals import likely_people
-from ldiv_db.database.engine import Engine, Step
+from ldiv_db.database.context import Listener
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Identifier, Relation, Statement
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sensitive import Required, absent_values, unknown_harmless
@@ -35,7 +36,7 @@ from ldiv_db.recoding.recode import label_spans
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named, listing
 from ldiv_db.requirements.verdict import warn_of_values
-from ldiv_db.running.estimate import READING, Estimate, Stage, estimate_run, expected
+from ldiv_db.running.estimate import READING, Estimate, estimate_run, expected
 from ldiv_db.running.remedies import Case, remedied
 from ldiv_db.running.run_spec import Choices, refuse_forms
 from ldiv_db.solving.solve import planned_parts
@@ -99,22 +100,6 @@ def _refuse(resolved: Resolved, encoded: Encoded) -> None:
     ]
     if problems:
         raise PolicyError(problems)
-
-
-@dataclass(frozen=True)
-class Listener:
-    """Who hears of a run's progress; every member may be left out.
-
-    `on_stage` is told in a few words what begins, `on_progress` how much of it is done, `on_search` how a search is,
-    `on_expected` the stages of a run, or those that it has still before it, with what each is expected to take.
-    """
-
-    on_step: Callable[[Step], None] | None = None
-    on_statement: Callable[[Statement], None] | None = None
-    on_progress: Progress = lambda done, total: None
-    on_search: Report = lambda text: None
-    on_stage: Report = lambda text: None
-    on_expected: Callable[[Sequence[Stage]], None] = lambda stages: None
 
 
 @dataclass(frozen=True)

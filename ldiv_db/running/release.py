@@ -26,6 +26,7 @@ from ldiv_db.auditing.audit import Audit
 from ldiv_db.database import migrate
 from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest
@@ -54,9 +55,8 @@ from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.recoding.snapshot import require_keys
 from ldiv_db.requirements import Requirement
-from ldiv_db.running.preparation import Listener, make_task, resolve_requirements
+from ldiv_db.running.preparation import make_task, resolve_requirements
 from ldiv_db.running.release_groups import check_decomposed_before, plan_decomposition, read_options
-from ldiv_db.running.run import working_engine
 
 
 class Waiting(Bsgi):

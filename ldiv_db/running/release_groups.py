@@ -29,6 +29,7 @@ from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.subject import Pair, Subject
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem, nearest, what_is_wrong
 from ldiv_db.database.templates import Identifier, Relation, Value
@@ -39,7 +40,6 @@ from ldiv_db.publishing.pairings import Combined, plan_combinations
 from ldiv_db.publishing.series_draft import Matched, SeriesDraft, Start, match_rows
 from ldiv_db.publishing.series_target import Expected, ReleaseTables, require_tables, sql_name_of
 from ldiv_db.requirements import Attribute, RequirementSpec
-from ldiv_db.running.preparation import Listener
 
 #: Makes a table of what a template selects, given the table, the template and what fills its holes.
 Create = Callable[..., None]

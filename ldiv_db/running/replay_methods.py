@@ -18,6 +18,7 @@ from ldiv_db.algorithms.decomposition.encode import read_source as read_decompos
 from ldiv_db.attacking.covering import LabelAxis
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
@@ -32,7 +33,7 @@ from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_rows
 from ldiv_db.requirements import Requirement
-from ldiv_db.running.preparation import Listener, Ready, make_task, resolve_requirements
+from ldiv_db.running.preparation import Ready, make_task, resolve_requirements
 from ldiv_db.running.release import judge_series_algorithm, plan_encoded
 from ldiv_db.running.release_groups import plan_groups
 from ldiv_db.running.run import Beside, work_out

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,9 +22,8 @@ from ldiv_db.algorithms.base import Plan
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.individuals import warn_of_people
 from ldiv_db.database.attach import named_databases, takes_database
-from ldiv_db.database.catalog import refuse_settings
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.measuring.measure import Wanted, measure_table
 from ldiv_db.policy.reading import GivenPolicy, examine, take_for_source
@@ -37,7 +36,7 @@ from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, plan_recodi
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
 from ldiv_db.requirements import Attribute, Categories, Classes
 from ldiv_db.running.estimate import MEASURING, WRITING
-from ldiv_db.running.preparation import Listener, Preparation, Ready, prepare, strictest
+from ldiv_db.running.preparation import Preparation, Ready, prepare, strictest
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import Choices, refuse_read_only, resolve_run
 from ldiv_db.solving.auto import Auto
@@ -309,17 +308,3 @@ def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> Glob
     if not ready.algorithm.recodes_globally:
         return None
     return recoding_of(ready.task.engine, ready.resolved.source, recoding, plan.search, ready.task.requirements)
-
-
-@contextmanager
-def working_engine(connection: Any, listener: Listener | None = None, catalog: str | None = None) -> Iterator[Engine]:
-    """An engine on the caller's connection, of which nothing is left; refuses settings that would mislead it."""
-    listener = listener or Listener()
-    engine = Engine(connection, listener.on_step, listener.on_statement, catalog)
-    refuse_settings(engine)
-    engine.look_again()
-    try:
-        with compared_by_bytes(engine):
-            yield engine
-    finally:
-        engine.close_scratch()

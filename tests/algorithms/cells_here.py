@@ -4,10 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.policy.reading import examine
 from ldiv_db.recoding.encoded import WEIGHT
-from ldiv_db.running.preparation import Listener, prepare
-from ldiv_db.running.run import work_out, working_engine
+from ldiv_db.running.preparation import prepare
+from ldiv_db.running.run import work_out
 from ldiv_db.running.run_spec import resolve_run
 from ldiv_db.running.spark.counts import MOVES, layout_of
 from ldiv_db.running.spark.divided import split_nodes

@@ -29,11 +29,11 @@ from ldiv_db.algorithms.cuts.enumeration import Search, find_start, offer_root, 
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, CutNode, Evaluator
 from ldiv_db.algorithms.cuts.problem import Cost, make_problem
 from ldiv_db.database import interrupts
+from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.publishing.result import print_result
 from ldiv_db.recoding.encode import encode
-from ldiv_db.running.preparation import Listener
 
 COMBINATIONS = [("LM", scheme) for scheme in ("none", "vioSA", "allSA", "vioRec", "allRec")] + [
     (metric, scheme) for metric in ("DM", "CM") for scheme in ("none", "vioRec", "allRec")

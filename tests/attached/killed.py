@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from homes import SQL, policy_document
 
 import ldiv_db
-from ldiv_db.running.preparation import Listener
+from ldiv_db.database.context import Listener
 
 SOURCES = ("patients", "others")
 

@@ -20,8 +20,8 @@ from homes import SQL, policy_document
 from times import TIMES
 
 import ldiv_db
+from ldiv_db.database.context import Listener
 from ldiv_db.database.errors import DatabaseError, LdivError
-from ldiv_db.running.preparation import Listener
 
 REPLACED = {"table": "released", "if_exists": "replace"}
 

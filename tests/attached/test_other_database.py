@@ -13,9 +13,9 @@ import pytest
 from homes import COLUMNS, PATIENTS, TREE, policy_document
 
 import ldiv_db
+from ldiv_db.database.context import Listener
 from ldiv_db.database.errors import AuditError, PolicyError
 from ldiv_db.publishing.draft import RunDraft
-from ldiv_db.running.preparation import Listener
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from ldiv_db.database.engine import open_database
 from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy, load_adult
-from ldiv_db.running.estimate import READING, Pace, Stage
+from ldiv_db.running.estimate import READING, Pace, timed
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.child_processes import measure_in_children, settings_of
 from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine_on, show
@@ -93,7 +93,7 @@ def played(events: Sequence[Event], moments: Sequence[float] = MOMENTS) -> Itera
             elif kind == "count":
                 pace.count(*what)
             elif kind == "expect":
-                pace.expect([Stage(*stage) for stage in what])
+                pace.expect([timed(*stage) for stage in what])
         now = end * moment
         yield end - now, pace.left
 

@@ -19,12 +19,12 @@ from typing import Annotated, Any
 import typer
 
 import ldiv_db
+from ldiv_db.database.context import working_engine
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import InfeasibleError, LdivError
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.replay_methods import Asked, method_of
-from ldiv_db.running.run import working_engine
 from ldiv_db.running.world_sampler import Made, Method
 from tests.benchmarks.command import AsJson, Tabled, command_of, refuse_unknown, show
 

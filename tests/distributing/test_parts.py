@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 import tables
 
+from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.frames import pack, unpack
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.reading import examine
-from ldiv_db.running.preparation import Listener, prepare
+from ldiv_db.running.preparation import prepare
 from ldiv_db.running.run_spec import resolve_run
 from ldiv_db.solving.parts import numbered, opened, part_task, released, row_columns, solved, work_of
 from ldiv_db.solving.registry import algorithm_of

@@ -10,11 +10,11 @@ import pytest
 from hospitals import fill_hospital, hospital_policy
 
 import ldiv_db
+from ldiv_db.database.context import Listener
 from ldiv_db.measuring import measure
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.reporting.report import make_report, verify_report
 from ldiv_db.reporting.request import Asked
-from ldiv_db.running.preparation import Listener
 
 FEW = {"queries": 5, "tries": 10}
 

@@ -34,6 +34,7 @@ from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database import migrate
 from ldiv_db.database import steps as composer
+from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, TemplateError
 from ldiv_db.database.templates import (
@@ -63,7 +64,7 @@ from ldiv_db.recoding import statement as recode_sql
 from ldiv_db.reporting.report import make_report, verify_report
 from ldiv_db.reporting.request import Asked
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
-from ldiv_db.running.preparation import Listener, prepare
+from ldiv_db.running.preparation import prepare
 from ldiv_db.running.run_spec import resolve_run
 from ldiv_db.solving import auto
 from ldiv_db.solving import nodes as positions

@@ -8,8 +8,9 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db.commands.console import ProgressDisplay
+from ldiv_db.database.context import Stage
 from ldiv_db.database.engine import Step
-from ldiv_db.running.estimate import MEASURING, MOST, READING, WRITING, Pace, Stage, about, expected
+from ldiv_db.running.estimate import MEASURING, MOST, READING, WRITING, Pace, about, expected, timed
 from tests.benchmarks.pace import factors, played
 
 pytestmark = pytest.mark.long
@@ -31,16 +32,8 @@ class Clock:
 def pace_of(*seconds, clock):
     """A run of stages `0`, `1`, … that are expected to take so long, of which the first has begun."""
     found = Pace("0", clock)
-    found.expect([Timed(str(number), of) for number, of in enumerate(seconds)])
+    found.expect([Stage(str(number), seconds=float(of)) for number, of in enumerate(seconds)])
     return found
-
-
-class Timed(Stage):
-    """A stage whose work is seconds."""
-
-    @property
-    def seconds(self):
-        return float(self.work)
 
 
 def scaled(events, times):
@@ -206,7 +199,7 @@ def test_lines_of_progress_name_the_stage_and_no_end_that_nobody_knows(capsys, m
     monkeypatch.setattr("ldiv_db.commands.console._PAUSE", 0.0)
     with ProgressDisplay(first_stage="counting columns") as listener:
         listener.on_step(Step("a", 1, 1.0))
-        listener.on_expected([Stage("counting columns", 10**6), Stage("trading rows", 10**7)])
+        listener.on_expected([timed("counting columns", 10**6), timed("trading rows", 10**7)])
         listener.on_stage("trading rows")
         listener.on_progress(16, 16)
         listener.on_step(Step("b", 1, 1.0))

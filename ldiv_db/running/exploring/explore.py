@@ -11,6 +11,7 @@ from typing import Any
 
 from ldiv_db.database import interrupts
 from ldiv_db.database.attach import named_databases, takes_database
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Engine, Step
 from ldiv_db.database.errors import PolicyError, Problem
@@ -23,8 +24,6 @@ from ldiv_db.recoding.snapshot import bounds_of
 from ldiv_db.running.exploring.outcomes import Exploration, Outcome
 from ldiv_db.running.exploring.rehearsal import Codes, Job, in_turn, job_of, resolve_variant, side_by_side
 from ldiv_db.running.exploring.variants import Asked, Variant, list_variants
-from ldiv_db.running.preparation import Listener
-from ldiv_db.running.run import working_engine
 from ldiv_db.solving.choose import WORK
 
 #: The work of a rehearsal by algorithm, in that of the quickest; of those that were not measured.

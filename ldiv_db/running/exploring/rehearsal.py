@@ -23,6 +23,7 @@ from ldiv_db.algorithms.base import Algorithm
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.disclosure import Attack
 from ldiv_db.attacking.question import Attackers, Columns
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.database.frames import another_connection, shared_memory
@@ -32,8 +33,8 @@ from ldiv_db.policy.resolve import Findings, Resolved, Source, resolve
 from ldiv_db.recoding.encode import Coding, moved, read_source
 from ldiv_db.running.exploring.outcomes import Outcome, Risk, Status
 from ldiv_db.running.exploring.variants import Variant
-from ldiv_db.running.preparation import Listener, check_ready, make_ready
-from ldiv_db.running.run import Beside, rehearsed, working_engine
+from ldiv_db.running.preparation import check_ready, make_ready
+from ldiv_db.running.run import Beside, rehearsed
 from ldiv_db.running.run_spec import make_algorithm
 
 

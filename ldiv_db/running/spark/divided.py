@@ -13,13 +13,14 @@ from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.algorithms.infeasible import explained
 from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.auditing.audit import refuse_unknown
+from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.spark import SparkEngine, arrow_schema, plainly
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.result import Result, versions
 from ldiv_db.recoding.encoded import WEIGHT
 from ldiv_db.requirements.values import Named
-from ldiv_db.running.preparation import Listener, lacking_rows, make_task, resolve_requirements
+from ldiv_db.running.preparation import lacking_rows, make_task, resolve_requirements
 from ldiv_db.running.spark.columns import encode_there, in_order, kept, with_numbers, with_types
 from ldiv_db.running.spark.counts import CellsThere, layout_of, started
 from ldiv_db.running.spark.executors import PartTold, PartWork, Sums, Told, part_solver, summed, unpacked

@@ -19,6 +19,7 @@ from typing import Any
 
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.addresses import Place
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine, Settings, open_database
 from ldiv_db.database.errors import DatabaseError, LdivError
 from ldiv_db.database.spark import plainly
@@ -31,8 +32,7 @@ from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, keep_types, plan_recoding, published_rows
 from ldiv_db.requirements import Requirement
-from ldiv_db.running.preparation import Listener
-from ldiv_db.running.run import run_choices, working_engine
+from ldiv_db.running.run import run_choices
 from ldiv_db.running.run_spec import Choices
 from ldiv_db.running.spark.resolve import SparkChoices
 from ldiv_db.solving.parts import Work, numbered, opened, part_task, solve

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.spark import SparkEngine, arrow_schema, plainly
@@ -28,8 +29,8 @@ from ldiv_db.recoding.encoded import WEIGHT, Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import Recoding, keep_types
 from ldiv_db.recoding.rules import recoding_of
-from ldiv_db.running.preparation import Listener, Ready
-from ldiv_db.running.run import measure_similarity, work_out, working_engine
+from ldiv_db.running.preparation import Ready
+from ldiv_db.running.run import measure_similarity, work_out
 from ldiv_db.running.spark.columns import collected, in_order, with_numbers
 from ldiv_db.running.spark.counts import Publication, applied
 from ldiv_db.running.spark.divided import Dividing, Solved, Source, checked, prepared, said, solve_divided

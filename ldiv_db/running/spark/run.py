@@ -16,6 +16,7 @@ from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.addresses import MEMORY, address_of
 from ldiv_db.database.attach import CATALOG, open_address
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import LdivError, PolicyError
 from ldiv_db.database.spark import SparkEngine, plainly, table_named
@@ -26,8 +27,6 @@ from ldiv_db.policy.resolve import Findings, Resolved
 from ldiv_db.publishing.draft import require_rows
 from ldiv_db.publishing.result import Result
 from ldiv_db.requirements import Requirement
-from ldiv_db.running.preparation import Listener
-from ldiv_db.running.run import working_engine
 from ldiv_db.running.spark.divided import Solved
 from ldiv_db.running.spark.ledger import InFile, InTables, Ledger
 from ldiv_db.running.spark.resolve import SparkChoices, SparkSource, open_on_spark, resolve_on_spark
