@@ -30,6 +30,8 @@ from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement
 _WRITTEN_ALIKE = ("VARCHAR", "DATE", "TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 #: Databases whose windows do not reach as far as an exact decimal does.
 _NO_DECIMAL_FRAMES = ("clickhouse",)
+#: Databases whose points in time are compared as ours are, by statements that are tried there.
+_INSTANTS_ALIKE = ("postgres",)
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 
 
@@ -73,6 +75,8 @@ def _distance_problems(dialect: str, attribute: Attribute, requirement: Requirem
         what = f"{dialect} has no window from a decimal below a value to one above it"
         return [Problem(f"require.{requirement.name}", what, "judge it with `ldiv check`")]
     if not requirement.of_distances or attribute.type == "DATE" or attribute.type in _WHOLE:
+        return []
+    if attribute.is_time and dialect in _INSTANTS_ALIKE:
         return []
     if attribute.is_time:
         what = f"points in time are compared by {dialect} in its own way"
@@ -178,6 +182,7 @@ class _Writer:
         """Write the steps for one attribute; those with `others_known` have classes refined by the others."""
         refuse_unknown(self._question.suppressed, requirements)
         subject = self._read(attribute, others)
+        self._steps.has_instants = attribute.is_time and attribute.type != "DATE"
         for refined in (False, True):
             wanted = [requirement for requirement in requirements if requirement.others_known is refined]
             if wanted:

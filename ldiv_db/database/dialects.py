@@ -223,6 +223,22 @@ def _seconds(node: exp.Expr, dialect: str) -> exp.Expr:
     return sqlglot.parse_one(f"CAST({days} AS BIGINT) * 86400", read=DIALECT).transform(_days, dialect)
 
 
+def seconds_of_instants(tree: exp.Expr) -> exp.Expr:
+    """The statement with the seconds since 1970 of points in time as PostgreSQL has them: exact from version 14 on.
+
+    It reads the column itself, so that one with a zone is not shown in that of the session; infinity lies nowhere.
+    """
+
+    def told(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):
+            return node
+        value = next(node.find_all(exp.Case)).args["default"].this
+        seconds = exp.Extract(this=exp.var("epoch"), expression=value.copy())
+        return exp.Case().when(exp.Anonymous(this="isfinite", expressions=[value.copy()]), seconds)
+
+    return tree.transform(told)
+
+
 def _days(node: exp.Expr, dialect: str) -> exp.Expr:
     """The type of days, where DATE begins as late as 1970."""
     if dialect == "clickhouse" and isinstance(node, exp.DataType) and node.is_type("date"):

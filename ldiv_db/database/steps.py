@@ -21,7 +21,15 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
-from ldiv_db.database.dialects import bound, ending, keep_columns, listed_rows, written_name, written_tree
+from ldiv_db.database.dialects import (
+    bound,
+    ending,
+    keep_columns,
+    listed_rows,
+    seconds_of_instants,
+    written_name,
+    written_tree,
+)
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import Figure, Identifier, Part, Relation, Statement, Value, header, render
@@ -78,6 +86,8 @@ class Composer:
     def __init__(self, dialect: str, taken: Iterable[str] = ()) -> None:
         """`taken` are names that no step may have: those of the tables that the statement reads."""
         self.dialect = dialect
+        #: Whether the times that steps place on a line are points in time, rather than days.
+        self.has_instants = False
         self._taken = {name.lower() for name in taken}
         self.doubts: list[Doubt] = []
         self._parts: list[_Part] = []
@@ -87,7 +97,10 @@ class Composer:
         """The step of what `template` selects."""
         head = header(template)
         about = [str(head["returns"]), *([str(head["implements"])] if "implements" in head else [])]
-        return self._add(name, bound(render(template, holes), self.dialect), about)
+        select = bound(render(template, holes), self.dialect)
+        if self.has_instants and self.dialect == "postgres":
+            select = seconds_of_instants(select)
+        return self._add(name, select, about)
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
         """The step of rows that are written out; `columns` is name to SQL type."""

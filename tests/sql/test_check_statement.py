@@ -349,6 +349,54 @@ def test_texts_are_ordered_by_their_bytes(server):
     assert [(row[2], round(float(row[3]), 6)) for row in found] == [(3, 0.416667)]
 
 
+#: Around the hours that a zone of Europe leaves out, and that it has twice.
+TURNS = [
+    datetime.datetime(1924, 3, 31, 0, 30),
+    datetime.datetime(2024, 3, 31, 0, 30),
+    datetime.datetime(2024, 10, 27, 0, 59, 59, 999_999),
+]
+STRETCHES = ["0.000003 seconds", "1 hours", "3600.000001 seconds", "200 days"]
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP WITH TIME ZONE"])
+@pytest.mark.parametrize("seed", seeds(8))
+def test_points_in_time_are_as_far_apart_as_the_audit_has_them(seed, kind, server):
+    """To the microsecond, those with a zone in whatever zone the connection is; other databases refuse them."""
+    draw = random.Random(seed)
+    asked = [
+        {"range": {"k": 2, "e": draw.choice(STRETCHES)}},
+        {"proximity": {"m": 2, "epsilon": draw.choice(STRETCHES)}},
+    ]
+    zone = datetime.UTC if kind.endswith("ZONE") else None
+    steps = [0, 1, 3, 10**6, 3_600 * 10**6, 7_200 * 10**6 + 1]
+    times = [draw.choice(TURNS) + datetime.timedelta(microseconds=draw.choice(steps)) for _ in range(40)]
+    rows = [(draw.choice("abc"), draw.choice([None, *[time.replace(tzinfo=zone)] * 9])) for time in times]
+    found = {}
+    for judge in (started("duckdb"), server):
+        if judge.dialect not in ("duckdb", "postgres"):
+            with pytest.raises(PolicyError, match=f"points in time are compared by {judge.dialect} in its own way"):
+                ask(judge, "seen_at", asked, types={"s": kind})
+            continue
+        judge.drop("seen_at")
+        judge.execute(f"CREATE TABLE seen_at (age TEXT, s {kind})")
+        judge.insert("seen_at", [("age", "text"), ("s", "timestamp")], rows)
+        judge.execute("SET TIME ZONE 'Europe/Berlin'")
+        violating = ask(judge, "seen_at", asked, types={"s": kind}, labels=True)
+        judge.execute("SET TIME ZONE 'UTC'")
+        found[judge.dialect] = sorted_rows(violating)
+        assert_same(found[judge.dialect], found["duckdb"])
+
+
+def test_a_time_without_end_lies_nowhere(server):
+    if server.dialect != "postgres":
+        pytest.skip("other databases are not asked for points in time")
+    server.create("endless", [("age", "text"), ("s", "timestamp")], [("a", datetime.datetime(2024, 1, 1))])
+    server.execute("INSERT INTO endless VALUES ('a', 'infinity'), ('a', '2024-01-09')")
+    found = ask(server, "endless", [{"range": {"k": 2, "e": "1 days"}}], types={"s": "TIMESTAMP"})
+    said = "open: require.range: some of the sensitive values cannot be compared: too large, infinite or NaN"
+    assert [tuple(row) for row in found] == [(said, "s", 1, None, None)]
+
+
 def test_points_in_time_are_named_in_utc_whatever_the_connection_s_zone():
     with duckdb.connect() as con:
         con.execute("SET TimeZone = 'Asia/Tokyo'")
