@@ -83,7 +83,7 @@ def refuse_population(population: int | None, rows: int) -> None:
 
 def estimate_uniqueness(engine: Engine, classes: Relation, rows: str, population: int) -> PopulationUniqueness | None:
     """The estimates for the table of these classes, whose sizes are in the column `rows`; None of an empty table."""
-    sizes = dict(engine.rows("profiling/count_sizes", classes=classes, rows=Identifier(rows)))
+    sizes = dict(engine.rows("measuring/profile/count_sizes", classes=classes, rows=Identifier(rows)))
     return estimate(sizes, population) if sizes else None
 
 

@@ -292,5 +292,5 @@ def _sensitive(engine: Engine, table: Relation | FileRelation, profile: ColumnPr
 def _distribution(
     engine: Engine, table: Relation | FileRelation, column: Column, same: Sequence[Step] = ()
 ) -> Distribution:
-    counts = engine.rows("profiling/count_values", source=table, column=Identifier(column.name), same=same)
+    counts = engine.rows("measuring/profile/count_values", source=table, column=Identifier(column.name), same=same)
     return Distribution([count for (count,) in counts])

@@ -86,7 +86,9 @@ def held_by(
     if not others:
         return 0, 0
     column = Identifier(summary.column.name)
-    found = engine.record("profiling/hold_together", source=table, column=column, others=others, most=Value(_MOST))
+    found = engine.record(
+        "measuring/profile/hold_together", source=table, column=column, others=others, most=Value(_MOST)
+    )
     values = found["values"]
     extra = [[found[name.name] - values for name in (other.together, other.apart)] for other in others]
     vary = [(together, apart) for together, apart in extra if apart * 20 > values]
@@ -128,7 +130,7 @@ class Keys:
             return declared
         for other in self._candidates(column):
             holes = {"column": Identifier(column.name), "key": Identifier(other.column.name)}
-            found = self._engine.record("profiling/hold_against_key", source=read, other=other.table, **holes)
+            found = self._engine.record("measuring/profile/hold_against_key", source=read, other=other.table, **holes)
             if not found["repeated"] and not found["strangers"]:
                 return other.table.name
         return None

@@ -273,7 +273,7 @@ def _files(engine: Engine, table: Relation | FileRelation, keys: Sequence[Column
 
 def _levels(engine: Engine, table: Relation | FileRelation, name: str) -> str:
     """The flat level file of a column's values."""
-    values = [value for (value,) in engine.rows("profiling/list_values", source=table, column=Identifier(name))]
+    values = [value for (value,) in engine.rows("measuring/profile/list_values", source=table, column=Identifier(name))]
     out = io.StringIO()
     csv.writer(out, delimiter=";", lineterminator="\n").writerows((value, ROOT_LABEL) for value in values)
     return out.getvalue()

@@ -39,7 +39,9 @@ def distance_between(engine: Engine, table: Relation | FileRelation, column: Col
     """
     if not (column.is_number or column.is_time) or distinct < _MANY_VALUES:
         return None
-    found = engine.record("profiling/measure_spread", source=table, column=Identifier(column.name), kind=column.kind)
+    found = engine.record(
+        "measuring/profile/measure_spread", source=table, column=Identifier(column.name), kind=column.kind
+    )
     low, high, smallest, largest = (float(found[key] or 0) for key in ("low", "high", "smallest", "largest"))
     if found["unplaced"] or not all(abs(end) < _LARGEST or column.is_time for end in (smallest, largest)):
         return None
@@ -162,7 +164,7 @@ def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveP
     least, most = Value(math.ceil(LARGE_SHARE * column.distribution.rows)), Value(_MOST)
     with read_exactly(engine, table) as read:
         holes = {"source": read, "words": words, "column": Identifier(column.name), "least": least, "most": most}
-        rows = engine.rows("profiling/list_frequent_values", **holes)
+        rows = engine.rows("measuring/profile/list_frequent_values", **holes)
     engine.drop(words)
     return [Frequent(*row) for row in rows]
 

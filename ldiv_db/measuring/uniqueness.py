@@ -72,7 +72,9 @@ def summarise(engine: Engine, table: Relation | FileRelation, column: Column, ro
     as_text = not (column.is_number or column.is_time)
     name = Identifier(column.name)
     forms = {"as_text": as_text, "as_real": column.is_fractional}
-    counts = engine.record("profiling/summarise_column", source=table, column=name, name=Value(column.name), **forms)
+    counts = engine.record(
+        "measuring/profile/summarise_column", source=table, column=name, name=Value(column.name), **forms
+    )
     whole = {key: int(count) for key, count in counts.items()}
     distinct, nulls, most, singles = (whole.pop(key) for key in ("different", "nulls", "most", "singles"))
     decimals = whole.pop("decimals", 0)
@@ -144,7 +146,7 @@ def measure_uniqueness(
     if not summaries:
         return None
     columns = [Renamed(Identifier(s.column.name), Identifier(f"q{i}")) for i, s in enumerate(summaries, 1)]
-    cells = engine.materialise("cells", "profiling/count_combinations", source=table, columns=columns)
+    cells = engine.materialise("cells", "measuring/profile/count_combinations", source=table, columns=columns)
     size = engine.count(cells)
     if len(columns) <= MANY_COLUMNS and size * len(columns) ** 2 <= LEFT_OUT_BUDGET:
         whole, *parts = _with_each_left_out(engine, cells, columns)
@@ -163,7 +165,7 @@ def measure_uniqueness(
 
 
 def _count(engine: Engine, cells: Relation, columns: Sequence[Renamed]) -> dict[str, Any]:
-    return engine.record("profiling/count_unique", cells=cells, columns=columns, rare=Value(RARE))
+    return engine.record("measuring/profile/count_unique", cells=cells, columns=columns, rare=Value(RARE))
 
 
 def _with_each_left_out(engine: Engine, cells: Relation, columns: Sequence[Renamed]) -> list[dict[str, Any]]:
@@ -172,7 +174,7 @@ def _with_each_left_out(engine: Engine, cells: Relation, columns: Sequence[Renam
         _LeftOut(Value(i), column.alias, [other for other in columns if other is not column])
         for i, column in enumerate(columns, 1)
     ]
-    return engine.records("profiling/measure_uniqueness", cells=cells, columns=numbered, rare=Value(RARE))
+    return engine.records("measuring/profile/measure_uniqueness", cells=cells, columns=numbered, rare=Value(RARE))
 
 
 def _small(

@@ -112,7 +112,7 @@ def trim_taxonomies(engine: Engine, source: Relation, policy: Policy, folder: Pa
     for name, column in policy.quasi_identifiers.items():
         if column.taxonomy is None or column.taxonomy.file is None:
             continue
-        found = engine.rows("profiling/list_values", source=source, column=Identifier(name))
+        found = engine.rows("measuring/profile/list_values", source=source, column=Identifier(name))
         values = {value for (value,) in found}
         lines = (fixtures / column.taxonomy.file).read_text(encoding="utf-8").splitlines(keepends=True)
         target = folder / column.taxonomy.file

@@ -229,7 +229,7 @@ def test_what_is_counted_keeps_to_its_budget(con: Any, monkeypatch: pytest.Monke
         statements: list[Any] = []
         engine = Engine(con, on_statement=statements.append)
         profile_table(engine, Relation.parse("t"))
-        counted = [s for s in statements if s.template == "profiling/count_unique"]
+        counted = [s for s in statements if s.template == "measuring/profile/count_unique"]
         read = sum(s.sql.partition("GROUP BY")[2].count(",") + 1 for s in counted) * risk.STATEMENT_ROWS
         assert read <= budget
         assert bool(counted) is (budget >= 500_000)
