@@ -15,10 +15,10 @@ FRACTIONS = {exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT, exp.DataType.Typ
 
 
 def plain(template):
-    """The text of a template as one text of SQL tokens: all branches one after the other, every hole a name."""
+    """The text of a template as one text of SQL tokens: all branches one after the other, each parameter a name."""
     text = re.sub(r"\{#.*?#\}", " ", template, flags=re.DOTALL)
     text = re.sub(r"\{\{[^}]*\",\"[^}]*\}\}", ",", text)
-    text = re.sub(r"\{\{.*?\}\}", "hole", text)
+    text = re.sub(r"\{\{.*?\}\}", "param", text)
     return re.sub(r"\{%.*?%\}", " ", text, flags=re.DOTALL)
 
 

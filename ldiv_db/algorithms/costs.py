@@ -177,8 +177,8 @@ def span_costs(task: Task, measures: Sequence[Measure]) -> SpanCosts:
     )
     columns = tuple(CostLevel(f"level_{i}", Value(i)) for i in range(max(len(m.levels) for m in measures)))
     trees = [AxisLevels(Value(number), m, columns) for number, m in enumerate(measures, 1) if m.levels]
-    holes = {"scales": scales, "trees": trees, "columns": columns}
-    return SpanCosts(columns, task.engine.materialise("levels", "neighbours/list_levels", **holes), scales)
+    params = {"scales": scales, "trees": trees, "columns": columns}
+    return SpanCosts(columns, task.engine.materialise("levels", "neighbours/list_levels", **params), scales)
 
 
 def _measure(task: Task, axis: Axis, full: int, depths: Sequence[int], domain: Value, ncp: bool) -> Measure:

@@ -138,15 +138,15 @@ def _chosen(people: People, rows: Relation, sets: Sequence[ColumnSet], columns: 
     """As many predicates of each kind as are tried, drawn from those that hold for one row; some sets at a time."""
     engine, trial = people.released.engine, people.trial
     asked_of = {"rows": rows, "axes": people.axes, "value": _VALUE}
-    holes = {"columns": columns, "seed": Value(trial.seed), "most": Value(trial.tries)}
+    params = {"columns": columns, "seed": Value(trial.seed), "most": Value(trial.tries)}
     some: list[Relation] = []
     for asked in (sets[start : start + _AT_ONCE] for start in range(0, len(sets), _AT_ONCE)):
         found = engine.materialise("predicates", "attacking/singling_out/find_predicates", sets=asked, **asked_of)
         some.append(
-            engine.materialise("chosen", "attacking/singling_out/choose_predicates", predicates=[found], **holes)
+            engine.materialise("chosen", "attacking/singling_out/choose_predicates", predicates=[found], **params)
         )
         engine.drop(found)
-    return engine.materialise("chosen", "attacking/singling_out/choose_predicates", predicates=some, **holes)
+    return engine.materialise("chosen", "attacking/singling_out/choose_predicates", predicates=some, **params)
 
 
 def _against_control(
@@ -170,9 +170,9 @@ def _right(people: People, predicates: Relation, drawn: Relation, secret: Secret
         budget = people.released.budget // _TIMES
         with matched(engine, predicates, people.axes, drawn, budget, by_classes=True) as matches, engine.scope():
             placed = people.placed(drawn, matches.cells, people.axes)
-            holes = {"predicates": matches.classes, "matches": matches.pairs, "people": placed, "secret": secret.alias}
+            params = {"predicates": matches.classes, "matches": matches.pairs, "people": placed, "secret": secret.alias}
             found = {
-                kind: Tried(*counts) for kind, *counts in engine.rows("attacking/singling_out/count_right", **holes)
+                kind: Tried(*counts) for kind, *counts in engine.rows("attacking/singling_out/count_right", **params)
             }
     return {kind: found.get(kind, Tried(0, 0)) for kind in _KINDS}
 
@@ -244,8 +244,8 @@ def inference(people: People, drawn: Relation, histograms: dict[str, Relation]) 
                 matches=matches.pairs,
                 histogram=histogram,
             )
-            holes = {"people": placed, "secret": secret.alias}
-            pair = tried_on(engine.rows("attacking/inference/count_right", guesses=guesses, **holes))
+            params = {"people": placed, "secret": secret.alias}
+            pair = tried_on(engine.rows("attacking/inference/count_right", guesses=guesses, **params))
             measure = "share of guesses right"
             attack = tried_attack(
                 "inference",
@@ -263,8 +263,8 @@ def _guessed(people: People, placed: Relation, histogram: Relation, secret: Secr
     """What random guesses get right."""
     engine, tries = people.released.engine, min(people.trial.tries, people.targets)
     with drawn_rows(people.released, people.trial, tries) as draws:
-        holes = {"people": placed, "draws": draws, "histogram": histogram, "secret": secret.alias}
-        return Tried(**engine.record("attacking/inference/count_random", **holes))
+        params = {"people": placed, "draws": draws, "histogram": histogram, "secret": secret.alias}
+        return Tried(**engine.record("attacking/inference/count_random", **params))
 
 
 def try_attacks(released: Released, trial: Trial, histograms: dict[str, Relation]) -> list[Attack]:

@@ -59,12 +59,12 @@ def _order(engine: Engine, counts: Counted, sensitive: Sequence[str]) -> Attack:
     """What the order of rows says of their sensitive values."""
     table = counts.subject.table
     values = [Renamed(Identifier(name), Identifier(f"v{i}")) for i, name in enumerate(sensitive, 1)]
-    holes: dict[str, Any] = {"class_columns": counts.columns, "values": values}
+    params: dict[str, Any] = {"class_columns": counts.columns, "values": values}
     with engine.scope():
         with read_exactly(engine, table) as read:
-            placed = engine.materialise("placed", "attacking/form/place_rows", published=read, **holes)
+            placed = engine.materialise("placed", "attacking/form/place_rows", published=read, **params)
         beyond = Value(counts.rows + 1)  # more than any rank
-        unordered = engine.record("attacking/form/count_unordered_rows", placed=placed, beyond=beyond, **holes)
+        unordered = engine.record("attacking/form/count_unordered_rows", placed=placed, beyond=beyond, **params)
     share = Fraction(unordered["rows"], unordered["all_rows"]) if unordered["all_rows"] else None
     gain = gain_of("share of rows in classes with an order of their own", share, None)
     return Attack("form", None, (gain,), {"classes_with_an_order": unordered["classes"]})
@@ -75,8 +75,8 @@ def _numbers(engine: Engine, counts: Counted) -> dict[str, Any]:
     labels, ids = counts.columns[: len(counts.subject.labels)], counts.columns[len(counts.subject.labels) :]
     if not labels or not ids:
         return {}
-    holes = {"classes": counts.listed, "labels": labels, "ids": ids}
-    return {"numbers_against_labels": engine.scalar("attacking/form/count_falling_numbers", **holes)}
+    params = {"classes": counts.listed, "labels": labels, "ids": ids}
+    return {"numbers_against_labels": engine.scalar("attacking/form/count_falling_numbers", **params)}
 
 
 def _surroundings(engine: Engine, table: Relation | FileRelation) -> dict[str, Any]:

@@ -187,8 +187,8 @@ def composition(target: AttackedAttribute, seen: Together, histograms: Sequence[
     return found.with_untried("people", everybody, seen.everybody)
 
 
-def _told(engine: Engine, template: str, seen: Together, **holes: Any) -> Any:
-    return engine.scalar(f"attacking/composition/{template}", cells=seen.cells, **holes)
+def _told(engine: Engine, template: str, seen: Together, **params: Any) -> Any:
+    return engine.scalar(f"attacking/composition/{template}", cells=seen.cells, **params)
 
 
 def _measures(seen: Together, joint: Joint) -> Relation:
@@ -196,9 +196,9 @@ def _measures(seen: Together, joint: Joint) -> Relation:
     engine = seen.engine
     weights = engine.materialise("weights", "attacking/composition/start_weights", candidates=joint.candidates)
     for release in range(1, seen.releases + 1):
-        holes: dict[str, Any] = {"options": joint.options, "told": joint.told, "release": Value(release)}
+        params: dict[str, Any] = {"options": joint.options, "told": joint.told, "release": Value(release)}
         weights = engine.materialise(
-            "weights", "attacking/composition/weigh_candidates", weights=weights, most=Value(MOST), **holes
+            "weights", "attacking/composition/weigh_candidates", weights=weights, most=Value(MOST), **params
         )
     return engine.materialise(
         "measures",

@@ -166,9 +166,9 @@ def count_places(engine: Engine, classes: Relation, everybody: Matches, budget: 
     if not listed:
         solved.skipped = engine.total(everybody.cells, "people")
     impossible = engine.load("impossible", {"kind_no": "BIGINT", "box_no": "BIGINT"}, solved.impossible)
-    holes = {"kinds": kinds, "boxes": boxes, "impossible": impossible}
-    pairs = engine.materialise("possible", "attacking/counting/keep_pairs", **matched, **holes)
-    engine.drop(routes, *holes.values())
+    params = {"kinds": kinds, "boxes": boxes, "impossible": impossible}
+    pairs = engine.materialise("possible", "attacking/counting/keep_pairs", **matched, **params)
+    engine.drop(routes, *params.values())
     return Counting(engine, everybody, pairs, solved)
 
 
@@ -180,9 +180,9 @@ def counting(target: AttackedAttribute, places: Counting) -> Attack:
     if everyone and not tried:
         untold = [gain_of(measure, None, bound) for measure, bound in _measures(target)]
         return Attack("counting", target.sensitive, tuple(untold)).with_untried("people", 0, everyone)
-    holes: dict[str, Any] = {"cells": everybody.cells, "histogram": target.histogram}
-    before = engine.materialise("before", "attacking/measure_people", matches=everybody.pairs, **holes)
-    after = engine.materialise("after", "attacking/measure_people", matches=places.pairs, **holes)
+    params: dict[str, Any] = {"cells": everybody.cells, "histogram": target.histogram}
+    before = engine.materialise("before", "attacking/measure_people", matches=everybody.pairs, **params)
+    after = engine.materialise("after", "attacking/measure_people", matches=places.pairs, **params)
     summary = engine.record("attacking/counting/summarise_people", before=before, after=after)
     surest = engine.rows("attacking/find_surest_people", measures=after)
     least = engine.rows("attacking/counting/find_surest_share", pairs=places.pairs, histogram=target.histogram)

@@ -205,13 +205,13 @@ def _with_nodes(engine: Engine, axis: KnownAxis, pairs: int) -> KnownAxis:
     kinds = engine.materialise(
         "kinds", "attacking/covering/number_kinds", dictionary=axis.dictionary, spans=axis.spans, axis=axis
     )
-    holes: dict[str, Any] = {"spans": axis.spans, "kinds": kinds}
+    params: dict[str, Any] = {"spans": axis.spans, "kinds": kinds}
     label_nodes = engine.materialise(
-        "label_nodes", "attacking/covering/list_label_nodes", axis=axis, levels=levels, **holes
+        "label_nodes", "attacking/covering/list_label_nodes", axis=axis, levels=levels, **params
     )
-    holes["label_nodes"] = label_nodes
+    params["label_nodes"] = label_nodes
     kind_nodes = engine.materialise(
-        "kind_nodes", "attacking/covering/list_kind_nodes", axis=axis, levels=levels, **holes
+        "kind_nodes", "attacking/covering/list_kind_nodes", axis=axis, levels=levels, **params
     )
     nodes: dict[str, Any] = {"label_nodes": label_nodes, "kind_nodes": kind_nodes, "kinds": kinds}
     found = engine.record("attacking/covering/count_covered", labels=axis.labels, **nodes)
@@ -222,12 +222,12 @@ def _with_nodes(engine: Engine, axis: KnownAxis, pairs: int) -> KnownAxis:
 def _find_values(engine: Engine, axis: KnownAxis, parts: Relation, null_code: int) -> Relation:
     """The codes of the known values that parts cover by a taxonomy, or by levels made of the values."""
     taxonomy = axis.hierarchy.taxonomy
-    holes = {"dictionary": axis.dictionary}
+    params = {"dictionary": axis.dictionary}
     if taxonomy is None:
-        labelled = engine.materialise("labelled", "attacking/covering/list_level_labels", axis=axis, **holes)
+        labelled = engine.materialise("labelled", "attacking/covering/list_level_labels", axis=axis, **params)
     else:
         nodes = taxonomies.load(engine, taxonomy, axis.value.name)
-        labelled = engine.materialise("labelled", "attacking/covering/list_node_labels", nodes=nodes, **holes)
+        labelled = engine.materialise("labelled", "attacking/covering/list_node_labels", nodes=nodes, **params)
         engine.drop(nodes)
     spans = engine.materialise(
         "found",

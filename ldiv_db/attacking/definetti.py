@@ -127,10 +127,10 @@ def _judged(
 ) -> dict[str, Any]:
     """How many guesses are right, of those that learned and of those that did not."""
     chances, beliefs = _learned(engine, students, seats, shown)
-    holes: dict[str, Any] = {"cells": students.cells, "numbers": numbers, "features": students.marks}
+    params: dict[str, Any] = {"cells": students.cells, "numbers": numbers, "features": students.marks}
     with read_exactly(engine, students.people) as people:
-        holes |= {"people": people, "sensitive": Identifier(sensitive)}
-        truth = engine.materialise("truth", "attacking/definetti/list_truth", **holes)
+        params |= {"people": people, "sensitive": Identifier(sensitive)}
+        truth = engine.materialise("truth", "attacking/definetti/list_truth", **params)
     return engine.record(
         "attacking/definetti/judge_guesses", truth=truth, chances=chances, beliefs=beliefs, unit=Value(UNIT)
     )
@@ -179,8 +179,8 @@ def _learned(engine: Engine, students: Students, seats: Relation, shown: Relatio
                 unit=Value(PERSON),
                 **features,
             )
-            holes: dict[str, Any] = {"sums": sums, "codes": codes, "likelihoods": learned, "most": Value(MOST)}
-            scores = engine.materialise("scores", "attacking/definetti/score_cells", **holes, **features)
+            params: dict[str, Any] = {"sums": sums, "codes": codes, "likelihoods": learned, "most": Value(MOST)}
+            scores = engine.materialise("scores", "attacking/definetti/score_cells", **params, **features)
             weighed = engine.materialise(
                 "weighed", "attacking/definetti/weigh_beliefs", seats=seats, shown=shown, scores=scores
             )

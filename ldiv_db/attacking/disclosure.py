@@ -219,9 +219,9 @@ def _similarity(target: AttackedAttribute, categories: Categories) -> Attack:
 
 def _skewness(target: AttackedAttribute) -> Attack:
     """The value whose share of a class is furthest from its share of the table, as a ratio and as a difference."""
-    holes = {"histogram": target.histogram, "priors": target.priors}
-    ratios = target.engine.records("attacking/find_largest_ratio", **holes)
-    differences = target.engine.records("attacking/find_largest_difference", total=Value(target.rows), **holes)
+    params = {"histogram": target.histogram, "priors": target.priors}
+    ratios = target.engine.records("attacking/find_largest_ratio", **params)
+    differences = target.engine.records("attacking/find_largest_difference", total=Value(target.rows), **params)
     ratio = next((posterior / prior for posterior, prior in map(_odds(target), ratios)), None)
     difference = next((posterior - prior for posterior, prior in map(_odds(target), differences)), None)
     gains = (

@@ -185,8 +185,8 @@ def _labelled(coded: Coded, axis: LabelAxis) -> LabelledAxis:
     parts = read_parts(engine, labels)
     found = []
     for kind in _KINDS:
-        holes = {"labels": labels, "ranges": _ranges(engine, parts, kind), "kind": kind}
-        found.append(engine.materialise("inner", "attacking/downcoding/list_inner_ranges", **holes))
+        params = {"labels": labels, "ranges": _ranges(engine, parts, kind), "kind": kind}
+        found.append(engine.materialise("inner", "attacking/downcoding/list_inner_ranges", **params))
     return LabelledAxis(axis.columns, labels, max(found, key=engine.count))
 
 
@@ -226,10 +226,10 @@ def _hold_against(coded: Coded, population: Matches) -> tuple[tuple[Gain, ...], 
         kept=held.kept,
         measures=held.measures,
     )
-    holes = {"candidates": held.candidates, "codes": prefixes.codes, "possible": possible}
-    holes |= {"singles": held.singles, "measures": held.measures}
+    params = {"candidates": held.candidates, "codes": prefixes.codes, "possible": possible}
+    params |= {"singles": held.singles, "measures": held.measures}
     cells = sum(
-        engine.scalar("attacking/downcoding/count_narrowed_cells", axis=axis, **holes) for axis in prefixes.axes
+        engine.scalar("attacking/downcoding/count_narrowed_cells", axis=axis, **params) for axis in prefixes.axes
     )
     sums = engine.record("attacking/downcoding/summarise_classes", measures=held.measures)
     single = gain_of("share of rows singled out", coded.share(sums["single"]), None)
@@ -250,8 +250,8 @@ def _held(coded: Coded, population: Matches, axes: Sequence[SidedAxis]) -> _Held
     """The classes with the people whom they fit, who may be in them, and who are singled out."""
     engine, prefixes = coded.engine, population.prefixes
 
-    def make(verb: str, **holes: Any) -> Relation:
-        return engine.materialise(verb, f"attacking/downcoding/{verb}", **holes)
+    def make(verb: str, **params: Any) -> Relation:
+        return engine.materialise(verb, f"attacking/downcoding/{verb}", **params)
 
     rules = make("rule_classes", classes=coded.classes, boxes=prefixes.boxes, axes=axes)
     people = {"matches": population.pairs, "cells": population.cells, "codes": prefixes.codes}
@@ -270,9 +270,9 @@ def _held(coded: Coded, population: Matches, axes: Sequence[SidedAxis]) -> _Held
 def _sided(engine: Engine, axis: KnownAxis) -> SidedAxis | None:
     """The axis with the sides of its labels; None for nested ranges, whose labels have none here."""
     if axis.hierarchy.is_plain:
-        holes = {"ranges": _ranges(engine, axis.parts, axis.kind)}
-        sides = engine.materialise("sides", "attacking/downcoding/side_ranges", dictionary=axis.dictionary, **holes)
-        return SidedAxis(axis, sides, engine.materialise("rules", "attacking/downcoding/rule_ranges", **holes))
+        params = {"ranges": _ranges(engine, axis.parts, axis.kind)}
+        sides = engine.materialise("sides", "attacking/downcoding/side_ranges", dictionary=axis.dictionary, **params)
+        return SidedAxis(axis, sides, engine.materialise("rules", "attacking/downcoding/rule_ranges", **params))
     if axis.by_range:
         return None
     whole = _side_whole(engine, axis)
@@ -293,7 +293,7 @@ def _side_whole(engine: Engine, axis: KnownAxis) -> Relation:
         nodes = taxonomies.load(engine, taxonomy, axis.value.name)
         return engine.materialise("whole", "attacking/downcoding/side_nodes", nodes=nodes, **read)
     levels = [NumberedLevel(Value(number), level) for number, level in enumerate(axis.levels, 1)]
-    holes = {"dictionary": axis.dictionary, "levels": levels}
-    labelled = engine.materialise("labelled", "attacking/downcoding/list_numbered_levels", **holes)
+    params = {"dictionary": axis.dictionary, "levels": levels}
+    labelled = engine.materialise("labelled", "attacking/downcoding/list_numbered_levels", **params)
     coarsest = Value(len(axis.levels))
     return engine.materialise("whole", "attacking/downcoding/side_levels", labelled=labelled, coarsest=coarsest, **read)

@@ -108,8 +108,8 @@ def _side(people: People, drawn: Relation, axes: tuple[KnownAxis, ...]) -> Itera
         tried = engine.load("tried", {"cell_no": "BIGINT"}, [])
         for part in numbered.drawn(people.released.budget // KEPT):
             found = part.prefixes
-            holes = {"pairs": found.pairs, "boxes": found.boxes, "codes": found.codes}
-            engine.insert(nearest, "attacking/linkability/find_nearest", axes=distanced, last=numbered.last, **holes)
+            params = {"pairs": found.pairs, "boxes": found.boxes, "codes": found.codes}
+            engine.insert(nearest, "attacking/linkability/find_nearest", axes=distanced, last=numbered.last, **params)
             engine.extend(tried, part.part, "cell_no")
         cells = keep_keys(engine, numbered.cells, tried, "cell_no")
         yield _Side(people.placed(drawn, cells, axes), nearest, numbered.boxes, numbered.last)
@@ -117,8 +117,8 @@ def _side(people: People, drawn: Relation, axes: tuple[KnownAxis, ...]) -> Itera
 
 def _distanced(people: People, axis: KnownAxis) -> _Distanced:
     engine = people.released.engine
-    holes = {"spans": axis.spans, "codes": Value(engine.count(axis.dictionary)), "unit": Value(_UNIT)}
-    distances = engine.materialise("distances", "attacking/linkability/measure_labels", **holes)
+    params = {"spans": axis.spans, "codes": Value(engine.count(axis.dictionary)), "unit": Value(_UNIT)}
+    distances = engine.materialise("distances", "attacking/linkability/measure_labels", **params)
     return _Distanced(axis.code, axis.table, distances)
 
 
@@ -126,5 +126,5 @@ def _guessed(people: People) -> Tried:
     """How often two random rows are of one class."""
     engine, tries = people.released.engine, min(people.trial.tries, people.targets)
     with drawn_rows(people.released, people.trial, tries) as draws:
-        holes = {"classes": people.released.classes, "draws": draws}
-        return Tried(**engine.record("attacking/linkability/count_random", **holes))
+        params = {"classes": people.released.classes, "draws": draws}
+        return Tried(**engine.record("attacking/linkability/count_random", **params))

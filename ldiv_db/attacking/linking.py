@@ -141,9 +141,9 @@ def _surest(target: AttackedAttribute, known: Prefixes, measures: Relation) -> l
     """The people that are told most surely, with their values."""
     engine = target.engine
     with engine.scope():
-        holes: dict[str, Any] = {"axis": known.last, "most": Value(SHOWN)}
+        params: dict[str, Any] = {"axis": known.last, "most": Value(SHOWN)}
         codes = engine.materialise(
-            "surest", "attacking/list_surest_people", measures=measures, codes=known.codes, **holes
+            "surest", "attacking/list_surest_people", measures=measures, codes=known.codes, **params
         )
         found, _ = replace(known, codes=codes).paired()
         people = engine.records(

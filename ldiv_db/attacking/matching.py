@@ -67,15 +67,15 @@ class Prefixes:
         """With all pairs of its boxes and codes, and how many were made on the way."""
         pairs, made = self.engine.load("pairs", {"cell": "INTEGER", "box": "INTEGER"}, [(1, 1)]), 0
         for axis in self.axes:
-            holes: dict[str, Any] = {"pairs": pairs, "cells": self.codes, "boxes": self.boxes, "axis": axis}
-            few = axis.by_range and self._candidates(holes) <= _FEW * self.engine.count(pairs)
-            longer = self.engine.materialise("pairs", "attacking/covering/extend_pairs", one_by_one=few, **holes)
+            params: dict[str, Any] = {"pairs": pairs, "cells": self.codes, "boxes": self.boxes, "axis": axis}
+            few = axis.by_range and self._candidates(params) <= _FEW * self.engine.count(pairs)
+            longer = self.engine.materialise("pairs", "attacking/covering/extend_pairs", one_by_one=few, **params)
             self.engine.drop(pairs)
             pairs, made = longer, made + self.engine.count(longer)
         return replace(self, pairs=pairs), made
 
-    def _candidates(self, holes: dict[str, Any]) -> int:
-        return int(self.engine.scalar("attacking/covering/count_candidates", **holes))
+    def _candidates(self, params: dict[str, Any]) -> int:
+        return int(self.engine.scalar("attacking/covering/count_candidates", **params))
 
     def drawn(self, budget: int, by_classes: bool = False, apart: Relation = NONE) -> Iterator[Drawn]:
         """Parts of the people, or of the classes, drawn, each with all its pairs, until the budget is spent.
@@ -131,13 +131,13 @@ class Drawn:
     def alike(self) -> dict[str, Relation]:
         """The people (cell_no, people), those being one whom the same labels cover, and their `matches`."""
         engine, found = self.prefixes.engine, self.prefixes
-        holes = {"axis": found.last}
+        params = {"axis": found.last}
         return {
             "cells": engine.materialise(
-                "alike", "attacking/covering/list_alike", cells=found.cells, codes=found.codes, **holes
+                "alike", "attacking/covering/list_alike", cells=found.cells, codes=found.codes, **params
             ),
             "matches": engine.materialise(
-                "matches", "attacking/covering/list_alike_pairs", pairs=found.pairs, boxes=found.boxes, **holes
+                "matches", "attacking/covering/list_alike_pairs", pairs=found.pairs, boxes=found.boxes, **params
             ),
         }
 
@@ -229,8 +229,8 @@ def match_cells(
 
 def keep_keys(engine: Engine, rows: Relation, drawn: Relation, key: str) -> Relation:
     """The rows whose key is among those drawn."""
-    holes = {"rows": rows, "drawn": drawn, "key": Identifier(key)}
-    return engine.materialise("kept", "attacking/covering/keep_drawn", **holes)
+    params = {"rows": rows, "drawn": drawn, "key": Identifier(key)}
+    return engine.materialise("kept", "attacking/covering/keep_drawn", **params)
 
 
 def pairs_of(found: Prefixes) -> Relation:

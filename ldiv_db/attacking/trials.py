@@ -178,9 +178,9 @@ class People:
         of_targets = self._draw(self.trial.targets, targets, 0)
         if self.trial.control is None:
             return of_targets
-        holes = {"targets": of_targets, "control": self._draw(self.trial.control, control, 1)}
-        both = self.released.engine.materialise("people", "attacking/trials/join_people", **holes)
-        self.released.engine.drop(*holes.values())
+        params = {"targets": of_targets, "control": self._draw(self.trial.control, control, 1)}
+        both = self.released.engine.materialise("people", "attacking/trials/join_people", **params)
+        self.released.engine.drop(*params.values())
         return both
 
     def of_targets(self, most: int) -> Relation:
@@ -210,8 +210,8 @@ class People:
 
     def placed(self, people: Relation, cells: Relation, axes: Sequence[KnownAxis]) -> Relation:
         """Drawn people with the number of their combination of known values: (person_no, control, cell_no, …)."""
-        holes = {"people": people, "cells": cells, "axes": axes, "secrets": self.secrets}
-        return self.released.engine.materialise("placed", "attacking/trials/place_people", **holes)
+        params = {"people": people, "cells": cells, "axes": axes, "secrets": self.secrets}
+        return self.released.engine.materialise("placed", "attacking/trials/place_people", **params)
 
 
 def people_of(released: Released, trial: Trial, sensitive: Sequence[str]) -> People:

@@ -305,8 +305,8 @@ def _unmatched(engine: Engine, subject: Subject, counts: Relation) -> int:
     """How many groups of a pair have other numbers of rows in its two tables."""
     if subject.pair is None:
         return 0
-    template, holes = count_unmatched(subject, counts)
-    return int(engine.record(template, **holes)["found"])
+    template, params = count_unmatched(subject, counts)
+    return int(engine.record(template, **params)["found"])
 
 
 def _require_all_rows(counted: int, rows: int) -> None:

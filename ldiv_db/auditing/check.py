@@ -61,7 +61,7 @@ class Violations:
     def see(self, sensitive: str, requirement: Requirement, found: Counted, measures: Relation) -> None:
         """Take in the violating classes of one requirement."""
         mended = requirement.mend(self.engine, found.classes, measures)
-        holes = {
+        params = {
             "measures": measures,
             "mended": mended,
             "classes": found.listed,
@@ -71,16 +71,16 @@ class Violations:
             "requirement": Value(str(requirement) if self.show_values else requirement.label),
             "show_values": self.show_values and bool(sensitive),
         }
-        self.rows += self.engine.records(_TEMPLATE, most=Value(self.most), **holes)
+        self.rows += self.engine.records(_TEMPLATE, most=Value(self.most), **params)
         if self.into is not None:
-            self._write(self.into, holes)
+            self._write(self.into, params)
         self.engine.drop(mended)
 
-    def _write(self, target: Relation, holes: dict[str, Any]) -> None:
+    def _write(self, target: Relation, params: dict[str, Any]) -> None:
         if self._written:
-            self.engine.insert(target, _TEMPLATE, most=None, **holes)
+            self.engine.insert(target, _TEMPLATE, most=None, **params)
         else:
-            self.engine.create(target, _TEMPLATE, most=None, **holes)
+            self.engine.create(target, _TEMPLATE, most=None, **params)
         self._written = True
 
 

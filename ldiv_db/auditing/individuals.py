@@ -32,7 +32,7 @@ class Individuals(Requirement, in_policy=False):
     def template(self) -> str:
         return "requirements/unique_distinct"
 
-    def holes(self, steps: Steps) -> dict[str, Any]:
+    def params(self, steps: Steps) -> dict[str, Any]:
         return {"l": Value(1)}
 
     def __str__(self) -> str:
@@ -129,8 +129,8 @@ def warn_of_people(
 
     They are the rows that agree on some columns, or `members` (row_id, class_no).
     """
-    holes = {"rows": rows, "members": members, "class_columns": class_columns, "person": person}
-    found = engine.record("auditing/count_people", **holes)
+    params = {"rows": rows, "members": members, "class_columns": class_columns, "person": person}
+    found = engine.record("auditing/count_people", **params)
     if not found["repeated"]:
         return ""
     repeated = f"{found['repeated']:,} of {found['classes']:,} classes have two rows of one person"

@@ -229,8 +229,8 @@ class _Writer:
 
     def _refuse_pair(self, subject: Subject, counts: Relation) -> None:
         """Note what makes two tables no pair: groups of other numbers of rows, and counts below 0."""
-        template, holes = count_unmatched(subject, counts)
-        self._steps.refuse_any(lambda found: Problem("group", f"{found} groups differ in size"), template, **holes)
+        template, params = count_unmatched(subject, counts)
+        self._steps.refuse_any(lambda found: Problem("group", f"{found} groups differ in size"), template, **params)
         self._steps.refuse_any(
             lambda found: Problem("count", f"{found} counts are negative"), "auditing/count_negative", counts=counts
         )
@@ -245,8 +245,8 @@ class _Writer:
         beside = [pair.group, *([pair.count] if pair.count else [])] if pair else subject.open_columns
         columns = [_ReadColumn(Identifier(name), same.get(name, ())) for name in [*beside, *same]]
         table = pair.table if pair else subject.table
-        holes = {"published": table, "columns": columns}
-        read = self._steps.materialise("read", "auditing/statement/read_as_one", **holes)
+        params = {"published": table, "columns": columns}
+        read = self._steps.materialise("read", "auditing/statement/read_as_one", **params)
         return replace(subject, pair=replace(pair, table=read)) if pair else replace(subject, table=read)
 
 

@@ -90,22 +90,22 @@ def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
     """The relation (the class columns, value, rows, suppressed); every row has one value if `sensitive` is empty."""
     columns, pair = subject.renamed, subject.pair
     if pair is None:
-        holes: dict[str, Any] = {"published": subject.table, "labels": columns[: len(subject.labels)]}
+        params: dict[str, Any] = {"published": subject.table, "labels": columns[: len(subject.labels)]}
         template = "auditing/count_published"
     else:
-        holes = {"published": pair.table, "count": Identifier(pair.count) if pair.count else None}
+        params = {"published": pair.table, "count": Identifier(pair.count) if pair.count else None}
         template = "auditing/count_groups"
     column = Identifier(sensitive) if sensitive else None
-    return steps.materialise("counts", template, class_columns=columns, sensitive=column, **holes)
+    return steps.materialise("counts", template, class_columns=columns, sensitive=column, **params)
 
 
 def number_classes(steps: Steps, subject: Subject, counts: Relation) -> Numbered:
     """The classes of a table as `count_values` counted it, suppressed rows taken as the subject says."""
     ignore = subject.suppressed == "ignore"
-    holes: dict[str, Any] = {"counts": counts, "class_columns": subject.renamed, "ignore": ignore}
-    listed = steps.materialise("classes", "auditing/list_classes", **holes)
+    params: dict[str, Any] = {"counts": counts, "class_columns": subject.renamed, "ignore": ignore}
+    listed = steps.materialise("classes", "auditing/list_classes", **params)
     unknown = subject.suppressed == "unknown"
-    histogram = steps.materialise("histogram", "auditing/number_values", unknown=unknown, **holes)
+    histogram = steps.materialise("histogram", "auditing/number_values", unknown=unknown, **params)
     whole = steps.materialise("whole", "auditing/total_values", counts=counts) if ignore else None
     return Numbered(Classes(steps, histogram, whole, None if unknown else listed), listed, whole)
 
@@ -114,8 +114,8 @@ def count_unmatched(subject: Subject, counts: Relation) -> tuple[str, dict[str, 
     """The template that counts the groups of a pair of other numbers of rows in its two tables, and what fills it."""
     if subject.pair is None:
         raise AssertionError("groups are those of a pair")
-    holes = {"published": subject.table, "counts": counts, "class_columns": subject.renamed}
-    return "auditing/count_unmatched", {"group": Identifier(subject.pair.group), **holes}
+    params = {"published": subject.table, "counts": counts, "class_columns": subject.renamed}
+    return "auditing/count_unmatched", {"group": Identifier(subject.pair.group), **params}
 
 
 #: A run has its release read again where that takes no more rows than these: those of the table, or, where every class

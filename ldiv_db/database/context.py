@@ -103,7 +103,7 @@ def working_engine(connection: Any, listener: Listener | None = None, catalog: s
     listener = listener or Listener()
     engine = Engine(connection, listener.on_step, listener.on_statement, catalog)
     refuse_settings(engine)
-    engine.look_again()
+    engine.refresh_servers()
     try:
         with compared_by_bytes(engine):
             yield engine

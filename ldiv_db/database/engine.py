@@ -26,8 +26,8 @@ from ldiv_db.database.failures import failure_of, first_sentence, refuse_half_ch
 from ldiv_db.database.plain_queries import PlainQueries
 from ldiv_db.database.templates import (
     BUILT_IN,
+    CallerView,
     FileRelation,
-    Given,
     Identifier,
     Part,
     Relation,
@@ -109,20 +109,20 @@ class Engine(PlainQueries):
         self._views: set[Relation] = set()
         #: The rows of TEMP tables that hold what was selected, and nothing else since.
         self._counted: dict[Relation, int] = {}
-        self._given: list[Relation] = []
+        self._caller_views: list[Relation] = []
         self._registered: set[Relation] = set()
         self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
         self._numbers = itertools.count(1)
 
     # -- templates ---------------------------------------------------------------------------------
 
-    def materialise(self, name: str, template: str, **holes: Any) -> Relation:
+    def materialise(self, name: str, template: str, **params: Any) -> Relation:
         """The TEMP table holding what `template` selects; it lives until dropped or `close_scratch`."""
-        return self.make(name, self.rendered(template, **holes))
+        return self.make(name, self.rendered(template, **params))
 
-    def rendered(self, template: str, values: dict[str, Any] | None = None, /, **holes: Any) -> Statement:
+    def rendered(self, template: str, values: dict[str, Any] | None = None, /, **params: Any) -> Statement:
         """What `template` selects, to be run; `values` are those of the other parts of a statement that it is of."""
-        return self._render(template, holes, values=values)
+        return self._render(template, params, values=values)
 
     def make(self, name: str, statement: Statement) -> Relation:
         """As `materialise`, of a statement that is rendered."""
@@ -137,52 +137,52 @@ class Engine(PlainQueries):
         known = self._counted.get(rows) if isinstance(rows, Relation) else None
         return super().count(rows) if known is None else known
 
-    def count_anew(self, target: Relation) -> None:
+    def refresh_count(self, target: Relation) -> None:
         self._counted.pop(target, None)
 
     def part(self, name: str) -> Part:
         """A name for a part of a statement, which no other has."""
         return Part((self._temp_name(name).name,))
 
-    def view(self, name: str, template: str, **holes: Any) -> Relation:
+    def view(self, name: str, template: str, **params: Any) -> Relation:
         """As `materialise`, a TEMP view: its rows are made again by each statement that reads them, and kept nowhere.
 
         The template binds no values, and what it reads is there as long as the view is.
         """
         target = self._temp_name(name)
-        statement = self._render(template, holes)
+        statement = self._render(template, params)
         statement.sql = f"CREATE TEMP VIEW {target.sql()} AS\n{statement.sql}"
         self._timed(name, statement)
         self._scratch.append(target)
         self._views.add(target)
         return target
 
-    def rows(self, template: str, **holes: Any) -> list[tuple[Any, ...]]:
+    def rows(self, template: str, **params: Any) -> list[tuple[Any, ...]]:
         """All rows that `template` selects: for counts, bounds and plans, never for data."""
-        return self._execute(self._render(template, holes))[1]
+        return self._execute(self._render(template, params))[1]
 
-    def records(self, template: str, **holes: Any) -> list[dict[str, Any]]:
+    def records(self, template: str, **params: Any) -> list[dict[str, Any]]:
         """As `rows`, each a dict by column name."""
-        names, rows = self._execute(self._render(template, holes))
+        names, rows = self._execute(self._render(template, params))
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def record(self, template: str, **holes: Any) -> dict[str, Any]:
+    def record(self, template: str, **params: Any) -> dict[str, Any]:
         """The single row that `template` selects, as a dict by column name."""
-        (row,) = self.records(template, **holes)
+        (row,) = self.records(template, **params)
         return row
 
-    def scalar(self, template: str, **holes: Any) -> Any:
+    def scalar(self, template: str, **params: Any) -> Any:
         """The single value that `template` selects."""
-        ((value,),) = self.rows(template, **holes)
+        ((value,),) = self.rows(template, **params)
         return value
 
     def sum_of(self, rows: Relation, column: str) -> Value:
-        """The sum of a column of whole numbers, 0 without rows, as a hole of a template takes it."""
+        """The sum of a column of whole numbers, 0 without rows, as a parameter of a template takes it."""
         return Value(self.total(rows, column))
 
-    def refuse_any(self, problem: Callable[[str], Problem], template: str, **holes: Any) -> None:
+    def refuse_any(self, problem: Callable[[str], Problem], template: str, **params: Any) -> None:
         """Raise PolicyError if what `template` has `found` is not 0; `problem` says it of the number."""
-        self.refuse_found(problem, self._render(template, holes))
+        self.refuse_found(problem, self._render(template, params))
 
     def refuse_found(self, problem: Callable[[str], Problem], statement: Statement) -> None:
         """As `refuse_any`, of a statement that is rendered."""
@@ -190,10 +190,10 @@ class Engine(PlainQueries):
         if found:
             raise PolicyError([problem(f"{found:,}")])
 
-    def create(self, target: Relation, template: str, replace: bool = False, **holes: Any) -> None:
+    def create(self, target: Relation, template: str, replace: bool = False, **params: Any) -> None:
         """Make `target`, a table that stays, of what `template` selects; its schema is made if need be."""
         self.make_schema(target)
-        statement = self._render(template, holes)
+        statement = self._render(template, params)
         verb, statement.writes = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE", target
         statement.sql = f"{verb} {target.sql()} AS\n{statement.sql}"
         self._timed("publish", statement)
@@ -228,16 +228,16 @@ class Engine(PlainQueries):
         )
         return bool(rows)
 
-    def insert(self, target: Relation, template: str, **holes: Any) -> None:
+    def insert(self, target: Relation, template: str, **params: Any) -> None:
         """Append what `template` selects to the table `target`, by column name."""
-        statement = self._render(template, holes)
+        statement = self._render(template, params)
         statement.sql, statement.writes = f"INSERT INTO {target.sql()} BY NAME\n{statement.sql}", target
-        self.count_anew(target)
+        self.refresh_count(target)
         self._timed("publish", statement)
 
-    def export(self, path: Path, form: str, template: str, **holes: Any) -> None:
+    def export(self, path: Path, form: str, template: str, **params: Any) -> None:
         """Write what `template` selects to a file; `form` is one of `EXPORTS`."""
-        statement = self._render(template, holes)
+        statement = self._render(template, params)
         statement.sql = f"COPY (\n{statement.sql}\n) TO {literal(str(path))} ({EXPORTS[form]})"
         self._timed("publish", statement)
 
@@ -292,9 +292,9 @@ class Engine(PlainQueries):
 
     def view_of(self, name: str, query: str) -> Relation:
         """A TEMP view of a query that is not ours; it lives until `close_scratch`."""
-        view = Given(self._temp_name(name).parts, name)
+        view = CallerView(self._temp_name(name).parts, name)
         self.execute(f"CREATE TEMP VIEW {view.sql()} AS\n{query}", writes=view)
-        self._given.append(view)
+        self._caller_views.append(view)
         return view
 
     def register(self, name: str, frame: Any) -> Relation:
@@ -302,12 +302,12 @@ class Engine(PlainQueries):
 
         It lives until `close_scratch`; raises DatabaseError for anything else.
         """
-        view = Given(self._temp_name(name).parts, name)
+        view = CallerView(self._temp_name(name).parts, name)
         try:
             self.connection.register(view.name, frame)
         except (duckdb.Error, TypeError):
             raise DatabaseError(f"{type(frame).__name__} is not a frame that the database reads") from None
-        self._given.append(view)
+        self._caller_views.append(view)
         self._registered.add(view)
         return view
 
@@ -318,7 +318,7 @@ class Engine(PlainQueries):
         """Insert rows of metadata into `target`: one statement, one parameter a column."""
         if not rows:
             return
-        self.count_anew(target)
+        self.refresh_count(target)
         names = ", ".join(Identifier(column).sql() for column in columns)
         # A column is bound as one JSON text: DuckDB 1.5 takes half a millisecond for each element of a bound list.
         lists = ", ".join(f"unnest(${f'p{i}'}::JSON::VARCHAR[]::{t}[])" for i, t in enumerate(columns.values()))
@@ -331,7 +331,7 @@ class Engine(PlainQueries):
         for relation in relations:
             self.execute(self._dropping(relation))
             self._scratch.remove(relation)
-            self.count_anew(relation)
+            self.refresh_count(relation)
 
     @contextmanager
     def scope(self) -> Iterator[Scope]:
@@ -348,13 +348,13 @@ class Engine(PlainQueries):
         with suppress(duckdb.Error):  # after a failure the connection itself may be gone, and TEMP goes with it
             for relation in reversed(self._scratch):
                 self.connection.execute(self._dropping(relation))
-            for view in self._given:
+            for view in self._caller_views:
                 self.connection.execute(f"DROP VIEW IF EXISTS {view.sql()}")
                 if view in self._registered:
                     self.connection.unregister(view.name)  # it keeps the frame in memory otherwise
         self._scratch.clear()
         self._counted.clear()
-        self._given.clear()
+        self._caller_views.clear()
 
     def _dropping(self, relation: Relation) -> str:
         return f"DROP {'VIEW' if relation in self._views else 'TABLE'} IF EXISTS {relation.sql()}"
@@ -374,17 +374,17 @@ class Engine(PlainQueries):
                 with suppress(duckdb.Error):  # it may have ended already; the first error is the one to report
                     self.connection.execute("ROLLBACK")
                 with suppress(DatabaseError):
-                    self.look_again()
+                    self.refresh_servers()
                 raise
 
-    def look_again(self) -> None:
+    def refresh_servers(self) -> None:
         """Have the names of a server's tables looked up anew: others may have changed them, or we taken back ours."""
         ((servers,),) = self.execute("SELECT count(*) FROM duckdb_databases() WHERE type = 'postgres'")
         if servers:
             self.execute("CALL pg_clear_cache()")
 
     @contextmanager
-    def one_state(self, source: Relation | FileRelation) -> Iterator[None]:
+    def one_moment(self, source: Relation | FileRelation) -> Iterator[None]:
         """Within, all that is read of the source is of one moment, also where others write to its database."""
         kinds = self.execute("SELECT count(*) FROM duckdb_databases() WHERE type <> 'duckdb' AND NOT internal")
         if isinstance(source, Relation) and kinds[0][0]:

@@ -15,19 +15,19 @@ class PlainQueries(ABC):
     """Plain queries, in terms of those that run a template or a statement of floor 0."""
 
     @abstractmethod
-    def materialise(self, name: str, template: str, **holes: Any) -> Relation:
+    def materialise(self, name: str, template: str, **params: Any) -> Relation:
         """The TEMP table holding what `template` selects."""
 
     @abstractmethod
-    def insert(self, target: Relation, template: str, **holes: Any) -> None:
+    def insert(self, target: Relation, template: str, **params: Any) -> None:
         """Append what `template` selects to the table `target`, by column name."""
 
     @abstractmethod
-    def rows(self, template: str, **holes: Any) -> list[tuple[Any, ...]]:
+    def rows(self, template: str, **params: Any) -> list[tuple[Any, ...]]:
         """All rows that `template` selects."""
 
     @abstractmethod
-    def scalar(self, template: str, **holes: Any) -> Any:
+    def scalar(self, template: str, **params: Any) -> Any:
         """The single value that `template` selects."""
 
     @abstractmethod
@@ -41,7 +41,7 @@ class PlainQueries(ABC):
         """Run a statement written in floor 0 and return its rows."""
 
     @abstractmethod
-    def count_anew(self, target: Relation) -> None:
+    def refresh_count(self, target: Relation) -> None:
         """Say that the rows of a table may be others than when it was made."""
 
     def keep_text(self, variable: str, text: str) -> None:
@@ -82,7 +82,7 @@ class PlainQueries(ABC):
 
     def delete(self, target: Relation, having: Mapping[str, Any]) -> None:
         """Delete the rows of `target` that have the values of `having`, by column."""
-        self.count_anew(target)
+        self.refresh_count(target)
         self.execute(f"DELETE FROM {target.sql()} WHERE {_eq(having, ' AND ')}", having)
 
     def update(self, target: Relation, values: Mapping[str, Any], having: Mapping[str, Any]) -> None:
@@ -93,7 +93,7 @@ class PlainQueries(ABC):
 
     def delete_listed(self, target: Relation, column: Identifier, listed: Relation) -> None:
         """Delete the rows of `target` whose `column` has a value that `listed` has in the same column."""
-        self.count_anew(target)
+        self.refresh_count(target)
         name = column.sql()
         self.execute(f"DELETE FROM {target.sql()} WHERE {name} IN (SELECT {name} FROM {listed.sql()})")
 

@@ -185,7 +185,7 @@ def make_table(engine: Engine, target: Relation, rows: Relation, own: Mapping[st
         listed = ", ".join(f"{Identifier(name).sql()} {kind}" for name, kind in wanted)
         place = Relation(located(engine, target)[1:])
         _tell(engine, database, f"CREATE TABLE {place.sql()} ({listed})", target)
-        engine.look_again()
+        engine.refresh_servers()
     engine.extend(target, rows)
     return note
 

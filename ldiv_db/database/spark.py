@@ -161,9 +161,9 @@ class SparkEngine(Engine):
         """A view of what a statement selects, whose rows executors keep once they are made."""
         return self.keep(name, self._sql(written_step(statement, DIALECT)))
 
-    def view(self, name: str, template: str, **holes: Any) -> Relation:
+    def view(self, name: str, template: str, **params: Any) -> Relation:
         """As `materialise`, kept nowhere."""
-        return self.keep(name, self._sql(written_step(self._render(template, holes), DIALECT)), kept=False)
+        return self.keep(name, self._sql(written_step(self._render(template, params), DIALECT)), kept=False)
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
         """A view of rows of metadata made in Python: `columns` is name to SQL type of our own database."""

@@ -38,7 +38,7 @@ from ldiv_db.database.templates import Figure, Identifier, Part, Relation, State
 class Steps(Protocol):
     """Steps that are run, or written down."""
 
-    def materialise(self, name: str, template: str, **holes: Any) -> Relation:
+    def materialise(self, name: str, template: str, **params: Any) -> Relation:
         """The relation of what `template` selects."""
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
@@ -48,9 +48,9 @@ class Steps(Protocol):
         """Say that relations are needed no more."""
 
     def sum_of(self, rows: Relation, column: str) -> Value | Figure:
-        """The sum of a column of whole numbers, 0 without rows, as a hole of a template takes it."""
+        """The sum of a column of whole numbers, 0 without rows, as a parameter of a template takes it."""
 
-    def refuse_any(self, problem: Callable[[str], Problem], template: str, **holes: Any) -> None:
+    def refuse_any(self, problem: Callable[[str], Problem], template: str, **params: Any) -> None:
         """Refuse to judge if what `template` has `found` (one row) is not 0; `problem` says it of the number."""
 
 
@@ -93,11 +93,11 @@ class Composer:
         self._parts: list[_Part] = []
         self._sums: dict[tuple[Relation, str], Figure] = {}
 
-    def materialise(self, name: str, template: str, **holes: Any) -> Relation:
+    def materialise(self, name: str, template: str, **params: Any) -> Relation:
         """The step of what `template` selects."""
         head = header(template)
         about = [str(head["returns"]), *([str(head["implements"])] if "implements" in head else [])]
-        select = bound(render(template, holes), self.dialect)
+        select = bound(render(template, params), self.dialect)
         if self.has_instants and self.dialect == "postgres":
             select = seconds_of_instants(select)
         return self._add(name, select, about)
@@ -118,14 +118,14 @@ class Composer:
             self._sums[rows, column] = Figure(total, "total")
         return self._sums[rows, column]
 
-    def refuse_any(self, problem: Callable[[str], Problem], template: str, **holes: Any) -> None:
+    def refuse_any(self, problem: Callable[[str], Problem], template: str, **params: Any) -> None:
         """Note as a doubt what `template` has `found`."""
-        found = self.materialise("doubt", template, **holes)
+        found = self.materialise("doubt", template, **params)
         self.doubts.append(Doubt(Figure(found, "found"), str(problem("some"))))
 
-    def text(self, last: str, **holes: Any) -> str:
+    def text(self, last: str, **params: Any) -> str:
         """The statement whose SELECT is what the template `last` selects of the steps."""
-        select = bound(render(last, holes), self.dialect)
+        select = bound(render(last, params), self.dialect)
         parts = ",\n\n".join(self._written(part) for part in self._read_by(select))
         texts = [f"WITH\n{parts}", written_tree(select, self.dialect), ending(self.dialect)]
         return "\n".join(text for text in texts if text)
@@ -169,10 +169,10 @@ class OneStatement:
         self._values: dict[str, Any] = {}
         self._parts: dict[Part, Statement] = {}
 
-    def materialise(self, name: str, template: str, **holes: Any) -> Relation:
+    def materialise(self, name: str, template: str, **params: Any) -> Relation:
         """The part that `template` selects."""
         part = self._engine.part(name)
-        self._parts[part] = self._engine.rendered(template, self._values, **holes)
+        self._parts[part] = self._engine.rendered(template, self._values, **params)
         return part
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
@@ -188,16 +188,16 @@ class OneStatement:
             return self._engine.sum_of(rows, column)
         return Figure(self.materialise("sum", "database/sum_column", rows=rows, column=Identifier(column)), "total")
 
-    def refuse_any(self, problem: Callable[[str], Problem], template: str, **holes: Any) -> None:
+    def refuse_any(self, problem: Callable[[str], Problem], template: str, **params: Any) -> None:
         """Raise PolicyError if what `template` has `found` is not 0, asked of the parts so far."""
         before = dict(self._values), dict(self._parts)
-        found = self.materialise("found", template, **holes)
+        found = self.materialise("found", template, **params)
         self._engine.refuse_found(problem, self._ending_with(found))
         self._values, self._parts = before
 
-    def keep(self, name: str, template: str, **holes: Any) -> Relation:
+    def keep(self, name: str, template: str, **params: Any) -> Relation:
         """As `materialise`, the TEMP table of it: the statement is run."""
-        return self._engine.make(name, self._ending_with(self.materialise(name, template, **holes)))
+        return self._engine.make(name, self._ending_with(self.materialise(name, template, **params)))
 
     def _ending_with(self, last: Relation) -> Statement:
         named = ",\n".join(f"{part.sql()} AS (\n{step.sql}\n)" for part, step in self._parts.items())

@@ -1,7 +1,7 @@
-"""Jinja templates of SQL, with two kinds of hole that never mix: names and values.
+"""Jinja templates of SQL, with two kinds of parameter that never mix: names and values.
 
 A name is an `Identifier` or a `Relation`, quoted by sqlglot, or a `SqlType`; a value is a `Value`, always sent as a
-bound parameter. Anything else in a hole is an error, so no text of the user's ever becomes SQL.
+bound parameter. Anything else in a parameter is an error, so no text of the user's ever becomes SQL.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from sqlglot import exp
 from ldiv_db.database.errors import TemplateError
 
 DIALECT = "duckdb"
-#: The only plain strings that a hole may write: the glue between the items of a generated list.
+#: The only plain strings that a parameter may write: the glue between the items of a generated list.
 CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + ", " UNION", " UNION ALL"})
 #: The reader of headers: the fast one, where YAML was built with it.
 _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: What the header of a template declares; `returns` and `implements` are prose, `example` is one that a test works, the
-#: others list holes.
-HOLE_KINDS = ("relations", "identifiers", "values", "options")
+#: others list parameters.
+PARAM_KINDS = ("relations", "identifiers", "values", "options")
 
 
 def literal(text: str) -> str:
@@ -81,7 +81,7 @@ class Relation:
 
 
 @dataclass(frozen=True)
-class Given(Relation):
+class CallerView(Relation):
     """A TEMP view of a query or a frame that a caller gave; messages call it `what`."""
 
     what: str
@@ -229,21 +229,23 @@ def _call(file: FileRelation) -> Markup:
     return Markup(f"{file.reader}(") + _bind(file.path) + Markup(AS_WRITTEN) + types + Markup(")")
 
 
-def _fill(hole: Any) -> Markup:
-    """What Jinja puts out for one hole; raises TemplateError for anything but a name or a value."""
-    if isinstance(hole, Identifier | Relation | SqlType | Figure):
-        return Markup(hole.sql())
-    if isinstance(hole, FileRelation):
-        return _call(hole)
-    if isinstance(hole, Value):
-        return _bind(hole.value)
-    if isinstance(hole, Markup):
-        return hole
-    if isinstance(hole, str) and hole in CONNECTIVES:
-        return Markup(hole)
-    if isinstance(hole, StrictUndefined):
-        str(hole)  # raises, naming the variable
-    raise TemplateError(f"a hole takes an Identifier, a Relation, a SqlType or a Value, not {type(hole).__name__}")
+def _fill(param: Any) -> Markup:
+    """What Jinja puts out for one parameter; raises TemplateError for anything but a name or a value."""
+    if isinstance(param, Identifier | Relation | SqlType | Figure):
+        return Markup(param.sql())
+    if isinstance(param, FileRelation):
+        return _call(param)
+    if isinstance(param, Value):
+        return _bind(param.value)
+    if isinstance(param, Markup):
+        return param
+    if isinstance(param, str) and param in CONNECTIVES:
+        return Markup(param)
+    if isinstance(param, StrictUndefined):
+        str(param)  # raises, naming the variable
+    raise TemplateError(
+        f"a parameter takes an Identifier, a Relation, a SqlType or a Value, not {type(param).__name__}"
+    )
 
 
 def resource_folder(name: str) -> Path:
@@ -272,7 +274,7 @@ def template_text(template: str, folders: Sequence[Path] = ()) -> str:
 
 @functools.cache
 def header(template: str, folders: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The header of a template: what it returns, the holes it has, the definition it implements.
+    """The header of a template: what it returns, the parameters it has, the definition it implements.
 
     Raises TemplateError if the text does not begin with a YAML header in a Jinja comment.
     """
@@ -283,16 +285,16 @@ def header(template: str, folders: tuple[Path, ...] = ()) -> dict[str, Any]:
     parsed = yaml.load(text[2:end], Loader=_YAML)  # noqa: S506 - a safe loader either way
     if not isinstance(parsed, dict) or "returns" not in parsed:
         raise TemplateError(f"{template}: the header says what the template returns")
-    unknown = set(parsed) - {"returns", "implements", "example", *HOLE_KINDS}
+    unknown = set(parsed) - {"returns", "implements", "example", *PARAM_KINDS}
     if unknown:
         raise TemplateError(f"{template}: unknown keys in the header: {sorted(unknown)}")
     return parsed
 
 
-def declared_holes(template: str, folders: tuple[Path, ...] = ()) -> frozenset[str]:
-    """The names of all holes that the header declares."""
+def declared_params(template: str, folders: tuple[Path, ...] = ()) -> frozenset[str]:
+    """The names of all parameters that the header declares."""
     head = header(template, folders)
-    return frozenset(name for kind in HOLE_KINDS for name in head.get(kind) or ())
+    return frozenset(name for kind in PARAM_KINDS for name in head.get(kind) or ())
 
 
 class Compiled(FileSystemBytecodeCache):
@@ -314,7 +316,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         bytecode_cache=Compiled(),
         undefined=StrictUndefined,
         finalize=_fill,
-        autoescape=True,  # makes macros return Markup, so that their output passes the check of holes
+        autoescape=True,  # makes macros return Markup, so that their output passes the check of parameters
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=False,
@@ -323,33 +325,32 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
 
 def render(
     template: str,
-    holes: Mapping[str, Any],
+    params: Mapping[str, Any],
     folders: tuple[Path, ...] = (),
     values: dict[str, Any] | None = None,
 ) -> Statement:
-    """The statement that `template` makes of `holes`; raises TemplateError where they do not fit.
+    """The statement that `template` makes of `parameters`; raises TemplateError where they do not fit.
 
     Templates are ours, and those in `folders`. `values` are those bound by other parts of the same statement, to which
     its own are added.
     """
-    declared, given = declared_holes(template, folders), set(holes)
+    declared, given = declared_params(template, folders), set(params)
     if declared != given:
-        raise TemplateError(
-            f"{template}: missing holes {sorted(declared - given)}, undeclared holes {sorted(given - declared)}"
-        )
+        missing, undeclared = sorted(declared - given), sorted(given - declared)
+        raise TemplateError(f"{template}: missing parameters {missing}, undeclared parameters {undeclared}")
     values = {} if values is None else values
     token = _bound.set(values)
     try:
-        sql = _environment(folders).get_template(f"{template}.sql.j2").render(holes)
+        sql = _environment(folders).get_template(f"{template}.sql.j2").render(params)
     except JinjaError as error:
         raise TemplateError(f"{template}: {error}") from error
     finally:
         _bound.reset(token)
-    return Statement(template, sql.strip(), values, reads=[hole for hole in holes.values() if _is_foreign(hole)])
+    return Statement(template, sql.strip(), values, reads=[param for param in params.values() if _is_foreign(param)])
 
 
-def _is_foreign(hole: Any) -> bool:
-    """Whether a hole is a table or a file that is not a TEMP table of ours."""
-    if isinstance(hole, Relation):
-        return isinstance(hole, Given) or (hole.parts[:1] != ("temp",) and not isinstance(hole, Part))
-    return isinstance(hole, FileRelation)
+def _is_foreign(param: Any) -> bool:
+    """Whether a parameter is a table or a file that is not a TEMP table of ours."""
+    if isinstance(param, Relation):
+        return isinstance(param, CallerView) or (param.parts[:1] != ("temp",) and not isinstance(param, Part))
+    return isinstance(param, FileRelation)

@@ -127,8 +127,8 @@ def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published:
         masses = engine.materialise(
             "masses", "measuring/sum_masses", cells=cells, pairs=pairs, boxes=tries.boxes, prefix=last
         )
-        holes = {"everywhere": Value(everywhere), "scale": Value(scale), "unit": Value(float(_UNIT))}
-        sums.append(engine.record("measuring/sum_divergence", masses=masses, **holes))
+        params = {"everywhere": Value(everywhere), "scale": Value(scale), "unit": Value(float(_UNIT))}
+        sums.append(engine.record("measuring/sum_divergence", masses=masses, **params))
         engine.insert(matched, "measuring/list_matched", pairs=pairs)
         engine.drop(pairs, masses, cells)
     unmatched = engine.scalar("measuring/count_unmatched", pairs=matched, boxes=tries.boxes, prefix=last)
@@ -156,14 +156,14 @@ def _parts(engine: Engine, tries: PrefixTrees) -> Iterator[Relation]:
 def _pairs(engine: Engine, tries: PrefixTrees) -> Relation:
     """The TEMP table (cell, box) of all pairs of which the second covers the first."""
     first = tries.steps[0]
-    holes = {"cells": tries.cells, "boxes": tries.boxes}
+    params = {"cells": tries.cells, "boxes": tries.boxes}
     pairs = engine.materialise(
         "pairs_1",
         "measuring/start_pairs",
         spans=first.column.spans,
         code=first.column.code,
         prefix=first.prefix,
-        **holes,
+        **params,
     )
     for parent, step in itertools.pairwise(tries.steps):
         longer = engine.materialise(
@@ -174,7 +174,7 @@ def _pairs(engine: Engine, tries: PrefixTrees) -> Relation:
             code=step.column.code,
             parent=parent.prefix,
             prefix=step.prefix,
-            **holes,
+            **params,
         )
         engine.drop(pairs)  # a row for every pair of prefixes, once a column
         pairs = longer

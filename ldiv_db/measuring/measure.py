@@ -264,8 +264,8 @@ class _Measuring:
     ) -> Measurement:
         cm = None
         if self._wanted.class_label:
-            holes = {"numbered": numbered, "columns": found, "others": self._classes, "label": _LABEL}
-            cm = loss.rows_suppressed + int(self._engine.scalar("measuring/sum_minorities", **holes))
+            params = {"numbered": numbered, "columns": found, "others": self._classes, "label": _LABEL}
+            cm = loss.rows_suppressed + int(self._engine.scalar("measuring/sum_minorities", **params))
         return Measurement(
             published=str(self._published),
             source=source,

@@ -87,8 +87,8 @@ def _answer(
     names = ["query", "anchor", *(f"{column.code.name}_{what}" for column in columns for what in ("width", "shift"))]
     with engine.scope():
         loaded = engine.load("draws", dict.fromkeys(names, "BIGINT"), draws)
-        holes = {"draws": loaded, "cells": tries.cells, "columns": columns}
-        anchors = engine.materialise("anchors", "measuring/draw_anchors", **holes)
+        params = {"draws": loaded, "cells": tries.cells, "columns": columns}
+        anchors = engine.materialise("anchors", "measuring/draw_anchors", **params)
         asked = {column.name: _ask(engine, anchors, column) for column in columns}
         answers, estimates = _answers(engine, tries, asked), _estimates(engine, tries, asked)
         pairs = engine.rows("measuring/list_answers", answers=answers, estimates=estimates)
@@ -128,25 +128,25 @@ def _width(column: ResolvedColumn, count: int) -> int:
 def _ask(engine: Engine, anchors: Relation, column: ResolvedColumn) -> Relation:
     """The TEMP table (query, low, high) of the codes that the queries ask for."""
     code = column.code.name
-    holes: dict[str, Any] = {"anchors": anchors, "column": column.code, "width": Identifier(f"{code}_width")}
+    params: dict[str, Any] = {"anchors": anchors, "column": column.code, "width": Identifier(f"{code}_width")}
     if column.nodes:
-        return engine.materialise(f"asked_{code}", "measuring/choose_query_nodes", nodes=column.nodes, **holes)
+        return engine.materialise(f"asked_{code}", "measuring/choose_query_nodes", nodes=column.nodes, **params)
     first, last = Value(column.first), Value(column.first + column.leaves - 1)
-    holes |= {"shift": Identifier(f"{code}_shift"), "first": first, "last": last, "null_code": Value(column.null_code)}
-    return engine.materialise(f"asked_{code}", "measuring/choose_query_spans", **holes)
+    params |= {"shift": Identifier(f"{code}_shift"), "first": first, "last": last, "null_code": Value(column.null_code)}
+    return engine.materialise(f"asked_{code}", "measuring/choose_query_spans", **params)
 
 
 def _answers(engine: Engine, tries: PrefixTrees, asked: dict[str, Relation]) -> Relation:
     """The TEMP table (query, answer): the cells within what is asked for, column by column."""
 
-    def holes(step: PrefixStep) -> dict[str, Any]:
+    def params(step: PrefixStep) -> dict[str, Any]:
         return {"cells": tries.cells, "asked": asked[step.column.name], "code": step.column.code, "prefix": step.prefix}
 
-    answered = engine.materialise("answered_1", "measuring/start_answers", **holes(tries.steps[0]))
+    answered = engine.materialise("answered_1", "measuring/start_answers", **params(tries.steps[0]))
     for parent, step in itertools.pairwise(tries.steps):
         name = f"answered_{step.number}"
         longer = engine.materialise(
-            name, "measuring/extend_answers", started=answered, parent=parent.prefix, **holes(step)
+            name, "measuring/extend_answers", started=answered, parent=parent.prefix, **params(step)
         )
         engine.drop(answered)  # a row for every query and prefix, once a column
         answered = longer

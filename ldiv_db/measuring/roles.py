@@ -129,8 +129,8 @@ class Keys:
         if declared := self._declared.get(column.name.lower()):
             return declared
         for other in self._candidates(column):
-            holes = {"column": Identifier(column.name), "key": Identifier(other.column.name)}
-            found = self._engine.record("measuring/profile/hold_against_key", source=read, other=other.table, **holes)
+            params = {"column": Identifier(column.name), "key": Identifier(other.column.name)}
+            found = self._engine.record("measuring/profile/hold_against_key", source=read, other=other.table, **params)
             if not found["repeated"] and not found["strangers"]:
                 return other.table.name
         return None

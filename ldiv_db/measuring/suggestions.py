@@ -163,8 +163,8 @@ def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveP
     words = engine.load("words", {"word": "VARCHAR"}, [(word,) for word in _WORDS])
     least, most = Value(math.ceil(LARGE_SHARE * column.distribution.rows)), Value(_MOST)
     with read_exactly(engine, table) as read:
-        holes = {"source": read, "words": words, "column": Identifier(column.name), "least": least, "most": most}
-        rows = engine.rows("measuring/profile/list_frequent_values", **holes)
+        params = {"source": read, "words": words, "column": Identifier(column.name), "least": least, "most": most}
+        rows = engine.rows("measuring/profile/list_frequent_values", **params)
     engine.drop(words)
     return [Frequent(*row) for row in rows]
 

@@ -182,8 +182,8 @@ def unknown_harmless(
         if attribute.harmless:
             listed = engine.load("members", {"value": "VARCHAR"}, [(value,) for value in attribute.harmless])
             table, column = columns[name]
-            holes = {"totals": table, "members": listed, "column": Identifier(column)}
-            missing = [value for (value,) in engine.rows("requirements/list_absent", **holes)]
+            params = {"totals": table, "members": listed, "column": Identifier(column)}
+            missing = [value for (value,) in engine.rows("requirements/list_absent", **params)]
             engine.drop(listed)
             if missing:
                 lines.append(f"no row has the value {listing(missing)}, which is harmless in {name}")

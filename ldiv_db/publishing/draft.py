@@ -143,15 +143,15 @@ class RunDraft(Draft[Result]):
     def write(self, where: Relation | FileRelation) -> None:
         engine, target = self.engine, self.resolved.target
         if isinstance(where, FileRelation):
-            with self.rows(texts=target.format == "csv") as holes:
-                engine.export(Path(where.path), target.format or "", ROWS, **holes)
+            with self.rows(texts=target.format == "csv") as params:
+                engine.export(Path(where.path), target.format or "", ROWS, **params)
         elif target.if_exists == "append" and catalog.table_exists(engine, where):
             self._append(where)
         elif postgres.is_in_postgres(engine, where):
             self._write_to_postgres(where)
         else:
-            with self.rows() as holes:
-                engine.create(where, ROWS, replace=target.if_exists == "replace", **holes)
+            with self.rows() as params:
+                engine.create(where, ROWS, replace=target.if_exists == "replace", **params)
 
     def _write_to_postgres(self, table: Relation) -> None:
         """Have the rows in a table that has the types of the source's, and keeps what is granted on it."""
@@ -162,16 +162,16 @@ class RunDraft(Draft[Result]):
             shown = {column.name.lower() for column in (*source.sensitive, *source.keep)}
             types = postgres.own_types(engine, source.relation)
             own = {name: kind for name, kind in types.items() if name in shown}
-        with engine.scope(), self.rows() as holes:
-            note = postgres.make_table(engine, table, engine.materialise("release", ROWS, **holes), own)
+        with engine.scope(), self.rows() as params:
+            note = postgres.make_table(engine, table, engine.materialise("release", ROWS, **params), own)
         self.notes = (note,) if note else ()
 
     def _append(self, table: Relation) -> None:
         self.earlier_rows, last = self.engine.count(table), 0
         if self.resolved.released.has_class_ids:
             last = self.engine.most(table, "class_id") or 0
-        with self.rows(last) as holes:
-            self.engine.insert(table, ROWS, **holes)
+        with self.rows(last) as params:
+            self.engine.insert(table, ROWS, **params)
 
     def audits(self, where: Relation | FileRelation) -> list[Audit]:
         """The audits of what was written; raises AuditError if it fails the policy or has lost or gained rows."""

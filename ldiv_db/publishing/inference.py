@@ -40,8 +40,8 @@ def weigh_together(
     with engine.scope():
         keys = engine.materialise("numbered_keys", "publishing/number_keys", members=members)
         groups = engine.materialise("groups", "publishing/number_groups", cells=cells)
-        holes: dict[str, Any] = {"members": members, "keys": keys, "groups": groups}
-        places = engine.materialise("places", "publishing/list_places", **holes)
+        params: dict[str, Any] = {"members": members, "keys": keys, "groups": groups}
+        places = engine.materialise("places", "publishing/list_places", **params)
         for number in numbers:
             with engine.scope():
                 shown = engine.materialise(
@@ -161,9 +161,9 @@ def check_releases(
     if jointly and len(releases) > 1:
         weigh_together(engine, members, cells, keys, [limit.number for limit in limits])
     exposed = engine.load("exposed", _EXPOSED, [])
-    holes = {"limits": loaded, "members": members}
-    engine.insert(exposed, "publishing/list_exposed_alone", weights=weights, **holes)
-    engine.insert(exposed, "publishing/list_exposed_twins", weighed=twins, **holes)
+    params = {"limits": loaded, "members": members}
+    engine.insert(exposed, "publishing/list_exposed_alone", weights=weights, **params)
+    engine.insert(exposed, "publishing/list_exposed_twins", weighed=twins, **params)
     engine.insert(exposed, "publishing/list_exposed_keys", weighed=keys, limits=loaded)
     names = {limit.number.value: limit.column.name for limit in limits}
     best = engine.rows("publishing/find_best_share", weights=weights, twins=twins, keys=keys)
@@ -231,8 +231,8 @@ def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited]
             )
         if release.people is not None:
             with read_exactly(engine, release.people) as people:
-                holes = {"published": people, "key": Identifier(release.key or ""), "group": group}
-                engine.insert(members, "publishing/list_members", release=Value(number), **holes)
+                params = {"published": people, "key": Identifier(release.key or ""), "group": group}
+                engine.insert(members, "publishing/list_members", release=Value(number), **params)
         else:
             ledger: dict[str, Any] = {"members": release.members, "series": Value(release.series)}
             engine.insert(members, "publishing/list_ledger_members", release=Value(release.number), **ledger)

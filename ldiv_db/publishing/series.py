@@ -163,8 +163,8 @@ def _find_series(engine: Engine, name: str) -> dict[str, Any] | None:
     columns = [Identifier(c.name) for c in catalog.columns_of(engine, all_series) if c.name in noted]
     # In a ledger of an older version the secret stands beside the rest.
     secret = secrets_of_series if catalog.table_exists(engine, secrets_of_series) else all_series
-    holes = {"all_series": all_series, "secrets": secret, "columns": columns, "series": Value(name)}
-    rows = engine.records("publishing/find_series", **holes)
+    params = {"all_series": all_series, "secrets": secret, "columns": columns, "series": Value(name)}
+    rows = engine.records("publishing/find_series", **params)
     return rows[0] if rows else None
 
 
@@ -218,14 +218,14 @@ def record_members(engine: Engine, series: Series, rows: Relation, shown: Relati
     if not series.is_new and series.key_before is None:
         key = {"key_name": series.key.name, "key_kind": series.key.kind}
         engine.update(table(engine, "series"), key, {"series": series.name})
-    holes = {
+    params = {
         "shown": shown,
         "series": Value(series.name),
         "release": Value(series.next),
         "last": Value(series.last_group),
     }
-    engine.insert(table(engine, "release_member"), "publishing/list_events", rows=rows, **holes)
-    engine.insert(table(engine, "release_group"), "publishing/list_new_groups", **holes)
+    engine.insert(table(engine, "release_member"), "publishing/list_events", rows=rows, **params)
+    engine.insert(table(engine, "release_group"), "publishing/list_new_groups", **params)
 
 
 def events(engine: Engine, series: str) -> list[dict[str, Any]]:

@@ -41,10 +41,10 @@ def counting_sql(policy: Policy, dialect: str = "duckdb", source: str | None = N
     problems += _problems(policy, source)
     if problems:
         raise PolicyError(problems)
-    return written(render(TEMPLATE, counting_holes(policy, source)), dialect)
+    return written(render(TEMPLATE, counting_params(policy, source)), dialect)
 
 
-def counting_holes(policy: Policy, source: str | None = None) -> dict[str, Any]:
+def counting_params(policy: Policy, source: str | None = None) -> dict[str, Any]:
     """What fills the template of the counts."""
     return {
         "source": _table(source or policy.source),

@@ -86,15 +86,15 @@ def _blanked(engine: Engine, encoded: Encoded, recoding: Recoding) -> int:
     """The sensitive values that are published as NULL though they are not."""
     if recoding.blanked is None:
         return 0
-    holes = {"rows": encoded.rows, "assigned": recoding.assigned, "blanked": recoding.blanked}
-    return int(engine.scalar("recoding/publish/count_blanked", sensitive=encoded.sensitive[0].code, **holes))
+    params = {"rows": encoded.rows, "assigned": recoding.assigned, "blanked": recoding.blanked}
+    return int(engine.scalar("recoding/publish/count_blanked", sensitive=encoded.sensitive[0].code, **params))
 
 
 def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding, class_id: bool) -> Loss:
     """The loss of a planned recoding, by its classes; `class_id` says whether their numbers are published."""
-    holes = {"classes": recoding.classes, "spans": recoding.spans}
-    sums = engine.record("recoding/loss/sum_losses", unit=Value(LOSS_UNIT), **holes)
-    sizes = engine.record("recoding/loss/sum_sizes", class_id=class_id, **holes)
+    params = {"classes": recoding.classes, "spans": recoding.spans}
+    sums = engine.record("recoding/loss/sum_losses", unit=Value(LOSS_UNIT), **params)
+    sizes = engine.record("recoding/loss/sum_sizes", class_id=class_id, **params)
     rows_in, published = encoded.rows_in, int(sums["rows"] or 0)
     suppressed = rows_in - published
     weights = sum(axis.weight for axis in encoded.axes)

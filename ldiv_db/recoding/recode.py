@@ -274,7 +274,7 @@ def published_rows(
     labels = engine.materialise(
         "labels", "recoding/publish/label_classes", classes=recoding.classes, spans=recoding.spans, many=many
     )
-    holes: dict[str, Any] = {
+    params: dict[str, Any] = {
         "rows": encoded.rows,
         "assigned": recoding.assigned,
         "blanked": recoding.blanked,
@@ -284,12 +284,12 @@ def published_rows(
     if class_id:
         unnumbered, composed = labels, _composed(engine, encoded, recoding, labels)
         labels = engine.materialise(
-            "numbered", "recoding/publish/number_classes", labels=unnumbered, composed=composed, **holes
+            "numbered", "recoding/publish/number_classes", labels=unnumbered, composed=composed, **params
         )
         engine.drop(unnumbered, *([composed] if composed else []))
     shown = [shown for span in recoding.spans for shown in span.shown]
     yield {
-        **holes,
+        **params,
         "labels": labels,
         "shown": shown,
         "class_id": class_id,

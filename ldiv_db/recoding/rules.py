@@ -71,8 +71,8 @@ def span_ranges(engine: Engine, ranges: Relation, ranks: Relation, null_code: in
 
     Codes run from 0 to `last`; without a `null_code` NULL covers all of them.
     """
-    holes = {"null_code": Value(null_code), "last": Value(last)}
-    return engine.materialise("found", "recoding/labels/span_ranges", ranges=ranges, ranks=ranks, **holes)
+    params = {"null_code": Value(null_code), "last": Value(last)}
+    return engine.materialise("found", "recoding/labels/span_ranges", ranges=ranges, ranks=ranks, **params)
 
 
 def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> LabelReading:

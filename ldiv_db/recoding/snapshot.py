@@ -102,7 +102,7 @@ class Snapshot:
         are equal and written differently, so that one would stand for another.
         """
         engine, source = self.engine, self.source.relation
-        with engine.one_state(source):
+        with engine.one_moment(source):
             rows_in = engine.count(source) if self.source.weight is None else count_weights(engine, self.source)
             snapshot = self.copy()
         kept = engine.total(snapshot, WEIGHT.name) if self.weight else engine.count(snapshot)

@@ -90,13 +90,13 @@ def recoding_sql(
     PolicyError for a run whose recoding no such SELECT expresses. Comments before it name the requirements that hold
     on the table of the run alone.
     """
-    text = written(render(TEMPLATE, recoding_holes(engine, run, source, policy, dialect)), dialect)
+    text = written(render(TEMPLATE, recoding_params(engine, run, source, policy, dialect)), dialect)
     lost = {name for name, _ in _met(engine, run) if not _kind(name).kept_by_select}
     comments = [_NOT_KEPT.format(name) for name in sorted(lost)]
     return "\n".join([*comments, text])
 
 
-def recoding_holes(
+def recoding_params(
     engine: Engine, run: Run, source: str | None = None, policy: Policy | None = None, dialect: str = DIALECT
 ) -> dict[str, Any]:
     """What fills the template of the recoding; arguments and errors as of `recoding_sql`."""

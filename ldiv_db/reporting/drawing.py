@@ -85,9 +85,9 @@ def chart(
     One that `has_links` is a group, as what is in an image cannot be reached.
     """
     view = f"0 0 {_place(width)} {_place(height)}"
-    holes = {"viewbox": view, "width": _place(width), "height": _place(height)}
+    params = {"viewbox": view, "width": _place(width), "height": _place(height)}
     role = "group" if has_links else "img"
-    return element("svg", *parts, class_=f"chart {kind}", role=role, aria_label=said, **holes)
+    return element("svg", *parts, class_=f"chart {kind}", role=role, aria_label=said, **params)
 
 
 def legend(series: Sequence[str], y: float) -> Markup:

@@ -163,8 +163,8 @@ def classes_of(engine: Engine, table: Table, question: Question) -> dict[str, An
         with counted(engine, subject, name) as counts:
             sizes = sizes or _sizes(engine, counts.listed)
             if name:
-                holes = {"summary": counts.classes.summary, "bins": Value(SHARE_BINS)}
-                rows = dict(engine.rows("reporting/count_largest_shares", **holes))
+                params = {"summary": counts.classes.summary, "bins": Value(SHARE_BINS)}
+                rows = dict(engine.rows("reporting/count_largest_shares", **params))
                 shares[name] = [rows.get(place, 0) for place in range(SHARE_BINS)]
     return {"sizes": sizes, "largest_shares": shares}
 
@@ -174,8 +174,8 @@ def _sizes(engine: Engine, classes: Relation) -> dict[str, Any]:
     bounds = engine.record("reporting/bound_sizes", classes=classes)
     least, most = int(bounds["least"] or 0), int(bounds["most"] or 0)
     width = max(1, -(-(most - least + 1) // SIZE_BINS))
-    holes = {"least": Value(least), "width": Value(width)}
-    rows = engine.rows("reporting/count_sizes", classes=classes, **holes)
+    params = {"least": Value(least), "width": Value(width)}
+    rows = engine.rows("reporting/count_sizes", classes=classes, **params)
     bins = [{"from": least + bin_ * width, "classes": int(n), "rows": int(r)} for bin_, n, r in rows]
     return {"least": least, "most": most, "width": width, "bins": bins}
 

@@ -79,9 +79,9 @@ class _Counting:
 
     def _groups(self, table: Table, names: Sequence[str]) -> dict[str, int]:
         """How the rows of a table group by some columns."""
-        holes = {"rare": Value(RARE), "threshold": Value(Decimal(self._subject.asked.threshold))}
+        params = {"rare": Value(RARE), "threshold": Value(Decimal(self._subject.asked.threshold))}
         columns = [Identifier(name) for name in names]
-        return self._engine.record("reporting/plainly/count_groups", source=table, columns=columns, **holes)
+        return self._engine.record("reporting/plainly/count_groups", source=table, columns=columns, **params)
 
     def _shares(self, classes: Sequence[str]) -> Figures:
         for name, bins in self._document["classes"]["largest_shares"].items():
@@ -138,15 +138,15 @@ class _Counting:
         edges = spread["edges"]
         bins = [(i, edges[i], edges[i + 1] - 1) for i in range(len(edges) - 1)]
         loaded = self._engine.load("bins", {"bin": "INTEGER", "low": "BIGINT", "high": "BIGINT"}, bins)
-        holes: dict[str, Any] = {"column": Identifier(spread["column"]), "by_frequency": by_frequency}
+        params: dict[str, Any] = {"column": Identifier(spread["column"]), "by_frequency": by_frequency}
         return self._engine.rows(
-            "reporting/plainly/count_values", bins=loaded, source=source, release=self._release, **holes
+            "reporting/plainly/count_values", bins=loaded, source=source, release=self._release, **params
         )
 
     def _ranges(self, source: Table, name: str, days: bool, rows: int) -> Figures:
         """The loss of a column of numbers or days, if all its labels can be read."""
-        holes = {"source": source, "release": self._release, "column": Identifier(name)}
-        loss = self._engine.scalar("reporting/plainly/sum_ranges", days=days, **holes)
+        params = {"source": source, "release": self._release, "column": Identifier(name)}
+        loss = self._engine.scalar("reporting/plainly/sum_ranges", days=days, **params)
         if loss is not None:
             yield f"source.utility.loss.lm_by_column.{name}", loss / rows
 

@@ -199,7 +199,7 @@ class Requirement(Written):
     def template(self) -> str:
         return f"requirements/{self.name}"
 
-    def holes(self, steps: Steps) -> dict[str, Any]:
+    def params(self, steps: Steps) -> dict[str, Any]:
         """What the template takes besides the classes."""
         return {name: Value(getattr(self, name)) for name in self.fields}
 
@@ -209,9 +209,9 @@ class Requirement(Written):
         shared = {name: getattr(judged, name) for name in self.relations}
         if self.of_tallies:
             shared["summary"] = judged.tallies
-        holes = self.holes(steps)
-        measures = steps.materialise(self.name, self.template, **shared, **holes)
-        steps.drop(*(hole for hole in holes.values() if isinstance(hole, Relation)))
+        params = self.params(steps)
+        measures = steps.materialise(self.name, self.template, **shared, **params)
+        steps.drop(*(param for param in params.values() if isinstance(param, Relation)))
         return measures
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:

@@ -98,8 +98,8 @@ class TCloseness(Requirement):
         return steps.materialise(self.name, "requirements/t_closeness", **shared, **limit)
 
     def _ordered(self, steps: Steps, classes: Classes, limit: dict[str, Any]) -> Relation:
-        holes = {"totals": classes.totals, "is_number": self.is_number, "is_text": self.is_text}
-        places = steps.materialise("places", "requirements/order_values", **holes)
+        params = {"totals": classes.totals, "is_number": self.is_number, "is_text": self.is_text}
+        places = steps.materialise("places", "requirements/order_values", **params)
         gaps = steps.materialise("gaps", "requirements/list_gaps", histogram=classes.histogram, places=places)
         turns = steps.materialise("turns", "requirements/find_turns", gaps=gaps, places=places, total=classes.all_rows)
         measures = steps.materialise(

@@ -108,8 +108,8 @@ class UniqueDistinctL(DistinctL):
     bounds_below = {}  # noqa: RUF012
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        holes = {"measures": measures, "summary": classes.summary, "l": Value(self.l)}
-        return engine.materialise("mended", "requirements/mend_unique", **holes)
+        params = {"measures": measures, "summary": classes.summary, "l": Value(self.l)}
+        return engine.materialise("mended", "requirements/mend_unique", **params)
 
     def promise(self) -> Guarantee:
         return Guarantee(size=self.l, values=self.l, share=Fraction(1, self.l))
@@ -182,15 +182,15 @@ class EntropyL(CountRequirement):
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal  # noqa: E741
 
-    def holes(self, steps: Steps) -> dict[str, Any]:
+    def params(self, steps: Steps) -> dict[str, Any]:
         return {"l": Value(float(self.l)), "tolerance": Value(TOLERANCE)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        holes = self.holes(engine)
+        params = self.params(engine)
         layers = engine.materialise("layers", "requirements/list_layers", measures=measures, sizes=classes.sizes)
-        levellings = engine.materialise("levellings", "requirements/list_levellings", layers=layers, **holes)
+        levellings = engine.materialise("levellings", "requirements/list_levellings", layers=layers, **params)
         mended = engine.materialise(
-            "mended", "requirements/mend_entropy", measures=measures, levellings=levellings, **holes
+            "mended", "requirements/mend_entropy", measures=measures, levellings=levellings, **params
         )
         engine.drop(layers, levellings)
         return mended
@@ -235,20 +235,20 @@ class RecursiveCL(Requirement):
     c: Decimal
     l: int  # noqa: E741
 
-    def holes(self, steps: Steps) -> dict[str, Any]:
+    def params(self, steps: Steps) -> dict[str, Any]:
         return {"c_units": Value(units(self.c)), "unit": Value(UNIT), "l": Value(self.l)}
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         if not self.harmless:
             return super().measure(steps, classes)
-        holes = {"sizes": classes.sizes, "others": classes.sparing(self.harmless).summary}
-        return steps.materialise(self.name, "requirements/pd_recursive", **holes, **self.holes(steps))
+        params = {"sizes": classes.sizes, "others": classes.sparing(self.harmless).summary}
+        return steps.materialise(self.name, "requirements/pd_recursive", **params, **self.params(steps))
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         if self.harmless:
             return mend_if_few(engine, classes, measures, 0)
-        holes = {"measures": measures, "sizes": classes.sizes, **self.holes(engine)}
-        return engine.materialise("mended", "requirements/mend_recursive", **holes)
+        params = {"measures": measures, "sizes": classes.sizes, **self.params(engine)}
+        return engine.materialise("mended", "requirements/mend_recursive", **params)
 
     def promise(self) -> Guarantee:
         """`r_1 < c (r_l + ... + r_m)`: who excludes l-2 values still leaves the l-th and those after it.

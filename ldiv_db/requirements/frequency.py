@@ -160,7 +160,7 @@ class Threshold(Requirement):
         """What the policy says of the values that it does not name."""
         return {BASE if self.from_base else DEFAULT: self.default}
 
-    def holes(self, steps: Steps) -> dict[str, Any]:
+    def params(self, steps: Steps) -> dict[str, Any]:
         columns = {"value": "VARCHAR", "numerator": "HUGEINT", "denominator": "HUGEINT"}
         rows = [(value, *Fraction(theta).as_integer_ratio()) for value, theta in self.thetas]
         over, under = Fraction(self.default).as_integer_ratio()
@@ -257,7 +257,7 @@ class FrequencyL(CountRequirement):
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal  # noqa: E741
 
-    def holes(self, steps: Steps) -> dict[str, Any]:
+    def params(self, steps: Steps) -> dict[str, Any]:
         return {**in_lowest_units("l", self.l)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
@@ -308,7 +308,7 @@ class AlphaK(CountRequirement):
     alpha: Decimal
     k: int
 
-    def holes(self, steps: Steps) -> dict[str, Any]:
+    def params(self, steps: Steps) -> dict[str, Any]:
         return {**in_lowest_units("alpha", self.alpha), "k": Value(self.k)}
 
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:

@@ -73,7 +73,7 @@ class Classes:
 
     @cached_property
     def all_rows(self) -> Value | Figure:
-        """The number of rows of the table, as a hole of a template takes them."""
+        """The number of rows of the table, as a parameter of a template takes them."""
         return self._steps.sum_of(self.totals, "rows")
 
     def by_category(self, categories: Categories) -> Classes:
@@ -129,8 +129,8 @@ class Classes:
             other.drop()
         self._steps.drop(*self._made)
 
-    def _make(self, name: str, template: str, **holes: object) -> Relation:
-        relation = self._steps.materialise(name, template, **holes)
+    def _make(self, name: str, template: str, **params: object) -> Relation:
+        relation = self._steps.materialise(name, template, **params)
         self._made.append(relation)
         return relation
 
@@ -172,5 +172,5 @@ def mend_by_core(
 
 def mend_if_few(engine: Engine, classes: Classes, measures: Relation, least: int) -> Relation:
     """All rows of the classes of fewer than `least` values, which nothing else mends; NULL for the others."""
-    holes = {"measures": measures, "summary": classes.summary, "least": Value(least)}
-    return engine.materialise("mended", "requirements/mend_if_few", **holes)
+    params = {"measures": measures, "summary": classes.summary, "least": Value(least)}
+    return engine.materialise("mended", "requirements/mend_if_few", **params)

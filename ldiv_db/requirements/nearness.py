@@ -101,8 +101,8 @@ class PlacedRequirement(Requirement, in_policy=False):
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         places = steps.materialise("places", "requirements/place_values", totals=classes.totals, is_time=self.is_time)
         steps.refuse_any(self._unplaced, "requirements/count_unplaced", places=places)
-        holes = {"histogram": classes.histogram, "places": places}
-        measures = steps.materialise(self.name, self.template, **holes, **self.holes(steps))
+        params = {"histogram": classes.histogram, "places": places}
+        measures = steps.materialise(self.name, self.template, **params, **self.params(steps))
         steps.drop(places)
         return measures
 
@@ -110,9 +110,9 @@ class PlacedRequirement(Requirement, in_policy=False):
         what = f"{found} of the sensitive values cannot be compared: too large, infinite or NaN"
         return Problem(f"require.{self.name}", what)
 
-    def holes(self, steps: Steps) -> dict[str, Any]:
+    def params(self, steps: Steps) -> dict[str, Any]:
         asked: Distance = getattr(self, self.distance)
-        return super().holes(steps) | {self.distance: Value(asked.amount)}
+        return super().params(steps) | {self.distance: Value(asked.amount)}
 
     def unique_class_size(self) -> None:
         """None: different values may be as near as they like."""

@@ -77,7 +77,7 @@ def units(value: Decimal | Fraction) -> int:
 
 
 def in_lowest_units(name: str, value: Decimal | Fraction) -> dict[str, Value]:
-    """The parameter as holes of a template, a fraction of whole numbers: `name` units, of which `unit` are 1."""
+    """The parameter as a template takes it, a fraction of whole numbers: `name` units, of which `unit` are 1."""
     over, under = Fraction(value).as_integer_ratio()
     return {f"{name}_units": Value(over), "unit": Value(under)}
 

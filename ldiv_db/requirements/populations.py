@@ -45,9 +45,9 @@ class OfPeople(Requirement, in_policy=False):
         return None
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
-        holes = self.holes(steps)
+        params = self.params(steps)
         people = classes.people_of(self.population, self.label)
-        return steps.materialise(self.name, self.template, summary=classes.summary, people=people, **holes)
+        return steps.materialise(self.name, self.template, summary=classes.summary, people=people, **params)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class KMap(OfPeople):
     k: int
     population: str
 
-    def holes(self, steps: Steps) -> dict[str, Any]:
+    def params(self, steps: Steps) -> dict[str, Any]:
         return {"k": Value(self.k)}
 
     def promise(self) -> Guarantee:
@@ -114,7 +114,7 @@ class DeltaPresence(OfPeople):
     def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return mend_if_few(engine, classes, measures, 0)
 
-    def holes(self, steps: Steps) -> dict[str, Any]:
+    def params(self, steps: Steps) -> dict[str, Any]:
         least, most = Fraction(self.min), Fraction(self.max)
         unit = math.lcm(least.denominator, most.denominator)
         return {"least": Value(int(least * unit)), "most": Value(int(most * unit)), "unit": Value(unit)}

@@ -174,8 +174,8 @@ def warn_of_classes(
 def _near_classes(engine: Engine, classes: Classes, attribute: Attribute, rows: int) -> list[str]:
     totals = classes.totals
     with engine.scope():
-        holes = {"histogram": classes.histogram, "places": _places(engine, totals, attribute)}
-        near = engine.scalar("requirements/reading/count_near", **holes, parts=Value(PARTS))
+        params = {"histogram": classes.histogram, "places": _places(engine, totals, attribute)}
+        near = engine.scalar("requirements/reading/count_near", **params, parts=Value(PARTS))
     if not near:
         return []
     what = f"{_part(near, rows)} are in classes whose values lie within 1/{PARTS} of the column's range"

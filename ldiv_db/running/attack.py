@@ -124,8 +124,8 @@ def _scenes(method: Method, seed: int, most: int) -> tuple[Scenes, int, int]:
             raise _no_release(seed) from None
         if not method.is_release(made):
             raise _no_release(seed)
-        holes = {"assigned": made.assigned, "class_id": made.class_id}
-        published = engine.record("running/replaying/count_published", **holes)
+        params = {"assigned": made.assigned, "class_id": made.class_id}
+        published = engine.record("running/replaying/count_published", **params)
         return scenes_of(method, made, most), published["rows"], published["classes"]
 
 

@@ -81,13 +81,13 @@ def _place(engine: Engine, axis: Axis, known: KnownAxis, spans: Sequence[tuple[i
     columns = {"class_no": "BIGINT", axis.low.name: "INTEGER", axis.high.name: "INTEGER"}
     listed = engine.load("spans", columns, [(number, *span) for number, span in enumerate(spans, 1)])
     shown = label_spans(engine, axis, listed)
-    holes = {"spans": listed, "axis": axis}
+    params = {"spans": listed, "axis": axis}
     column = known.columns[0]
     labels = engine.materialise(
-        "labels", "running/populations/list_labels", labels=shown.relation, column=column, **holes
+        "labels", "running/populations/list_labels", labels=shown.relation, column=column, **params
     )
     matches = cover(engine, labels, [known], cells)
-    places = engine.materialise("places", "running/populations/find_spans", matches=matches, **holes)
+    places = engine.materialise("places", "running/populations/find_spans", matches=matches, **params)
     return _Placed(axis.code, axis.table, places)
 
 

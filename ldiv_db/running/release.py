@@ -91,11 +91,11 @@ class ClassesDraft(SeriesDraft):
             names = [(Identifier(name), types[name.lower()]) for name in self.start.resolved.released.all]
             columns = [Renamed(name, name, looseness(column)) for name, column in names]
             engine.create(tables.people, "publishing/list_published", published=before.people, columns=columns)
-        with published_rows(engine, self.encoded, self.recoding, True, last) as holes:
+        with published_rows(engine, self.encoded, self.recoding, True, last) as params:
             if before:
-                engine.insert(tables.people, PUBLISHED, **holes)
+                engine.insert(tables.people, PUBLISHED, **params)
             else:
-                engine.create(tables.people, PUBLISHED, **holes)
+                engine.create(tables.people, PUBLISHED, **params)
 
     def audit_tables(self, tables: ReleaseTables, expected: Expected) -> list[Audit]:
         earlier = expected.people + expected.counterfeits - self.rows_new
@@ -158,13 +158,13 @@ def _plan(start: Start, algorithm: Waiting, task: Task) -> Plan:
 def _unpublished(start: Start, task: Task, l: int) -> Subtask:  # noqa: E741
     """The rows that no release has published; of the most frequent values those that have waited longest."""
     engine = start.engine
-    holes: dict[str, Any] = {"rows": task.encoded.rows, "seed": Value(start.source.seed)}
-    free = engine.materialise("free", "publishing/list_unpublished", key=None, most=Value(None), **holes)
+    params: dict[str, Any] = {"rows": task.encoded.rows, "seed": Value(start.source.seed)}
+    free = engine.materialise("free", "publishing/list_unpublished", key=None, most=Value(None), **params)
     subtask = _counted(task, free, l)
     if start.series.groups and subtask.classes:
         key = subtask.task.encoded.sensitive[0]
         first = engine.materialise(
-            "first", "publishing/list_unpublished", key=key, most=Value(subtask.classes), **holes
+            "first", "publishing/list_unpublished", key=key, most=Value(subtask.classes), **params
         )
         subtask = _counted(task, first, l)
     return subtask
@@ -179,9 +179,9 @@ def _counted(task: Task, rows: Relation, l: int) -> Subtask:  # noqa: E741
 def _shown(start: Start, encoded: Encoded, recoding: Recoding) -> Relation:
     """The rows of new classes, with the numbers that these are published under."""
     engine = start.engine
-    with published_rows(engine, encoded, recoding, True) as holes:
+    with published_rows(engine, encoded, recoding, True) as params:
         return engine.materialise(
-            "shown", "publishing/number_classes", assigned=recoding.assigned, labels=holes["labels"]
+            "shown", "publishing/number_classes", assigned=recoding.assigned, labels=params["labels"]
         )
 
 

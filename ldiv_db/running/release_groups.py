@@ -41,7 +41,7 @@ from ldiv_db.publishing.series_draft import Matched, SeriesDraft, Start, match_r
 from ldiv_db.publishing.series_target import Expected, ReleaseTables, require_tables, sql_name_of
 from ldiv_db.requirements import Attribute, RequirementSpec
 
-#: Makes a table of what a template selects, given the table, the template and what fills its holes.
+#: Makes a table of what a template selects, given the table, the template and what fills its parameters.
 Create = Callable[..., None]
 
 
@@ -74,7 +74,7 @@ def write_tables(
     group_id = Identifier(GROUP_ID)
     create(tables.people, "publishing/list_people", rows=rows, placed=placed, group_id=group_id, shown=source.shown)
     engine.drop(placed)
-    holes: dict[str, Any] = {
+    params: dict[str, Any] = {
         "shown": shown,
         "group_id": group_id,
         "before": before.values if before else None,
@@ -82,9 +82,9 @@ def write_tables(
     }
     if tables.count is not None:
         columns: dict[str, Any] = {"attribute": source.primary, "count": Identifier(tables.count)}
-        create(tables.values, "publishing/count_values", **holes, **columns)
+        create(tables.values, "publishing/count_values", **params, **columns)
         return
-    create(tables.values, "publishing/order_values", secrets=source.secrets, **holes)
+    create(tables.values, "publishing/order_values", secrets=source.secrets, **params)
     if tables.marginals is not None:
         create(tables.marginals, "publishing/list_marginals", secrets=source.secrets, shown=shown)
 
@@ -117,8 +117,8 @@ def _required(resolved: Resolved, name: str) -> list[RequirementSpec]:
 def _require_same_totals(engine: Engine, tables: ReleaseTables, names: Sequence[str]) -> None:
     """Raise AuditError if combinations tell of values that the groups do not have, or the other way round."""
     for name in names if tables.marginals else []:
-        holes = {"one": tables.values, "other": tables.marginals}
-        if engine.scalar("publishing/count_unlike", column=Identifier(name), **holes):
+        params = {"one": tables.values, "other": tables.marginals}
+        if engine.scalar("publishing/count_unlike", column=Identifier(name), **params):
             raise AuditError(f"{name}: groups and combinations do not have the same values")
 
 

@@ -59,9 +59,9 @@ class ClassesMethod(Method):
     def shown(self, encoded: Encoded, recoding: Recoding, class_id: bool) -> Made:
         """The release of an encoded world, whose classes are recoded."""
         engine, names = self.engine, self.resolved.released.all
-        with published_rows(engine, encoded, recoding, class_id, texts=self.texts) as holes:
-            release = engine.materialise("release", PUBLISHED, **holes)
-            labels = engine.copy("labels", holes["labels"])
+        with published_rows(engine, encoded, recoding, class_id, texts=self.texts) as params:
+            release = engine.materialise("release", PUBLISHED, **params)
+            labels = engine.copy("labels", params["labels"])
         columns = [Identifier(name) for name in names]
         return Made(
             encoded.rows,
@@ -69,7 +69,7 @@ class ClassesMethod(Method):
             _CLASS_ID,
             [Compared(release, columns)],
             labels,
-            holes["shown"],
+            params["shown"],
             recoding.blanked,
         )
 
@@ -133,8 +133,8 @@ class GroupsMethod(Method):
         draft = plan_groups(reseeded(self.start, seed), source, Listener())
         made: dict[Relation, Relation] = {}
 
-        def create(target: Relation, template: str, **holes: Any) -> None:
-            made[target] = self.engine.materialise("release", template, **holes)
+        def create(target: Relation, template: str, **params: Any) -> None:
+            made[target] = self.engine.materialise("release", template, **params)
 
         tables = draft.tables(self.start.target.prefix)
         draft.write_tables(tables, None, create)
@@ -154,8 +154,8 @@ def compared(
     people, values = found[tables.people], found[tables.values]
     if numbered:
         return [Compared(people, [group, *known]), Compared(values, [group, *told, *counts]), *marginals]
-    holes: dict[str, Any] = {"people": people, "values": values, "known": known, "told": told, "counts": counts}
-    groups = engine.materialise("groups", "running/replaying/list_groups", group_id=group, **holes)
+    params: dict[str, Any] = {"people": people, "values": values, "known": known, "told": told, "counts": counts}
+    groups = engine.materialise("groups", "running/replaying/list_groups", group_id=group, **params)
     return [Compared(groups, [Identifier("shown")]), *marginals]
 
 

@@ -71,8 +71,8 @@ def measure_similarity(
 
 def published_members(engine: Engine, recoding: Recoding, class_id: bool) -> Relation:
     """(row_id, class_no) of the published rows."""
-    holes = {"classes": recoding.classes, "spans": recoding.spans}
-    labels = engine.materialise("labels", "recoding/publish/label_classes", many=False, **holes)
+    params = {"classes": recoding.classes, "spans": recoding.spans}
+    labels = engine.materialise("labels", "recoding/publish/label_classes", many=False, **params)
     seats = engine.materialise(
         "seats", "recoding/publish/name_classes", assigned=recoding.assigned, labels=labels, class_id=class_id
     )
@@ -232,8 +232,8 @@ def rehearsed(ready: Ready, beside: Beside) -> Rehearsal:
     made, recoding = work_out(ready, beside)
     loss, similarity = _measured(ready, recoding)
     draft = _draft(ready, recoding)
-    with draft.rows() as holes:
-        release = ready.task.engine.materialise("release", PUBLISHED, **holes)
+    with draft.rows() as params:
+        release = ready.task.engine.materialise("release", PUBLISHED, **params)
     return Rehearsal(made, recoding, loss, similarity, release, draft.audits(release))
 
 
@@ -298,8 +298,8 @@ def _result(
 def _divergence(ready: Ready, recoding: Recoding, beside: Beside) -> float | None:
     """The KL divergence of what is to be published, read off its labels as `measure` does for any table."""
     with beside() as engine:
-        with published_rows(engine, ready.encoded, recoding, ready.resolved.released.has_class_ids) as holes:
-            release = engine.materialise("release", PUBLISHED, **holes)
+        with published_rows(engine, ready.encoded, recoding, ready.resolved.released.has_class_ids) as params:
+            release = engine.materialise("release", PUBLISHED, **params)
         return measure_table(engine, release, ready.resolved, Wanted()).loss.kl
 
 

@@ -67,8 +67,8 @@ def counted_among(engine: Engine, rows: Relation, axis: SensitiveAxis) -> Sensit
 
 
 def _tally(engine: Engine, rows: Relation, axis: SensitiveAxis, dictionary: Relation) -> tuple[Relation, Distribution]:
-    holes = {"dictionary": dictionary, "sample": rows, "key": axis.code}
-    counted = engine.materialise("counted", "auto/count_sample", **holes)
+    params = {"dictionary": dictionary, "sample": rows, "key": axis.code}
+    counted = engine.materialise("counted", "auto/count_sample", **params)
     return counted, Distribution(sorted(engine.column(counted, "rows"), reverse=True))
 
 

@@ -65,14 +65,14 @@ def _split(
     side: int,
 ) -> list[tuple[int, int]]:
     """Split every node in two, no side of a boundary with more than `side` classes; the nodes there are then."""
-    engine, holes = task.engine, {"positions": positions, "sensitive": task.encoded.sensitive[0]}
+    engine, params = task.engine, {"positions": positions, "sensitive": task.encoded.sensitive[0]}
     with engine.scope() as scope:
         counts = rows.count(
-            "counts", "bsgi/count_positions", scales=costs.scales, by_bucket=True, simple=Value(1), **holes
+            "counts", "bsgi/count_positions", scales=costs.scales, by_bucket=True, simple=Value(1), **params
         )
         splits = scope.keep(_choose(task, counts, costs, l, PART if most * PART >= 100 * l else 50, side))
         cells = scope.keep(engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l)))
-    rows.move("bsgi/split_cells", cells=cells, splits=splits, weight=None, **holes)
+    rows.move("bsgi/split_cells", cells=cells, splits=splits, weight=None, **params)
     halves = sorted(engine.rows("distributing/list_halves", splits=splits))
     engine.drop(splits, cells)
     return halves
@@ -163,9 +163,9 @@ def _started(
     engine: Engine, task: Task, positions: tuple[Grained, ...], rows: Relation, classes: int | None = None
 ) -> Relation:
     """The rows, all in the first node."""
-    holes = {"rows": rows, "positions": positions, "sensitive": task.encoded.sensitive}
+    params = {"rows": rows, "positions": positions, "sensitive": task.encoded.sensitive}
     in_classes = {"classes": Value(classes), "in_classes": classes is not None}
-    return engine.materialise("node", "distributing/start_nodes", **holes, **in_classes)
+    return engine.materialise("node", "distributing/start_nodes", **params, **in_classes)
 
 
 def _divided(rows: RowsHere, parts: list[tuple[int, int]]) -> Division:

@@ -30,10 +30,10 @@ from ldiv_db.recoding.encoded import NUMBER_SCALE
 class Movable(Protocol):
     """The rows of the nodes that are still to be split; each template reads them as its relation `nodes`."""
 
-    def count(self, name: str, template: str, **holes: Any) -> Relation:
-        """What a template with the hole `weight` counts of the rows, as a table of the planner's database."""
+    def count(self, name: str, template: str, **params: Any) -> Relation:
+        """What a template with the parameter `weight` counts of the rows, as a table of the planner's database."""
 
-    def move(self, template: str, **holes: Any) -> None:
+    def move(self, template: str, **params: Any) -> None:
         """Have the rows be in other nodes, as the template has it."""
 
     def settle(self, nodes: Sequence[int]) -> None:
@@ -48,22 +48,22 @@ class RowsHere:
         self._nodes: Relation | None = nodes
         self.parts: Relation | None = None
 
-    def count(self, name: str, template: str, **holes: Any) -> Relation:
-        return self._engine.materialise(name, template, nodes=self._nodes, weight=None, **holes)
+    def count(self, name: str, template: str, **params: Any) -> Relation:
+        return self._engine.materialise(name, template, nodes=self._nodes, weight=None, **params)
 
-    def move(self, template: str, **holes: Any) -> None:
-        self._replace(self._engine.materialise("node", template, nodes=self._nodes, **holes))
+    def move(self, template: str, **params: Any) -> None:
+        self._replace(self._engine.materialise("node", template, nodes=self._nodes, **params))
 
     def settle(self, nodes: Sequence[int]) -> None:
         if not nodes:
             return
-        engine, holes = self._engine, {"nodes": self._nodes}
+        engine, params = self._engine, {"nodes": self._nodes}
         listed = engine.load("listed", {"node": "BIGINT"}, [(node,) for node in nodes])
         if self.parts:
-            engine.insert(self.parts, "distributing/list_settled", listed=listed, others=False, **holes)
+            engine.insert(self.parts, "distributing/list_settled", listed=listed, others=False, **params)
         else:
-            self.parts = engine.materialise("parts", "distributing/list_settled", listed=listed, others=False, **holes)
-        self._replace(engine.materialise("node", "distributing/list_settled", listed=listed, others=True, **holes))
+            self.parts = engine.materialise("parts", "distributing/list_settled", listed=listed, others=False, **params)
+        self._replace(engine.materialise("node", "distributing/list_settled", listed=listed, others=True, **params))
         engine.drop(listed)
 
     def close(self) -> None:
@@ -91,8 +91,8 @@ def positions_of(task: Task) -> tuple[Grained, ...]:
     """All quasi-identifiers of a task; grains have about as many rows each, or one value."""
     positions = []
     for number, axis in enumerate(task.encoded.axes, 1):
-        holes = {"grains": Value(GRAINS), "null_code": Value(axis.null_code)}
-        grains = task.engine.materialise("grains", "distributing/list_grains", dictionary=axis.dictionary, **holes)
+        params = {"grains": Value(GRAINS), "null_code": Value(axis.null_code)}
+        grains = task.engine.materialise("grains", "distributing/list_grains", dictionary=axis.dictionary, **params)
         if task.engine.count(grains) > GRAINS:
             positions.append(Grained(Value(number), axis, None, Identifier(f"{axis.code.name}_grain"), grains))
         else:
@@ -140,8 +140,8 @@ class HalvedNodes:
         self._settle([(node, rows) for node, rows in nodes.items() if node not in planned.split])
         if not planned.tables:
             return {}
-        holes = {"sides": planned.sides, "cells": planned.cells, "positions": self.positions}
-        self.rows.move("distributing/move_rows", sensitive=sensitive, **holes)
+        params = {"sides": planned.sides, "cells": planned.cells, "positions": self.positions}
+        self.rows.move("distributing/move_rows", sensitive=sensitive, **params)
         engine.drop(*planned.tables)
         self._settle([(node, rows) for node, rows in planned.children.items() if rows <= self.part_rows])
         return {node: rows for node, rows in planned.children.items() if rows > self.part_rows}
@@ -177,13 +177,13 @@ class HalvedNodes:
     def _sides(self, counts: Relation, trying: Relation, attempt: int, way: str) -> Relation:
         """Where the rows of each node would go."""
         engine = self.task.engine
-        holes: dict[str, Any] = {"counts": counts, "trying": trying, "widths": self._widths, "attempt": Value(attempt)}
-        bounds = engine.materialise("bounds", "distributing/bound_nodes", **holes)
+        params: dict[str, Any] = {"counts": counts, "trying": trying, "widths": self._widths, "attempt": Value(attempt)}
+        bounds = engine.materialise("bounds", "distributing/bound_nodes", **params)
         if way == "whole":
             beyond = Value(2 * NUMBER_SCALE)
             return engine.materialise("sides", "distributing/list_whole_sides", bounds=bounds, beyond=beyond)
-        holes = {"bounds": bounds, "widths": self._widths, "least": Value(2 * self._checker.least)}
-        choices = engine.materialise("choices", "local/mondrian/choose_axes", **holes)
+        params = {"bounds": bounds, "widths": self._widths, "least": Value(2 * self._checker.least)}
+        choices = engine.materialise("choices", "local/mondrian/choose_axes", **params)
         placed = self._placed(counts, choices)
         if way == "cut":
             medians = engine.materialise("medians", "distributing/find_cells", placed=placed)
@@ -203,14 +203,14 @@ class HalvedNodes:
             inside = self.rows.count("inside", "distributing/count_grain", grains=grains, positions=self.positions)
         else:
             inside = engine.load("inside", {"node": "BIGINT", "position": "BIGINT", "rows": "BIGINT"}, [])
-        holes = {"counts": counts, "choices": choices, "grains": grains, "inside": inside}
-        return engine.materialise("placed", "distributing/list_positions", **holes)
+        params = {"counts": counts, "choices": choices, "grains": grains, "inside": inside}
+        return engine.materialise("placed", "distributing/list_positions", **params)
 
     def _try(self, planned: _Planned, trying: Relation, sides: Relation) -> None:
         """Split the nodes both of whose sides are good; they are tried no longer."""
         engine, sensitive = self.task.engine, self.task.encoded.sensitive
-        holes = {"sides": sides, "positions": self.positions}
-        counts = self.rows.count("sided", "distributing/count_sides", sensitive=sensitive, **holes)
+        params = {"sides": sides, "positions": self.positions}
+        counts = self.rows.count("sided", "distributing/count_sides", sensitive=sensitive, **params)
         cells = engine.materialise("cells", "distributing/share_cells", counts=counts, sides=sides, sensitive=sensitive)
         halves = engine.materialise(
             "halves", "distributing/count_halves", counts=counts, cells=cells, sensitive=sensitive

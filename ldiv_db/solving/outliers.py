@@ -104,18 +104,18 @@ def _round(search: _Search, assigned: Relation, most: int) -> Relation:
     with engine.scope() as scope:
         members, costs = measured_classes(search.task, search.measures, assigned, LARGE)
         rests = rests_of(search.task, search.measures, members, costs, LARGE)
-        holes = {"rests": rests, "sensitive": sensitive}
+        params = {"rests": rests, "sensitive": sensitive}
         outliers = engine.materialise(
             "outliers",
             "local/outliers/find_outliers",
-            **holes,
+            **params,
             costs=costs,
             measures=search.measures,
             rest=Identifier("r"),
             gains=GAINS,
             price=search.price,
         )
-        counts = engine.materialise("counts", "local/outliers/count_others", outliers=outliers, **holes)
+        counts = engine.materialise("counts", "local/outliers/count_others", outliers=outliers, **params)
         margins = search.checker.margins(counts)
         found = {"outliers": outliers, "margins": margins, "most": Value(most)}
         return scope.keep(engine.materialise("chosen", "local/outliers/choose_outliers", **found))

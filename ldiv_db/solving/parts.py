@@ -118,8 +118,8 @@ def released(work: Work, engine: Engine, rows: Relation, class_id: bool = False,
         recoding = plan_recoding(
             engine, task.encoded, plan.assigned, work.forms, plan.classes, plan.blanked, plan.stars
         )
-        with published_rows(engine, task.encoded, recoding, class_id, last_class) as holes:
-            release = scope.keep(engine.materialise("release", PUBLISHED, **holes))
+        with published_rows(engine, task.encoded, recoding, class_id, last_class) as params:
+            release = scope.keep(engine.materialise("release", PUBLISHED, **params))
         return PartRelease(release, measure_recoding(engine, task.encoded, recoding, class_id), plan.search)
 
 
@@ -130,8 +130,14 @@ def numbered(work: Work, engine: Engine, cells: Relation) -> Relation:
     """
     encoded = work.encoded
     own = [axis.own for axis in encoded.sensitive if axis.own]
-    holes = {"axes": work.numbering, "sensitive": encoded.sensitive, "own": own, "kept": encoded.kept, "weight": WEIGHT}
-    counted = engine.materialise("cells", "distributing/number_cells", cells=cells, **holes)
+    params = {
+        "axes": work.numbering,
+        "sensitive": encoded.sensitive,
+        "own": own,
+        "kept": encoded.kept,
+        "weight": WEIGHT,
+    }
+    counted = engine.materialise("cells", "distributing/number_cells", cells=cells, **params)
     return engine.view(
         "repeated", "recoding/input/repeat_rows", cells=counted, columns=row_columns(encoded), weight=WEIGHT
     )
@@ -192,8 +198,8 @@ def solve_part(
     """
     codes = {"axes": work.encoded.axes, "sensitive": work.encoded.sensitive}
     with engine.scope() as scope:
-        holes = {"node": Value(node), "of_node": node is not None}
-        part = engine.materialise("part", "distributing/list_part", rows=rows, **codes, **holes)
+        params = {"node": Value(node), "of_node": node is not None}
+        part = engine.materialise("part", "distributing/list_part", rows=rows, **codes, **params)
         plan = solve(work, part_task(work, engine, part, progress, report))
         named = engine.materialise("named", "distributing/name_rows", assigned=plan.assigned, rows=part)
         return SolvedPart(scope.keep(named), plan.search)

@@ -37,15 +37,15 @@ class CellsHere:
         )
         self.settled = []
 
-    def count(self, name, template, **holes):
+    def count(self, name, template, **params):
         listed = ", ".join(map(str, self.settled)) or "NULL"
         kept = f"SELECT * FROM {self.nodes.sql()} WHERE (node IN ({listed})) IS NOT TRUE"
         active = self.engine.view_of("active", kept)
-        return self.engine.materialise(name, template, nodes=active, weight=WEIGHT, **holes)
+        return self.engine.materialise(name, template, nodes=active, weight=WEIGHT, **params)
 
-    def move(self, template, **holes):
+    def move(self, template, **params):
         layout = {"order": self.layout.order, "kept": self.layout.kept, "weight": WEIGHT}
-        self.nodes = self.engine.materialise("moved", MOVES[template], nodes=self.nodes, **{**holes, **layout})
+        self.nodes = self.engine.materialise("moved", MOVES[template], nodes=self.nodes, **{**params, **layout})
 
     def settle(self, nodes):
         self.settled += nodes

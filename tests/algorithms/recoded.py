@@ -99,14 +99,14 @@ def random_case(seed: int) -> Case:
     keys = draw.sample(list(KEYS), draw.choice([1, 2, 3]))
     secret, kept = draw.choice(["text", "text", "integer", "decimal", "boolean", "date"]), draw.choice(list(OTHERS))
     columns = {key: KEYS[key][0] for key in keys} | {"group": secret, 'o"k': kept}
-    holes = draw.choice([0, 0.15, 0.5])
+    params = draw.choice([0, 0.15, 0.5])
 
     def one(values: list[Any], missing: float) -> Any:
         return None if draw.random() < missing else draw.choice(values)
 
     size = draw.choice([1, 2, 12, 40, 60])
     rows = [
-        (*(one(KEYS[key][1], holes) for key in keys), one(OTHERS[secret], holes / 3), one(OTHERS[kept], 0.2))
+        (*(one(KEYS[key][1], params) for key in keys), one(OTHERS[secret], params / 3), one(OTHERS[kept], 0.2))
         for _ in range(size)
     ]
     policy = {

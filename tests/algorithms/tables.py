@@ -70,10 +70,10 @@ def _leaf_labels(tree: Any) -> list[str]:
 
 def _column(draw: random.Random, kind: str, n: int, name: str, case: Case) -> list[Any]:
     """The values of one quasi-identifier; its entry in the policy and its scale go into the case."""
-    holes = draw.choice([0, 0, 0.15, 0.5])
+    params = draw.choice([0, 0, 0.15, 0.5])
 
     def values(make: Any) -> list[Any]:
-        return [None if draw.random() < holes else make() for _ in range(n)]
+        return [None if draw.random() < params else make() for _ in range(n)]
 
     entry: dict[str, Any]
     if kind in ("integer", "negative", "constant", "wide", "decimal", "double"):

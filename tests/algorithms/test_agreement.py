@@ -82,12 +82,12 @@ def requirements(draw, name, values, is_text):
     return chosen
 
 
-def sensitive_column(draw, n, values, holes):
+def sensitive_column(draw, n, values, params):
     pool = values[: draw.randint(2, len(values))]
     weights = [draw.choice([1, 1, 2, 4]) for _ in pool]
     if len(values) == 2:  # as many rows of the one as of the other, for who can do without NULL
-        return draw.sample([*values, None] * n, n) if holes == 0.3 else draw.sample(values * (n // 2), n)
-    column = [None if draw.random() < holes else draw.choices(pool, weights)[0] for _ in range(n)]
+        return draw.sample([*values, None] * n, n) if params == 0.3 else draw.sample(values * (n // 2), n)
+    column = [None if draw.random() < params else draw.choices(pool, weights)[0] for _ in range(n)]
     return column if any(value is not None for value in column) else [pool[0]] * n
 
 
@@ -96,7 +96,7 @@ def draw_case(draw, name):
     n, is_text = draw.randint(8, 40), draw.random() < 0.7
     values = ["flu", "cold", "HIV", "ulcer", "gout", "rash"] if is_text else [1, 2, 3, 5, 8, 13]
     n, values = (n // 2 * 2, values[:2]) if name == "matching" else (n, values)
-    holes, gaps = draw.choice([0, 0.1, 0.3]), draw.choice([0, 0, 0.2])
+    params, gaps = draw.choice([0, 0.1, 0.3]), draw.choice([0, 0, 0.2])
     numeric = {"numeric": True}
     if name in TAXONOMIES_ALONE or draw.random() < 0.4:
         numeric = {"taxonomy": {"ranges": [5, 20]}}
@@ -106,7 +106,7 @@ def draw_case(draw, name):
         return [None if draw.random() < gaps else make() for _ in range(n)]
 
     rows = [made(lambda: draw.randint(0, 19)), made(lambda: draw.choice("abcde"))]
-    rows.append(sensitive_column(draw, n, values, holes))
+    rows.append(sensitive_column(draw, n, values, params))
     own = {"categories": [values[:2], values[2:]]} if len(values) > 2 else {}
     sensitive = {"s1": own | ({"taxonomy": {"file": "diseases.yml"}} if is_text else {})}
     if name in SEVERAL and draw.random() < 0.25:

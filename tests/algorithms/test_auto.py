@@ -264,8 +264,8 @@ def test_a_sample_has_the_rows_whose_hashes_come_first(most, con, engine):
     sample = engine.materialise("sample", "auto/draw_sample", rows=Relation(("t",)), seed=Value(5), most=Value(most))
     ranked = sorted((md5(f"5:{3 * i}".encode()).hexdigest(), i) for i in range(40))[:most]
     assert sorted(engine.columns(sample, "row_id", "code")) == sorted((3 * i, i % 7) for _, i in ranked)
-    holes = {"dictionary": Relation(("d",)), "sample": sample, "key": Identifier("code")}
-    counted = engine.materialise("counted", "auto/count_sample", **holes)
+    params = {"dictionary": Relation(("d",)), "sample": sample, "key": Identifier("code")}
+    counted = engine.materialise("counted", "auto/count_sample", **params)
     counts = Counter(i % 7 for _, i in ranked)
     assert sorted(engine.columns(counted, "value", "rows", "code")) == sorted(
         (f"v{code}", rows, code) for code, rows in counts.items()

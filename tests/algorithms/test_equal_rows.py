@@ -14,7 +14,7 @@ AXES = [SimpleNamespace(code=Identifier(name), null_code=None) for name in ("q1"
 POSITIONS = [SimpleNamespace(axis=a, number=Value(i), grain=None, coarse=None) for i, a in enumerate(AXES, 1)]
 SENSITIVE = SimpleNamespace(code=Identifier("s1"))
 CODES = [*(axis.code for axis in AXES), SENSITIVE.code]
-HOLES = {"positions": POSITIONS, "sensitive": SENSITIVE}
+PARAMS = {"positions": POSITIONS, "sensitive": SENSITIVE}
 NODE = dict.fromkeys(("row_id", "q1", "q2", "s1", "node", "classes"), "BIGINT")
 
 
@@ -96,8 +96,14 @@ def test_nodes_split_as_row_by_row(seed, con):
     l = draw.randint(2, 4)  # noqa: E741
     rows = random_nodes(draw, l)
     splits = splits_of(draw, engine, rows)
-    holes = {"nodes": grouped(engine, rows), "splits": loaded(engine, splits), "l": Value(l), "weight": WEIGHT, **HOLES}
-    split = engine.materialise("split", "bsgi/split_nodes", **holes)
+    params = {
+        "nodes": grouped(engine, rows),
+        "splits": loaded(engine, splits),
+        "l": Value(l),
+        "weight": WEIGHT,
+        **PARAMS,
+    }
+    split = engine.materialise("split", "bsgi/split_nodes", **params)
     assert expanded(con, split) == halves(rows, l, splits)
 
 
@@ -111,12 +117,12 @@ def test_cells_split_as_row_by_row(seed, con):
     scales = engine.load("scales", {"axis": "INTEGER"}, [(1,), (2,)])
     found = []
     for nodes, weight in ((grouped(engine, rows), WEIGHT), (engine.load("nodes", NODE, rows), None)):
-        holes = {"nodes": nodes, "weight": weight, **HOLES}
+        params = {"nodes": nodes, "weight": weight, **PARAMS}
         counts = engine.materialise(
-            "counts", "bsgi/count_positions", scales=scales, by_bucket=True, simple=Value(1), **holes
+            "counts", "bsgi/count_positions", scales=scales, by_bucket=True, simple=Value(1), **params
         )
         cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=loaded(engine, splits), l=Value(l))
-        split = engine.materialise("split", "bsgi/split_cells", cells=cells, splits=loaded(engine, splits), **holes)
+        split = engine.materialise("split", "bsgi/split_cells", cells=cells, splits=loaded(engine, splits), **params)
         found.append(expanded(con, split) if weight else sorted(engine.columns(split, "row_id", "node", "classes")))
     assert found[0] == found[1]
     values = {row[0]: row[3] for row in rows}

@@ -148,12 +148,12 @@ def make(draw: random.Random, folder: Path, kinds: list[str], kept: str, sensiti
         TYPES[kind][:3] if plain else draw.sample(TYPES[kind], draw.randint(2, len(TYPES[kind])))
         for kind in [*kinds, kept]
     ]
-    holes = 0 if plain else draw.choice([0, 0.2])
+    params = 0 if plain else draw.choice([0, 0.2])
     values = TYPES[sensitive]
     rows: list[list[str | None]] = []
     for i in range(n):
-        row = [None if draw.random() < holes else draw.choice(pool) for pool in pools]
-        secret = None if draw.random() < holes / 3 else values[i % min(len(values), 4)]
+        row = [None if draw.random() < params else draw.choice(pool) for pool in pools]
+        secret = None if draw.random() < params / 3 else values[i % min(len(values), 4)]
         rows.append([*row[:-1], secret, row[-1], str(i)])
     policy = {
         "source": "", "target": "out.released", "sensitive": [names[-3]], "keep": [names[-2], "rid"],

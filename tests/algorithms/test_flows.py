@@ -50,9 +50,9 @@ def heard(monkeypatch):
     def listen(module, name, place):
         function = getattr(module, name)
 
-        def told(task, *holes):
-            before = classes_of(task, holes[place])
-            found = function(task, *holes)
+        def told(task, *params):
+            before = classes_of(task, params[place])
+            found = function(task, *params)
             after = found[0] if isinstance(found, tuple) else found
             steps.append((name.strip("_"), before, classes_of(task, after), found))
             return found

@@ -137,10 +137,10 @@ def run(con, name, policy, more):
         found[f"{name}: measured"] = figures(ldiv_db.measure(con, policy["target"], policy, **wanted).as_dict())
     if names and name not in ("majority", "vioRec"):
         engine = Engine(con)
-        holes = recode_sql.recoding_holes(
+        params = recode_sql.recoding_params(
             engine, recode_sql.find_run(engine, result.run_id), policy=parse_policy(policy)
         )
-        found[f"{name}: recoded"] = rows(con, engine.materialise("recoded", recode_sql.TEMPLATE, **holes).sql())
+        found[f"{name}: recoded"] = rows(con, engine.materialise("recoded", recode_sql.TEMPLATE, **params).sql())
         engine.close_scratch()
     return found
 

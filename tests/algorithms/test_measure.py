@@ -59,8 +59,8 @@ class TreeColumn(Column):
         (folder / f"{name}.json").write_text(json.dumps(tree, ensure_ascii=False), encoding="utf-8")
         self.spans, leaves = {}, []
         walk(tree, self.spans, leaves)
-        holes = draw.choice([0, 0, 0.3])
-        self.rows = [None if draw.random() < holes else draw.choice(leaves) for _ in range(rows)]
+        params = draw.choice([0, 0, 0.3])
+        self.rows = [None if draw.random() < params else draw.choice(leaves) for _ in range(rows)]
         self.base = leaves + [None] * (None in self.rows)
         if None in self.rows:
             root = next(iter(tree))
@@ -152,8 +152,8 @@ class NumberColumn(Column):
         }  # fmt: skip
         self.kind = draw.choice(list(kinds))
         self.type, self.make = kinds[self.kind]
-        holes = draw.choice([0, 0, 0.3])
-        self.rows = [None if draw.random() < holes else self.make() for _ in range(rows)]
+        params = draw.choice([0, 0, 0.3])
+        self.rows = [None if draw.random() < params else self.make() for _ in range(rows)]
         if all(value is None for value in self.rows):
             self.rows[0] = self.make()
         self.base = sorted({value for value in self.rows if value is not None}) + [None] * (None in self.rows)
@@ -268,9 +268,9 @@ class Case:
         rows = draw.randint(2, 14)
         kinds = [TreeColumn, NumberColumn, NumberColumn, RangesColumn]
         self.columns = [draw.choice(kinds)(draw, f"q{i}", rows, folder) for i in range(draw.randint(1, 3))]
-        holes = draw.choice([0, 0, 0.2])
+        params = draw.choice([0, 0, 0.2])
         self.seed = draw.randint(0, 9)
-        secrets = [None if draw.random() < holes else draw.choice(SECRETS) for _ in range(rows)]
+        secrets = [None if draw.random() < params else draw.choice(SECRETS) for _ in range(rows)]
         self.base = self._in_seeded_order(secrets)
         self.source = [(*(column.place(column.rows[i]) for column in self.columns), self.base.index(secrets[i]))
                        for i in range(rows)]  # fmt: skip

@@ -36,7 +36,7 @@ def crowd() -> Iterator[None]:
         def template(self) -> str:
             return "requirements/p_sensitive"
 
-        def holes(self, engine: Engine) -> dict[str, Any]:
+        def params(self, engine: Engine) -> dict[str, Any]:
             return {"p": Value(self.n), "k": Value(2 * self.n)}
 
         def promise(self) -> Guarantee:

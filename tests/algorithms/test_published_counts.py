@@ -36,8 +36,8 @@ def test_combinations_publish_what_rows_do(con, name, seed):
     policy |= {"sensitive": ["s"], "algorithm": algorithm, "require": [required], "seed": seed}
     engine = Engine(con)
     encoded, recoding, found = publish_counts(engine, policy)
-    with published_rows(engine, encoded, recoding) as holes:
-        release = engine.materialise("release", PUBLISHED, **holes)
+    with published_rows(engine, encoded, recoding) as params:
+        release = engine.materialise("release", PUBLISHED, **params)
     expected = con.execute(f"SELECT age, town, s FROM {release.sql()} ORDER BY ALL").fetchall()
     names = "q1_label, q2_label, t_s1"
     told = f"SELECT {names} FROM {found.sql()}, range(high - low + 1) AS u(i) ORDER BY ALL"

@@ -129,8 +129,8 @@ def nasty_tree(draw):
 @given(draw=st.randoms(use_true_random=False))
 def test_what_is_published_reads_back_as_the_values_of_its_class(draw):
     tree, leaves = nasty_tree(draw)
-    holes = draw.choice([0, 0.2])
-    towns = [None if draw.random() < holes else draw.choice(leaves) for _ in range(draw.randint(4, 40))]
+    params = draw.choice([0, 0.2])
+    towns = [None if draw.random() < params else draw.choice(leaves) for _ in range(draw.randint(4, 40))]
     scale = oracle.Tree(tree, None in towns)
     scale.sets = True
     require = [{"unique_distinct": draw.choice([2, 2, 3, 4])}]

@@ -93,8 +93,8 @@ def make_rows(engine: Engine, policy: Policy, count: int, seed: int) -> Relation
     The engine is one of `engine_on`.
     """
     variants = Relation(("main", "variants"))
-    with _varying(engine, policy, count, seed) as holes:
-        engine.create(variants, "vary_rows", **holes)
+    with _varying(engine, policy, count, seed) as params:
+        engine.create(variants, "vary_rows", **params)
     return variants
 
 
@@ -104,8 +104,8 @@ def write_rows(engine: Engine, policy: Policy, count: int, seed: int, path: Path
     The file is written beside and moved into its place, so that one that is there is whole.
     """
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with _varying(engine, policy, count, seed) as holes:
-        engine.export(part, "parquet", "vary_rows", **holes)
+    with _varying(engine, policy, count, seed) as params:
+        engine.export(part, "parquet", "vary_rows", **params)
     part.replace(path)
 
 

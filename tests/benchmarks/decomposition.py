@@ -114,7 +114,7 @@ def make_people(engine: Engine, rows: int, first: int = 1) -> None:
     )
     numbered = engine.materialise("originals", "number_rows", rows=adult, columns=columns)
     people = Relation(("main", "people"))
-    holes: dict[str, Any] = {
+    params: dict[str, Any] = {
         "originals": numbered,
         "columns": columns,
         "key": Identifier(_KEY),
@@ -123,9 +123,9 @@ def make_people(engine: Engine, rows: int, first: int = 1) -> None:
         "rows": Value(engine.count(adult)),
     }
     if first == 1:
-        engine.create(people, "copy_rows", **holes)
+        engine.create(people, "copy_rows", **params)
     else:
-        engine.insert(people, "copy_rows", **holes)
+        engine.insert(people, "copy_rows", **params)
     engine.drop(adult, numbered)
 
 

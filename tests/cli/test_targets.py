@@ -175,11 +175,11 @@ def test_a_file_that_fails_its_audit_is_not_published(bed: Any, monkeypatch: pyt
     for name, verb in (("release.duckdb", "create"), ("release.parquet", "export"), ("release.csv", "export")):
         real = getattr(Engine, verb)
 
-        def broken(self: Any, *words: Any, real: Any = real, **holes: Any) -> Any:
-            labels = holes["labels"].sql()
+        def broken(self: Any, *words: Any, real: Any = real, **params: Any) -> Any:
+            labels = params["labels"].sql()
             self.execute(f"UPDATE {labels} SET published_id = published_id + 1000 WHERE published_id < 3")
-            self.execute(f"UPDATE {holes['assigned'].sql()} SET class_id = 1 WHERE row_id < 6")
-            return real(self, *words, **holes)
+            self.execute(f"UPDATE {params['assigned'].sql()} SET class_id = 1 WHERE row_id < 6")
+            return real(self, *words, **params)
 
         monkeypatch.setattr(Engine, verb, broken)
         bed.write_policy(target=target(name))
@@ -205,10 +205,10 @@ def test_a_release_that_lacks_rows_is_not_published(
     for verb in ("create", "insert", "export"):
         real = getattr(Engine, verb)
 
-        def broken(self: Any, *words: Any, real: Any = real, **holes: Any) -> Any:
-            if "labels" in holes:
-                self.execute(f"DELETE FROM {holes['labels'].sql()} WHERE published_id = 2")
-            return real(self, *words, **holes)
+        def broken(self: Any, *words: Any, real: Any = real, **params: Any) -> Any:
+            if "labels" in params:
+                self.execute(f"DELETE FROM {params['labels'].sql()} WHERE published_id = 2")
+            return real(self, *words, **params)
 
         monkeypatch.setattr(Engine, verb, broken)
     before = names(bed.folder)

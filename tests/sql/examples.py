@@ -40,7 +40,7 @@ def read_example(template):
         words = line.split()
         if match := re.fullmatch(r"(\w+) = (.+)", line):
             values[match[1]] = yaml.safe_load(match[2])
-        elif len(words) == 1 and (name is None or words[0] == "gives" or is_hole(template, words[0])):
+        elif len(words) == 1 and (name is None or words[0] == "gives" or is_param(template, words[0])):
             name = words[0]
         elif name not in tables:
             tables[name] = Table(words)
@@ -49,7 +49,7 @@ def read_example(template):
     return tables, values
 
 
-def is_hole(template, word):
+def is_param(template, word):
     return word in (header(template).get("relations") or ())
 
 
@@ -71,12 +71,12 @@ def type_of(values):
     return {frozenset({int}): "BIGINT", frozenset({str}): "VARCHAR"}.get(frozenset(kinds), "DOUBLE")
 
 
-def hole(value):
-    """What fills a hole: texts are names, numbers values, lists and mappings hold some of them."""
+def param(value):
+    """What fills a parameter: texts are names, numbers values, lists and mappings hold some of them."""
     if isinstance(value, list):
-        return [hole(item) for item in value]
+        return [param(item) for item in value]
     if isinstance(value, dict):
-        return SimpleNamespace(**{key: hole(item) for key, item in value.items()})
+        return SimpleNamespace(**{key: param(item) for key, item in value.items()})
     return Identifier(value) if isinstance(value, str) else Value(value)
 
 
@@ -84,14 +84,14 @@ def run_example(con, template):
     """(columns, rows) that the template makes of its example's tables and values."""
     tables, values = read_example(template)
     head = header(template)
-    holes = dict.fromkeys(head.get("options") or (), False)
+    params = dict.fromkeys(head.get("options") or (), False)
     for name, table in tables.items():
         if name != "gives":
             kinds = [type_of([row[i] for row in table.rows]) for i in range(len(table.columns))]
             columns = ", ".join(f'"{column}" {kind}' for column, kind in zip(table.columns, kinds, strict=True))
             con.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" ({columns})')
             con.executemany(f'INSERT INTO "{name}" VALUES ({", ".join("?" * len(table.columns))})', table.rows)
-            holes[name] = Relation(("temp", "main", name))
-    holes |= {name: hole(value) for name, value in values.items()}
-    records = Engine(con).records(template, **holes)
+            params[name] = Relation(("temp", "main", name))
+    params |= {name: param(value) for name, value in values.items()}
+    records = Engine(con).records(template, **params)
     return tables["gives"], records

@@ -1,4 +1,4 @@
-"""What every template promises: its header, its holes, and SQL that other engines can carry."""
+"""What every template promises: its header, its parameters, and SQL that other engines can carry."""
 
 import random
 import re
@@ -44,7 +44,7 @@ from ldiv_db.database.templates import (
     Statement,
     Value,
     all_templates,
-    declared_holes,
+    declared_params,
     header,
     render,
     resource_folder,
@@ -91,13 +91,13 @@ def test_header_says_what_the_template_returns(template):
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_declared_holes_are_the_undeclared_variables(template):
+def test_declared_params_are_the_undeclared_variables(template):
     parsed = jinja2.Environment().parse(template_text(template))
-    assert jinja2.meta.find_undeclared_variables(parsed) == declared_holes(template)
+    assert jinja2.meta.find_undeclared_variables(parsed) == declared_params(template)
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_a_hole_is_declared_once(template):
+def test_a_param_is_declared_once(template):
     kinds = [header(template).get(kind) or [] for kind in ("relations", "identifiers", "values", "options")]
     names = [name for kind in kinds for name in kind]
     assert len(names) == len(set(names))
@@ -105,15 +105,15 @@ def test_a_hole_is_declared_once(template):
 
 @pytest.mark.parametrize("template", [t for t in TEMPLATES if header(t).get("relations") == ["rows"]])
 def test_a_plain_string_in_a_relation_is_refused(template):
-    holes = dict.fromkeys(declared_holes(template), Identifier("x")) | {"rows": "patients; DROP TABLE x"}
+    params = dict.fromkeys(declared_params(template), Identifier("x")) | {"rows": "patients; DROP TABLE x"}
     with pytest.raises((TemplateError, TypeError, AttributeError)):
-        render(template, holes)
+        render(template, params)
 
 
-@pytest.mark.parametrize("hole", ["t", "x'; --", 3, 2.5, None, True, ["t"], b"t"])
-def test_only_names_and_values_fill_a_hole(hole):
-    with pytest.raises(TemplateError, match="a hole takes"):
-        render("database/count_rows", {"rows": hole})
+@pytest.mark.parametrize("param", ["t", "x'; --", 3, 2.5, None, True, ["t"], b"t"])
+def test_only_names_and_values_fill_a_param(param):
+    with pytest.raises(TemplateError, match="a parameter takes"):
+        render("database/count_rows", {"rows": param})
 
 
 def test_values_are_bound_and_never_written():
@@ -123,8 +123,8 @@ def test_values_are_bound_and_never_written():
     assert "s3cret" not in statement.sql and "$p1" in statement.sql
 
 
-def test_missing_and_undeclared_holes_are_named():
-    with pytest.raises(TemplateError, match=r"missing holes \['rows'\], undeclared holes \['row'\]"):
+def test_missing_and_undeclared_params_are_named():
+    with pytest.raises(TemplateError, match=r"missing parameters \['rows'\], undeclared parameters \['row'\]"):
         render("database/count_rows", {"row": Relation(("t",))})
 
 
@@ -137,7 +137,7 @@ def test_an_unknown_template_is_named():
 def test_a_benchmarks_template_says_what_it_returns_and_takes(template):
     parsed = jinja2.Environment().parse(template_text(template, [SQL]))
     assert isinstance(header(template, (SQL,))["returns"], str)
-    assert jinja2.meta.find_undeclared_variables(parsed) == declared_holes(template, (SQL,))
+    assert jinja2.meta.find_undeclared_variables(parsed) == declared_params(template, (SQL,))
 
 
 def test_an_engine_reads_the_folders_that_it_was_given(con, tmp_path):
@@ -321,7 +321,7 @@ def plan_from_counts(con, listener):
     con.execute("ALTER TABLE source DROP label")
     ldiv_db.run(con, policy | alone, listener=listener, kl=True)
     engine = Engine(con, on_statement=listener.on_statement)
-    engine.rows(counts.TEMPLATE, **counts.counting_holes(parse_policy(policy), "source"))
+    engine.rows(counts.TEMPLATE, **counts.counting_params(parse_policy(policy), "source"))
 
 
 def let_rows_flow(con, listener):
@@ -426,8 +426,8 @@ def count_rows_alone(con, listener):
         ldiv_db.run(con, policy | more, listener=listener)
     result = ldiv_db.run(con, policy | {"target": "recoded", "algorithm": "incognito"}, listener=listener)
     engine = Engine(con, on_statement=listener.on_statement)
-    holes = recode_sql.recoding_holes(engine, recode_sql.find_run(engine, result.run_id))
-    engine.rows(recode_sql.TEMPLATE, **holes)
+    params = recode_sql.recoding_params(engine, recode_sql.find_run(engine, result.run_id))
+    engine.rows(recode_sql.TEMPLATE, **params)
     check(engine, Relation.parse("recoded"), Question(["zip"], {}, [RequirementSpec("k", 5)]))
 
 
@@ -512,7 +512,7 @@ def cut_everything(con, listener):
             engine = Engine(con, on_statement=listener.on_statement)
             run = recode_sql.find_run(engine, result.run_id)
             engine.rows(
-                recode_sql.TEMPLATE, **recode_sql.recoding_holes(engine, run, policy=parse_policy(policy | target))
+                recode_sql.TEMPLATE, **recode_sql.recoding_params(engine, run, policy=parse_policy(policy | target))
             )
     with pytest.raises(ldiv_db.InfeasibleError):
         ldiv_db.run(con, policy | {"target": "t", "algorithm": {"name": "cuts", "scheme": "none"}}, listener=listener)
@@ -1009,7 +1009,7 @@ def test_every_statement_transpiles(statements, dialect):
 
 
 def test_no_statement_holds_a_value(statements):
-    """Literals are the template's own: every value of a hole is a parameter."""
+    """Literals are the template's own: every value is bound as a parameter."""
     macros = "".join(path.read_text(encoding="utf-8") for path in (resource_folder("sql") / "macros").glob("*.j2"))
     for statement, tree in statements:
         written = {literal.this for literal in tree.find_all(exp.Literal) if literal.is_string}

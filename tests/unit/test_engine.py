@@ -27,20 +27,22 @@ def test_an_error_hides_the_values_of_the_data(engine, secrets):
 
 
 def test_a_defect_of_ours_is_reported_with_its_sql_and_a_bad_source_in_one_sentence(engine, secrets):
-    holes = {"column": Identifier("disease"), "kind": "real"}
+    params = {"column": Identifier("disease"), "kind": "real"}
     with pytest.raises(DatabaseError) as ours:
-        engine.rows("recoding/input/bound_numbers", rows=engine.load("x", {"disease": "VARCHAR"}, [(SECRET,)]), **holes)
+        engine.rows(
+            "recoding/input/bound_numbers", rows=engine.load("x", {"disease": "VARCHAR"}, [(SECRET,)]), **params
+        )
     assert "   1  SELECT" in str(ours.value) and SECRET not in str(ours.value)
     with pytest.raises(DatabaseError) as theirs:
-        engine.rows("recoding/input/bound_numbers", rows=Relation(("broken",)), **holes)
+        engine.rows("recoding/input/bound_numbers", rows=Relation(("broken",)), **params)
     assert str(theirs.value).startswith("broken cannot be read: ") and "\n" not in str(theirs.value)
 
 
 def test_half_a_character_is_refused_wherever_it_comes_from(engine, con):
     con.execute("CREATE TABLE t (x VARCHAR)")
-    for holes in ({"rows": Relation(("\ud800",))}, {"rows": Relation(("t", "\udfff"))}):
+    for params in ({"rows": Relation(("\ud800",))}, {"rows": Relation(("t", "\udfff"))}):
         with pytest.raises(PolicyError, match="half a character"):
-            engine.rows("database/count_rows", **holes)
+            engine.rows("database/count_rows", **params)
     with pytest.raises(PolicyError, match="half a character"):
         engine.load("x", {"label": "VARCHAR"}, [("\ud83d",)])
 
@@ -129,10 +131,10 @@ def scratch_of(con):
 
 def test_a_view_is_read_anew_and_dropped_as_tables_are(engine, con):
     cells = engine.load("cells", {"row_id": "BIGINT", "code": "INTEGER", "n": "BIGINT"}, [(1, 7, 2), (3, 9, 1)])
-    holes = {"cells": cells, "columns": [Identifier("code")], "weight": Identifier("n")}
+    params = {"cells": cells, "columns": [Identifier("code")], "weight": Identifier("n")}
     with engine.scope() as scope:
-        engine.view("gone", "recoding/input/repeat_rows", **holes)
-        kept = scope.keep(engine.view("kept", "recoding/input/repeat_rows", **holes))
+        engine.view("gone", "recoding/input/repeat_rows", **params)
+        kept = scope.keep(engine.view("kept", "recoding/input/repeat_rows", **params))
     assert sorted(engine.columns(kept, "row_id", "code")) == [(1, 7), (2, 7), (3, 9)]
     engine.append(cells, {"row_id": "BIGINT", "code": "INTEGER", "n": "BIGINT"}, [(4, 5, 3)])
     assert engine.count(kept) == 6

@@ -214,16 +214,16 @@ class Lattice:
         self.judged += len(vectors)
         codings = self.codings
         placed, axes = self._place(vectors, places)
-        holes = {"places": placed, "axes": axes, "total": Value(codings.total)}
-        histogram = self._count(cells, codings.task.encoded.sensitive[0].reference, holes)
-        covered = {name: self._count(of_people, codings.everybody, holes) for name, of_people in people.items()}
+        params = {"places": placed, "axes": axes, "total": Value(codings.total)}
+        histogram = self._count(cells, codings.task.encoded.sensitive[0].reference, params)
+        covered = {name: self._count(of_people, codings.everybody, params) for name, of_people in people.items()}
         codings.engine.drop(placed)
         return [vectors[number] for number in sorted(codings.failed(histogram, covered))]
 
-    def _count(self, cells: Relation, dictionary: Relation, holes: Mapping[str, Any]) -> Relation:
+    def _count(self, cells: Relation, dictionary: Relation, params: Mapping[str, Any]) -> Relation:
         """The classes of all vectors, with the values of a dictionary."""
         template = "baselines/incognito/count_classes"
-        return self.codings.engine.materialise("histogram", template, cells=cells, dictionary=dictionary, **holes)
+        return self.codings.engine.materialise("histogram", template, cells=cells, dictionary=dictionary, **params)
 
     def _place(self, vectors: Sequence[Vector], places: Sequence[int]) -> tuple[Relation, list[Any]]:
         """What each code of some quasi-identifiers adds to the key of its class under each vector."""
@@ -248,9 +248,9 @@ class Lattice:
         most = max(1, min(BATCH, _MOST_ROWS // max(count, 1)))
         for start in range(0, len(vectors), most):
             placed, axes = self._place(vectors[start : start + most], range(len(self.top)))
-            holes: dict[str, Any] = {"cells": codings.cells, "places": placed, "axes": axes}
+            params: dict[str, Any] = {"cells": codings.cells, "places": placed, "axes": axes}
             rows = codings.engine.rows(
-                "baselines/incognito/sum_costs", total=Value(codings.total), metric=metric, **holes
+                "baselines/incognito/sum_costs", total=Value(codings.total), metric=metric, **params
             )
             costs |= {start + number: int(cost) for number, cost in rows}
             codings.engine.drop(placed)

@@ -146,8 +146,8 @@ class Codings:
         places = engine.load("places", columns, listed)
         assigned = engine.materialise("assigned", "cuts/assign_classes", rows=rows, places=places, axes=self.axes)
         bounds = [tree.axis for tree in self.trees]
-        holes: dict[str, Any] = {"rows": rows, "assigned": assigned, "places": places, "axes": self.axes}
-        classes = engine.materialise("classes", "cuts/bound_classes", bounds=bounds, **holes)
+        params: dict[str, Any] = {"rows": rows, "assigned": assigned, "places": places, "axes": self.axes}
+        classes = engine.materialise("classes", "cuts/bound_classes", bounds=bounds, **params)
         engine.drop(places, self.cells, *self.people().values())
         return assigned, classes
 

@@ -134,10 +134,10 @@ class Descent:
     def _count(self, cells: Relation, dictionary: Relation, places: Relation) -> Relation:
         """The classes that specialising each candidate makes, with the values of a dictionary."""
         codings, engine = self.codings, self.codings.engine
-        holes: dict[str, Any] = {"axes": codings.axes}
-        groups = engine.materialise("groups", "baselines/tds/group_cells", cells=cells, places=places, **holes)
-        holes |= {"groups": groups, "dictionary": dictionary, "total": Value(codings.total)}
-        histogram = engine.materialise("histogram", "baselines/tds/count_classes", **holes)
+        params: dict[str, Any] = {"axes": codings.axes}
+        groups = engine.materialise("groups", "baselines/tds/group_cells", cells=cells, places=places, **params)
+        params |= {"groups": groups, "dictionary": dictionary, "total": Value(codings.total)}
+        histogram = engine.materialise("histogram", "baselines/tds/count_classes", **params)
         engine.drop(groups)
         return histogram
 

@@ -97,25 +97,25 @@ def _halve(
 ) -> Relation:
     """The next level: every node of two classes or more split in two; of the `others` some are `wanting` a side."""
     engine, encoded = task.engine, task.encoded
-    holes = {"axes": encoded.axes, "sensitive": encoded.sensitive[0], "others": others}
+    params = {"axes": encoded.axes, "sensitive": encoded.sensitive[0], "others": others}
     with engine.scope() as scope:
         spreads = engine.materialise(
             "spreads", "bsgi/measure_spreads", nodes=nodes, axes=encoded.axes, unit=Value(SPREAD_UNIT)
         )
-        sided = _sided(task, nodes, spreads, wanting, holes) if wanting else None
+        sided = _sided(task, nodes, spreads, wanting, params) if wanting else None
         more = {"nodes": nodes, "spreads": spreads, "sided": sided, "l": Value(l)}
-        return scope.keep(engine.materialise("node", "bsgi/halve_nodes", **more, **holes))
+        return scope.keep(engine.materialise("node", "bsgi/halve_nodes", **more, **params))
 
 
 def _sided(
-    task: Task, nodes: Relation, spreads: Relation, wanting: Sequence[SensitiveAxis], holes: dict[str, Any]
+    task: Task, nodes: Relation, spreads: Relation, wanting: Sequence[SensitiveAxis], params: dict[str, Any]
 ) -> Relation:
     """The rows of nodes to be split, each with the side that the keys want it on, the first key before the others."""
     engine = task.engine
-    sided = engine.materialise("sided", "bsgi/side_rows", nodes=nodes, spreads=spreads, **holes)
+    sided = engine.materialise("sided", "bsgi/side_rows", nodes=nodes, spreads=spreads, **params)
     for key, (left, right) in zip(wanting, _WANTED, strict=False):
         clipped = engine.materialise(
-            "sided", "bsgi/clip_sides", sided=sided, key=key, left=Value(left), right=Value(right), **holes
+            "sided", "bsgi/clip_sides", sided=sided, key=key, left=Value(left), right=Value(right), **params
         )
         engine.drop(sided)  # all the rows, once a key
         sided = clipped
@@ -227,12 +227,12 @@ def _split(
     with engine.scope() as scope:
         counts = _count(task, nodes, domain, by_bucket=largest > FORCED) if largest > SIMPLE else None
         splits = _choose(task, nodes, counts, domain, l, largest, most)
-        holes = {"nodes": nodes, "splits": splits, "positions": domain.positions, "sensitive": sensitive}
+        params = {"nodes": nodes, "splits": splits, "positions": domain.positions, "sensitive": sensitive}
         if counts and largest > FORCED and (task.is_part or task.encoded.row_count >= MANY_ROWS):
             cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l))
-            halves = engine.materialise("node", "bsgi/split_cells", cells=cells, weight=WEIGHT, **holes)
+            halves = engine.materialise("node", "bsgi/split_cells", cells=cells, weight=WEIGHT, **params)
         else:
-            halves = engine.materialise("node", "bsgi/split_nodes", l=Value(l), weight=WEIGHT, **holes)
+            halves = engine.materialise("node", "bsgi/split_nodes", l=Value(l), weight=WEIGHT, **params)
         engine.drop(nodes)  # all the rows, once a level
         sides = engine.record("neighbours/bound_splits", splits=splits)
         return scope.keep(halves), sides["most"], sides["least"]

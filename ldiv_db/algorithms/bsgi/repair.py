@@ -63,7 +63,7 @@ class _Window:
         """Whether every class is tried."""
         return self.whole and self.stride == 1
 
-    def holes(self) -> dict[str, Value]:
+    def params(self) -> dict[str, Value]:
         return {name: Value(getattr(self, name)) for name in ("width", "offset", "stride", "turn")}
 
 
@@ -167,7 +167,7 @@ def _window(turn: int, classes: int, tried: int) -> _Window:
 def _round(task: Task, state: _Members, conflicts: Relation, window: _Window) -> int:
     """One round: the exchanges made."""
     engine = task.engine
-    holes = {"members": state.members, "keys": state.keys}
+    params = {"members": state.members, "keys": state.keys}
     with engine.scope():
         seats = engine.materialise(
             "seats",
@@ -175,10 +175,10 @@ def _round(task: Task, state: _Members, conflicts: Relation, window: _Window) ->
             conflicts=conflicts,
             classes=state.classes,
             frequent=state.frequent,
-            **holes,
+            **params,
         )
         partners = engine.materialise(
-            "partners", "neighbours/repair/find_partners", seats=seats, **window.holes(), **holes
+            "partners", "neighbours/repair/find_partners", seats=seats, **window.params(), **params
         )
         ranked = engine.materialise(
             "ranked",

@@ -189,8 +189,8 @@ def _grow_batch(
             picks = _choose_step(task, candidates, grown, step, batch, alive)
             if step < l:
                 chosen = engine.load("chosen", {"class_id": "BIGINT", "row_id": "BIGINT"}, picks)
-                holes = {"rows": candidates.free, "chosen": chosen, "grown": grown, "measures": candidates.measures}
-                grown = engine.materialise("grown", "bsgi/grow_classes_by", **holes)
+                params = {"rows": candidates.free, "chosen": chosen, "grown": grown, "measures": candidates.measures}
+                grown = engine.materialise("grown", "bsgi/grow_classes_by", **params)
     return batch
 
 

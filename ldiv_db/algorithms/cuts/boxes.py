@@ -140,8 +140,8 @@ def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[P
         leaves = engine.load("leaves", columns, list(_leaves(digits, problem.loss_unit)))
         columns = {"axis": "INTEGER", "leaf": "INTEGER", "shift": "BIGINT", "loss": "BIGINT"}
         climbs = engine.load("climbs", columns, list(_climbs(digits, problem.loss_unit)))
-        holes = {"digits": digits, "packs": packs}
-        boxes = [engine.materialise("boxes", "cuts/key_cells", cells=problem.cells, leaves=leaves, **holes)]
+        params = {"digits": digits, "packs": packs}
+        boxes = [engine.materialise("boxes", "cuts/key_cells", cells=problem.cells, leaves=leaves, **params)]
         ordered = sorted(digits, key=lambda digit: (isinstance(digit.tree, IntervalTree), -digit.nodes))
         if _least_boxes(problem, boxes[0], climbs, ordered) > MOST_BOXES:
             return None
@@ -171,9 +171,9 @@ def _least_boxes(problem: CutProblem, cells: Relation, climbs: Relation, digits:
     part, mask = Value(-(-problem.cell_count // _MOST_SAMPLED)), Value(sum(d.bits for d in digits[:_LEADING]))
     work = cells
     for place, digit in enumerate(digits, 1):
-        holes = {"climbs": climbs, "digit": digit, "part": part, "mask": mask}
+        params = {"climbs": climbs, "digit": digit, "part": part, "mask": mask}
         share = Value(_SHARE if place == min(_LEADING, len(digits)) else 1)
-        sampled = engine.materialise("sample", "cuts/sample_keys", boxes=work, share=share, **holes)
+        sampled = engine.materialise("sample", "cuts/sample_keys", boxes=work, share=share, **params)
         if work is not cells:
             engine.drop(work)
         work, part = sampled, Value(1)

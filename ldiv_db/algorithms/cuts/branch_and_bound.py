@@ -192,16 +192,16 @@ class Sweep:
         with engine.scope() as scope:
             sums = [engine.materialise("divided", "cuts/start_division", boxes=work, digit=digit)]
             for place in range(len(tree.stretches)):
-                holes = {"sums": sums, "before": sums[-1], "digit": digit, "place": Value(place)}
-                sums.append(engine.materialise("divided", "cuts/divide_boxes", boxes=work, **holes))
+                params = {"sums": sums, "before": sums[-1], "digit": digit, "place": Value(place)}
+                sums.append(engine.materialise("divided", "cuts/divide_boxes", boxes=work, **params))
             has_null = tree.null is not None
             return scope.keep(
                 self._replace(work, "cuts/end_division", divided=sums[-1], digit=digit, has_null=has_null)
             )
 
-    def _replace(self, work: Relation, template: str, **holes: Any) -> Relation:
+    def _replace(self, work: Relation, template: str, **params: Any) -> Relation:
         """What the template makes of the boxes, which are dropped."""
-        replaced = self._engine.materialise("summed", template, boxes=work, refused=self._refused, **holes)
+        replaced = self._engine.materialise("summed", template, boxes=work, refused=self._refused, **params)
         self._engine.drop(work)
         return replaced
 

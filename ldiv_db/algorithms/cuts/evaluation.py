@@ -103,12 +103,12 @@ class Evaluator:
             places = self._place(nodes, OPEN if bounds else NEXT)
             groups, steps = self._step(places, nodes)
             parts = self._judge(steps, places, exact=False)
-            holes: dict[str, Any] = {"parts": parts, "places": places, **self._costs}
+            params: dict[str, Any] = {"parts": parts, "places": places, **self._costs}
             if groups is None:
-                locked = engine.rows("cuts/sum_kept", **holes, **self._bits)
+                locked = engine.rows("cuts/sum_kept", **params, **self._bits)
             else:
                 both = self.problem.cost.both
-                locked = engine.rows("cuts/sum_locked", groups=groups, both=both, **holes, **self._shape)
+                locked = engine.rows("cuts/sum_locked", groups=groups, both=both, **params, **self._shape)
             ahead = engine.rows("cuts/sum_specialised", parts=parts, **self._costs)
         probes = assemble(nodes, locked, ahead, metric, self.problem.cost.scheme)
         self.evaluated += sum(1 + len(probe.costs) for probe in probes)
@@ -172,13 +172,13 @@ class Evaluator:
         Under LM the former are not needed.
         """
         engine, cells, cost = self.problem.task.engine, self.problem.cells, self.problem.cost
-        holes: dict[str, Any] = {"cells": cells, "places": places, **self._bits}
+        params: dict[str, Any] = {"cells": cells, "places": places, **self._bits}
         if cost.metric == "LM":
             return None, [
-                Steps(engine.materialise("steps", "cuts/group_steps", ahead=ahead, packs=self._packs, **holes), ahead)
+                Steps(engine.materialise("steps", "cuts/group_steps", ahead=ahead, packs=self._packs, **params), ahead)
                 for ahead in _ahead(self.problem, nodes)
             ]
-        groups = engine.materialise("groups", "cuts/group_cells", counts=self._counts, **holes)
+        groups = engine.materialise("groups", "cuts/group_cells", counts=self._counts, **params)
         steps = engine.materialise(
             "steps",
             "cuts/gather_steps",
@@ -213,15 +213,15 @@ class Evaluator:
         kept = self._columns(summed if cost.metric == "CM" or (exact and not problem.asked) else [ROWS])
         if problem.asked:
             return self._mark(counted, kept)
-        holes: dict[str, Any] = {"values": problem.values, "unit": problem.common}
+        params: dict[str, Any] = {"values": problem.values, "unit": problem.common}
         parts = engine.materialise(
-            "parts", "cuts/judge_parts", parts=counted, packs=self._packs, columns=kept, scheme=cost.scheme, **holes
+            "parts", "cuts/judge_parts", parts=counted, packs=self._packs, columns=kept, scheme=cost.scheme, **params
         )
         engine.drop(counted)  # all the partitions, as below
         loose = exact and cost.scheme == "vioRec"
         while loose:  # the steps so far let fractions of rows be kept, so one more is needed even where they agree
             shrunk = engine.materialise(
-                "parts", "cuts/shrink_parts", parts=parts, columns=[*kept, Identifier("broken")], **holes
+                "parts", "cuts/shrink_parts", parts=parts, columns=[*kept, Identifier("broken")], **params
             )
             engine.drop(parts)
             parts = shrunk

@@ -1,4 +1,4 @@
-"""How counts travel in boxes, and how thresholds are read off them: the holes of the templates of boxes.
+"""How counts travel in boxes, and how thresholds are read off them: the parameters of the templates of boxes.
 
 Counts are packed, several to a column of DOUBLE, whose sums of whole numbers are exact below 2^53 in any order: a third
 of the columns to add up. Values with the same threshold share one product of rows and threshold.

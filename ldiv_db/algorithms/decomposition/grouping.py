@@ -212,15 +212,15 @@ def _exchange_once(task: Grouping, members: Relation, turn: int, jumps: Sequence
     engine = task.engine
     with engine.scope() as scope:
         counted = with_counts(task, members)
-        holes = {"members": members, "attributes": counted.others, "turn": Value(turn)}
-        crowded = engine.materialise("crowded", "decomposition/list_crowded", **holes)
+        params = {"members": members, "attributes": counted.others, "turn": Value(turn)}
+        crowded = engine.materialise("crowded", "decomposition/list_crowded", **params)
         rows = engine.count(crowded)
         settled = _settled(counted, members, crowded, jumps) if rows else None
         done = engine.count(settled) if settled else 0
         if not settled or not done:
             return members, rows, 0
-        holes = {"members": members, "settled": settled, "secrets": task.secrets}
-        moved = scope.keep(engine.materialise("members", "decomposition/exchange_rows", **holes))
+        params = {"members": members, "settled": settled, "secrets": task.secrets}
+        moved = scope.keep(engine.materialise("members", "decomposition/exchange_rows", **params))
         engine.drop(members)  # all the rows, once a round
         return moved, rows, done
 
@@ -230,12 +230,12 @@ def _settled(task: Grouping, members: Relation, crowded: Relation, jumps: Sequen
     engine = task.engine
     with engine.scope() as scope:
         loaded = engine.load("jumps", {"jump": "BIGINT"}, [(jump,) for jump in jumps])
-        holes: dict[str, Any] = {"members": members, "crowded": crowded, "jumps": loaded, "secrets": task.secrets}
-        wanted = engine.materialise("wanted", "decomposition/list_wanted", **holes)
-        holes = {"wanted": wanted, "members": members, "primary": task.primary, "attributes": task.others}
-        partners = engine.materialise("partners", "decomposition/list_partners", **holes)
-        holes = {"partners": partners, "attributes": task.others, "ranked": Value(RANKED), "prime": Value(PRIME)}
-        ranked = engine.materialise("ranked", "decomposition/rank_exchanges", **holes)
+        params: dict[str, Any] = {"members": members, "crowded": crowded, "jumps": loaded, "secrets": task.secrets}
+        wanted = engine.materialise("wanted", "decomposition/list_wanted", **params)
+        params = {"wanted": wanted, "members": members, "primary": task.primary, "attributes": task.others}
+        partners = engine.materialise("partners", "decomposition/list_partners", **params)
+        params = {"partners": partners, "attributes": task.others, "ranked": Value(RANKED), "prime": Value(PRIME)}
+        ranked = engine.materialise("ranked", "decomposition/rank_exchanges", **params)
         return scope.keep(engine.materialise("settled", "neighbours/repair/settle_exchanges", ranked=ranked))
 
 

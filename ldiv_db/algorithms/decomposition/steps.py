@@ -133,19 +133,19 @@ def _noise_of(task: Grouping, members: Relation, attribute: Secret) -> tuple[Rel
             attribute=attribute,
         )
         distances = _distances(engine, attribute, surplus)
-        holes = {"surplus": surplus, "linkable": linkable, "distances": distances}
-        noise = scope.keep(_choose(task, holes, nearest=task.options.noise == "nearest"))
-        return noise, scope.keep(_choose(task, holes, nearest=False))
+        params = {"surplus": surplus, "linkable": linkable, "distances": distances}
+        noise = scope.keep(_choose(task, params, nearest=task.options.noise == "nearest"))
+        return noise, scope.keep(_choose(task, params, nearest=False))
 
 
-def _choose(task: Grouping, holes: dict[str, Any], nearest: bool) -> Relation:
+def _choose(task: Grouping, params: dict[str, Any], nearest: bool) -> Relation:
     """The noise, one row of every group in a turn."""
     engine = task.engine
     taken = engine.load("noise", _NOISE, [])
-    turns = engine.most(holes["surplus"], "turn") or 0
+    turns = engine.most(params["surplus"], "turn") or 0
     for turn in range(1, turns + 1):
         chosen = {"taken": taken, "turn": Value(turn), "coins": Value(task.coins), "nearest": nearest}
-        engine.insert(taken, "decomposition/choose_noise", **holes, **chosen)
+        engine.insert(taken, "decomposition/choose_noise", **params, **chosen)
     return taken
 
 

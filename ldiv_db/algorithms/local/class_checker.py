@@ -89,20 +89,20 @@ class ClassChecker:
         classes, margins = self._classes(steps, counts, axis, requirements), []
         for requirement in requirements:
             measures = requirement.measure(steps, classes)
-            holes = {"measures": measures, "refined": refined or measures, "is_refined": refined is not None}
-            margins.append(steps.materialise("margins", "local/list_margins", **holes))
+            params = {"measures": measures, "refined": refined or measures, "is_refined": refined is not None}
+            margins.append(steps.materialise("margins", "local/list_margins", **params))
         return margins
 
     def _classes(
         self, steps: Steps, counts: Relation, axis: SensitiveAxis, requirements: Sequence[Requirement]
     ) -> Classes:
         """The candidates as the requirements see them, which counts alone may tell."""
-        holes = {"counts": counts, "key": axis.code, "summed": len(self._axes) > 1}
+        params = {"counts": counts, "key": axis.code, "summed": len(self._axes) > 1}
         as_codes = axis.judged is None and all(r.of_counts and not r.harmless for r in requirements)
         if as_codes and all(r.of_tallies for r in requirements):
-            return Classes.tallied(steps, steps.materialise("tallies", "local/tally_classes", **holes))
+            return Classes.tallied(steps, steps.materialise("tallies", "local/tally_classes", **params))
         histogram = steps.materialise(
-            "histogram", "local/list_histogram", dictionary=axis.reference, as_codes=as_codes, **holes
+            "histogram", "local/list_histogram", dictionary=axis.reference, as_codes=as_codes, **params
         )
         return Classes(steps, histogram, axis.reference)
 
@@ -132,8 +132,8 @@ def refuse_whole(task: Task) -> None:
     """Raise InfeasibleError if the table as one class violates one of the requirements, all monotone."""
     with task.engine.scope():
         encoded = task.encoded
-        holes = {"rows": encoded.counted, "weight": encoded.weight, "sensitive": encoded.sensitive, "one": Value(1)}
-        whole = task.engine.materialise("whole", "local/count_whole", **holes)
+        params = {"rows": encoded.counted, "weight": encoded.weight, "sensitive": encoded.sensitive, "one": Value(1)}
+        whole = task.engine.materialise("whole", "local/count_whole", **params)
         holds = task.engine.least(ClassChecker(task).margins(whole), "margin") >= 0
         reasons = [] if holds else _known_failures(task, whole)
     if not holds:
@@ -157,8 +157,8 @@ def _judge_known(
 ) -> Verdict:
     engine = task.engine
     refined = engine.materialise("refined", "local/refine_counts", counts=whole, key=axis.code, known=known)
-    holes = {"counts": refined, "dictionary": axis.reference, "key": axis.code}
-    histogram = engine.materialise("histogram", "local/list_histogram", **holes, summed=True, as_codes=False)
+    params = {"counts": refined, "dictionary": axis.reference, "key": axis.code}
+    histogram = engine.materialise("histogram", "local/list_histogram", **params, summed=True, as_codes=False)
     classes = Classes(engine, histogram, axis.reference)
     return judge(engine, requirement, classes)
 
@@ -205,8 +205,8 @@ def require_good(task: Task, name: str, assigned: Relation) -> None:
     engine = task.engine
     with engine.scope():
         members = engine.materialise("members", "local/name_classes", assigned=assigned)
-        holes = {"members": members, "rows": task.encoded.rows, "sensitive": task.encoded.sensitive}
-        margins = ClassChecker(task).margins(engine.materialise("counts", "local/count_classes", **holes))
+        params = {"members": members, "rows": task.encoded.rows, "sensitive": task.encoded.sensitive}
+        margins = ClassChecker(task).margins(engine.materialise("counts", "local/count_classes", **params))
         classes, bad = engine.count(margins), engine.count(margins) - engine.scalar("local/count_good", margins=margins)
     if bad:
         what = "the whole table does not, and no part of it was split off" if classes == 1 else f"{bad:,} do not"

@@ -73,15 +73,15 @@ class ValueHierarchy:
 
 def hierarchies_of(task: Task, measures: Sequence[Measure]) -> tuple[ValueHierarchy, ...]:
     """The hierarchies of all quasi-identifiers, their finest levels taken off where keys would not fit."""
-    holes = {"rows": task.encoded.rows, "measures": measures}
-    gains = task.engine.record("local/sum_gains", **holes)
+    params = {"rows": task.encoded.rows, "measures": measures}
+    gains = task.engine.record("local/sum_gains", **params)
     return _fitting([_hierarchy(measure, gains) for measure in measures])
 
 
 def generalise_rows(task: Task, hierarchies: Sequence[ValueHierarchy]) -> Relation:
     """The TEMP table of every row's places: (row_id, sensitive codes, a column a level)."""
-    holes = {"rows": task.encoded.rows, "hierarchies": hierarchies, "sensitive": task.encoded.sensitive}
-    return task.engine.materialise("grid", "local/generalise_rows", **holes)
+    params = {"rows": task.encoded.rows, "hierarchies": hierarchies, "sensitive": task.encoded.sensitive}
+    return task.engine.materialise("grid", "local/generalise_rows", **params)
 
 
 def vectors_of(hierarchies: Sequence[ValueHierarchy], most: int = MOST_VECTORS) -> list[Vector]:

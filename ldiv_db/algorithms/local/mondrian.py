@@ -80,16 +80,16 @@ class Mondrian(Algorithm):
     def _start(self, task: Task) -> Relation:
         """All rows in one node; where equal values stay together, so do equal rows, in one with their `weight`."""
         strict = self.options.split == "strict"
-        holes = {"rows": task.encoded.rows, "codes": _codes(task), "grouped": strict}
-        return task.engine.materialise("active", "local/mondrian/start_nodes", **holes)
+        params = {"rows": task.encoded.rows, "codes": _codes(task), "grouped": strict}
+        return task.engine.materialise("active", "local/mondrian/start_nodes", **params)
 
     def _choose(self, task: Task, checker: ClassChecker, active: Relation, widths: Sequence[Width]) -> Relation:
         """The quasi-identifier that each node is to be split along."""
         engine = task.engine
         with engine.scope() as scope:
             bounds = engine.materialise("bounds", "local/mondrian/bound_nodes", active=active, axes=task.encoded.axes)
-            holes = {"bounds": bounds, "widths": widths, "least": Value(2 * checker.least)}
-            return scope.keep(engine.materialise("choices", "local/mondrian/choose_axes", **holes))
+            params = {"bounds": bounds, "widths": widths, "least": Value(2 * checker.least)}
+            return scope.keep(engine.materialise("choices", "local/mondrian/choose_axes", **params))
 
     def _split(
         self, task: Task, checker: ClassChecker, active: Relation, choices: Relation, widths: Sequence[Width], last: int
@@ -102,18 +102,18 @@ class Mondrian(Algorithm):
             counts = engine.materialise("counts", "local/mondrian/count_sides", sides=sides, sensitive=sensitive)
             margins = checker.margins(counts)
             splits = engine.materialise("splits", "local/mondrian/list_splits", margins=margins, last=Value(last))
-            holes = {"sides": sides, "splits": splits, "codes": _codes(task)}
-            moved = engine.materialise("active", "local/mondrian/move_rows", **holes)
+            params = {"sides": sides, "splits": splits, "codes": _codes(task)}
+            moved = engine.materialise("active", "local/mondrian/move_rows", **params)
             return scope.keep(moved), last + 2 * engine.count(splits)
 
     def _sides(self, task: Task, active: Relation, choices: Relation, widths: Sequence[Width]) -> Relation:
         """The rows of nodes that are to be split, each with its side."""
-        engine, holes = task.engine, {"active": active, "choices": choices, "widths": widths}
+        engine, params = task.engine, {"active": active, "choices": choices, "widths": widths}
         if self.options.split == "relaxed":
-            return engine.materialise("sides", "local/mondrian/side_evenly", **holes)
-        placed = engine.materialise("placed", "local/mondrian/count_places", **holes)
+            return engine.materialise("sides", "local/mondrian/side_evenly", **params)
+        placed = engine.materialise("placed", "local/mondrian/count_places", **params)
         medians = engine.materialise("medians", "local/mondrian/find_medians", placed=placed, weight=WEIGHT)
-        return engine.materialise("sides", "local/mondrian/side_strictly", medians=medians, **holes)
+        return engine.materialise("sides", "local/mondrian/side_strictly", medians=medians, **params)
 
     def _search(self, rounds: int) -> dict[str, Any]:
         return {"split": self.options.split, "rounds": rounds}

@@ -68,9 +68,9 @@ class Absorption:
             self.assigned = scope.keep(engine.materialise("numbered", "local/number_classes", assigned=self.assigned))
             members = engine.materialise("members", "local/name_classes", assigned=self.assigned)
             counts, margins = self._judged(members)
-            holes = {"counts": counts, "margins": margins, "origins": origins, "costs": self.costs}
+            params = {"counts": counts, "margins": margins, "origins": origins, "costs": self.costs}
             self.standing = scope.keep(
-                engine.materialise("standing", "local/peel/list_standing", **holes, hierarchies=self.hierarchies)
+                engine.materialise("standing", "local/peel/list_standing", **params, hierarchies=self.hierarchies)
             )
 
     def _load_costs(self) -> Relation:
@@ -89,8 +89,8 @@ class Absorption:
         with engine.scope() as scope:
             waiting, all_keys = keys(self.left), keys(self.grid)
             by = {"costs": self.costs, "hierarchies": self.hierarchies, "vector": Value(number)}
-            holes = {"keys": all_keys, "waiting": waiting, "assigned": self.assigned, "standing": self.standing}
-            homes = engine.materialise("homes", "local/peel/list_homes", **holes, **by, limit=Value(self.limit))
+            params = {"keys": all_keys, "waiting": waiting, "assigned": self.assigned, "standing": self.standing}
+            homes = engine.materialise("homes", "local/peel/list_homes", **params, **by, limit=Value(self.limit))
             guests = engine.materialise("guests", "local/peel/list_guests", waiting=waiting, homes=homes)
             engine.drop(waiting, all_keys, homes)  # all the rows
             taken = self._settle(guests, by) if engine.count(guests) else 0
@@ -100,15 +100,15 @@ class Absorption:
     def _settle(self, guests: Relation, by: dict[str, Any]) -> int:
         """Seat the guests that the classes can bear; how many."""
         engine, most = self.task.engine, Value(POWERS)
-        holes = {"assigned": self.assigned, "guests": guests, "powers": self.powers, "most": most}
-        trials = engine.materialise("trials", "local/peel/list_trials", **holes)
+        params = {"assigned": self.assigned, "guests": guests, "powers": self.powers, "most": most}
+        trials = engine.materialise("trials", "local/peel/list_trials", **params)
         _, margins = self._judged(trials)
         settled = engine.materialise(
             "settled", "local/peel/settle_trials", margins=margins, powers=self.powers, most=most
         )
         taken = engine.materialise("taken", "local/peel/take_guests", guests=guests, settled=settled)
-        holes = {"standing": self.standing, "settled": settled, "guests": guests, "margins": margins, "most": most}
-        renewed = engine.materialise("standing", "local/peel/renew_standing", **holes, **by)
+        params = {"standing": self.standing, "settled": settled, "guests": guests, "margins": margins, "most": most}
+        renewed = engine.materialise("standing", "local/peel/renew_standing", **params, **by)
         engine.drop(self.standing)
         self.standing = renewed
         return self._seat(taken)
@@ -124,24 +124,24 @@ class Absorption:
     def merge(self) -> None:
         """Put all rows that wait into one class with as many of the classes with most slack as it takes."""
         engine = self.task.engine
-        holes = {"assigned": self.assigned, "standing": self.standing, "waiting": self.left, "powers": self.powers}
-        trials = engine.materialise("trials", "local/peel/rank_classes", **holes)
+        params = {"assigned": self.assigned, "standing": self.standing, "waiting": self.left, "powers": self.powers}
+        trials = engine.materialise("trials", "local/peel/rank_classes", **params)
         _, margins = self._judged(trials)
         first = engine.scalar("local/find_first", margins=margins)
         if first is None:  # of monotone requirements all classes together are good
             what = f"{self.waiting:,} rows fit no class"
             raise nothing_found(self.task, "peel", what, "algorithm.residue: suppress leaves them out")
         numbers = {"power": Value(first), "merged": Value(0)}
-        holes = {"assigned": self.assigned, "trials": trials}
-        self.assigned = engine.materialise("assigned", "local/peel/merge_classes", **holes, **numbers)
+        params = {"assigned": self.assigned, "trials": trials}
+        self.assigned = engine.materialise("assigned", "local/peel/merge_classes", **params, **numbers)
         self.waiting = 0
 
     def _judged(self, members: Relation) -> tuple[Relation, Relation]:
         """The counts and margins of the classes of (row_id, class_no)."""
         engine = self.task.engine
         listed = engine.materialise("listed", "local/list_classes", members=members)
-        holes = {"members": members, "rows": self.grid, "listed": listed, "sensitive": self.task.encoded.sensitive}
-        counts = engine.materialise("counts", "local/count_members", **holes)
+        params = {"members": members, "rows": self.grid, "listed": listed, "sensitive": self.task.encoded.sensitive}
+        counts = engine.materialise("counts", "local/count_members", **params)
         return counts, self.checker.margins(counts)
 
 
@@ -194,8 +194,13 @@ class Peeling:
         rows = [(number, *vector) for number, vector in zip(numbers, vectors, strict=True)]
         with engine.scope() as scope:
             loaded = engine.load("vectors", columns, rows)
-            holes = {"rows": of or self.left, "vectors": loaded, "hierarchies": self.hierarchies, "spread": self.spread}
-            return scope.keep(engine.materialise("keys", "local/peel/list_keys", **holes))
+            params = {
+                "rows": of or self.left,
+                "vectors": loaded,
+                "hierarchies": self.hierarchies,
+                "spread": self.spread,
+            }
+            return scope.keep(engine.materialise("keys", "local/peel/list_keys", **params))
 
     @property
     def spread(self) -> Value:
@@ -206,8 +211,10 @@ class Peeling:
         """The listed classes of these members that violate nothing."""
         engine = self.task.engine
         with engine.scope() as scope:
-            holes = {"members": members, "rows": rows or self.left, "listed": listed}
-            counts = engine.materialise("counts", "local/count_members", **holes, sensitive=self.task.encoded.sensitive)
+            params = {"members": members, "rows": rows or self.left, "listed": listed}
+            counts = engine.materialise(
+                "counts", "local/count_members", **params, sensitive=self.task.encoded.sensitive
+            )
             margins = self.checker.margins(counts)
             return scope.keep(engine.materialise("good", "local/list_good", margins=margins))
 
@@ -225,8 +232,8 @@ class Peeling:
 
     def _published(self, axis: SensitiveAxis) -> SensitiveAxis:
         engine = self.task.engine
-        holes = {"rows": self.grid, "assigned": self.assigned, "dictionary": axis.reference}
-        values = engine.materialise("published", "local/peel/count_published", key=axis.code, **holes)
+        params = {"rows": self.grid, "assigned": self.assigned, "dictionary": axis.reference}
+        values = engine.materialise("published", "local/peel/count_published", key=axis.code, **params)
         counts = sorted(engine.column(values, "rows"), reverse=True)
         return replace(axis, judged=(values, Distribution(counts)), whole=None)
 

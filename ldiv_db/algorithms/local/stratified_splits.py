@@ -44,8 +44,8 @@ class StratifiedSplits:
 
     def __post_init__(self) -> None:
         engine, encoded = self.task.engine, self.task.encoded
-        holes = {"rows": encoded.rows, "sensitive": encoded.sensitive}
-        self.strata = engine.materialise("strata", "local/stratified/list_strata", **holes)
+        params = {"rows": encoded.rows, "sensitive": encoded.sensitive}
+        self.strata = engine.materialise("strata", "local/stratified/list_strata", **params)
         self.mixes = engine.load("mixes", {"mix": "BIGINT"}, [(mix,) for mix in range(MIXES + 1)])
         self.widths: Sequence[Width] = widths_of(encoded.axes)
         self.rounds = 0
@@ -58,9 +58,9 @@ class StratifiedSplits:
         engine, encoded = self.task.engine, self.task.encoded
         with engine.scope() as scope:
             assigned = scope.keep(engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []))
-            holes = {"rows": encoded.rows, "assigned": classes, "strata": self.strata}
+            params = {"rows": encoded.rows, "assigned": classes, "strata": self.strata}
             active = engine.materialise(
-                "active", "local/stratified/start_nodes", **holes, axes=encoded.axes, sensitive=encoded.sensitive
+                "active", "local/stratified/start_nodes", **params, axes=encoded.axes, sensitive=encoded.sensitive
             )
             nodes = self._nodes(classes)
             while True:
@@ -92,17 +92,17 @@ class StratifiedSplits:
             moved = engine.materialise(
                 "active", "local/stratified/move_rows", active=active, sides=sides, chosen=chosen, axes=axes
             )
-            holes = {"bounds": bounds, "traced": traced, "chosen": chosen}
-            renewed = engine.materialise("nodes", "local/stratified/list_nodes", **holes, axes=axes)
+            params = {"bounds": bounds, "traced": traced, "chosen": chosen}
+            renewed = engine.materialise("nodes", "local/stratified/list_nodes", **params, axes=axes)
             return scope.keep(moved), scope.keep(renewed), splits
 
     def _try(self, active: Relation, nodes: Relation) -> tuple[Relation, Relation]:
         """The rows on their sides of the cuts that leave good ones, and all cuts."""
         engine, sensitive, last = self.task.engine, self.task.encoded.sensitive, Value(MIXES)
         with engine.scope() as scope:
-            holes = {"active": active, "nodes": nodes, "widths": self.widths}
+            params = {"active": active, "nodes": nodes, "widths": self.widths}
             placed = engine.materialise(
-                "placed", "local/stratified/place_rows", **holes, least=Value(2 * self.checker.least)
+                "placed", "local/stratified/place_rows", **params, least=Value(2 * self.checker.least)
             )
             counted = engine.materialise("counted", "local/stratified/count_places", placed=placed)
             cuts = engine.materialise("cuts", "local/stratified/list_cuts", counted=counted, parts=Value(PARTS))
@@ -123,8 +123,8 @@ class StratifiedSplits:
             )
             margins = self.checker.margins(trials)
             tried = engine.materialise("tried", "local/stratified/choose_mixes", margins=margins, last=last)
-            holes = {"placed": placed, "cuts": cuts, "tried": tried, "mixed": mixed}
-            sides = engine.materialise("sides", "local/stratified/side_rows", **holes, last=last)
+            params = {"placed": placed, "cuts": cuts, "tried": tried, "mixed": mixed}
+            sides = engine.materialise("sides", "local/stratified/side_rows", **params, last=last)
             return scope.keep(sides), scope.keep(cuts)
 
     def _nodes(self, classes: Relation) -> Relation:
@@ -132,8 +132,8 @@ class StratifiedSplits:
         engine, axes = self.task.engine, self.task.encoded.axes
         with engine.scope() as scope:
             bounds, traced = self.traced(classes)
-            holes = {"bounds": bounds, "traced": traced, "chosen": None}
-            return scope.keep(engine.materialise("nodes", "local/stratified/list_nodes", **holes, axes=axes))
+            params = {"bounds": bounds, "traced": traced, "chosen": None}
+            return scope.keep(engine.materialise("nodes", "local/stratified/list_nodes", **params, axes=axes))
 
     def traced(self, classes: Relation) -> tuple[Relation, Relation]:
         """The bounds of classes, given as (row_id, class_id), and what they cost."""

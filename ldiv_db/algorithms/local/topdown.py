@@ -68,7 +68,7 @@ class Nodes:
     children: Value
 
     @property
-    def holes(self) -> dict[str, Any]:
+    def params(self) -> dict[str, Any]:
         return dict(vars(self))
 
 
@@ -94,23 +94,23 @@ def find_splits(
             return None
         retentions = _retain(task, counts, unsplit, 1 if only else max(1, min(MOST, BUDGET // parts)))
         steps, sensitive = OneStatement(engine), task.encoded.sensitive
-        holes = {"retentions": retentions, "counts": counts, "sensitive": sensitive, "children": children}
-        margins = checker.measured(steps, steps.materialise("trials", "local/topdown/count_retentions", **holes))
-        holes = {"retentions": retentions, "unsplit": unsplit, "margins": margins}
-        splits = steps.keep("part_splits", "local/topdown/choose_retentions", **holes)
+        params = {"retentions": retentions, "counts": counts, "sensitive": sensitive, "children": children}
+        margins = checker.measured(steps, steps.materialise("trials", "local/topdown/count_retentions", **params))
+        params = {"retentions": retentions, "unsplit": unsplit, "margins": margins}
+        splits = steps.keep("part_splits", "local/topdown/choose_retentions", **params)
         return PartSplits(scope.keep(splits), scope.keep(retentions)) if engine.count(splits) else None
 
 
 def _retain(task: Task, counts: Relation, unsplit: Relation, tried: int) -> Relation:
     """The retentions that are tried, at most so many of a part."""
     steps, most = OneStatement(task.engine), Value(tried)
-    holes = {"sensitive": task.encoded.sensitive, "most": most}
+    params = {"sensitive": task.encoded.sensitive, "most": most}
     numbers = steps.materialise("numbers", "local/topdown/list_numbers", most=most)
     combinations = steps.materialise(
-        "combinations", "local/topdown/list_combinations", counts=counts, unsplit=unsplit, **holes
+        "combinations", "local/topdown/list_combinations", counts=counts, unsplit=unsplit, **params
     )
     return steps.keep(
-        "retentions", "local/topdown/list_retentions", combinations=combinations, numbers=numbers, **holes
+        "retentions", "local/topdown/list_retentions", combinations=combinations, numbers=numbers, **params
     )
 
 
@@ -122,9 +122,9 @@ def add_splits(
     kept = engine.materialise("measured", "local/topdown/keep_parts", measured=measured, part_splits=splits)
     engine.delete_listed(taken, Identifier("split"), splits)
     with engine.scope():
-        placed = engine.materialise("placed", "local/topdown/place_rows", splits=splits, **nodes.holes)
-        holes = {"placed": placed, "part_splits": splits, "retentions": part_splits.retentions, "measured": measured}
-        engine.insert(taken, "local/topdown/list_given", **holes, sensitive=task.encoded.sensitive)
+        placed = engine.materialise("placed", "local/topdown/place_rows", splits=splits, **nodes.params)
+        params = {"placed": placed, "part_splits": splits, "retentions": part_splits.retentions, "measured": measured}
+        engine.insert(taken, "local/topdown/list_given", **params, sensitive=task.encoded.sensitive)
     engine.extend(chosen, splits, "split", "node")
     return kept
 
@@ -156,7 +156,7 @@ class _Round:
         engine = self.task.engine
         with engine.scope() as scope:
             nodes = self._nodes(active)
-            counts = engine.materialise("counts", "local/topdown/count_parts", **nodes.holes)
+            counts = engine.materialise("counts", "local/topdown/count_parts", **nodes.params)
             measured = self._measure(nodes, counts)
             chosen, taken = self._choose(nodes, counts, measured)
             splits = find_splits(self.task, self.checker, self.children, counts, measured, chosen)
@@ -174,8 +174,8 @@ class _Round:
     def _nodes(self, active: Relation) -> Nodes:
         """The nodes of these rows that have enough of them to be split."""
         steps, branches = OneStatement(self.task.engine), self.branches
-        holes = {"measures": [branch.measure for branch in branches], "least": Value(2 * self.checker.least)}
-        bounds = steps.materialise("bounds", "local/topdown/bound_nodes", active=active, **holes)
+        params = {"measures": [branch.measure for branch in branches], "least": Value(2 * self.checker.least)}
+        bounds = steps.materialise("bounds", "local/topdown/bound_nodes", active=active, **params)
         axes = Value(len(branches) + 1)
         ways = steps.keep("ways", "local/topdown/list_ways", bounds=bounds, branches=branches, axes=axes)
         return Nodes(active, ways, branches, self._sensitive, self.children)
@@ -184,9 +184,9 @@ class _Round:
         """The parts with their margins and what a row saves in each."""
         steps = OneStatement(self.task.engine)
         margins = self.checker.measured(steps, counts)
-        holes = {"savings": self.savings, "branches": self.branches, "children": self.children}
+        params = {"savings": self.savings, "branches": self.branches, "children": self.children}
         return steps.keep(
-            "measured", "local/topdown/measure_parts", counts=counts, ways=nodes.ways, margins=margins, **holes
+            "measured", "local/topdown/measure_parts", counts=counts, ways=nodes.ways, margins=margins, **params
         )
 
     def _choose(self, nodes: Nodes, counts: Relation, measured: Relation) -> tuple[Relation, Relation]:
@@ -205,8 +205,8 @@ class _Round:
                 "left", "local/topdown/count_givers", counts=counts, taken=taken, sensitive=sensitive
             )
             givers = self.checker.measured(steps, left)
-            holes = {"splits": splits, "taken": taken, "givers": givers, "children": self.children}
-            chosen = steps.keep("chosen", "local/topdown/choose_splits", **holes)
+            params = {"splits": splits, "taken": taken, "givers": givers, "children": self.children}
+            chosen = steps.keep("chosen", "local/topdown/choose_splits", **params)
             return scope.keep(chosen), scope.keep(taken)
 
     def _take(self, nodes: Nodes, counts: Relation, measured: Relation, rests: Relation, splits: Relation) -> Relation:
@@ -214,11 +214,11 @@ class _Round:
         sensitive, most = self._sensitive, Value(TOPDOWN_MOST)
         recruits = self._recruit(nodes, counts, measured, rests, splits)
         steps = OneStatement(self.task.engine)
-        holes = {"rests": rests, "recruits": recruits, "sizes": self.sizes, "most": most}
-        trials = steps.materialise("trials", "local/topdown/count_trials", **holes, sensitive=sensitive)
+        params = {"rests": rests, "recruits": recruits, "sizes": self.sizes, "most": most}
+        trials = steps.materialise("trials", "local/topdown/count_trials", **params, sensitive=sensitive)
         margins = self.checker.measured(steps, trials)
-        holes = {"recruits": recruits, "margins": margins, "most": most}
-        return steps.keep("taken", "local/topdown/take_recruits", **holes, sensitive=sensitive)
+        params = {"recruits": recruits, "margins": margins, "most": most}
+        return steps.keep("taken", "local/topdown/take_recruits", **params, sensitive=sensitive)
 
     def _recruit(
         self, nodes: Nodes, counts: Relation, measured: Relation, rests: Relation, splits: Relation
@@ -226,9 +226,9 @@ class _Round:
         """The rows that could be given back, for the splits that leave too little, best first."""
         steps = OneStatement(self.task.engine)
         dirty = steps.materialise("dirty", "local/topdown/list_dirty", splits=splits)
-        placed = steps.materialise("placed", "local/topdown/place_rows", splits=dirty, **nodes.holes)
-        holes = {"placed": placed, "measured": measured, "counts": counts, "rests": rests, "most": Value(TOPDOWN_MOST)}
-        return steps.keep("recruits", "local/topdown/list_recruits", **holes, sensitive=self._sensitive)
+        placed = steps.materialise("placed", "local/topdown/place_rows", splits=dirty, **nodes.params)
+        params = {"placed": placed, "measured": measured, "counts": counts, "rests": rests, "most": Value(TOPDOWN_MOST)}
+        return steps.keep("recruits", "local/topdown/list_recruits", **params, sensitive=self._sensitive)
 
     def _move(self, nodes: Nodes, measured: Relation, chosen: Relation, taken: Relation) -> Relation | None:
         engine = self.task.engine
@@ -239,8 +239,8 @@ class _Round:
         )
         steps = OneStatement(engine)
         rests = steps.materialise("rests", "local/topdown/find_rests", targets=targets, measured=measured)
-        holes = {"chosen": chosen, "targets": targets, "taken": taken, "rests": rests}
-        moved = steps.keep("active", "local/topdown/move_rows", **holes, **nodes.holes)
+        params = {"chosen": chosen, "targets": targets, "taken": taken, "rests": rests}
+        moved = steps.keep("active", "local/topdown/move_rows", **params, **nodes.params)
         self.last += engine.count(targets)
         return moved
 
@@ -264,8 +264,8 @@ class TopDown(Algorithm):
             measures = lm_measures(task)
             rounds = _first_round(task, measures)
             assigned = scope.keep(engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []))
-            holes = {"rows": task.encoded.rows, "measures": measures, "sensitive": task.encoded.sensitive}
-            active: Relation | None = engine.materialise("active", "local/topdown/start_nodes", **holes)
+            params = {"rows": task.encoded.rows, "measures": measures, "sensitive": task.encoded.sensitive}
+            active: Relation | None = engine.materialise("active", "local/topdown/start_nodes", **params)
             while active is not None:
                 moved = rounds.run(active, assigned)
                 engine.drop(active)  # all the rows that are not settled, once a round

@@ -128,10 +128,10 @@ def _find(task: Task, state: _Exchangeable, order: Sequence[Measure], offset: in
 def _find_within_parts(task: Task, state: _Exchangeable, order: Sequence[Measure]) -> Relation:
     """The exchanges of rows of equal value that are the best for both of their classes, of several that each tries."""
     engine = task.engine
-    holes: dict[str, Any] = {"classes": state.classes, "parts": state.parts, "order": order, "steps": _STEPS}
-    pairs = engine.materialise("pairs", "neighbours/exchange/pair_within_parts", **holes)
-    holes = {"members": state.members, "measures": state.measures, "left": _LEFT, "right": _RIGHT}
-    ranked = engine.materialise("ranked", "neighbours/exchange/rank_equal_values", pairs=pairs, **holes)
+    params: dict[str, Any] = {"classes": state.classes, "parts": state.parts, "order": order, "steps": _STEPS}
+    pairs = engine.materialise("pairs", "neighbours/exchange/pair_within_parts", **params)
+    params = {"members": state.members, "measures": state.measures, "left": _LEFT, "right": _RIGHT}
+    ranked = engine.materialise("ranked", "neighbours/exchange/rank_equal_values", pairs=pairs, **params)
     return engine.materialise("exchanges", "neighbours/exchange/settle_exchanges", ranked=ranked)
 
 
@@ -167,8 +167,8 @@ def _first_state(
     engine, size, last = task.engine, Value(l), Value(l - 1)
     measured = _measure_classes(task, members, measures, size, least=1)
     classes = engine.materialise("classes", "neighbours/exchange/list_centres", measured=measured, measures=measures)
-    holes = _rests(members, measured, measures, size, last)
-    rests = engine.materialise("rests", "neighbours/exchange/measure_rests", **holes)
+    params = _rests(members, measured, measures, size, last)
+    rests = engine.materialise("rests", "neighbours/exchange/measure_rests", **params)
     return _Exchangeable(rests, classes, measures, size, last, parts)
 
 
@@ -192,5 +192,5 @@ def _rests(
     l: Value,  # noqa: E741
     last: Value,
 ) -> dict[str, Any]:
-    """The holes of the statement that finds what classes are without each of their members."""
+    """The parameters of the statement that finds what classes are without each of their members."""
     return {"members": members, "measured": measured, "measures": measures, "l": l, "last": last}

@@ -110,8 +110,8 @@ def _round(
             "chosen", "neighbours/trade/choose_trades", trades=trades, margins=[margins], passes=PASSES
         )
         count, gain = engine.rows("neighbours/trade/sum_gains", chosen=chosen)[0]
-        holes = {"assigned": assigned, "sides": sides, "chosen": chosen}
-        moved = scope.keep(engine.materialise("assigned", "neighbours/trade/move_rows", **holes))
+        params = {"assigned": assigned, "sides": sides, "chosen": chosen}
+        moved = scope.keep(engine.materialise("assigned", "neighbours/trade/move_rows", **params))
         cost = int(engine.scalar("neighbours/trade/sum_costs", measured=measured))
     return Changed(moved, int(count), int(gain), cost)
 
@@ -150,9 +150,9 @@ def measured_classes(
     more.
     """
     engine, sensitive = task.engine, task.encoded.sensitive
-    holes = {"rows": task.encoded.rows, "assigned": assigned}
+    params = {"rows": task.encoded.rows, "assigned": assigned}
     members = engine.materialise(
-        "members", "neighbours/trade/list_members", **holes, measures=measures, sensitive=sensitive
+        "members", "neighbours/trade/list_members", **params, measures=measures, sensitive=sensitive
     )
     shared = {"measures": measures, "most": Value(most), "gains": GAINS, "least": Value(least)}
     measured = engine.materialise("measured", "neighbours/trade/measure_classes", members=members, **shared)

@@ -48,12 +48,12 @@ def _round(task: Task, splits: StratifiedSplits, assigned: Relation, order: Sequ
         merged = engine.materialise("merged", "neighbours/resplit/merge_pairs", assigned=assigned, pairs=pairs)
         split = splits.split(merged, last=engine.count(pairs))
         _, traced = splits.traced(split)
-        holes = {"merged": merged, "split": split}
+        params = {"merged": merged, "split": split}
         better = engine.materialise(
-            "better", "neighbours/resplit/list_better", **holes, traced=traced, pairs=pairs, measured=measured
+            "better", "neighbours/resplit/list_better", **params, traced=traced, pairs=pairs, measured=measured
         )
         renewed = engine.materialise(
-            "assigned", "neighbours/resplit/take_better", **holes, assigned=assigned, better=better
+            "assigned", "neighbours/resplit/take_better", **params, assigned=assigned, better=better
         )
         cost = int(engine.scalar("neighbours/trade/sum_costs", measured=measured))
         return Changed(scope.keep(renewed), engine.count(better), engine.total(better, "gain"), cost)

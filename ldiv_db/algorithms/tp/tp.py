@@ -259,8 +259,8 @@ class Matching(Tp):
             assigned = assign_groups(task, cells, state)
             kept = scope.keep(engine.materialise("assigned", "tp/keep_groups", assigned=assigned))
             loaded = engine.load("flows", dict.fromkeys(("group_no", "first", "last", "class_id"), "BIGINT"), flows)
-            holes = {"assigned": assigned, "cells": cells, "flows": loaded, **keys}
-            engine.insert(kept, "tp/pair_rows", seed=Value(task.seed), **holes)
+            params = {"assigned": assigned, "cells": cells, "flows": loaded, **keys}
+            engine.insert(kept, "tp/pair_rows", seed=Value(task.seed), **params)
         return kept, {"optimal": True, "matched_groups": len(surplus)}
 
 

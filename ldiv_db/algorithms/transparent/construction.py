@@ -91,8 +91,8 @@ def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int
     depth, level = -(-halvings * DEPTH // 100), 0
     ways = [Way(Value(number), measure) for number, measure in enumerate(measures, 1)]
     with engine.scope() as scope:
-        holes = {"ways": ways, "sensitive": task.encoded.sensitive[0]}
-        settled = engine.materialise("settled", "transparent/settle_nodes", nodes=nodes, simple=Value(SIMPLE), **holes)
+        params = {"ways": ways, "sensitive": task.encoded.sensitive[0]}
+        settled = engine.materialise("settled", "transparent/settle_nodes", nodes=nodes, simple=Value(SIMPLE), **params)
         costs = span_costs(task, measures)
         while largest > SIMPLE:
             task.progress(level, depth)
@@ -109,13 +109,13 @@ def _split(
 
     No side of a split has more than `deepest` classes, unless it is a half.
     """
-    engine, holes = task.engine, {"ways": ways, "sensitive": task.encoded.sensitive[0]}
+    engine, params = task.engine, {"ways": ways, "sensitive": task.encoded.sensitive[0]}
     with engine.scope() as scope:
         splits = _choose(task, ways, costs, nodes, deepest)
         sides = engine.record("neighbours/bound_splits", splits=splits)
-        halves = engine.materialise("node", "transparent/split_nodes", nodes=nodes, splits=splits, **holes)
+        halves = engine.materialise("node", "transparent/split_nodes", nodes=nodes, splits=splits, **params)
         if sides["least"] <= SIMPLE:
-            engine.insert(settled, "transparent/settle_nodes", nodes=halves, simple=Value(SIMPLE), **holes)
+            engine.insert(settled, "transparent/settle_nodes", nodes=halves, simple=Value(SIMPLE), **params)
         engine.drop(nodes)  # all the rows, once a level
         return scope.keep(halves), sides["most"]
 
@@ -211,10 +211,10 @@ def build_from(task: Task, coins: Relation, seats: Seats, rounds: int) -> tuple[
     engine, encoded = task.engine, task.encoded
     columns = {"code": "INTEGER", "first": "BIGINT", "part": "BIGINT", "node": "BIGINT", "classes": "BIGINT"}
     with engine.scope() as scope:
-        holes = {"axes": encoded.axes, "sensitive": encoded.sensitive[0]}
+        params = {"axes": encoded.axes, "sensitive": encoded.sensitive[0]}
         loaded = engine.load("seats", columns, seats.rows)
         nodes = engine.materialise(
-            "node", "transparent/seat_rows", rows=encoded.rows, coins=coins, seats=loaded, **holes
+            "node", "transparent/seat_rows", rows=encoded.rows, coins=coins, seats=loaded, **params
         )
         measures = lm_measures(task)
         settled = split(task, measures, nodes, seats.largest)
@@ -223,6 +223,6 @@ def build_from(task: Task, coins: Relation, seats: Seats, rounds: int) -> tuple[
         parts = engine.materialise("parts", "transparent/list_parts", numbered=numbered)
         unnamed = replace(task, encoded=replace(encoded, rows=settled))
         exchanged, exchanges = exchange_rows(unnamed, measures, members, seats.size, rounds, parts)
-        holes = {"numbered": numbered, "exchanged": exchanged}
-        assigned = scope.keep(engine.materialise("assigned", "transparent/assign_rows", **holes))
+        params = {"numbered": numbered, "exchanged": exchanged}
+        assigned = scope.keep(engine.materialise("assigned", "transparent/assign_rows", **params))
     return assigned, exchanges

@@ -50,10 +50,10 @@ class CellsThere:
         self._settled: list[int] = []
         self._nodes = self._named()
 
-    def count(self, name: str, template: str, **holes: Any) -> Relation:
+    def count(self, name: str, template: str, **params: Any) -> Relation:
         """What a template counts of the cells that are not settled, in the driver's database."""
         active = self._active()
-        there, made = self._there(holes)
+        there, made = self._there(params)
         try:
             statement = render(template, {**there, "nodes": active, "weight": WEIGHT})
             with plainly("count"):
@@ -62,9 +62,9 @@ class CellsThere:
         finally:
             self._spark.drop(active, *made)
 
-    def move(self, template: str, **holes: Any) -> None:
+    def move(self, template: str, **params: Any) -> None:
         """Have the cells of nodes that are split be in others."""
-        there, made = self._there(holes)
+        there, made = self._there(params)
         more = {"nodes": self._nodes, "weight": WEIGHT, "order": self._layout.order, "kept": self._layout.kept}
         with plainly("move rows"):
             split = self._spark.session.sql(written_step(render(MOVES[template], {**there, **more}), DIALECT))
@@ -113,14 +113,14 @@ class CellsThere:
         active = self._cells.join(functions.broadcast(listed), "node", "left_anti")
         return self._spark.keep("active", active, kept=False)
 
-    def _there(self, holes: dict[str, Any]) -> tuple[dict[str, Any], list[Relation]]:
-        """The holes with the driver's tables sent to Spark, and what was made of them there."""
+    def _there(self, params: dict[str, Any]) -> tuple[dict[str, Any], list[Relation]]:
+        """The parameters with the driver's tables sent to Spark, and what was made of them there."""
         made = {
-            name: sent(self._spark, self._engine, name, hole)
-            for name, hole in holes.items()
-            if isinstance(hole, Relation)
+            name: sent(self._spark, self._engine, name, param)
+            for name, param in params.items()
+            if isinstance(param, Relation)
         }
-        return {**holes, **made}, list(made.values())
+        return {**params, **made}, list(made.values())
 
 
 def started(session: Any, engine: Engine, cells: Any, positions: Sequence[Grained], classes: int | None = None) -> Any:

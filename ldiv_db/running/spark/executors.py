@@ -132,8 +132,8 @@ def _run(work: PartWork, engine: Engine, node: int, cells: Any) -> tuple[PartTol
     recoding = plan_recoding(engine, task.encoded, plan.assigned, part.forms, plan.classes, plan.blanked, plan.stars)
     loss = measure_recoding(engine, task.encoded, recoding, work.class_id)
     kept = frozenset(_valued(engine, recoding, work.typed))
-    with published_rows(engine, task.encoded, recoding, work.class_id) as holes:
-        release = engine.materialise("release", PUBLISHED, **holes)
+    with published_rows(engine, task.encoded, recoding, work.class_id) as params:
+        release = engine.materialise("release", PUBLISHED, **params)
     return PartTold(node, task.encoded.rows_in, loss, dict(plan.search), kept), release
 
 
@@ -254,8 +254,8 @@ class _InExecutor(Destination):
     def publish(self, draft: Draft[Outcome]) -> Outcome:
         assert isinstance(draft, RunDraft)  # noqa: S101 - nothing else is run here
         self.draft = draft
-        with draft.rows() as holes:
-            self.release = self.engine.materialise("release", PUBLISHED, **holes)
+        with draft.rows() as params:
+            self.release = self.engine.materialise("release", PUBLISHED, **params)
         return draft.audit(self.release)  # type: ignore[return-value] # the outcome of a RunDraft
 
 

@@ -92,8 +92,8 @@ def _counted(work: Dividing, task: Task, cells: Any) -> Task:
 def counted(engine: Engine, encoded: Encoded, counts: Relation) -> Encoded:
     """The encoded table with the counts (codes, kept columns, weight) of its equal rows in place of these."""
     numbering = as_numbered(engine, encoded.axes)
-    holes = {"axes": numbering, "sensitive": encoded.sensitive, "own": [], "kept": encoded.kept, "weight": WEIGHT}
-    numbered = engine.materialise("cells", "distributing/number_cells", cells=counts, **holes)
+    params = {"axes": numbering, "sensitive": encoded.sensitive, "own": [], "kept": encoded.kept, "weight": WEIGHT}
+    numbered = engine.materialise("cells", "distributing/number_cells", cells=counts, **params)
     engine.drop(counts)
     rows = engine.view(
         "repeated", "recoding/input/repeat_rows", cells=numbered, columns=row_columns(encoded), weight=WEIGHT
@@ -154,8 +154,10 @@ def _release(
 def published(engine: Engine, encoded: Encoded, recoding: Recoding) -> Relation:
     """What is published of each combination of codes, of a table whose equal rows are counted (`encoded.cells`)."""
     with engine.scope() as scope:
-        holes = {"cells": encoded.cells, "weight": WEIGHT}
-        stretches = engine.materialise("stretches", "running/spark/list_stretches", assigned=recoding.assigned, **holes)
+        params = {"cells": encoded.cells, "weight": WEIGHT}
+        stretches = engine.materialise(
+            "stretches", "running/spark/list_stretches", assigned=recoding.assigned, **params
+        )
         labels = engine.materialise(
             "labels", "recoding/publish/label_classes", classes=recoding.classes, spans=recoding.spans, many=False
         )
@@ -170,7 +172,7 @@ def published(engine: Engine, encoded: Encoded, recoding: Recoding) -> Relation:
             beside=encoded.kept,
             shown=[shown for span in recoding.spans for shown in span.shown],
             told=encoded.told,
-            **holes,
+            **params,
         )
         return scope.keep(found)
 
