@@ -19,9 +19,9 @@ from ldiv_db.auditing.check import asked_of
 from ldiv_db.auditing.check import check as check_table
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
-from ldiv_db.database.attach import named_databases, takes_database
+from ldiv_db.database.attach import takes_database
 from ldiv_db.database.catalog import columns_of, qualify
-from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.database.frames import take_for_table
@@ -132,8 +132,8 @@ def check(
         folder=None if folder is None else Path(folder),
         twice=twice,
     )
-    with working_engine(con) as engine:
-        relation = open_given(engine, table, "table")
+    with open_context(con) as context:
+        engine, relation = context.engine, open_given(context.engine, table, "table")
         return Audits(check_table(engine, relation, with_people(engine, relation, question, parsed)))
 
 
@@ -191,8 +191,8 @@ def profile(
     many of them are estimated to be unique: `chosen`, the model that is shown, its `uniques` and `share`, and the
     `estimates` of all models.
     """
-    with working_engine(con) as engine:
-        relation = open_given(engine, table, "table")
+    with open_context(con) as context:
+        engine, relation = context.engine, open_given(context.engine, table, "table")
         names = None if qi is None else names_of(qi)
         found = profile_table(engine, relation, names, names_of(sensitive), population=population_size)
         return replace(found, table=given_name(table, relation))
@@ -228,16 +228,13 @@ def measure(
     """
     asked = parse_policy(policy) if policy is not None else _described(source, qi, sensitive)
     wanted = Wanted(l, class_column, class_label, queries, seed, kl)
-    with (
-        working_engine(con, catalog=catalog) as engine,
-        named_databases(engine, asked.databases, Path(folder)),
-    ):
-        named = source is None
-        original = open_source(engine, asked.source, Path(folder)) if named else open_given(engine, source, "source")
+    with open_context(con, None, catalog, folder, show_values, databases=asked.databases) as context:
+        engine, where, named = context.engine, context.folder, source is None
+        original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")
         relation = open_given(engine, published, "published")
         if problems := wanted.problems():
             raise PolicyError(problems)
-        described = describe(engine, _of_source(engine, asked, original, source), original, Path(folder))
+        described = describe(engine, _of_source(engine, asked, original, source), original, where)
         found = measure_table(engine, relation, described, wanted, show_values)
         read = asked.source if named else source
         return replace(found, published=given_name(published, relation), source=given_name(read, original))

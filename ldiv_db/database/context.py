@@ -62,9 +62,10 @@ class Context:
         """The attached database that holds taxonomies and the ledger, None if it is the current one."""
         return self.engine.catalog
 
+    @property
     def quiet(self) -> Context:
-        """The same context, of which nobody hears."""
-        return replace(self, listener=Listener())
+        """The same context for work that is tried again and again: nobody hears of its stages, of statements alone."""
+        return replace(self, listener=Listener(self.listener.on_step, self.listener.on_statement))
 
     @contextmanager
     def side_engine(self) -> Iterator[Engine]:
@@ -80,7 +81,7 @@ def open_context(
     catalog: str | None = None,
     folder: str | Path = ".",
     show_values: bool = False,
-    workers: int | None = None,
+    workers: int | None = 1,
     databases: Mapping[str, str] | None = None,
     written: str | None = None,
 ) -> Iterator[Context]:

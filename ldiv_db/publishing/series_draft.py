@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ldiv_db.auditing.audit import Audit
+from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
@@ -31,18 +32,21 @@ from ldiv_db.recoding.encoded import Renamed
 
 @dataclass(frozen=True)
 class Start:
-    """What a release starts from: a policy held against its source, the series so far, and what errors may name.
+    """What a release starts from: a policy held against its source, and the series so far.
 
     `begun` is when its work began.
     """
 
-    engine: Engine
+    context: Context
     resolved: Resolved
     series: Series
     target: SeriesTarget
-    show_values: bool = False
     run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     begun: float = field(default_factory=time.perf_counter)
+
+    @property
+    def engine(self) -> Engine:
+        return self.context.engine
 
     @property
     def source(self) -> Source:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.documents import NESTED_BYTES, read_text
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.reporting.evidence import Document, document_of, opened
@@ -71,8 +71,8 @@ def make_report(
     connection: Any, name: str, asked: Asked, listener: Listener | None = None, catalog: str | None = None
 ) -> Report:
     """The report on a table, or on what the run of that id published."""
-    with working_engine(connection, listener, catalog) as engine, opened(engine, name, asked) as subject:
-        return Report(_plain(document_of(subject, (listener or Listener()).on_stage)))
+    with open_context(connection, listener, catalog) as context, opened(context.engine, name, asked) as subject:
+        return Report(_plain(document_of(subject, context.listener.on_stage)))
 
 
 def verify_report(
@@ -84,8 +84,8 @@ def verify_report(
     catalog: str | None = None,
 ) -> Verification:
     """The report worked out again from `table`; `asked` brings the folder of taxonomies, and perhaps the policy."""
-    with working_engine(connection, listener, catalog) as engine:
-        return verify(engine, dict(document), table, asked, _plain, (listener or Listener()).on_stage)
+    with open_context(connection, listener, catalog) as context:
+        return verify(context.engine, dict(document), table, asked, _plain, context.listener.on_stage)
 
 
 def read_report(path: Path) -> Document:

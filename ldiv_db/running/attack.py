@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,8 +22,8 @@ from ldiv_db.attacking.question import Also, Attackers, columns_asked, columns_b
 from ldiv_db.attacking.replay import Replay, Replayed, Scenes, Tally, replay_attack
 from ldiv_db.attacking.trials import Trial
 from ldiv_db.auditing.subject import Pair
-from ldiv_db.database.attach import named_databases, takes_database
-from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.database.attach import takes_database
+from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.frames import is_frame, take_for_table
@@ -42,7 +41,7 @@ from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.policy.sources import open_given
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.guarantees import Guarantee, together
-from ldiv_db.running.replay_methods import Asked, method_of, seed_of_release
+from ldiv_db.running.replay_methods import ReplaySubject, method_of, seed_of_release
 from ldiv_db.running.world_sampler import Method, scenes_of
 
 _MOVES = {"world_no": "BIGINT", "row_no": "BIGINT", "payload_no": "BIGINT"}
@@ -65,30 +64,30 @@ class _Tried:
 
 
 def replay_table(
-    asked: Asked, wanted: Replay, require: Sequence[RequirementSpec], listener: Listener, budget: int
+    subject: ReplaySubject, wanted: Replay, require: Sequence[RequirementSpec], budget: int
 ) -> list[Attack]:
     """What replay tells of each sensitive attribute of a table of classes, against what `require` promises.
 
     Raises PolicyError for a release that the policy and the source do not give, and for one that cannot be replayed.
     """
-    tried = _replayed(asked, wanted, listener, budget)
+    tried = _replayed(subject, wanted, budget)
     attributes = tried.method.resolved.required.attributes
-    resolved = resolve_all(asked.engine, require, attributes)
+    resolved = resolve_all(subject.engine, require, attributes)
     promises = {name: together(required.promise() for required in resolved[name]) for name in attributes}
-    return _attacks(asked, wanted, tried, promises)
+    return _attacks(subject, wanted, tried, promises)
 
 
-def replay_groups(asked: Asked, wanted: Replay, listener: Listener, budget: int) -> Attacks:
+def replay_groups(subject: ReplaySubject, wanted: Replay, budget: int) -> Attacks:
     """What replay tells of each sensitive attribute of an anatomised release; raises as `replay_table`."""
-    tried = _replayed(asked, wanted, listener, budget)
+    tried = _replayed(subject, wanted, budget)
     limits = tried.method.resolved.limits.items()
     promises = {name: Guarantee(share=Fraction(1, least), values=least, size=least) for name, least in limits}
-    return Attacks(tried.rows, tried.classes, tuple(_attacks(asked, wanted, tried, promises)))
+    return Attacks(tried.rows, tried.classes, tuple(_attacks(subject, wanted, tried, promises)))
 
 
-def _attacks(asked: Asked, wanted: Replay, tried: _Tried, promises: Mapping[str, Guarantee]) -> list[Attack]:
+def _attacks(subject: ReplaySubject, wanted: Replay, tried: _Tried, promises: Mapping[str, Guarantee]) -> list[Attack]:
     """The attack on each sensitive attribute; a promise binds where coins are secret, and the policy is transparent."""
-    promised = bool(wanted.tries) and asked.policy.transparent
+    promised = bool(wanted.tries) and subject.policy.transparent
     attributes = tried.method.resolved.required.attributes
     return [
         replay_attack(tried.found, name, Identifier(f"s{number}"), promises[name], promised, tried.rows)
@@ -96,11 +95,11 @@ def _attacks(asked: Asked, wanted: Replay, tried: _Tried, promises: Mapping[str,
     ]
 
 
-def _replayed(asked: Asked, wanted: Replay, listener: Listener, budget: int) -> _Tried:
-    engine = asked.engine
-    seed = wanted.seed if wanted.seed is not None else seed_of_release(engine, asked.policy, asked.folder)
+def _replayed(subject: ReplaySubject, wanted: Replay, budget: int) -> _Tried:
+    engine, listener, folder = subject.engine, subject.context.listener, subject.context.folder
+    seed = wanted.seed if wanted.seed is not None else seed_of_release(engine, subject.policy, folder)
     listener.on_stage("making the release again")
-    method = method_of(replace(asked, numbered=not wanted.tries), seed)
+    method = method_of(replace(subject, context=subject.context.quiet, numbered=not wanted.tries), seed)
     affordable = budget // (_ROW * max(engine.count(method.people.relation), 1) * max(wanted.tries, 1))
     scenes, rows, classes = _scenes(method, seed, min(wanted.limit, max(affordable, 2)))
     listener.on_stage(f"trying {scenes.count:,} worlds")
@@ -229,11 +228,11 @@ def attack(
     specs = None if require is None else read_requirements(require)
     parsed = None if policy is None else parse_policy(policy)
     _refuse_replay(replay, parsed)
-    hear, where = listener or Listener(), Path(folder)
-    beside = partial(working_engine, con, listener, catalog)
-    with beside() as engine, named_databases(engine, parsed.databases if parsed else {}, where):
+    databases = parsed.databases if parsed else {}
+    with open_context(con, listener, catalog, folder, show_values, databases=databases) as context:
+        engine, where = context.engine, context.folder
         if replay and parsed and parsed.decomposes:
-            return replay_groups(Asked(engine, beside, table, None, parsed, where), replay, hear, budget)
+            return replay_groups(ReplaySubject(context, table, None, parsed), replay, budget)
         published = open_given(engine, table, "table")
         pair = _pair(engine, sensitive_table, group, count)
         if parsed is None:
@@ -264,8 +263,8 @@ def attack(
         found = attack_table(engine, published, columns, promised, attackers)
         if replay is None or parsed is None:
             return found
-        asked = Asked(engine, beside, table, published, parsed, where, columns.quasi_identifiers)
-        return replace(found, attacks=(*found.attacks, *replay_table(asked, replay, promised, hear, budget)))
+        subject = ReplaySubject(context, table, published, parsed, columns.quasi_identifiers)
+        return replace(found, attacks=(*found.attacks, *replay_table(subject, replay, promised, budget)))
 
 
 def _refuse_replay(replay: Replay | None, policy: Policy | None) -> None:

@@ -20,7 +20,7 @@ from ldiv_db.attacking.question import label_axes, open_population
 from ldiv_db.auditing.audit import refuse_unknown, require_listed
 from ldiv_db.auditing.individuals import People as individuals_People
 from ldiv_db.auditing.individuals import likely_people
-from ldiv_db.database.context import Listener
+from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation
@@ -37,8 +37,8 @@ from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named, listing
 from ldiv_db.requirements.verdict import warn_of_values
 from ldiv_db.running.estimate import READING, Estimate, estimate_run, expected
-from ldiv_db.running.remedies import Case, remedied
-from ldiv_db.running.run_spec import Choices, refuse_forms
+from ldiv_db.running.remedies import WhatIf, remedied
+from ldiv_db.running.run_spec import RunSpec, refuse_forms
 from ldiv_db.solving.solve import planned_parts
 
 
@@ -103,9 +103,10 @@ def _refuse(resolved: Resolved, encoded: Encoded) -> None:
 
 
 @dataclass(frozen=True)
-class Ready:
+class PreparedRun:
     """A policy, its algorithm and the encoded table: all that classes are made of."""
 
+    context: Context
     resolved: Resolved
     algorithm: Algorithm
     task: Task
@@ -121,14 +122,14 @@ class Ready:
 
 
 @dataclass(frozen=True, repr=False)
-class Preparation(Shown, Ready):
+class Preparation(Shown, PreparedRun):
     """A policy that its source can meet: what runs next, with the table encoded."""
 
     feasibility: Feasibility
     destination: Destination
     estimate: Estimate
     #: What is tried of other policies if this one cannot be met after all.
-    case: Case
+    what_if: WhatIf
     #: Why this algorithm runs, if the policy left that open, and what of the policy bears on nothing.
     reasons: Sequence[str] = ()
     #: What a reader takes for one value where requirements count several; the audit says it of the release.
@@ -143,27 +144,27 @@ class Preparation(Shown, Ready):
     earlier: Earlier = field(default_factory=Earlier)
 
 
-def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool) -> Preparation:
+def prepare(context: Context, spec: RunSpec) -> Preparation:
     """The source encoded, and what comes of it; raises before any work if what is required cannot be met."""
-    algorithm, destination = choices.algorithm, choices.destination
-    hear.on_stage(READING)
-    people = _people(engine, choices.resolved)
-    source = replace(choices.resolved.source, person=people.column if people else None)
+    engine, listener, show_values = context.engine, context.listener, context.show_values
+    listener.on_stage(READING)
+    people = _people(engine, spec.resolved)
+    source = replace(spec.resolved.source, person=people.column if people else None)
     coding = read_source(engine, source, show_values=show_values, counted=True)
-    earlier = _earlier(engine, choices, coding)
+    earlier = _earlier(engine, spec, coding)
     if earlier.seed is not None:
         coding = coding.reseeded(earlier.seed)
-    resolved = replace(choices.resolved, source=coding.source)
+    resolved = replace(spec.resolved, source=coding.source)
     encoded = coding.encode(coding.snapshot)
     engine.drop(coding.snapshot)
-    ready, reason, absent = make_ready(resolved, algorithm, encoded, engine, hear)
+    ready, reason, absent = make_ready(context, resolved, spec.algorithm, encoded)
     algorithm, task = ready.algorithm, ready.task
-    case = Case(choices.policy, task, resolved, resolve_requirements, show_values)
-    with remedied(case):
-        feasible = check_ready(ready, show_values)
+    what_if = WhatIf(spec.policy, task, resolved, resolve_requirements, show_values)
+    with remedied(what_if):
+        feasible = check_ready(ready)
     stages = expected(algorithm.stages(task, feasible), task.cell_count)
-    hear.on_expected(stages)
-    estimate = estimate_run(engine, encoded, destination.folder, stages)
+    listener.on_expected(stages)
+    estimate = estimate_run(engine, encoded, spec.destination.folder, stages)
     parts = planned_parts(task, algorithm, resolved.part_rows)
     reasons = [
         *([reason] if reason else []),
@@ -173,13 +174,14 @@ def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool)
     ]
     warnings = [*([str(people)] if people else []), *_warnings(engine, resolved, task)]
     return Preparation(
+        context,
         resolved,
         algorithm,
         task,
         feasible,
-        destination,
+        spec.destination,
         estimate,
-        case,
+        what_if,
         reasons,
         warnings,
         people=people,
@@ -187,10 +189,10 @@ def prepare(engine: Engine, choices: Choices, hear: Listener, show_values: bool)
     )
 
 
-def _earlier(engine: Engine, choices: Choices, coding: Coding) -> Earlier:
+def _earlier(engine: Engine, spec: RunSpec, coding: Coding) -> Earlier:
     """What the ledger knows of earlier releases of the source as it was read."""
     key = ledger.hash_key(engine)
-    fingerprint = take_fingerprint(engine, choices.policy, choices.resolved, coding.snapshot, versions(), key)
+    fingerprint = take_fingerprint(engine, spec.policy, spec.resolved, coding.snapshot, versions(), key)
     return ledger.earlier_release(engine, coding.source.name, fingerprint)
 
 
@@ -207,14 +209,15 @@ def strictest(ready: Preparation) -> Preparation:
 
 
 def make_ready(
-    resolved: Resolved, algorithm: Algorithm, encoded: Encoded, engine: Engine, hear: Listener
-) -> tuple[Ready, str, list[Named]]:
+    context: Context, resolved: Resolved, algorithm: Algorithm, encoded: Encoded
+) -> tuple[PreparedRun, str, list[Named]]:
     """What classes are made of, why that algorithm makes them if there is a reason, and values that no row has.
 
     Raises PolicyError for what the algorithm does not take.
     """
+    engine = context.engine
     requirements, absent = resolve_requirements(engine, resolved.required, encoded)
-    task = make_task(engine, encoded, requirements, resolved.source.seed, hear, resolved.transparent)
+    task = make_task(context, encoded, requirements, resolved.source.seed, resolved.transparent)
     task = replace(task, suppression=resolved.suppression)
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
@@ -222,14 +225,14 @@ def make_ready(
     if chosen.takes_people:
         task = replace(task, people=place_people(engine, resolved, encoded, task.requirements))
     chosen.refuse_unfit(task)
-    return Ready(resolved, chosen, task), reason, absent
+    return PreparedRun(context, resolved, chosen, task), reason, absent
 
 
-def check_ready(ready: Ready, show_values: bool = False) -> Feasibility:
+def check_ready(ready: PreparedRun) -> Feasibility:
     """What the counts say; raises InfeasibleError with its reasons if what is required cannot be met."""
     algorithm, task = ready.algorithm, ready.task
     says, takes = algorithm.says_why, algorithm.takes_any_class
-    with explained(task.engine, ready.encoded, ready.requirements, says, takes, show_values):
+    with explained(task.engine, ready.encoded, ready.requirements, says, takes, ready.context.show_values):
         return algorithm.checked(task)
 
 
@@ -263,18 +266,18 @@ def _warnings(engine: Engine, resolved: Resolved, task: Task) -> list[str]:
 
 
 def make_task(
-    engine: Engine,
+    context: Context,
     encoded: Encoded,
     wanted: Mapping[str, Sequence[Requirement]],
     seed: int,
-    hear: Listener,
     transparent: bool = False,
 ) -> Task:
     """What an algorithm is given."""
     every = [requirement for own in wanted.values() for requirement in own]
-    told = (hear.on_progress, hear.on_search)
-    task = Task(engine, encoded, every, seed, *told, wanted, transparent, stage=hear.on_stage)
-    return replace(task, ahead=lambda stages: hear.on_expected(expected(stages, task.cell_count)[1:]))
+    listener = context.listener
+    told = (listener.on_progress, listener.on_search)
+    task = Task(context.engine, encoded, every, seed, *told, wanted, transparent, stage=listener.on_stage)
+    return replace(task, ahead=lambda stages: listener.on_expected(expected(stages, task.cell_count)[1:]))
 
 
 def resolve_requirements(

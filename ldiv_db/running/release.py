@@ -24,9 +24,9 @@ from ldiv_db.algorithms.feasibility import check_counts
 from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database import migrate
-from ldiv_db.database.attach import named_databases, takes_database
+from ldiv_db.database.attach import takes_database
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest
@@ -117,21 +117,21 @@ def check_classes_before(start: Start, tables: ReleaseTables) -> None:
     compare_columns(start.engine, start.resolved.types, tables.people)
 
 
-def plan_classes(start: Start, listener: Listener) -> ClassesDraft:
+def plan_classes(start: Start) -> ClassesDraft:
     """The release as it will be; raises before any work if it cannot be made."""
-    encoded = encode(start.engine, start.source, start.series.secret, start.show_values)
+    encoded = encode(start.engine, start.source, start.series.secret, start.context.show_values)
     require_keys(start.engine, start.source, encoded.rows, Identifier("key_hash"))
-    return plan_encoded(start, encoded, listener)
+    return plan_encoded(start, encoded)
 
 
-def plan_encoded(start: Start, encoded: Encoded, listener: Listener) -> ClassesDraft:
+def plan_encoded(start: Start, encoded: Encoded) -> ClassesDraft:
     """The release of an encoded source as it will be; raises if it cannot be made."""
     engine, resolved, source = start.engine, start.resolved, start.source
     algorithm = Waiting(dict(resolved.options))
     requirements, _ = resolve_requirements(engine, resolved.required, encoded)
     matched = match_rows(start, encoded.rows, encoded.rows_in, encoded.left_out)
     encoded = replace(encoded, rows=matched.rows)
-    task = make_task(engine, encoded, requirements, source.seed, listener)
+    task = make_task(start.context, encoded, requirements, source.seed)
     plan = _plan(start, algorithm, task)
     recoding = plan_recoding(engine, encoded, plan.assigned, resolved.released.forms)
     rows_new = engine.count(plan.assigned)
@@ -201,33 +201,32 @@ def publish_release(
     AuditError (also where comparing releases would tell too much) or DatabaseError is raised. Inside a transaction of
     the caller's it joins that one, unless it goes to a file.
     """
-    begun, hear = time.perf_counter(), listener or Listener()
-    reading = examine(policy)
-    with (
-        working_engine(connection, listener, catalog) as engine,
-        named_databases(engine, reading.databases, Path(folder)),
-    ):
-        resolved, target = resolve_release(engine, reading, Path(folder))
-        hear.on_stage("reading earlier releases")
+    begun, reading = time.perf_counter(), examine(policy)
+    with open_context(connection, listener, catalog, folder, show_values, databases=reading.databases) as context:
+        engine, on_stage = context.engine, context.listener.on_stage
+        resolved, target = resolve_release(context, reading)
+        on_stage("reading earlier releases")
         migrate.pending(engine)  # raises if the ledger could not be written
         settle_crashed(engine, target.name)
-        start = _start(resolved, target, show_values, begun)
+        start = _start(context, resolved, target, begun)
         plan = plan_decomposition if resolved.algorithm in DECOMPOSITIONS else plan_classes
-        hear.on_stage("forming groups")
-        draft = plan(start, hear)
-        hear.on_stage("writing, auditing and comparing releases")
+        on_stage("forming groups")
+        draft = plan(start)
+        on_stage("writing, auditing and comparing releases")
         return target.destination.publish(draft)
 
 
-def resolve_release(engine: Engine, written: GivenPolicy, folder: Path) -> tuple[Resolved, SeriesTarget]:
+def resolve_release(context: Context, written: GivenPolicy) -> tuple[Resolved, SeriesTarget]:
     """The policy held against its source, for releases over time, and their target; raises PolicyError."""
     targets: list[SeriesTarget] = []
 
     def judge_target(found: Findings) -> None:
         if found.policy.is_series:
-            targets.append(_checked_target(engine, found))
+            targets.append(_checked_target(context.engine, found))
 
-    resolved = resolve(engine, written, folder, {"algorithm": judge_series_algorithm, "target": judge_target})
+    resolved = resolve(
+        context.engine, written, context.folder, {"algorithm": judge_series_algorithm, "target": judge_target}
+    )
     return resolved, targets[0]
 
 
@@ -256,9 +255,9 @@ def judge_series_algorithm(found: Findings) -> None:
         Bsgi(policy.algorithm.options)
 
 
-def _start(resolved: Resolved, target: SeriesTarget, show_values: bool, begun: float) -> Start:
+def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: float) -> Start:
     """What the next release starts from, once target and earlier releases are known to go together."""
-    engine, algorithm, source = target.engine, resolved.algorithm, resolved.source
+    engine, algorithm, source = context.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
     if resolved.transparent and series.releases:
@@ -269,7 +268,7 @@ def _start(resolved: Resolved, target: SeriesTarget, show_values: bool, begun: f
         tables = [table for number in numbers for table in tables_of(target.prefix, algorithm, number).all]
         refuse_read_tables(engine, source.relation, tables)
     target.check_next(series.next)
-    start = Start(engine, resolved, series, target, show_values, begun=begun)
+    start = Start(context, resolved, series, target, begun=begun)
     if series.releases:
         with target.opened() as prefix:
             require_earlier(engine, prefix, algorithm, series.releases)

@@ -29,7 +29,6 @@ from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.subject import Pair, Subject
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem, nearest, what_is_wrong
 from ldiv_db.database.templates import Identifier, Relation, Value
@@ -173,12 +172,12 @@ class DecomposedDraft(SeriesDraft):
         return [*map(str, self.groups.refused), *warnings, *([note] if note else [])]
 
 
-def plan_decomposition(start: Start, listener: Listener) -> DecomposedDraft:
+def plan_decomposition(start: Start) -> DecomposedDraft:
     """The release as it will be; raises before any work if it cannot be made."""
-    return plan_groups(start, encode_source(start.engine, start.resolved, start.series.secret), listener)
+    return plan_groups(start, encode_source(start.engine, start.resolved, start.series.secret))
 
 
-def plan_groups(start: Start, source: Decomposed, listener: Listener) -> DecomposedDraft:
+def plan_groups(start: Start, source: Decomposed) -> DecomposedDraft:
     """The release of an encoded source as it will be; raises if it cannot be made."""
     engine, resolved, series = start.engine, start.resolved, start.series
     options = read_options(resolved.algorithm, resolved.options)
@@ -186,7 +185,9 @@ def plan_groups(start: Start, source: Decomposed, listener: Listener) -> Decompo
     keeps_back = resolved.algorithm == "decomposition_plus" and not resolved.transparent
     waits = options.starvation if keeps_back else AT_ONCE
     drawn = (resolved.source.seed, series.next)
-    task = Grouping(engine, matched.rows, source.primary, source.others, options, *drawn, listener.on_progress)
+    task = Grouping(
+        engine, matched.rows, source.primary, source.others, options, *drawn, start.context.listener.on_progress
+    )
     groups = make_groups(task, matched.rows, waits)
     if not groups.count and not series.groups:
         raise InfeasibleError(_why_none(source, groups))

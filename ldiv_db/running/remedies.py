@@ -64,7 +64,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Case:
+class WhatIf:
     """A policy that may not be met: `task` is what its algorithm was given."""
 
     policy: Policy
@@ -156,7 +156,7 @@ class Weaker:
 
 
 @contextmanager
-def remedied(case: Case, is_running: bool = False) -> Iterator[None]:
+def remedied(what_if: WhatIf, is_running: bool = False) -> Iterator[None]:
     """Adds to an error what of the policy to change; if a run fails that counts allowed, another algorithm alone,
     or a larger budget of rows left out where that is what it lacks.
     """
@@ -165,11 +165,13 @@ def remedied(case: Case, is_running: bool = False) -> Iterator[None]:
     except UnprovedError:
         raise
     except (InfeasibleError, PolicyError) as error:
-        error.remedies = [remedy for way in _ways(error, is_running) for remedy in _first_accepted(case, way(case))]
+        error.remedies = [
+            remedy for way in _ways(error, is_running) for remedy in _first_accepted(what_if, way(what_if))
+        ]
         raise
 
 
-def _ways(error: LdivError, is_running: bool) -> list[Callable[[Case], Iterator[Change]]]:
+def _ways(error: LdivError, is_running: bool) -> list[Callable[[WhatIf], Iterator[Change]]]:
     """The ways out of an error, in the order of what they give up."""
     if isinstance(error, SuppressionError) and is_running:
         return [_other_algorithm, partial(_budget_of, rows=error.rows)]
@@ -178,162 +180,162 @@ def _ways(error: LdivError, is_running: bool) -> list[Callable[[Case], Iterator[
     return [_other_algorithm]
 
 
-def _first_accepted(case: Case, changes: Iterator[Change]) -> Iterator[Remedy]:
+def _first_accepted(what_if: WhatIf, changes: Iterator[Change]) -> Iterator[Remedy]:
     """The first of the changes that a run accepts, if it accepts any."""
     for change in changes:
-        rows = case.rows_left_out(change)
+        rows = what_if.rows_left_out(change)
         if rows is not None:
-            yield _remedy(case, change, max(rows, change.least))
+            yield _remedy(what_if, change, max(rows, change.least))
             return
 
 
-def _remedy(case: Case, change: Change, rows: int) -> Remedy:
+def _remedy(what_if: WhatIf, change: Change, rows: int) -> Remedy:
     """The change with what it costs; values are hidden unless they are to be shown."""
-    total = case.task.encoded.rows_in
+    total = what_if.task.encoded.rows_in
     left = f"{rows:,} of {total:,} rows are left out" if rows else "every row is published"
-    if changed(case.policy, change.keys).suppression and _algorithm(case, change).spares_outliers:
+    if changed(what_if.policy, change.keys).suppression and _algorithm(what_if, change).spares_outliers:
         left = f"{left}; more are left out where that loses less, within the budget"
-    if not _algorithm(case, change).tells_rows:
+    if not _algorithm(what_if, change).tells_rows:
         left = "rows are left out where that costs least, how many the run tells"
     costs = f"{change.costs}; {left}"
-    if change.values and not case.show_values:
+    if change.values and not what_if.show_values:
         return Remedy(None, f"{costs}: --show-values (in Python show_values=True) writes it out", rows)
     return Remedy(change.keys, costs, rows)
 
 
-def _algorithm(case: Case, change: Change) -> type[Algorithm]:
+def _algorithm(what_if: WhatIf, change: Change) -> type[Algorithm]:
     """The algorithm of the policy so changed."""
-    return algorithm_of(changed(case.policy, change.keys).algorithm.name)
+    return algorithm_of(changed(what_if.policy, change.keys).algorithm.name)
 
 
-def _other_algorithm(case: Case) -> Iterator[Change]:
+def _other_algorithm(what_if: WhatIf) -> Iterator[Change]:
     """Another algorithm, under the policy as it stands."""
     for name in _OTHERS:
-        if name != case.policy.algorithm.name:
+        if name != what_if.policy.algorithm.name:
             yield Change({"algorithm": name}, "meets the policy as it stands")
 
 
-def _weaker(case: Case) -> Iterator[Change]:
+def _weaker(what_if: WhatIf) -> Iterator[Change]:
     """The nearest parameters that the table meets as one class, then those that classes of different values meet."""
-    of_table = [Weaker(*p, f.requirement, f.weaker) for p, f in case.failures]
+    of_table = [Weaker(*p, f.requirement, f.weaker) for p, f in what_if.failures]
     as_little = ", as little as can be, by classes like the whole table; still weaker loses less"
-    for weaker, more in ((of_table, as_little), (_weaker_at(case, _largest_size(case)), "")):
+    for weaker, more in ((of_table, as_little), (_weaker_at(what_if, _largest_size(what_if)), "")):
         if weaker and all(found.parameters for found in weaker):
-            yield from _with_other_algorithm(case, _weakened(case, weaker, more))
+            yield from _with_other_algorithm(what_if, _weakened(what_if, weaker, more))
 
 
-def _largest_size(case: Case) -> int:
+def _largest_size(what_if: WhatIf) -> int:
     """The most rows of different values that all classes can have, if every row is in one."""
-    encoded = case.task.encoded
+    encoded = what_if.task.encoded
     return min(key.distribution.largest_l for key in encoded.keys) - encoded.leaves_unjudged
 
 
-def _weaker_at(case: Case, size: int) -> list[Weaker]:
+def _weaker_at(what_if: WhatIf, size: int) -> list[Weaker]:
     """What takes larger classes of different values, with the parameters that classes of this size meet."""
     return [
         Weaker(*place, requirement, requirement.weaker_at(size))
-        for place, requirement in case.places.items()
+        for place, requirement in what_if.places.items()
         if size > 1 and (requirement.unique_class_size() or 0) > size
     ]
 
 
-def _weakened(case: Case, weaker: Sequence[Weaker], more: str = "") -> Change:
+def _weakened(what_if: WhatIf, weaker: Sequence[Weaker], more: str = "") -> Change:
     """Weaker requirements in place of others; `more` is said of them."""
-    keys = _required(case, {(found.number, found.attribute): [found.written] for found in weaker})
+    keys = _required(what_if, {(found.number, found.attribute): [found.written] for found in weaker})
     named = ", ".join(dict.fromkeys(f"{found.requirement.label} on {found.attribute}" for found in weaker))
     values = sum(len(found.requirement.named) for found in weaker)
     return Change(keys, f"promises less than {named}{more}", values)
 
 
-def _required(case: Case, others: Mapping[Place, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+def _required(what_if: WhatIf, others: Mapping[Place, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
     """The policy's `require` with others in place of some."""
-    return {"require": replaced(case.policy, list(case.task.wanted), others)}
+    return {"require": replaced(what_if.policy, list(what_if.task.wanted), others)}
 
 
-def _with_other_algorithm(case: Case, change: Change) -> Iterator[Change]:
+def _with_other_algorithm(what_if: WhatIf, change: Change) -> Iterator[Change]:
     """The change under the policy's algorithm, then under the others; none where it comes to promise nothing."""
-    if _promises_nothing(case, change):
+    if _promises_nothing(what_if, change):
         return
     yield change
     for name in _OTHERS:
-        if name != case.policy.algorithm.name:
+        if name != what_if.policy.algorithm.name:
             yield change.by(name)
 
 
-def _promises_nothing(case: Case, change: Change) -> bool:
+def _promises_nothing(what_if: WhatIf, change: Change) -> bool:
     """Whether a requirement of the policy so changed, which was none such, is met by any row as a class."""
     try:
-        _, task = case.attempt(change)
+        _, task = what_if.attempt(change)
     except LdivError:
         return False  # perhaps another algorithm takes it
-    now, before = ([r.unique_class_size() for r in asked.requirements].count(1) for asked in (task, case.task))
+    now, before = ([r.unique_class_size() for r in asked.requirements].count(1) for asked in (task, what_if.task))
     return now > before
 
 
-def _own_thresholds(case: Case) -> Iterator[Change]:
+def _own_thresholds(what_if: WhatIf) -> Iterator[Change]:
     """Thresholds of their own for the values that are too frequent, at the shares that they have in the table."""
     others: dict[Place, Sequence[Mapping[str, Any]]] = {}
     values: dict[str, set[Named]] = {}
-    for place, failure in case.failures:
-        shares = _shares(case, failure)
+    for place, failure in what_if.failures:
+        shares = _shares(what_if, failure)
         others[place] = failure.requirement.allowing(shares) if shares else ()
         values.setdefault(failure.axis.column.name, set()).update(shares)
     if not others or not all(others.values()):
         return
     named = " and ".join(f"{count_phrase(len(v), 'value', 'values')} of {name}" for name, v in values.items())
     costs = f"a threshold for {named} at its share, by classes like the whole table; a higher one loses less{_HARMLESS}"
-    yield from _with_other_algorithm(case, Change(_required(case, others), costs, sum(map(len, values.values()))))
+    yield from _with_other_algorithm(what_if, Change(_required(what_if, others), costs, sum(map(len, values.values()))))
 
 
-def _shares(case: Case, failure: Failure) -> dict[Named, Decimal]:
+def _shares(what_if: WhatIf, failure: Failure) -> dict[Named, Decimal]:
     """The shares of the values that are too frequent, none less than it is; empty if it is not they that fail."""
     distribution = failure.axis.judged_distribution
     ceiling = failure.requirement.ceiling(distribution)
     if ceiling is None:
         return {}
-    rows = frequent_values(case.task.engine, failure.axis, ceiling, show_values=True)
+    rows = frequent_values(what_if.task.engine, failure.axis, ceiling, show_values=True)
     if len(rows) > MOST_VALUES:
         return {}
     return {value: Decimal(rounded(count / distribution.rows, DIGITS, up=True)) for value, count, _ in rows}
 
 
-def _suppression(case: Case) -> Iterator[Change]:
+def _suppression(what_if: WhatIf) -> Iterator[Change]:
     """Leaving out rows, in the policy's algorithm if it can do that; else under the most that this allows."""
-    spec = case.policy.algorithm
+    spec = what_if.policy.algorithm
     own = algorithm_of(spec.name).suppressing
     name, options = (spec.name, {**spec.options, **own}) if own else (_SUPPRESSING, {})
     options = options or dict(algorithm_of(name).suppressing)
     suppress = {"algorithm": {"name": name, **options}}
-    if case.policy.suppression is not None:
-        yield from _larger_budget(case, Change(suppress, ""))
+    if what_if.policy.suppression is not None:
+        yield from _larger_budget(what_if, Change(suppress, ""))
         return
     yield Change(suppress, "keeps to the policy")
-    most = min(key.distribution.distinct for key in case.task.encoded.keys) - case.task.encoded.leaves_unjudged
-    weaker = _weaker_at(case, most) if most > _largest_size(case) else []
+    most = min(key.distribution.distinct for key in what_if.task.encoded.keys) - what_if.task.encoded.leaves_unjudged
+    weaker = _weaker_at(what_if, most) if most > _largest_size(what_if) else []
     if weaker and all(found.parameters for found in weaker):
-        change = _weakened(case, weaker)
-        if not _promises_nothing(case, change):
+        change = _weakened(what_if, weaker)
+        if not _promises_nothing(what_if, change):
             yield Change({**change.keys, **suppress}, change.costs, change.values)
 
 
-def _larger_budget(case: Case, leaving: Change) -> Iterator[Change]:
+def _larger_budget(what_if: WhatIf, leaving: Change) -> Iterator[Change]:
     """An algorithm that leaves rows out, if the budget is for as many; else the budget that it takes."""
-    if case.rows_left_out(leaving) is not None:
+    if what_if.rows_left_out(leaving) is not None:
         yield replace(leaving, costs="keeps to the policy")
         return
-    rows = case.rows_left_out(Change({**leaving.keys, "suppression": None}, ""))
+    rows = what_if.rows_left_out(Change({**leaving.keys, "suppression": None}, ""))
     if rows is not None:
-        larger = list(_budget_of(case, rows - case.task.encoded.left_out))
+        larger = list(_budget_of(what_if, rows - what_if.task.encoded.left_out))
         yield from larger
         yield from (replace(change, keys={**leaving.keys, **change.keys}) for change in larger)
 
 
-def _budget_of(case: Case, rows: int) -> Iterator[Change]:
+def _budget_of(what_if: WhatIf, rows: int) -> Iterator[Change]:
     """The least budget that so many rows fit, of four digits if these will do."""
-    total = case.task.encoded.row_count
+    total = what_if.task.encoded.row_count
     for digits in (4, DIGITS):
         share = Fraction(-(-rows * 10**digits // total), 10**digits)
         if share < 1:
-            costs, least = "gives up more rows than the policy allows", rows + case.task.encoded.left_out
+            costs, least = "gives up more rows than the policy allows", rows + what_if.task.encoded.left_out
             yield Change({"suppression": float(share)}, costs, least=least)
             return

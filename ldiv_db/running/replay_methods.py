@@ -18,7 +18,7 @@ from ldiv_db.algorithms.decomposition.encode import read_source as read_decompos
 from ldiv_db.attacking.covering import LabelAxis
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Listener
+from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
@@ -33,10 +33,10 @@ from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_rows
 from ldiv_db.requirements import Requirement
-from ldiv_db.running.preparation import Ready, make_task, resolve_requirements
+from ldiv_db.running.preparation import PreparedRun, make_task, resolve_requirements
 from ldiv_db.running.release import judge_series_algorithm, plan_encoded
 from ldiv_db.running.release_groups import plan_groups
-from ldiv_db.running.run import Beside, work_out
+from ldiv_db.running.run import work_out
 from ldiv_db.running.run_spec import make_algorithm
 from ldiv_db.running.world_sampler import ROW_NO, Compared, Made, Method, number_people
 
@@ -79,16 +79,15 @@ class RunMethod(ClassesMethod):
     """The method of a run."""
 
     algorithm: Algorithm
-    beside: Beside
+    context: Context
 
     def make(self, world: Relation, seed: int) -> Made:
-        engine, coding = self.engine, self.coded(seed)
-        encoded = coding.encode(world, [ROW_NO])
-        task = make_task(engine, encoded, self._wanted(encoded), seed, Listener(), self.resolved.transparent)
+        encoded = self.coded(seed).encode(world, [ROW_NO])
+        task = make_task(self.context, encoded, self._wanted(encoded), seed, self.resolved.transparent)
         task = replace(task, suppression=self.resolved.suppression)
         algorithm, _ = self.algorithm.chosen(task)
         algorithm.checked(task)
-        _, recoding = work_out(Ready(self.resolved, algorithm, task), self.beside)
+        _, recoding = work_out(PreparedRun(self.context, self.resolved, algorithm, task))
         shown = keep_types(self.engine, recoding, self.resolved.typed)
         return self.shown(encoded, shown, self.resolved.released.has_class_ids)
 
@@ -104,7 +103,7 @@ class SeriesMethod(ClassesMethod):
 
     def make(self, world: Relation, seed: int) -> Made:
         encoded = self.coded(seed).encode(world, [ROW_NO])
-        draft = plan_encoded(reseeded(self.start, seed), encoded, Listener())
+        draft = plan_encoded(reseeded(self.start, seed), encoded)
         return self.shown(draft.encoded, draft.recoding, True)
 
 
@@ -130,7 +129,7 @@ class GroupsMethod(Method):
 
     def make(self, world: Relation, seed: int) -> Made:
         source = self.coding.encode(world, [ROW_NO])
-        draft = plan_groups(reseeded(self.start, seed), source, Listener())
+        draft = plan_groups(reseeded(self.start, seed), source)
         made: dict[Relation, Relation] = {}
 
         def create(target: Relation, template: str, **params: Any) -> None:
@@ -167,34 +166,38 @@ _VALUES, _VALUES_AND_KEPT = "s", "swk"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReplaySubject:
     """A release whose method is asked for: its name, the table if it is one, and what the policy says of it.
 
     `labels` are the quasi-identifiers as they are published. Without their `numbered` order groups are told apart by
     what they hold.
     """
 
-    engine: Engine
-    beside: Beside
+    context: Context
     name: str
     table: Table | None
     policy: Policy
-    folder: Path
     labels: Sequence[LabelAxis] = ()
     numbered: bool = True
 
+    @property
+    def engine(self) -> Engine:
+        return self.context.engine
 
-def method_of(asked: Asked, seed: int) -> Method:
+
+def method_of(subject: ReplaySubject, seed: int) -> Method:
     """The method of the release, with the codes that `seed` gives; raises PolicyError if it cannot be replayed."""
-    if asked.policy.is_series:
-        return _method_of_series(asked, seed)
+    if subject.policy.is_series:
+        return _method_of_series(subject, seed)
     algorithms: list[Algorithm] = []
     checks: dict[str, Check] = {"algorithm": lambda found: algorithms.append(make_algorithm(found.policy))}
-    resolved = resolve(asked.engine, _seeded(asked.policy, seed), asked.folder, checks)
-    release, texts = _one_table(asked, resolved)
-    coding = read_source(asked.engine, resolved.source)
-    people = number_people(asked.engine, coding.snapshot, _VALUES_AND_KEPT, None)
-    return RunMethod(asked.engine, resolved, people, release, asked.labels, coding, texts, algorithms[0], asked.beside)
+    resolved = resolve(subject.engine, _seeded(subject.policy, seed), subject.context.folder, checks)
+    release, texts = _one_table(subject, resolved)
+    coding = read_source(subject.engine, resolved.source)
+    people = number_people(subject.engine, coding.snapshot, _VALUES_AND_KEPT, None)
+    return RunMethod(
+        subject.engine, resolved, people, release, subject.labels, coding, texts, algorithms[0], subject.context
+    )
 
 
 def seed_of_release(engine: Engine, policy: Policy, folder: Path) -> int:
@@ -216,17 +219,17 @@ def _seeded(policy: Policy, seed: int) -> Policy:
     return policy.model_copy(update={"seed": seed})
 
 
-def _one_table(asked: Asked, resolved: Resolved) -> tuple[list[Compared], bool]:
+def _one_table(subject: ReplaySubject, resolved: Resolved) -> tuple[list[Compared], bool]:
     """The release of one table, and whether all of it is text; raises PolicyError if it lacks a column."""
-    assert asked.table is not None  # noqa: S101 - a release of one table is one
+    assert subject.table is not None  # noqa: S101 - a release of one table is one
     names = resolved.released.all
-    known = {column.name.lower() for column in columns_of(asked.engine, asked.table)}
+    known = {column.name.lower() for column in columns_of(subject.engine, subject.table)}
     lacking = [name for name in names if name.lower() not in known]
     if lacking:
-        what = f"{asked.name} is no release of this policy: it lacks the column {lacking[0]}"
+        what = f"{subject.name} is no release of this policy: it lacks the column {lacking[0]}"
         raise PolicyError([Problem("policy", what)])
-    texts = isinstance(asked.table, FileRelation) and Path(asked.table.path).suffix.lower() == ".csv"
-    table = asked.table
+    texts = isinstance(subject.table, FileRelation) and Path(subject.table.path).suffix.lower() == ".csv"
+    table = subject.table
     if texts and isinstance(table, FileRelation):
         table = FileRelation(table.reader, table.path, tuple(names))
     return [Compared(table, [Identifier(name) for name in names])], texts
@@ -235,23 +238,23 @@ def _one_table(asked: Asked, resolved: Resolved) -> tuple[list[Compared], bool]:
 # -- series --------------------------------------------------------------------------------------------
 
 
-def _method_of_series(asked: Asked, seed: int) -> Method:
-    engine, policy = asked.engine, asked.policy
-    resolved = resolve(engine, _seeded(policy, seed), asked.folder, {"algorithm": judge_series_algorithm})
+def _method_of_series(subject: ReplaySubject, seed: int) -> Method:
+    engine, policy = subject.engine, subject.policy
+    resolved = resolve(engine, _seeded(policy, seed), subject.context.folder, {"algorithm": judge_series_algorithm})
     if policy.target.file is not None:
         what = "a series in a file of its own cannot be replayed"
         raise PolicyError([Problem("target.file", what, "copy its tables to the source's database, under the prefix")])
-    target = series_target_of(engine, policy.target, resolved.algorithm, asked.folder)
+    target = series_target_of(engine, policy.target, resolved.algorithm, subject.context.folder)
     assert resolved.source.key is not None  # noqa: S101 - releases over time have one
     series = Series(target.name, _BEFORE_KEYS, key_of(resolved.source.key))
-    start = Start(engine, resolved, series, target)
-    tables = _first_tables(asked, target, resolved.algorithm)
-    return _groups(asked, start, tables) if policy.decomposes else _classes(asked, start)
+    start = Start(subject.context, resolved, series, target)
+    tables = _first_tables(subject, target, resolved.algorithm)
+    return _groups(subject, start, tables) if policy.decomposes else _classes(subject, start)
 
 
-def _first_tables(asked: Asked, target: SeriesTarget, algorithm: str) -> ReleaseTables:
+def _first_tables(subject: ReplaySubject, target: SeriesTarget, algorithm: str) -> ReleaseTables:
     """The tables of the only release of a series; raises PolicyError if there are more, or if another was named."""
-    engine, prefix = asked.engine, target.prefix
+    engine, prefix = subject.engine, target.prefix
     if catalog.table_exists(engine, tables_of(prefix, algorithm, 2).people):
         what = f"{target.name} has several releases, and each depends on those before"
         raise PolicyError([Problem("replay", what, "only the first release of a series is replayed, by itself")])
@@ -259,23 +262,23 @@ def _first_tables(asked: Asked, target: SeriesTarget, algorithm: str) -> Release
     gone = [table for table in tables.plain.all if not catalog.table_exists(engine, table)]
     if gone:
         raise PolicyError([Problem("target.prefix", f"there is no table {sql_name_of(gone[0])}")])
-    named = catalog.qualify(engine, asked.name, "table")
+    named = catalog.qualify(engine, subject.name, "table")
     if not any(catalog.same_table(engine, named, table) for table in [prefix, *tables.all]):
-        what = f"{asked.name} is none of the tables of {target.name}, which the policy publishes"
+        what = f"{subject.name} is none of the tables of {target.name}, which the policy publishes"
         raise PolicyError([Problem("table", what, f"name {sql_name_of(tables.people)}")])
     with_marginals = tables.marginals is not None and catalog.table_exists(engine, tables.marginals)
     return tables if with_marginals else tables.plain
 
 
-def _classes(asked: Asked, start: Start) -> Method:
-    release, _ = _one_table(asked, start.resolved)
-    coding = read_source(asked.engine, start.source, _BEFORE_KEYS)
-    people = number_people(asked.engine, coding.snapshot, _VALUES_AND_KEPT, coding.key)
-    return SeriesMethod(asked.engine, start.resolved, people, release, asked.labels, coding, False, start)
+def _classes(subject: ReplaySubject, start: Start) -> Method:
+    release, _ = _one_table(subject, start.resolved)
+    coding = read_source(subject.engine, start.source, _BEFORE_KEYS)
+    people = number_people(subject.engine, coding.snapshot, _VALUES_AND_KEPT, coding.key)
+    return SeriesMethod(subject.engine, start.resolved, people, release, subject.labels, coding, False, start)
 
 
-def _groups(asked: Asked, start: Start, tables: ReleaseTables) -> Method:
-    coding = read_decomposed(asked.engine, start.resolved, _BEFORE_KEYS)
-    people = number_people(asked.engine, coding.snapshot, _VALUES, coding.key)
-    release = compared(asked.engine, start.resolved, tables, {table: table for table in tables.all}, asked.numbered)
-    return GroupsMethod(asked.engine, start.resolved, people, release, (), start, coding, asked.numbered)
+def _groups(subject: ReplaySubject, start: Start, tables: ReleaseTables) -> Method:
+    coding = read_decomposed(subject.engine, start.resolved, _BEFORE_KEYS)
+    people = number_people(subject.engine, coding.snapshot, _VALUES, coding.key)
+    release = compared(subject.engine, start.resolved, tables, {table: table for table in tables.all}, subject.numbered)
+    return GroupsMethod(subject.engine, start.resolved, people, release, (), start, coding, subject.numbered)

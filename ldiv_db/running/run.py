@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,8 +20,8 @@ from typing import Any
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.individuals import warn_of_people
-from ldiv_db.database.attach import named_databases, takes_database
-from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.database.attach import takes_database
+from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.measuring.measure import Wanted, measure_table
@@ -36,9 +35,9 @@ from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, plan_recodi
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
 from ldiv_db.requirements import Attribute, Categories, Classes
 from ldiv_db.running.estimate import MEASURING, WRITING
-from ldiv_db.running.preparation import Preparation, Ready, prepare, strictest
+from ldiv_db.running.preparation import Preparation, PreparedRun, prepare, strictest
 from ldiv_db.running.remedies import remedied
-from ldiv_db.running.run_spec import Choices, refuse_read_only, resolve_run
+from ldiv_db.running.run_spec import RunSpec, refuse_read_only, resolve_run
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.outliers import told_of_outliers, without_outliers
 from ldiv_db.solving.solve import Dividing
@@ -100,10 +99,6 @@ def _open_rows(engine: Engine, encoded: Encoded, members: Relation, axis: Sensit
     return int(rows or 0)
 
 
-#: Opens another engine on the connection, of which nothing is left when it is closed.
-Beside = Callable[[], AbstractContextManager[Engine]]
-
-
 @takes_database(read_only=False, of_frame=take_for_source)
 def run(
     connection: Any,
@@ -116,43 +111,33 @@ def run(
     workers: int | None = None,
 ) -> Result:
     """As `ldiv_db.run`, but for sessions of Spark's."""
-    start, hear = time.perf_counter(), listener or Listener()
-    beside = partial(working_engine, connection, listener, catalog)
-    reading = examine(policy)
-    with beside() as engine, named_databases(engine, reading.databases, Path(folder), reading.written):
-        choices = resolve_run(engine, reading, Path(folder))
-        refuse_read_only(choices.destination)
-        result = run_choices(engine, choices, beside, hear, kl, show_values, workers, start)
-        return replace(result, place=choices.destination.place)
+    start, reading = time.perf_counter(), examine(policy)
+    databases = (reading.databases, reading.written)
+    with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:
+        spec = resolve_run(context, reading)
+        refuse_read_only(spec.destination)
+        result = publish_run(context, spec, kl, start)
+        return replace(result, place=spec.destination.place)
 
 
-def run_choices(
-    engine: Engine,
-    choices: Choices,
-    beside: Beside,
-    hear: Listener,
-    kl: bool = False,
-    show_values: bool = False,
-    workers: int | None = None,
-    start: float | None = None,
-) -> Result:
-    """A policy that was held against its source, run to its destination; `start` is when that began, by default now."""
+def publish_run(context: Context, spec: RunSpec, kl: bool = False, start: float | None = None) -> Result:
+    """The result of a run to its destination; `start` is when its work began, by default now."""
     start = time.perf_counter() if start is None else start
-    ready = prepare(engine, choices, hear, show_values)
+    ready = prepare(context, spec)
     ready.estimate.require_room()
-    with remedied(ready.case, is_running=True):
-        plan, recoding = work_out(ready, beside, workers)
-    hear.on_stage(MEASURING)
+    with remedied(ready.what_if, is_running=True):
+        plan, recoding = work_out(ready)
+    context.listener.on_stage(MEASURING)
     loss, similarity = _measured(ready, recoding)
     people = _told_of_people(ready, recoding)
     plan = replace(plan, notes=(*plan.notes, *([people] if people else [])))
     if kl:
-        loss = replace(loss, kl=_divergence(ready, recoding, beside))
+        loss = replace(loss, kl=_divergence(ready, recoding))
     rules = _global_recoding(ready, recoding, plan)
     run_id = uuid.uuid4().hex
     measured = {"loss": loss, "similarity": similarity, "recoding": rules, "people": people}
     describe = partial(_result, ready, plan, start, run_id, measured)
-    hear.on_stage(WRITING)
+    context.listener.on_stage(WRITING)
     return ready.destination.publish(_draft(ready, recoding, run_id, describe))
 
 
@@ -171,23 +156,21 @@ def plan(
     `show_values` as for `run`. To `rehearse` is to go through all that a run does, with a TEMP table in place of the
     release and nothing in the ledger: `listener` then hears of every statement, and it takes as long.
     """
-    beside = partial(working_engine, connection, listener, catalog)
     reading = examine(policy)
-    with beside() as engine, named_databases(engine, reading.databases, Path(folder)):
-        choices = resolve_run(engine, reading, Path(folder))
-        ready = strictest(prepare(engine, choices, listener or Listener(), show_values))
+    with open_context(connection, listener, catalog, folder, show_values, databases=reading.databases) as context:
+        ready = strictest(prepare(context, resolve_run(context, reading)))
         if rehearse:
-            made = rehearsed(ready, beside).plan
+            made = rehearsed(ready).plan
             ready = replace(ready, tried=made.search.get("tried", ()))
         return ready
 
 
-def work_out(ready: Ready, beside: Beside, workers: int | None = 1) -> tuple[Plan, Recoding]:
-    """The algorithm's plan, and how its classes are published; so many processes solve what is divided."""
+def work_out(ready: PreparedRun) -> tuple[Plan, Recoding]:
+    """The algorithm's plan, and how its classes are published."""
 
     def divergence(plan: Plan) -> float | None:
         recoding = _recode(ready, plan)
-        found = _divergence(ready, recoding, beside)
+        found = _divergence(ready, recoding)
         ready.task.engine.drop(*(span.relation for span in recoding.spans))
         return found
 
@@ -200,7 +183,7 @@ def work_out(ready: Ready, beside: Beside, workers: int | None = 1) -> tuple[Pla
 
     forms = ready.resolved.released.forms
     polish = isinstance(ready.algorithm, Auto) and ready.algorithm.improves
-    dividing = Dividing(ready.resolved.part_rows, workers, forms, polish)
+    dividing = Dividing(ready.resolved.part_rows, ready.context.workers, forms, polish)
     task = replace(ready.task, divergence=divergence, loss=loss)
     plan = dividing.solve(ready.algorithm, task)
     task.refuse_left_out(task.encoded.row_count - task.engine.count(plan.assigned))
@@ -209,7 +192,7 @@ def work_out(ready: Ready, beside: Beside, workers: int | None = 1) -> tuple[Pla
     return plan, _recode(ready, plan)
 
 
-def _recode(ready: Ready, plan: Plan) -> Recoding:
+def _recode(ready: PreparedRun, plan: Plan) -> Recoding:
     """How the plan's classes are published."""
     engine, forms = ready.task.engine, ready.resolved.released.forms
     return plan_recoding(engine, ready.encoded, plan.assigned, forms, plan.classes, plan.blanked, plan.stars)
@@ -227,9 +210,9 @@ class Rehearsal:
     audits: list[Audit]
 
 
-def rehearsed(ready: Ready, beside: Beside) -> Rehearsal:
+def rehearsed(ready: PreparedRun) -> Rehearsal:
     """All that a run does, with a TEMP table in place of the release; raises as a run does."""
-    made, recoding = work_out(ready, beside)
+    made, recoding = work_out(ready)
     loss, similarity = _measured(ready, recoding)
     draft = _draft(ready, recoding)
     with draft.rows() as params:
@@ -238,7 +221,7 @@ def rehearsed(ready: Ready, beside: Beside) -> Rehearsal:
 
 
 def _draft(
-    ready: Ready,
+    ready: PreparedRun,
     recoding: Recoding,
     run_id: str = "",
     describe: Callable[[list[Audit]], Result] | None = None,
@@ -249,7 +232,7 @@ def _draft(
     return RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, run_id, describe)
 
 
-def _measured(ready: Ready, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:
+def _measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:
     """What is lost, and how many rows are open to the similarity attack, of what is to be published."""
     engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.resolved.released.has_class_ids
     similarity = measure_similarity(engine, encoded, recoding, ready.resolved.required.attributes, has_ids)
@@ -267,7 +250,7 @@ def _told_of_people(ready: Preparation, recoding: Recoding) -> str:
     return told
 
 
-def _lost(ready: Ready, recoding: Recoding) -> Loss:
+def _lost(ready: PreparedRun, recoding: Recoding) -> Loss:
     """What is lost of what is to be published."""
     return measure_recoding(ready.task.engine, ready.encoded, recoding, ready.resolved.released.has_class_ids)
 
@@ -295,9 +278,9 @@ def _result(
     )
 
 
-def _divergence(ready: Ready, recoding: Recoding, beside: Beside) -> float | None:
+def _divergence(ready: PreparedRun, recoding: Recoding) -> float | None:
     """The KL divergence of what is to be published, read off its labels as `measure` does for any table."""
-    with beside() as engine:
+    with ready.context.side_engine() as engine:
         with published_rows(engine, ready.encoded, recoding, ready.resolved.released.has_class_ids) as params:
             release = engine.materialise("release", PUBLISHED, **params)
         return measure_table(engine, release, ready.resolved, Wanted()).loss.kl

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ldiv_db.algorithms.base import Algorithm
 from ldiv_db.database import catalog, foreign, migrate
+from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
 from ldiv_db.database.postgres import ADD, CHANGE, READ, REMOVE, Right, grants_lacking, user_of
@@ -134,7 +135,7 @@ def _on_target(engine: Engine, target: Target, table: Relation, columns: Iterabl
 
 
 @dataclass(frozen=True)
-class Choices:
+class RunSpec:
     """A policy as written and held against its source, its algorithm with its options, and where the release goes."""
 
     policy: Policy
@@ -143,12 +144,12 @@ class Choices:
     destination: Destination
 
 
-def resolve_run(engine: Engine, written: GivenPolicy, folder: Path) -> Choices:
+def resolve_run(context: Context, written: GivenPolicy) -> RunSpec:
     """The policy held against its source, for one release; raises PolicyError with all that is wrong.
 
     Raises DatabaseError if a run may not write what it has to.
     """
-    reading = examine(written)
+    engine, folder, reading = context.engine, context.folder, examine(written)
     if reading.policy is not None and not (reading.problems or reading.is_series):
         _require_rights(engine, reading.policy, folder)
     algorithms: list[Algorithm] = []
@@ -163,7 +164,7 @@ def resolve_run(engine: Engine, written: GivenPolicy, folder: Path) -> Choices:
 
     checks: Mapping[str, Check] = {"algorithm": judge_algorithm, "target": judge_target}
     resolved = resolve(engine, reading, folder, checks)
-    return Choices(reading.required(), resolved, algorithms[0], destinations[0])
+    return RunSpec(reading.required(), resolved, algorithms[0], destinations[0])
 
 
 def _require_rights(engine: Engine, policy: Policy, folder: Path) -> None:

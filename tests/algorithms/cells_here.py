@@ -1,10 +1,9 @@
 """Cells of counts in DuckDB, moved by the templates that move them in Spark."""
 
 from dataclasses import replace
-from pathlib import Path
 
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
-from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.database.context import Context
 from ldiv_db.policy.reading import examine
 from ldiv_db.recoding.encoded import WEIGHT
 from ldiv_db.running.preparation import prepare
@@ -53,7 +52,7 @@ class CellsHere:
 
 def divide_cells(engine, policy, part_rows):
     """The task and the algorithm of a policy, and the cells of its rows, divided."""
-    ready = prepare(engine, resolve_run(engine, examine(policy), Path()), Listener(), False)
+    ready = prepare(Context(engine), resolve_run(Context(engine), examine(policy)))
     task, algorithm = ready.task, ready.algorithm
     grained, numbering = positions.positions_of(task), work_of(task, algorithm).numbering
     feasible = algorithm.check(task)
@@ -73,11 +72,11 @@ def number_parts(engine, policy, part_rows):
 
 def publish_counts(engine, policy):
     """A policy planned on the counts of equal rows: the table as it was planned on, the recoding, what is published."""
-    ready = prepare(engine, resolve_run(engine, examine(policy), Path()), Listener(), False)
+    ready = prepare(Context(engine), resolve_run(Context(engine), examine(policy)))
     encoded = replace(ready.encoded, kept=())
     listed = ", ".join(column.name for column in row_columns(encoded))
     text = f"SELECT {listed}, count(*) AS {WEIGHT.name} FROM {encoded.rows.sql()} GROUP BY {listed}"
     encoded = counted(engine, encoded, engine.copy("counts", engine.view_of("rows", text)))
     ready = replace(ready, task=replace(ready.task, encoded=encoded))
-    _, recoding = work_out(ready, lambda: working_engine(engine.connection))
+    _, recoding = work_out(ready)
     return encoded, recoding, published(engine, encoded, recoding)

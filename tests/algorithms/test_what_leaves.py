@@ -24,6 +24,7 @@ from tables import fill
 from times import TIMES, seeds
 
 import ldiv_db
+from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.reading import parse_policy
@@ -319,7 +320,7 @@ def test_a_release_of_a_series_is_published_alike(tmp_path):
 
 def next_release(draft: RunDraft, series: Series) -> ClassesDraft:
     """The draft as one of a series."""
-    start = Start(draft.engine, draft.resolved, series, None)
+    start = Start(Context(draft.engine), draft.resolved, series, None)
     nothing = Relation(("nothing",))
     return ClassesDraft(
         start, Matched(nothing, nothing, 0, 0), nothing, 0, 0, draft.encoded, draft.recoding, None, {}, None

@@ -12,19 +12,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import ldiv_db
-from ldiv_db.database.context import working_engine
+from ldiv_db.database.context import Context, open_context
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import InfeasibleError, LdivError
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.reading import parse_policy
-from ldiv_db.running.replay_methods import Asked, method_of
+from ldiv_db.running.replay_methods import ReplaySubject, method_of
 from ldiv_db.running.world_sampler import Made, Method
 from tests.benchmarks.command import AsJson, Tabled, command_of, refuse_unknown, show
 
@@ -114,10 +112,10 @@ def measure_case(case: Case) -> dict[str, Any]:
 
 def _releases(connection: Any, case: Case, worlds: Sequence[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
     """The assignments that give each release; those that give none are left out."""
-    beside = partial(working_engine, connection)
     left: dict[str, list[tuple[str, ...]]] = defaultdict(list)
-    with beside() as engine:
-        method, payloads = _method(engine, case, beside, worlds)
+    with open_context(connection) as context:
+        engine = context.engine
+        method, payloads = _method(context, case, worlds)
         moves = [
             (number, row, payloads[value]) for number, world in enumerate(worlds) for row, value in enumerate(world, 1)
         ]
@@ -132,10 +130,9 @@ def _releases(connection: Any, case: Case, worlds: Sequence[tuple[str, ...]]) ->
     return left
 
 
-def _method(
-    engine: Engine, case: Case, beside: Any, worlds: Sequence[tuple[str, ...]]
-) -> tuple[Method, Mapping[str, int]]:
+def _method(context: Context, case: Case, worlds: Sequence[tuple[str, ...]]) -> tuple[Method, Mapping[str, int]]:
     """The method on the first of the tables that can be published, and the number of each value's payload."""
+    engine = context.engine
     publish = ldiv_db.publish_release if "prefix" in case.policy["target"] else ldiv_db.run
     for world in worlds:
         columns = {"id": "INTEGER", "age": "INTEGER", "value": "VARCHAR"}
@@ -147,9 +144,9 @@ def _method(
         except InfeasibleError:
             continue
         is_table = isinstance(case.policy["target"], str)
-        asked = Asked(engine, beside, "r", Relation(("r",)) if is_table else None, parse_policy(case.policy), Path())
+        subject = ReplaySubject(context, "r", Relation(("r",)) if is_table else None, parse_policy(case.policy))
         numbers = {value: number for number, value in enumerate(sorted(set(case.values)), 1)}
-        return method_of(asked, 0), numbers
+        return method_of(subject, 0), numbers
     raise LdivError(f"{case.variant} publishes none of the tables of {case.values}")
 
 

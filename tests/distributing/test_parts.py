@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import tables
 
-from ldiv_db.database.context import Listener
+from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.frames import pack, unpack
 from ldiv_db.database.templates import Relation
@@ -24,7 +24,8 @@ REQUIRED = [[{"distinct": 2}], [{"t_closeness": 0.6}], [{"threshold": {"base": 0
 
 
 def prepared(con, folder, policy):
-    return prepare(Engine(con), resolve_run(Engine(con), examine(policy), Path(folder)), Listener(), False)
+    context = Context(Engine(con), folder=Path(folder))
+    return prepare(context, resolve_run(context, examine(policy)))
 
 
 def case_of(seed, algorithm, require):

@@ -34,7 +34,7 @@ from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database import migrate
 from ldiv_db.database import steps as composer
-from ldiv_db.database.context import Listener
+from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, TemplateError
 from ldiv_db.database.templates import (
@@ -291,13 +291,9 @@ def divide_rows(con, listener):
         for way, require, table in ways:
             fill(con, "source", people_in_parts.COLUMNS, table)
             ldiv_db.run(con, people_in_parts.policy_of(way, [require], 40), listener=listener)
-    engine = Engine(con, on_statement=listener.on_statement)
-    ready = prepare(
-        engine,
-        resolve_run(engine, examine(people_in_parts.policy_of("mondrian", [{"k": 2}], 40)), Path()),
-        Listener(),
-        False,
-    )
+    context = Context(Engine(con, on_statement=listener.on_statement))
+    engine, reading = context.engine, examine(people_in_parts.policy_of("mondrian", [{"k": 2}], 40))
+    ready = prepare(context, resolve_run(context, reading))
     work = work_of(ready.task, ready.algorithm)
     columns = ", ".join(column.sql() for column in row_columns(work.encoded))
     con.execute(

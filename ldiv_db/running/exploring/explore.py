@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import interrupts
-from ldiv_db.database.attach import named_databases, takes_database
-from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.database.attach import takes_database
+from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Engine, Step
 from ldiv_db.database.errors import PolicyError, Problem
@@ -58,20 +58,22 @@ def explore(
     is true. A variant that cannot be met is an outcome with its reason. Raises PolicyError for a policy that does not
     fit its source and for what it has nothing of to vary, InfeasibleError for an empty source.
     """
-    start, hear, where = time.perf_counter(), listener or Listener(), Path(folder)
+    start = time.perf_counter()
     asked = Asked(tuple(l), tuple(k), tuple(names_of(algorithms)), tuple(names_of(vary)))
     reading = examine(policy)
     base = reading.required()
     _refuse(base, workers)
     document = _document(policy, base)
-    with working_engine(connection, listener, catalog) as engine, named_databases(engine, reading.databases, where):
-        hear.on_stage("reading the source")
+    databases = reading.databases
+    with open_context(connection, listener, catalog, folder, show_values, workers, databases) as context:
+        engine, where = context.engine, context.folder
+        context.listener.on_stage("reading the source")
         resolved, _ = resolve_variant(engine, Variant(1, base), where)
         codes = Codes(engine, show_values)
         coding = codes.of(resolved.source)
         variants = list_variants(base, resolved, asked, _bounds(engine, coding))
         jobs = [job_of(engine, variant, where, codes) for variant in variants]
-        outcomes, interrupted = _tried(engine, jobs, workers, hear)
+        outcomes, interrupted = _tried(context, jobs)
     return Exploration(
         source=resolved.source.name,
         rows=coding.rows_in,
@@ -108,13 +110,14 @@ def _bounds(engine: Engine, coding: Coding) -> Any:
     return bounds
 
 
-def _tried(engine: Engine, jobs: Sequence[Job], workers: int | None, hear: Listener) -> tuple[list[Outcome], bool]:
+def _tried(context: Context, jobs: Sequence[Job]) -> tuple[list[Outcome], bool]:
     """The outcomes by number, and whether Ctrl-C left some of them out; those that take longest begin first."""
+    engine, listener = context.engine, context.listener
     in_order = sorted(jobs, key=_work, reverse=True)
-    most = 1 if engine.in_transaction() else workers or processors()
+    most = 1 if engine.in_transaction() else context.workers or processors()
     found: dict[int, Outcome] = {}
-    hear.on_stage(f"rehearsing {len(jobs):,} variants")
-    tell = _telling(jobs, hear)
+    listener.on_stage(f"rehearsing {len(jobs):,} variants")
+    tell = _telling(jobs, listener)
     try:
         with closing(in_turn(engine, in_order) if most == 1 else side_by_side(engine, in_order, most)) as running:
             for outcome in running:
@@ -126,17 +129,17 @@ def _tried(engine: Engine, jobs: Sequence[Job], workers: int | None, hear: Liste
     return [found.get(one.variant.number, one) for one in left], len(found) < len(jobs)
 
 
-def _telling(jobs: Sequence[Job], hear: Listener) -> Callable[[Outcome], None]:
+def _telling(jobs: Sequence[Job], listener: Listener) -> Callable[[Outcome], None]:
     """What tells the listener of each outcome how much of the work is done."""
     left = {job.variant.number: _work(job) for job in jobs}
     total = sum(left.values())
 
     def tell(outcome: Outcome) -> None:
         del left[outcome.variant.number]
-        hear.on_search(f"{len(jobs) - len(left):,} are done")
-        hear.on_progress(total - sum(left.values()), total)
-        if hear.on_step:
-            hear.on_step(Step(outcome.variant.label, outcome.loss.rows_published if outcome.loss else 0, 0.0))
+        listener.on_search(f"{len(jobs) - len(left):,} are done")
+        listener.on_progress(total - sum(left.values()), total)
+        if listener.on_step:
+            listener.on_step(Step(outcome.variant.label, outcome.loss.rows_published if outcome.loss else 0, 0.0))
 
     return tell
 

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from ldiv_db.algorithms.base import Algorithm
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.disclosure import Attack
 from ldiv_db.attacking.question import Attackers, Columns
-from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.database.frames import another_connection, shared_memory
@@ -34,7 +34,7 @@ from ldiv_db.recoding.encode import Coding, moved, read_source
 from ldiv_db.running.exploring.outcomes import Outcome, Risk, Status
 from ldiv_db.running.exploring.variants import Variant
 from ldiv_db.running.preparation import check_ready, make_ready
-from ldiv_db.running.run import Beside, rehearsed
+from ldiv_db.running.run import rehearsed
 from ldiv_db.running.run_spec import make_algorithm
 
 
@@ -107,10 +107,9 @@ def rehearse(job: Job, connection: Any, listener: Listener) -> Outcome:
     """What comes of the variant on that connection, of which nothing is left; errors are outcomes."""
     if job.refused:
         return Outcome(job.variant, "refused", job.refused)
-    beside = partial(working_engine, connection, listener)
     try:
-        with beside() as engine:
-            return _rehearsed(job, engine, beside)
+        with open_context(connection, listener) as context:
+            return _rehearsed(job, context)
     except LdivError as error:
         found = [word for kind, word in _STATUS.items() if isinstance(error, kind)]
         status: Status = found[0] if found else "error"
@@ -126,13 +125,14 @@ def _shortly(error: LdivError, status: Status) -> str:
     return lines[0] if status == "error" else "\n".join(line for line in lines if not line.startswith(_HINT))
 
 
-def _rehearsed(job: Job, engine: Engine, beside: Beside) -> Outcome:
+def _rehearsed(job: Job, context: Context) -> Outcome:
+    engine = context.engine
     resolved, algorithm, coding = job.resolved, job.algorithm, job.coding
     assert resolved and algorithm and coding  # noqa: S101 - it was not refused
     encoded = replace(coding, engine=engine).encode(coding.snapshot)
-    ready, _, _ = make_ready(resolved, algorithm, encoded, engine, Listener())
+    ready, _, _ = make_ready(context.quiet, resolved, algorithm, encoded)
     check_ready(ready)
-    found = rehearsed(ready, beside)
+    found = rehearsed(ready)
     name = found.plan.algorithm or ready.algorithm.name
     risk = _risk(_attacked(job, engine, found.release))
     return Outcome(job.variant, "done", algorithm=name, l=found.plan.l, loss=found.loss, risk=risk)

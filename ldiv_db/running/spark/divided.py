@@ -13,7 +13,7 @@ from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.algorithms.infeasible import explained
 from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.auditing.audit import refuse_unknown
-from ldiv_db.database.context import Listener
+from ldiv_db.database.context import Context, Listener
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.spark import SparkEngine, arrow_schema, plainly
 from ldiv_db.policy.sensitive import smallest_class
@@ -107,7 +107,7 @@ def prepared(work: Dividing, source: Source) -> tuple[Task, Any, Sequence[Named]
     work.hear.on_stage("reading the source")
     there = encode_there(work.session, engine, resolved.source, source.frame, source.rows, work.show_values)
     wanted, absent = resolve_requirements(engine, resolved.required, there.encoded)
-    task = make_task(engine, there.encoded, wanted, resolved.source.seed, work.hear, resolved.transparent)
+    task = make_task(Context(engine, work.hear), there.encoded, wanted, resolved.source.seed, resolved.transparent)
     task = replace(task, suppression=resolved.suppression)
     refuse_unknown(resolved.suppressed, task.requirements)
     algorithm.refuse_unfit(task)

@@ -19,7 +19,7 @@ from typing import Any
 
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.addresses import Place
-from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.database.context import Context, working_engine
 from ldiv_db.database.engine import Engine, Settings, open_database
 from ldiv_db.database.errors import DatabaseError, LdivError
 from ldiv_db.database.spark import plainly
@@ -32,8 +32,8 @@ from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, keep_types, plan_recoding, published_rows
 from ldiv_db.requirements import Requirement
-from ldiv_db.running.run import run_choices
-from ldiv_db.running.run_spec import Choices
+from ldiv_db.running.run import publish_run
+from ldiv_db.running.run_spec import RunSpec
 from ldiv_db.running.spark.resolve import SparkChoices
 from ldiv_db.solving.parts import Work, numbered, opened, part_task, solve
 from ldiv_db.solving.solve import combined
@@ -223,12 +223,9 @@ def _solve_run(work: RunWork, engine: Engine, destination: _InExecutor, table: A
     rows = engine.register("source", table.rename_columns(list(choices.names)))
     source = replace(choices.resolved.source, relation=rows)
     resolved = replace(choices.resolved, source=source)
-    chosen = Choices(choices.policy, resolved, choices.algorithm, destination)
+    spec = RunSpec(choices.policy, resolved, choices.algorithm, destination)
 
-    def beside() -> Any:
-        return working_engine(engine.connection)
-
-    result = run_choices(engine, chosen, beside, Listener(), work.kl, work.show_values, workers=1)
+    result = publish_run(Context(engine, show_values=work.show_values), spec, work.kl)
     draft = destination.draft
     assert draft is not None  # noqa: S101 - it was published
     typed = tuple(span.axis.name for span in draft.recoding.spans if span.form == "value")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task
-from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.database.context import Context, Listener
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.spark import SparkEngine, arrow_schema, plainly
@@ -29,7 +29,7 @@ from ldiv_db.recoding.encoded import WEIGHT, Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import Recoding, keep_types
 from ldiv_db.recoding.rules import recoding_of
-from ldiv_db.running.preparation import Ready
+from ldiv_db.running.preparation import PreparedRun
 from ldiv_db.running.run import measure_similarity, work_out
 from ldiv_db.running.spark.columns import collected, in_order, with_numbers
 from ldiv_db.running.spark.counts import Publication, applied
@@ -129,8 +129,8 @@ def _planned(work: Dividing, task: Task) -> _Planned:
     engine = work.engine
     feasible = checked(work, task)
     work.hear.on_stage("forming classes")
-    ready = Ready(work.choices.resolved, work.choices.algorithm, task)
-    plan, recoding = work_out(ready, lambda: working_engine(engine.connection))
+    ready = PreparedRun(Context(engine), work.choices.resolved, work.choices.algorithm, task)
+    plan, recoding = work_out(ready)
     return _Planned(task, feasible, plan, recoding)
 
 
