@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,13 +16,14 @@ import times
 
 from ldiv_db.database.engine import Engine
 
+pytest.register_assert_rewrite("beds")
+from beds import bed, bench, call, first_bed  # noqa: E402, F401 - fixtures of whoever calls the command line
+
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 #: What tests in parallel are told of the terminal is no business of the output that they compare.
 os.environ.pop("COLUMNS", None)
 #: With LDIV_TEST_SHARE=3 a third of all tests is run: always the same ones, in short passes another one each turn.
 SHARE = int(os.environ.get("LDIV_TEST_SHARE", "1"))
-#: The random tables serve all folders of tests.
-sys.path.insert(0, str(Path(__file__).resolve().parent / "algorithms"))
 
 
 @pytest.fixture

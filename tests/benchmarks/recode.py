@@ -33,7 +33,7 @@ def main(
     dialect: Annotated[list[str] | None, typer.Option(help="A database; several times for several.")] = None,
 ) -> None:
     """Compare the release of random runs with what each database makes of their SELECT."""
-    sys.path[:0] = [str(TESTS), str(TESTS / "algorithms")]
+    sys.path[:0] = [str(TESTS), str(TESTS / "recoding")]
     servers, cases = importlib.import_module("servers"), importlib.import_module("recoded")
     for name in dialect or servers.SERVERS:
         if lacks := servers.missing(name):

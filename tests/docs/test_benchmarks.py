@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from beds import called
 
 from ldiv_db.commands.cli import app
-from tests.cli.conftest import called
 from tests.docs.pages import DOCS
 
 PAGE = (DOCS / "benchmarks.md").read_text(encoding="utf-8")

@@ -25,7 +25,7 @@ from tests.docs.pages import CLINIC, DOCS, PAGES, ROOT, Block, Reader, blocks, d
 #: Pages whose blocks other tests run, where what they need is installed.
 ELSEWHERE = {
     "docs/how-to/dbt.md": "tests/dbt_package/test_docs.py",
-    "docs/explanation/guarantees.md": "tests/algorithms/test_guarantees.py",
+    "docs/explanation/guarantees.md": "tests/docs/test_guarantees.py",
     **{
         f"docs/how-to/{tool}.md": f"tests/integrations/test_{tool}.py"
         for tool in ("airflow", "dagster", "soda", "sqlmesh")

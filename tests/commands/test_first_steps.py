@@ -28,10 +28,10 @@ from typing import Any
 import duckdb
 import pytest
 import yaml
+from beds import called
 
 import ldiv_db
 from ldiv_db.commands.cli import app
-from tests.cli.conftest import called
 
 
 class Shell:

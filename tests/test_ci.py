@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / ".ci" / "run"
+SCRIPT = Path(__file__).parents[1] / ".ci" / "run"
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(not SCRIPT.is_file(), reason="no checkout"),
