@@ -52,16 +52,6 @@ def weigh_together(
                 engine.insert(weighed, "publishing/weigh_possible", keys=keys, places=places, **possible)
 
 
-_EXPOSED = {
-    "key": "VARCHAR",
-    "attribute_no": "INTEGER",
-    "first_no": "INTEGER",
-    "last_no": "INTEGER",
-    "top": "BIGINT",
-    "total": "BIGINT",
-}
-
-
 @dataclass(frozen=True)
 class Release:
     """A published release: its sensitive table and the columns of its groups, and where its keys are.
@@ -160,29 +150,29 @@ def check_releases(
     twins, keys = _weigh_changes(engine, members, cells, since)
     if jointly and len(releases) > 1:
         weigh_together(engine, members, cells, keys, [limit.number for limit in limits])
-    exposed = engine.load("exposed", _EXPOSED, [])
-    params = {"limits": loaded, "members": members}
-    engine.insert(exposed, "publishing/list_exposed_alone", weights=weights, **params)
-    engine.insert(exposed, "publishing/list_exposed_twins", weighed=twins, **params)
-    engine.insert(exposed, "publishing/list_exposed_keys", weighed=keys, limits=loaded)
+    params = {"weights": weights, "twins": twins, "keys": keys, "members": members, "limits": loaded}
+    exposed = engine.materialise("exposed", "publishing/list_exposed", **params)
+    channels, keys_exposed = _channels(engine, exposed, limits, releases)
     names = {limit.number.value: limit.column.name for limit in limits}
     best = engine.rows("publishing/find_best_share", weights=weights, twins=twins, keys=keys)
     inference = Inference(
         releases=tuple(release.name for release in releases),
         best={names[number]: share for number, share in best},
         limits={limit.column.name: limit.l for limit in limits},
-        keys_exposed=engine.scalar("publishing/count_exposed", exposed=exposed),
-        channels=_channels(engine, exposed, names, releases),
+        keys_exposed=keys_exposed,
+        channels=channels,
     ).joined(_pairings(engine, cells, releases, limits, since), allowed)
     engine.drop(members, cells, loaded, weights, twins, keys, exposed)
     return inference
 
 
 def _channels(
-    engine: Engine, exposed: Relation, names: dict[Any, str], releases: Sequence[Release]
-) -> tuple[Channel, ...]:
+    engine: Engine, exposed: Relation, limits: Sequence[Limited], releases: Sequence[Release]
+) -> tuple[tuple[Channel, ...], int]:
+    """The channels, and the different keys that all of them expose."""
     rows = engine.records("publishing/summarise_exposed", exposed=exposed)
-    return tuple(
+    names = {limit.number.value: limit.column.name for limit in limits}
+    channels = [
         Channel(
             names[row["attribute_no"]],
             tuple(releases[number - 1].name for number in sorted({row["first_no"], row["last_no"]})),
@@ -190,7 +180,8 @@ def _channels(
             row["best"],
         )
         for row in rows
-    )
+    ]
+    return tuple(channels), rows[0]["all_keys"] if rows else 0
 
 
 def _pairings(
@@ -240,24 +231,22 @@ def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited]
 
 
 def _require_sound(engine: Engine, members: Relation, cells: Relation) -> None:
-    unseen = engine.scalar("publishing/count_unseen", members=members, cells=cells)
-    if unseen:
-        where = count_phrase(unseen, "key is in a group that has", "keys are in groups that have")
+    found = engine.record("publishing/count_unsound", members=members, cells=cells)
+    if found["unseen"]:
+        where = count_phrase(found["unseen"], "key is in a group that has", "keys are in groups that have")
         raise AuditError(f"{where} no sensitive values: do the tables belong together?")
-    regrouped = engine.scalar("publishing/count_regrouped", members=members)
-    if regrouped:
-        raise AuditError(
-            f"{count_phrase(regrouped, 'key is', 'keys are')} in several groups of one release: is it a key?"
-        )
+    if found["regrouped"]:
+        keys = count_phrase(found["regrouped"], "key is", "keys are")
+        raise AuditError(f"{keys} in several groups of one release: is it a key?")
 
 
 def _weigh_changes(engine: Engine, members: Relation, cells: Relation, since: int) -> tuple[Relation, Relation]:
     """What groups tell that differ from release to release: of keys that only one has, and of all keys in them."""
-    twins = engine.materialise("twins", "publishing/list_twins", members=members, since=Value(since))
-    differing = engine.materialise("differing", "publishing/list_differing", twins=twins, cells=cells)
+    params = {"members": members, "cells": cells}
+    differing = engine.materialise("differing", "publishing/list_differing", since=Value(since), **params)
     weighed = engine.materialise("weighed", "publishing/weigh_twins", differing=differing, cells=cells)
-    keys = engine.materialise("keys", "publishing/weigh_keys", differing=differing, members=members, cells=cells)
-    engine.drop(twins, differing)
+    keys = engine.materialise("keys", "publishing/weigh_keys", differing=differing, **params)
+    engine.drop(differing)
     return weighed, keys
 
 

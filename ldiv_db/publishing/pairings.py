@@ -132,17 +132,12 @@ def tell_pairings(
     """
     if len(limits) < 2:
         return []
-    counted = engine.materialise(
-        "combinations", "publishing/count_combinations", combined=combined, before=before, attributes=limits
-    )
-    pairs = engine.materialise("pairs", "publishing/list_pairs", combinations=counted, attributes=limits)
-    sets = engine.materialise("sets", "publishing/list_sets", cells=cells)
-    alike = engine.materialise("alike", "publishing/match_sets", sets=sets)
-    weighed = engine.materialise("weighed", "publishing/weigh_pairs", cells=cells, alike=alike, pairs=pairs)
+    pairs = engine.materialise("pairs", "publishing/list_pairs", combined=combined, before=before, attributes=limits)
+    alike = engine.materialise("alike", "publishing/match_groups", cells=cells)
     columns = {"attribute_no": "INTEGER", "l": "BIGINT"}
     loaded = engine.load("limits", columns, [(limit.number.value, limit.l) for limit in limits])
-    rows = engine.records("publishing/summarise_pairs", weighed=weighed, limits=loaded)
-    engine.drop(counted, pairs, sets, alike, weighed, loaded)
+    rows = engine.records("publishing/summarise_pairs", cells=cells, alike=alike, pairs=pairs, limits=loaded)
+    engine.drop(pairs, alike, loaded)
     names = {limit.number.value: limit.column.name for limit in limits}
     return [
         Channel(names[row["attribute_no"]], releases, row["rows"], row["best"], names[row["known_no"]]) for row in rows

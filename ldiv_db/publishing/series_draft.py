@@ -175,9 +175,9 @@ class SeriesDraft(Draft[Released]):
 
     def _counted(self) -> tuple[dict[str, Any], Expected]:
         """What became of rows, in numbers, and what the tables must add up to."""
-        params = {"rows": self.matched.rows, "known": self.matched.known}
-        counts = self.start.engine.record("publishing/summarise_rows", **params)
-        short = self.start.engine.scalar("publishing/count_short_groups", **params)
+        matched = self.matched
+        counts = self.start.engine.record("publishing/summarise_rows", rows=matched.rows, known=matched.known)
+        short = counts.pop("short_groups")
         return counts, Expected(counts["rows_kept"] + self.rows_new, counts["counterfeits"], short)
 
     def _figures(self, counts: dict[str, Any], people: int) -> dict[str, Any]:

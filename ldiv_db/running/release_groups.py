@@ -69,10 +69,9 @@ def write_tables(
     They are tables that stay, unless `create` makes others of what a template selects.
     """
     create = create or engine.create
-    placed = engine.materialise("placed", "publishing/place_rows", rows=rows, shown=shown, last=Value(last))
     group_id = Identifier(GROUP_ID)
-    create(tables.people, "publishing/list_people", rows=rows, placed=placed, group_id=group_id, shown=source.shown)
-    engine.drop(placed)
+    people = {"rows": rows, "new": shown, "last": Value(last), "group_id": group_id, "shown": source.shown}
+    create(tables.people, "publishing/list_people", **people)
     params: dict[str, Any] = {
         "shown": shown,
         "group_id": group_id,
