@@ -20,18 +20,19 @@ from ldiv_db.auditing.check import check as check_table
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
 from ldiv_db.database.attach import takes_database
-from ldiv_db.database.catalog import columns_of, qualify
+from ldiv_db.database.catalog import qualify
 from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.engine import Engine, open_database
-from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
+from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.database.frames import take_for_table
-from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.measuring.measure import Measurement, Wanted, measure_table
+from ldiv_db.database.spark import is_session
+from ldiv_db.measuring.measure import Measurement, Wanted, described_policy, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, profile_table
 from ldiv_db.notebooks.forms import enter_forms
 from ldiv_db.policy.document import QuasiIdentifier, Target
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
 from ldiv_db.policy.reading import (
+    GivenPolicy,
     Policy,
     Required,
     names_of,
@@ -47,11 +48,11 @@ from ldiv_db.recoding.branches import counting_sql
 from ldiv_db.reporting.report import Report, make_report
 from ldiv_db.reporting.request import QUERIES, Asked, said_of
 from ldiv_db.running.attack import TRIES, attack
-from ldiv_db.running.dispatch import run
 from ldiv_db.running.exploring.explore import explore
 from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.release import publish_release
 from ldiv_db.running.run import plan
+from ldiv_db.running.run import run as run_here
 
 __all__ = [
     "Attacks",
@@ -91,6 +92,39 @@ __all__ = [
 ]
 
 enter_forms()
+
+
+def run(
+    connection: Any,
+    policy: GivenPolicy,
+    folder: str | Path = ".",
+    listener: Listener | None = None,
+    catalog: str | None = None,
+    kl: bool = False,
+    show_values: bool = False,
+    workers: int | None = None,
+) -> Result:
+    """Anonymize, audit and publish under `policy` on an open DuckDB connection, in the database of an address, as
+    `postgres:service=clinic`, of a frame, or in a session of Spark's; returns what was done.
+
+    A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; in a mapping of
+    names to frames the policy's source is looked up. Both are read in memory, where the release is as well
+    (`Result.table`) unless the policy has another target.
+
+    `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
+    taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well, with
+    `show_values` errors name values that are too frequent or not in a taxonomy. A table of more than the policy's
+    `part_rows` rows is solved in parts by so many processes, `workers`, as many as threads if it is None; the release
+    is the same for any number. Release, audit and ledger row are one
+    transaction, and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside
+    a transaction of the caller's they join that one: the caller commits, or rolls back after an error. A release to a
+    file of its own is written beside, audited there and moved into place; it joins no transaction.
+    """
+    if is_session(connection):
+        from ldiv_db.running.spark.run import run_on_spark  # noqa: PLC0415 - few runs are on Spark
+
+        return run_on_spark(connection, policy, folder, listener, catalog, kl, show_values)
+    return run_here(connection, policy, folder, listener, catalog, kl, show_values, workers)
 
 
 @takes_database(read_only=True, of_frame=take_for_table)
@@ -226,7 +260,7 @@ def measure(
     name values that a taxonomy lacks. Raises PolicyError for what does not exist, does not fit, or cannot be read,
     InfeasibleError for an empty source.
     """
-    asked = parse_policy(policy) if policy is not None else _described(source, qi, sensitive)
+    asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
     wanted = Wanted(l, class_column, class_label, queries, seed, kl)
     with open_context(con, None, catalog, folder, show_values, databases=asked.databases) as context:
         engine, where, named = context.engine, context.folder, source is None
@@ -234,18 +268,10 @@ def measure(
         relation = open_given(engine, published, "published")
         if problems := wanted.problems():
             raise PolicyError(problems)
-        described = describe(engine, _of_source(engine, asked, original, source), original, where)
+        described = describe(engine, policy_of_source(engine, asked, original, source), original, where)
         found = measure_table(engine, relation, described, wanted, show_values)
         read = asked.source if named else source
         return replace(found, published=given_name(published, relation), source=given_name(read, original))
-
-
-def _of_source(engine: Engine, policy: Policy, original: Relation | FileRelation, source: Any) -> Policy:
-    """The policy as it is of another source: a table of rows, unless it has the column of counts as well."""
-    names = [column.name.lower() for column in columns_of(engine, original)]
-    if source is None or policy.weight is None or policy.weight.lower() in names:
-        return policy
-    return policy.model_copy(update={"weight": None})
 
 
 @takes_database(read_only=True)
@@ -314,25 +340,3 @@ def counts_sql(policy: Policy | Mapping[str, Any], dialect: str = "duckdb", sour
     a file, and a dialect that is none.
     """
     return counting_sql(parse_policy(policy), dialect, source)
-
-
-def _described(
-    source: Any, qi: str | Sequence[str] | Mapping[str, Any] | None, sensitive: str | Sequence[str]
-) -> Policy:
-    """The policy that says what the columns are, and asks for nothing."""
-    missing = [
-        Problem(key, "is required where no policy is given")
-        for key, value in (("source", source), ("qi", qi))
-        if value is None or (isinstance(value, str | Sequence | Mapping) and not value)
-    ]
-    if missing:
-        raise PolicyError(missing)
-    return parse_policy(
-        {
-            "source": source,
-            "target": {"table": "none"},
-            "quasi_identifiers": qi,
-            "sensitive": names_of(sensitive),
-            "require": [{"k": 1}],
-        }
-    )

@@ -27,7 +27,7 @@ from ldiv_db.commands.release import publish_command
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.reading import examine_file
 from ldiv_db.publishing import result as report
-from ldiv_db.running.dispatch import run
+from ldiv_db.running.run import run
 from ldiv_db.running.spark.resolve import NAME as SPARK
 from ldiv_db.running.spark.resolve import environment_session
 
@@ -64,10 +64,12 @@ def run_command(
         publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog, quiet, show_values, show_seed)
         return
     if database == SPARK:
+        from ldiv_db.running.spark.run import run_on_spark  # noqa: PLC0415 - few runs are on Spark
+
         _refuse_limits(threads, memory_limit, temp_dir, workers)
         with ProgressDisplay(quiet) as listener:
             named = None if catalog is None else str(catalog)
-            result = run(environment_session(), wanted, policy.parent, listener, named, kl, show_values)
+            result = run_on_spark(environment_session(), wanted, policy.parent, listener, named, kl, show_values)
     else:
         refuse_memory(database, wanted)
         with (

@@ -10,6 +10,7 @@ import random_cases
 import times
 
 import ldiv_db
+from ldiv_db import api
 from ldiv_db.auditing import subject as second_reading
 from ldiv_db.auditing.check import Question, check
 from ldiv_db.auditing.subject import Pair
@@ -18,7 +19,6 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.templates import Relation, resource_folder
 from ldiv_db.policy.reading import read_requirements, read_sensitive
-from ldiv_db.running import dispatch
 
 POLICY = {
     "source": "patients",
@@ -144,19 +144,19 @@ def test_a_class_id_that_nobody_names_tells_no_classes_apart(patients):
 def test_runs_are_read_twice_wherever_they_go(patients, tmp_path, target):
     if target == "release.duckdb":
         target = {"file": target, "table": "release"}
-    result = dispatch.run(patients, {**POLICY, "target": target}, tmp_path)
+    result = api.run(patients, {**POLICY, "target": target}, tmp_path)
     assert [(entry["second_reading"], entry["read_once"]) for entry in result.as_dict()["requirements"]] == [(0, None)]
     assert result.audits[0].readings == ["second reading, by the tests of the dbt package: the same of distinct l=3"]
 
 
 @pytest.mark.parametrize("which", [FIRST, SECOND])
 def test_a_wrong_reading_publishes_nothing(patients, broken, snapshot, which):
-    dispatch.run(patients, {**POLICY, "require": [{"k": 30}]})
+    api.run(patients, {**POLICY, "require": [{"k": 30}]})
     before = snapshot(patients)
     broken(*which)
     found = r"0 of \d+ classes violate it \(0 rows\); a second reading found [1-9]\d*: one of the two is wrong"
     with pytest.raises(AuditError, match=rf"nothing was published:\ndistinct l=3 on disease: {found}"):
-        dispatch.run(patients, POLICY)
+        api.run(patients, POLICY)
     assert snapshot(patients) == before
 
 
@@ -166,7 +166,7 @@ def test_a_wrong_reading_leaves_no_file(patients, broken, tmp_path, which):
     into = tmp_path / "into"
     into.mkdir()
     with pytest.raises(AuditError, match="a second reading found"):
-        dispatch.run(patients, {**POLICY, "target": "release.parquet"}, into)
+        api.run(patients, {**POLICY, "target": "release.parquet"}, into)
     assert list(into.iterdir()) == []
 
 
@@ -192,7 +192,7 @@ def test_large_releases_are_read_once_and_small_ones_always(patients, monkeypatc
             "sensitive": [sensitive],
             "require": [require],
         }
-        return [verdict.once for verdict in dispatch.run(patients, policy).audits[0].verdicts]
+        return [verdict.once for verdict in api.run(patients, policy).audits[0].verdicts]
 
     monkeypatch.setattr("ldiv_db.auditing.audit.CHEAP", 120)
     assert once({"distinct": 3}) == [None]

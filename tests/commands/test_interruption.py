@@ -71,7 +71,7 @@ def test_the_package_offers_functions_and_no_modules_of_their_names() -> None:
         "import sys, ldiv_db\nassert 'duckdb' not in sys.modules\nimport ldiv_db.commands.cli\n"
         "assert set(ldiv_db.__all__) <= set(dir(ldiv_db))\n"
         "assert not [n for n in ldiv_db.__all__ if not callable(getattr(ldiv_db, n))]\n"
-        "from ldiv_db import check, run\nassert run is sys.modules['ldiv_db.running.dispatch'].run"
+        "from ldiv_db import check, run\nassert run is sys.modules['ldiv_db.api'].run"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
