@@ -24,7 +24,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes, list_cells
-from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, gain_of, mean_of
+from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, gain_of, mean_of, share_in
 from ldiv_db.attacking.matching import keep_keys, match_cells
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
@@ -159,26 +159,21 @@ def composition(target: AttackedAttribute, seen: Together, histograms: Sequence[
         joint = infer(engine, people, seen.fits, shown)
         measures = _measures(seen, joint)
         summary = engine.record("attacking/summarise_people", measures=measures, unit=Value(UNIT))
-        surest = engine.rows("attacking/find_surest_people", measures=measures)
-        outcomes = _outcomes(engine, measures, target.bounds.posterior)
-        told = {
-            "one_value_in_one_release": _told(engine, "count_told_alone", seen, options=joint.first),
-            "one_value_by_intersection": _told(engine, "count_told", seen, candidates=joint.intersected),
-        }
-    posterior = next((Fraction(int(largest), int(rows)) for largest, rows in surest), None)
+        outcomes = _outcomes(engine, joint, measures, target.bounds.posterior)
     everybody, matched = summary["people"], summary["people"] - summary["no_class"]
     figures = {
         "releases": seen.releases,
         "people": everybody,
         "no_class": summary["no_class"] - outcomes["contradicted"],
         "contradicted": outcomes["contradicted"],
-        **told,
+        "one_value_in_one_release": outcomes["one_value_in_one_release"],
+        "one_value_by_intersection": outcomes["one_value_by_intersection"],
         "one_value": summary["one_value"],
         "mean": mean_of(summary["mean_units"], matched),
         "above_promise_of_one": outcomes["above"],
     }
     gains = (
-        gain_of("posterior", posterior, None),
+        gain_of("posterior", share_in(summary), None),
         gain_of(
             "share of known rows with one value", Fraction(summary["one_value"], everybody) if everybody else None, None
         ),
@@ -187,19 +182,14 @@ def composition(target: AttackedAttribute, seen: Together, histograms: Sequence[
     return found.with_untried("people", everybody, seen.everybody)
 
 
-def _told(engine: Engine, template: str, seen: Together, **params: Any) -> Any:
-    return engine.scalar(f"attacking/composition/{template}", cells=seen.cells, **params)
-
-
 def _measures(seen: Together, joint: Joint) -> Relation:
     """The weight of every combination's likeliest value, and that of all (cell_no, people, classes, …)."""
     engine = seen.engine
-    weights = engine.materialise("weights", "attacking/composition/start_weights", candidates=joint.candidates)
+    weights = joint.candidates
     for release in range(1, seen.releases + 1):
         params: dict[str, Any] = {"options": joint.options, "told": joint.told, "release": Value(release)}
-        weights = engine.materialise(
-            "weights", "attacking/composition/weigh_candidates", weights=weights, most=Value(MOST), **params
-        )
+        params |= {"weights": weights, "start": release == 1, "most": Value(MOST)}
+        weights = engine.materialise("weights", "attacking/composition/weigh_candidates", **params)
     return engine.materialise(
         "measures",
         "attacking/composition/measure_people",
@@ -210,12 +200,14 @@ def _measures(seen: Together, joint: Joint) -> Relation:
     )
 
 
-def _outcomes(engine: Engine, measures: Relation, promised: Fraction | None) -> dict[str, Any]:
-    """(contradicted, above) of people: who has no value left, and who is told more than one release promises."""
+def _outcomes(engine: Engine, joint: Joint, measures: Relation, promised: Fraction | None) -> dict[str, Any]:
+    """People without a value left, told more than one release promises, and with one value by less than all of it."""
     bound = Fraction(1) if promised is None else promised
     return engine.record(
         "attacking/composition/summarise_outcomes",
         measures=measures,
+        options=joint.first,
+        candidates=joint.intersected,
         numerator=Value(bound.numerator),
         denominator=Value(bound.denominator),
     )

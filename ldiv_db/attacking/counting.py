@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.attacking.disclosure import Attack, AttackedAttribute, gain_of
+from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, gain_of, share_in
 from ldiv_db.attacking.matching import Matches
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.templates import Identifier, Relation, Value
 
 Route = tuple[int, int]
 
@@ -134,6 +134,9 @@ def _circles(networkx: Any, part: Component, flows: Mapping[Route, int]) -> dict
 
 #: A route costs as many pairs; so many times the routes that can be solved are put into components.
 ROUTE, _LISTED = 500, 2
+_MERGE, _COUNT = "attacking/counting/merge_alike", "attacking/counting/count_merged"
+_CLASS, _BOX, _ROWS = Identifier("class_no"), Identifier("box_no"), Identifier("class_rows")
+_CELL, _KIND, _PEOPLE = Identifier("cell_no"), Identifier("kind_no"), Identifier("people")
 
 
 class Counting:
@@ -154,13 +157,14 @@ def count_places(engine: Engine, classes: Relation, everybody: Matches, budget: 
     if not everybody.finished:
         return Counting(engine, everybody, everybody.pairs, Solved(skipped=engine.total(everybody.cells, "people")))
     matched = {"pairs": everybody.pairs}
-    boxes = engine.materialise("boxes", "attacking/counting/merge_classes", **matched)
-    kinds = engine.materialise("kinds", "attacking/counting/merge_cells", **matched)
+    boxes = engine.materialise("boxes", _MERGE, key=_CLASS, other=_CELL, merged=_BOX, **matched)
+    kinds = engine.materialise("kinds", _MERGE, key=_CELL, other=_CLASS, merged=_KIND, **matched)
     routes = engine.materialise("routes", "attacking/counting/list_routes", kinds=kinds, boxes=boxes, **matched)
     most = budget // ROUTE
     listed = engine.count(routes) <= _LISTED * most
-    people = dict(engine.rows("attacking/counting/list_kinds", kinds=kinds, cells=everybody.cells)) if listed else {}
-    rows = dict(engine.rows("attacking/counting/list_boxes", boxes=boxes, classes=classes)) if listed else {}
+    of_kinds = {"rows": everybody.cells, "merged": kinds, "key": _CELL, "number": _KIND, "counted": _PEOPLE}
+    of_boxes = {"rows": classes, "merged": boxes, "key": _CLASS, "number": _BOX, "counted": _ROWS}
+    people, rows = (dict(engine.rows(_COUNT, **params)) if listed else {} for params in (of_kinds, of_boxes))
     numbered = sorted(engine.columns(routes, "kind_no", "box_no")) if listed else []
     solved = solve(people, rows, numbered, most)
     if not listed:
@@ -184,13 +188,14 @@ def counting(target: AttackedAttribute, places: Counting) -> Attack:
     before = engine.materialise("before", "attacking/measure_people", matches=everybody.pairs, **params)
     after = engine.materialise("after", "attacking/measure_people", matches=places.pairs, **params)
     summary = engine.record("attacking/counting/summarise_people", before=before, after=after)
-    surest = engine.rows("attacking/find_surest_people", measures=after)
-    least = engine.rows("attacking/counting/find_surest_share", pairs=places.pairs, histogram=target.histogram)
+    surest = share_in(engine.record("attacking/summarise_people", measures=after, unit=Value(UNIT)))
+    sure = {"pairs": places.pairs, "histogram": target.histogram}
+    least = next(map(share_in, engine.records("attacking/counting/find_surest_share", **sure)), Fraction(0))
     engine.drop(before, after)
     solved, people = places.solved, summary["people"]
     figures = {**summary, "people_skipped": solved.skipped, "people_contradicted": solved.contradicted}
     share = Fraction(summary["one_value"], people) if people else None
-    told = (_first(surest), _first(least) or Fraction(0), share)
+    told = (surest, least, share)
     gains = [gain_of(measure, gain, bound) for gain, (measure, bound) in zip(told, _measures(target), strict=True)]
     return Attack("counting", target.sensitive, tuple(gains), figures).with_untried("people", tried, everyone)
 
@@ -200,8 +205,3 @@ def _measures(target: AttackedAttribute) -> Iterator[tuple[str, Fraction | None]
     yield "posterior", target.bounds.posterior
     yield "posterior at least", target.bounds.posterior
     yield "share of known rows with one value", target.bounds.one_value
-
-
-def _first(shares: list[tuple[Any, ...]]) -> Fraction | None:
-    """The share that the only row holds, None if there is none."""
-    return next((Fraction(int(rows), int(whole)) for rows, whole in shares), None)

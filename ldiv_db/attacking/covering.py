@@ -222,22 +222,10 @@ def _with_nodes(engine: Engine, axis: KnownAxis, pairs: int) -> KnownAxis:
 def _find_values(engine: Engine, axis: KnownAxis, parts: Relation, null_code: int) -> Relation:
     """The codes of the known values that parts cover by a taxonomy, or by levels made of the values."""
     taxonomy = axis.hierarchy.taxonomy
-    params = {"dictionary": axis.dictionary}
-    if taxonomy is None:
-        labelled = engine.materialise("labelled", "attacking/covering/list_level_labels", axis=axis, **params)
-    else:
-        nodes = taxonomies.load(engine, taxonomy, axis.value.name)
-        labelled = engine.materialise("labelled", "attacking/covering/list_node_labels", nodes=nodes, **params)
-        engine.drop(nodes)
-    spans = engine.materialise(
-        "found",
-        "attacking/covering/find_values",
-        parts=parts,
-        labelled=labelled,
-        null_code=Value(null_code),
-        open=taxonomy is None,
-    )
-    engine.drop(labelled)
+    nodes = None if taxonomy is None else taxonomies.load(engine, taxonomy, axis.value.name)
+    known = {"dictionary": axis.dictionary, "nodes": nodes, "levels": axis.levels, "null_code": Value(null_code)}
+    spans = engine.materialise("found", "attacking/covering/find_values", parts=parts, **known)
+    engine.drop(*([nodes] if nodes else []))
     return spans
 
 

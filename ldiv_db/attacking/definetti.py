@@ -151,9 +151,9 @@ def _seats(engine: Engine, students: Students, shown: Relation) -> tuple[Relatio
     seats = engine.materialise(
         "seats", "attacking/definetti/list_seats", pairs=students.pairs, cells=students.cells, merged=merged, **person
     )
-    by_class = engine.materialise("class_targets", "attacking/definetti/list_class_targets", merged=merged, **person)
-    by_cell = engine.materialise(
-        "cell_targets", "attacking/definetti/list_cell_targets", cells=students.cells, **person
+    by_class, by_cell = (
+        engine.materialise("targets", "attacking/definetti/list_targets", rows=rows, key=key, **person)
+        for rows, key in ((merged, _CLASS), (students.cells, _CELL))
     )
     for _ in range(2):
         seats = _scaled(engine, seats, by_class, [_CLASS])
@@ -180,10 +180,8 @@ def _learned(engine: Engine, students: Students, seats: Relation, shown: Relatio
                 **features,
             )
             params: dict[str, Any] = {"sums": sums, "codes": codes, "likelihoods": learned, "most": Value(MOST)}
-            scores = engine.materialise("scores", "attacking/definetti/score_cells", **params, **features)
-            weighed = engine.materialise(
-                "weighed", "attacking/definetti/weigh_beliefs", seats=seats, shown=shown, scores=scores
-            )
+            params |= {"seats": seats, "shown": shown}
+            weighed = engine.materialise("weighed", "attacking/definetti/weigh_beliefs", **params, **features)
             told = _scaled(engine, weighed, seats, [_CLASS, _CELL])
             told = _scaled(engine, told, by_value, [_CLASS, _VALUE])
             sums = scope.keep(engine.materialise("sums", "attacking/definetti/sum_beliefs", beliefs=told))

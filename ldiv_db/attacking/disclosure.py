@@ -6,7 +6,7 @@ numbers and fractions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -204,10 +204,9 @@ def _told_of_others(target: AttackedAttribute) -> tuple[int, Fraction | None]:
     """Of the values that are not harmless: the rows of those told for certain, and the largest posterior."""
     engine, others = target.engine, target.classes.sparing(target.harmless)
     shares = engine.materialise("shares", "attacking/list_shares", histogram=others.histogram)
-    certain = engine.scalar("attacking/count_certain", shares=shares)
     summary = engine.records("attacking/summarise_shares", shares=shares, unit=Value(UNIT))
     engine.drop(shares)
-    return int(certain), _largest(summary)
+    return (int(summary[0]["certain"]), share_in(summary[0])) if summary else (0, None)
 
 
 def _similarity(target: AttackedAttribute, categories: Categories) -> Attack:
@@ -219,11 +218,8 @@ def _similarity(target: AttackedAttribute, categories: Categories) -> Attack:
 
 def _skewness(target: AttackedAttribute) -> Attack:
     """The value whose share of a class is furthest from its share of the table, as a ratio and as a difference."""
-    params = {"histogram": target.histogram, "priors": target.priors}
-    ratios = target.engine.records("attacking/find_largest_ratio", **params)
-    differences = target.engine.records("attacking/find_largest_difference", total=Value(target.rows), **params)
-    ratio = next((posterior / prior for posterior, prior in map(_odds(target), ratios)), None)
-    difference = next((posterior - prior for posterior, prior in map(_odds(target), differences)), None)
+    ratio = next((posterior / prior for posterior, prior in _largest_odds(target, by_difference=False)), None)
+    difference = next((posterior - prior for posterior, prior in _largest_odds(target, by_difference=True)), None)
     gains = (
         gain_of("posterior / prior", ratio, target.bounds.ratio),
         gain_of("posterior - prior", difference, target.bounds.difference),
@@ -231,20 +227,19 @@ def _skewness(target: AttackedAttribute) -> Attack:
     return Attack("skewness", target.sensitive, gains)
 
 
-def _odds(target: AttackedAttribute) -> Any:
-    """Reads (posterior, prior) off a row of counts."""
-    return lambda row: (Fraction(row["rows"], row["class_rows"]), Fraction(row["value_rows"], target.rows))
+def _largest_odds(target: AttackedAttribute, by_difference: bool) -> list[tuple[Fraction, Fraction]]:
+    """(posterior, prior) of the value with the largest ratio of both, or difference; empty without classes."""
+    params: dict[str, Any] = {"histogram": target.histogram, "priors": target.priors, "total": Value(target.rows)}
+    rows = target.engine.records("attacking/find_largest_gain", by_difference=by_difference, **params)
+    return [(Fraction(row["rows"], row["class_rows"]), Fraction(row["value_rows"], target.rows)) for row in rows]
 
 
 def _background(target: AttackedAttribute, excluded: int) -> Attack:
     """Who knows `excluded` values that somebody does not have: the worst choice of values, class and person."""
     engine, bounds = target.engine, target.bounds
     few = _few_values(target, target.classes, excluded + 1)
-    measures = engine.materialise(
-        "measures", "attacking/measure_classes", histogram=target.histogram, most=Value(excluded)
-    )
-    posterior = _largest(engine.records("attacking/find_surest_class", measures=measures))
-    engine.drop(measures)
+    params = {"histogram": target.histogram, "most": Value(excluded)}
+    posterior = next(map(share_in, engine.records("attacking/find_surest_class", **params)), None)
     gains = (
         gain_of("posterior", posterior, bounds.excluded(excluded)),
         gain_of("share of rows known for certain", target.share(few["rows"]), bounds.few_values(excluded + 1)),
@@ -261,7 +256,7 @@ def _posterior(target: AttackedAttribute) -> Attack:
     posteriors = engine.rows("attacking/list_deciles", shares=shares, deciles=deciles, total=Value(target.rows))
     over = engine.record("attacking/count_excesses", histogram=target.histogram, priors=target.priors)
     engine.drop(shares, deciles)
-    gain = gain_of("posterior", _largest(summary), target.bounds.posterior, kept=not over["rows"])
+    gain = gain_of("posterior", next(map(share_in, summary), None), target.bounds.posterior, kept=not over["rows"])
     gains = [gain]
     if target.harmless:
         _, largest = _told_of_others(target)
@@ -275,9 +270,9 @@ def _posterior(target: AttackedAttribute) -> Attack:
     return Attack("posterior", target.sensitive, tuple(gains), figures)
 
 
-def _largest(rows: Sequence[dict[str, Any]]) -> Fraction | None:
-    """The fraction that the only row holds, None if there is no row."""
-    return next((Fraction(int(row["numerator"]), int(row["denominator"])) for row in rows), None)
+def share_in(row: Mapping[str, Any]) -> Fraction | None:
+    """The fraction that a row holds, None if it holds none."""
+    return None if row["numerator"] is None else Fraction(int(row["numerator"]), int(row["denominator"]))
 
 
 def mean_of(units: Any, rows: int) -> float | None:

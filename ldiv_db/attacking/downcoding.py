@@ -183,17 +183,14 @@ def _labelled(coded: Coded, axis: LabelAxis) -> LabelledAxis:
     engine, known = coded.engine, KnownAxis(axis, Identifier(axis.name), _KINDS[0], Identifier("value"))
     labels = engine.materialise("labels", "attacking/covering/number_labels", classes=coded.classes, axis=known)
     parts = read_parts(engine, labels)
-    found = []
-    for kind in _KINDS:
-        params = {"labels": labels, "ranges": _ranges(engine, parts, kind), "kind": kind}
-        found.append(engine.materialise("inner", "attacking/downcoding/list_inner_ranges", **params))
+    found = [_ranges(engine, parts, kind, inner_of=labels) for kind in _KINDS]
     return LabelledAxis(axis.columns, labels, max(found, key=engine.count))
 
 
-def _ranges(engine: Engine, parts: Relation, kind: str) -> Relation:
-    """The labels (value_no, start, stop) that are ranges of two ends, by their parts."""
-    read = read_ranges(engine, parts, kind)
-    return engine.materialise("ranges", "attacking/downcoding/list_ranges", ranges=read)
+def _ranges(engine: Engine, parts: Relation, kind: str, inner_of: Relation | None = None) -> Relation:
+    """The labels (value_no, start, stop) that are ranges of two ends; of those labels with values inside, if given."""
+    params = {"ranges": read_ranges(engine, parts, kind), "labels": inner_of, "inner": inner_of and kind}
+    return engine.materialise("ranges", "attacking/downcoding/list_ranges", **params)
 
 
 # -- by a population ---------------------------------------------------------------------------------
@@ -258,8 +255,7 @@ def _held(coded: Coded, population: Matches, axes: Sequence[SidedAxis]) -> _Held
     candidates = make("list_candidates", boxes=prefixes.boxes, axes=axes, **people)
     kinds = make("group_kinds", candidates=candidates, axes=axes)
     tried = make("choose_small", kinds=kinds, rules=rules, most=Value(coded.budget // _PAIR))
-    partners = make("match_kinds", kinds=kinds, rules=rules, tried=tried, axes=axes)
-    kept = make("keep_kinds", kinds=kinds, rules=rules, tried=tried, partners=partners, axes=axes)
+    kept = make("keep_kinds", kinds=kinds, rules=rules, tried=tried, axes=axes)
     explained = make("explain_classes", kept=kept, axes=axes)
     singles = make("find_single", kept=kept, explained=explained, axes=axes)
     measures = make("measure_classes", rules=rules, kinds=kinds, explained=explained, singles=singles)
@@ -270,9 +266,10 @@ def _held(coded: Coded, population: Matches, axes: Sequence[SidedAxis]) -> _Held
 def _sided(engine: Engine, axis: KnownAxis) -> SidedAxis | None:
     """The axis with the sides of its labels; None for nested ranges, whose labels have none here."""
     if axis.hierarchy.is_plain:
-        params = {"ranges": _ranges(engine, axis.parts, axis.kind)}
-        sides = engine.materialise("sides", "attacking/downcoding/side_ranges", dictionary=axis.dictionary, **params)
-        return SidedAxis(axis, sides, engine.materialise("rules", "attacking/downcoding/rule_ranges", **params))
+        ranges = _ranges(engine, axis.parts, axis.kind)
+        params = {"ranges": ranges, "dictionary": axis.dictionary}
+        sides = engine.materialise("sides", "attacking/downcoding/side_ranges", **params)
+        return SidedAxis(axis, sides, _rules(engine, ranges=ranges))
     if axis.by_range:
         return None
     whole = _side_whole(engine, axis)
@@ -280,9 +277,15 @@ def _sided(engine: Engine, axis: KnownAxis) -> SidedAxis | None:
         "apart", "attacking/downcoding/list_apart", chosen=axis.chosen, dictionary=axis.dictionary
     )
     sides = engine.materialise("sides", "attacking/downcoding/join_sides", apart=apart, sides=whole)
-    return SidedAxis(
-        axis, sides, engine.materialise("rules", "attacking/downcoding/join_rules", apart=apart, sides=whole)
-    )
+    return SidedAxis(axis, sides, _rules(engine, apart=apart, sides=whole))
+
+
+def _rules(
+    engine: Engine, ranges: Relation | None = None, apart: Relation | None = None, sides: Relation | None = None
+) -> Relation:
+    """How many sides of a label some row has (value_no, every_side, needed): of ranges, or of sets and other labels."""
+    params = {"ranges": ranges, "apart": apart, "sides": sides}
+    return engine.materialise("rules", "attacking/downcoding/list_rules", **params)
 
 
 def _side_whole(engine: Engine, axis: KnownAxis) -> Relation:
@@ -293,7 +296,5 @@ def _side_whole(engine: Engine, axis: KnownAxis) -> Relation:
         nodes = taxonomies.load(engine, taxonomy, axis.value.name)
         return engine.materialise("whole", "attacking/downcoding/side_nodes", nodes=nodes, **read)
     levels = [NumberedLevel(Value(number), level) for number, level in enumerate(axis.levels, 1)]
-    params = {"dictionary": axis.dictionary, "levels": levels}
-    labelled = engine.materialise("labelled", "attacking/downcoding/list_numbered_levels", **params)
-    coarsest = Value(len(axis.levels))
-    return engine.materialise("whole", "attacking/downcoding/side_levels", labelled=labelled, coarsest=coarsest, **read)
+    params = {"levels": levels, "coarsest": Value(len(axis.levels))}
+    return engine.materialise("whole", "attacking/downcoding/side_levels", **params, **read)

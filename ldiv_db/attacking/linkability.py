@@ -30,11 +30,12 @@ Parts = tuple[tuple[KnownAxis, ...], tuple[KnownAxis, ...]]
 
 @dataclass(frozen=True)
 class _Distanced:
-    """A quasi-identifier with the `distances` (value_no, distance) of its labels."""
+    """A quasi-identifier with the `spans` of its labels, and the number of known values, of which they are shares."""
 
     code: Identifier
     table: Identifier
-    distances: Relation
+    spans: Relation
+    codes: Value
 
 
 @dataclass(frozen=True)
@@ -103,23 +104,19 @@ def _side(people: People, drawn: Relation, axes: tuple[KnownAxis, ...]) -> Itera
     """What the holder of one part finds."""
     engine = people.released.engine
     with prefixes_of(engine, people.released.classes, axes, drawn) as numbered, engine.scope():
-        distanced = [_distanced(people, axis) for axis in numbered.axes]
+        distanced = [
+            _Distanced(axis.code, axis.table, axis.spans, Value(engine.count(axis.dictionary)))
+            for axis in numbered.axes
+        ]
         nearest = engine.load("nearest", {"cell_no": "BIGINT", "box": "BIGINT"}, [])
         tried = engine.load("tried", {"cell_no": "BIGINT"}, [])
         for part in numbered.drawn(people.released.budget // KEPT):
             found = part.prefixes
-            params = {"pairs": found.pairs, "boxes": found.boxes, "codes": found.codes}
+            params = {"pairs": found.pairs, "boxes": found.boxes, "codes": found.codes, "unit": Value(_UNIT)}
             engine.insert(nearest, "attacking/linkability/find_nearest", axes=distanced, last=numbered.last, **params)
             engine.extend(tried, part.part, "cell_no")
         cells = keep_keys(engine, numbered.cells, tried, "cell_no")
         yield _Side(people.placed(drawn, cells, axes), nearest, numbered.boxes, numbered.last)
-
-
-def _distanced(people: People, axis: KnownAxis) -> _Distanced:
-    engine = people.released.engine
-    params = {"spans": axis.spans, "codes": Value(engine.count(axis.dictionary)), "unit": Value(_UNIT)}
-    distances = engine.materialise("distances", "attacking/linkability/measure_labels", **params)
-    return _Distanced(axis.code, axis.table, distances)
 
 
 def _guessed(people: People) -> Tried:

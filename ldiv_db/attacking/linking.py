@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, Gain, gain_of, mean_of
+from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, Gain, gain_of, mean_of, share_in
 from ldiv_db.attacking.matching import Prefixes, keep_keys, pairs_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
@@ -81,7 +81,6 @@ def population_attacks(exposure: Exposure, people: Prefixes, budget: int) -> lis
     summary = engine.record(
         "attacking/summarise_population", populations=populations, threshold=exposure.limit, unit=Value(UNIT)
     )
-    present = engine.rows("attacking/find_most_present", populations=populations)
     engine.drop(populations)
     mean = Fraction(int(summary["mean_units"]), UNIT * summary["rows"]) if summary["rows"] else None
     figures = {
@@ -89,7 +88,7 @@ def population_attacks(exposure: Exposure, people: Prefixes, budget: int) -> lis
         "rows_above_threshold": summary["rows_above"],
         "rows_beyond_population": summary["rows_unlisted"],
     }
-    bound, largest = exposure.journalist_bound, next((Fraction(*row) for row in present), None)
+    bound, largest = exposure.journalist_bound, share_in(summary)
     attacks = [
         Attack("journalist", None, (_risk(summary["least"], bound),), figures),
         Attack("marketer", None, (gain_of("share of rows recognised", mean, bound),)),
@@ -128,12 +127,12 @@ def linking(target: AttackedAttribute, known: Prefixes, budget: int, show_values
     for drawn in known.drawn(budget):
         engine.insert(measures, "attacking/measure_people", histogram=histogram, **drawn.alike())
     summary = engine.record("attacking/summarise_people", measures=measures, unit=Value(UNIT))
-    surest = engine.rows("attacking/find_surest_people", measures=measures)
     shown = _surest(target, known, measures) if show_values else None
     engine.drop(measures)
-    people, units = summary["people"], summary.pop("mean_units")
-    figures = {**summary, "mean": mean_of(units, people - summary["no_class"])}
-    found = Attack("linking", target.sensitive, _known_gains(target, summary, surest), figures, shown)
+    people, matched = summary["people"], summary["people"] - summary["no_class"]
+    counts = {name: summary[name] for name in ("people", "no_class", "one_class", "one_value")}
+    figures = {**counts, "mean": mean_of(summary["mean_units"], matched)}
+    found = Attack("linking", target.sensitive, _known_gains(target, summary), figures, shown)
     return found.with_untried("people", people, engine.total(known.cells, "people"))
 
 
@@ -162,10 +161,9 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, int | float) else str(value)
 
 
-def _known_gains(target: AttackedAttribute, summary: dict[str, Any], surest: list[tuple[Any, ...]]) -> tuple[Gain, ...]:
-    posterior = next((Fraction(int(largest), int(rows)) for largest, rows in surest), None)
+def _known_gains(target: AttackedAttribute, summary: dict[str, Any]) -> tuple[Gain, ...]:
     told = Fraction(summary["one_value"], summary["people"]) if summary["people"] else None
     return (
-        gain_of("posterior", posterior, target.bounds.posterior),
+        gain_of("posterior", share_in(summary), target.bounds.posterior),
         gain_of("share of known rows with one value", told, target.bounds.one_value),
     )

@@ -100,7 +100,7 @@ class Prefixes:
                 found, made = (replace(self, boxes=part) if by_classes else replace(self, codes=part)).paired()
                 if apart != NONE:
                     before = engine.count(apart)
-                    engine.insert(apart, "attacking/covering/list_pairs", **_told_apart(found))
+                    engine.insert(apart, "attacking/covering/list_pairs", alike=False, **_pairing(found))
                     made += (engine.count(apart) - before) // _TOLD_APART
                 yield Drawn(found, part, made)
             done, spent = done + step, spent + made
@@ -131,14 +131,10 @@ class Drawn:
     def alike(self) -> dict[str, Relation]:
         """The people (cell_no, people), those being one whom the same labels cover, and their `matches`."""
         engine, found = self.prefixes.engine, self.prefixes
-        params = {"axis": found.last}
+        cells = {"cells": found.cells, "codes": found.codes, "axis": found.last}
         return {
-            "cells": engine.materialise(
-                "alike", "attacking/covering/list_alike", cells=found.cells, codes=found.codes, **params
-            ),
-            "matches": engine.materialise(
-                "matches", "attacking/covering/list_alike_pairs", pairs=found.pairs, boxes=found.boxes, **params
-            ),
+            "cells": engine.materialise("alike", "attacking/covering/list_alike", **cells),
+            "matches": pairs_of(found, alike=True),
         }
 
 
@@ -233,12 +229,12 @@ def keep_keys(engine: Engine, rows: Relation, drawn: Relation, key: str) -> Rela
     return engine.materialise("kept", "attacking/covering/keep_drawn", **params)
 
 
-def pairs_of(found: Prefixes) -> Relation:
-    """The classes and cells (class_no, cell_no) behind pairs of combinations."""
-    return found.engine.materialise("matches", "attacking/covering/list_pairs", **_told_apart(found))
+def pairs_of(found: Prefixes, alike: bool = False) -> Relation:
+    """The classes and cells (class_no, cell_no) behind pairs of combinations; of cells `alike` one stands for all."""
+    return found.engine.materialise("matches", "attacking/covering/list_pairs", alike=alike, **_pairing(found))
 
 
-def _told_apart(found: Prefixes) -> dict[str, Any]:
+def _pairing(found: Prefixes) -> dict[str, Any]:
     return {"pairs": found.pairs, "cells": found.codes, "boxes": found.boxes, "axis": found.last}
 
 

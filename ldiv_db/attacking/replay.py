@@ -18,12 +18,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from random import Random
 from typing import Any
 
 from ldiv_db.attacking.bounds import Bounds
-from ldiv_db.attacking.disclosure import UNIT, Attack, gain_of, mean_of, place_values, prior_of
+from ldiv_db.attacking.disclosure import UNIT, Attack, gain_of, mean_of, place_values, prior_of, share_in
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
@@ -252,13 +251,11 @@ def replay_attack(
     bounds = Bounds(promise, [prior_of(kind) for kind in kinds])
     judged = _judged(found, column, priors)
     summary = engine.record("attacking/replay/summarise_beliefs", judged=judged, unit=Value(UNIT))
-    surest = engine.rows("attacking/replay/find_surest_row", judged=judged)
     engine.drop(totals, priors, judged)
-    largest = next((Fraction(int(mass), int(total)) for mass, total in surest), None)
     above = int(summary["people_above"])
     bound = bounds.posterior if promised else None
     # Shares of drawn runs scatter: the promise is broken by those that exceed it by more than chance.
-    gain = gain_of("posterior", largest, bound)
+    gain = gain_of("posterior", share_in(summary), bound)
     if promised and found.tally.tries:
         gain = type(gain)(gain.measure, gain.gain, gain.bound, not above)
     figures = {
@@ -278,18 +275,16 @@ def _judged(found: Replayed, column: Identifier, priors: Relation) -> Relation:
     engine, tally = found.engine, found.tally
     masses = {"world_no": "BIGINT", "scene_no": "BIGINT", "mass": "HUGEINT"}
     loaded = engine.load("tally", masses, tally.masses())
-    beliefs = engine.materialise(
-        "beliefs",
-        "attacking/replay/list_beliefs",
+    judged = engine.materialise(
+        "judged",
+        "attacking/replay/judge_beliefs",
         moves=found.moves,
         tally=loaded,
         people=found.people,
         donors=found.donors,
+        priors=priors,
         column=column,
+        errors=Value(ERRORS if tally.tries else 0),
     )
-    errors = Value(ERRORS if tally.tries else 0)
-    judged = engine.materialise(
-        "judged", "attacking/replay/judge_beliefs", beliefs=beliefs, priors=priors, errors=errors
-    )
-    engine.drop(loaded, beliefs)
+    engine.drop(loaded)
     return judged

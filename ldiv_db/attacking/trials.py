@@ -178,10 +178,10 @@ class People:
         of_targets = self._draw(self.trial.targets, targets, 0)
         if self.trial.control is None:
             return of_targets
-        params = {"targets": of_targets, "control": self._draw(self.trial.control, control, 1)}
-        both = self.released.engine.materialise("people", "attacking/trials/join_people", **params)
-        self.released.engine.drop(*params.values())
-        return both
+        of_control = self._draw(self.trial.control, control, 1)
+        self.released.engine.extend(of_targets, of_control)
+        self.released.engine.drop(of_control)
+        return of_targets
 
     def of_targets(self, most: int) -> Relation:
         """So many targets."""

@@ -191,11 +191,9 @@ def refuse_unknown(suppressed: Suppressed, requirements: Iterable[Requirement]) 
 
 def _audit_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:
     """The audit of a table as it was counted, without verdicts."""
-    judged = engine.record("auditing/summarise_classes", classes=counts.listed)
+    classes, rows = engine.count(counts.listed), engine.total(counts.listed, "class_rows")
     ignored = counts.suppressed_rows if counts.subject.suppressed == "ignore" else 0
-    return Audit(
-        sensitive, judged["classes"], judged["rows"], (), counts.suppressed_rows, ignored, counts.unmatched_groups
-    )
+    return Audit(sensitive, classes, rows, (), counts.suppressed_rows, ignored, counts.unmatched_groups)
 
 
 def _judge_all(
