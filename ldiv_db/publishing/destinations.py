@@ -16,7 +16,7 @@ import re
 import shutil
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
 #: Seconds for which a release waits for other transactions that write the same, and between two tries.
 _LONGEST_WAIT, _PAUSE = 60.0, 0.2
 #: How the name of a table begins that is being written beside its place.
-_BESIDE = "ldiv_"
+_STAGED = "ldiv_"
 Where = Relation | FileRelation
 
 
@@ -59,8 +59,8 @@ class Destination(ABC):
         """Have the draft written, audited, published and entered in the ledger, or nothing of it."""
 
 
-class InDatabase(Destination):
-    """A table of the source's database, or the prefix of several."""
+class InTable(Destination):
+    """A table of a database that is open on the connection."""
 
     def __init__(self, engine: Engine, table: Relation):
         super().__init__(engine)
@@ -74,6 +74,10 @@ class InDatabase(Destination):
     @property
     def place(self) -> Place:
         return TablePlace(self.engine.connection, self.table)
+
+
+class InDatabase(InTable):
+    """A table of the source's database, or the prefix of several."""
 
     def opened(self) -> AbstractContextManager[Relation]:
         """A context in which what was published can be read."""
@@ -103,7 +107,7 @@ class InDatabase(Destination):
         return outcome
 
 
-class InOtherDatabase(Destination):
+class InOtherDatabase(InTable):
     """A table of another database than the ledger's, written beside under a name of its run's and renamed.
 
     The name of a table that is being written tells the run and the target. One that a dead process left is dropped by
@@ -111,58 +115,43 @@ class InOtherDatabase(Destination):
     """
 
     def __init__(self, engine: Engine, table: Relation, target: Target):
-        super().__init__(engine)
-        self.table = table
+        super().__init__(engine, table)
         self.name = str(target)
 
-    @property
-    def folder(self) -> Path | None:
-        file = catalog.file_of(self.engine, self.table.parts[0])
-        return Path(file).parent if file else None
-
-    @property
-    def place(self) -> Place:
-        return TablePlace(self.engine.connection, self.table)
-
     def publish(self, draft: Draft[Outcome]) -> Outcome:
-        beside = self._beside(draft.run_id)
+        staged = self._staged(draft.run_id)
         with migrate.unmade_on_error(self.engine):
             try:
-                return self._publish(draft, beside)
+                return self._publish(draft, staged)
             except BaseException:
                 with suppress(DatabaseError):  # the first error is the one to report
-                    self._drop([beside])
+                    self._drop([staged])
                 raise
 
-    def _publish(self, draft: Draft[Outcome], beside: Relation) -> Outcome:
+    def _publish(self, draft: Draft[Outcome], staged: Relation) -> Outcome:
         engine = self.engine
         with engine.transaction():
-            draft.write(beside)
+            draft.write(staged)
         if postgres.is_in_postgres(engine, self.table) and (lost := postgres.lost_with(engine, self.table)):
             draft.note(f"{lost} of {self.table} are not kept, as a table of another database is made anew")
-        left = self._left(but=beside)
+        left = self._left(but=staged)
         _tell_left(draft, len(left))
-        outcome = draft.audit(beside)
+        outcome = draft.audit(staged)
         with engine.transaction():
             migrate.migrate(engine)
             for run in runs(engine):
                 if (run["status"], run["target"]) == (WRITTEN, self.name):
-                    settle_run(engine, run["run_id"], in_place=self._beside(run["run_id"]) not in left)
+                    settle_run(engine, run["run_id"], in_place=self._staged(run["run_id"]) not in left)
             draft.enter(outcome, WRITTEN)
-        try:
+        with _settled(draft, lambda: not catalog.table_exists(engine, staged)):
             self._drop(left)
             with engine.transaction():
-                engine.rename(beside, self.table, draft.replaces)
-        except BaseException:
-            with suppress(DatabaseError):
-                draft.settle(in_place=not catalog.table_exists(engine, beside))
-            raise
-        draft.settle(in_place=True)
+                engine.rename(staged, self.table, draft.replaces)
         return outcome
 
-    def _beside(self, run_id: str) -> Relation:
+    def _staged(self, run_id: str) -> Relation:
         """What the table of a run is called until it is renamed."""
-        return Relation((*self.table.parts[:-1], f"{_BESIDE}{run_id}_{self._mark}"))
+        return Relation((*self.table.parts[:-1], f"{_STAGED}{run_id}_{self._mark}"))
 
     @property
     def _mark(self) -> str:
@@ -170,7 +159,7 @@ class InOtherDatabase(Destination):
 
     def _left(self, but: Relation) -> list[Relation]:
         """The tables of runs to this target that were never renamed."""
-        form = re.compile(f"{_BESIDE}[0-9a-f]{{32}}_{self._mark}")
+        form = re.compile(f"{_STAGED}[0-9a-f]{{32}}_{self._mark}")
         there = catalog.relations_in(self.engine, self.table.parts[0])
         found = [Relation((self.table.parts[0], *table.parts)) for table in there if form.fullmatch(table.name)]
         return [table for table in found if table != but]
@@ -194,12 +183,12 @@ class InFile(Destination):
         return self.path.parent
 
     @abstractmethod
-    def writing(self, part: Path) -> AbstractContextManager[Where]:
-        """A context in which the file `part` can be written; at its end the file is closed."""
+    def writing(self, staging_path: Path) -> AbstractContextManager[Where]:
+        """A context in which the file at `staging_path` can be written; at its end the file is closed."""
 
     @abstractmethod
-    def reading(self, part: Path) -> AbstractContextManager[Where]:
-        """A context in which what was written to `part` can be read."""
+    def reading(self, staging_path: Path) -> AbstractContextManager[Where]:
+        """A context in which what was written to `staging_path` can be read."""
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
         try:
@@ -212,32 +201,30 @@ class InFile(Destination):
         except OSError as error:
             raise DatabaseError(f"cannot write {self.name}: {error.strerror}") from error
 
-    def _publish(self, draft: Draft[Outcome], part: Path) -> Outcome:
+    def _publish(self, draft: Draft[Outcome], staging_path: Path) -> Outcome:
         draft.require_announced()
-        self._start_from(draft, part)
-        with self.writing(part) as where:
+        if draft.extends:
+            shutil.copyfile(self.path, staging_path)
+        with self.writing(staging_path) as where:
             draft.write(where)
         _tell_left(draft, len(abandoned(self.path.parent, self.path.name)))
-        with self.reading(part) as where:
+        with self.reading(staging_path) as where:
             outcome = draft.audit(where)
-        flush(part)
-        self._move(draft, outcome, part)
+        flush(staging_path)
+        self._move(draft, outcome, staging_path)
         return outcome
 
-    def _start_from(self, draft: Draft[Outcome], part: Path) -> None:
-        """Have in `part` what is published already and stays; nothing here."""
-
-    def _move(self, draft: Draft[Outcome], outcome: Outcome, part: Path) -> None:
+    def _move(self, draft: Draft[Outcome], outcome: Outcome, staging_path: Path) -> None:
         """Move the file into place; the ledger says before and after how far it has come."""
         left = abandoned(self.path.parent, self.path.name)
         with self.engine.transaction():
             self._settle_runs(left)
             draft.enter(outcome, WRITTEN)
-        with _settled(draft, part):
+        with _settled(draft, lambda: not staging_path.exists()):
             if not draft.replaces and self.path.exists():
                 what = f"{self.name} was made by someone else meanwhile"
                 raise PolicyError([Problem("target.file", what, "name another file")])
-            move(part, self.path)
+            move(staging_path, self.path)
         for folder in left.values():
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -271,33 +258,32 @@ def _announced(draft: Draft[Outcome]) -> Iterator[None]:
 
 
 @contextmanager
-def _settled(draft: Draft[Outcome], part: Path) -> Iterator[None]:
-    """Within, `part` is moved into place; at the end the ledger says what became of it."""
+def _settled(draft: Draft[Outcome], is_in_place: Callable[[], bool]) -> Iterator[None]:
+    """Within, what was staged is moved into place; at the end the ledger says what became of it."""
     try:
         yield
     except BaseException:
         with suppress(DatabaseError):  # the first error is the one to report
-            draft.settle(in_place=not part.exists())
+            draft.settle(is_in_place())
         raise
     draft.settle(in_place=True)
 
 
 class DatabaseFile(InFile):
-    """A DuckDB file with a table, or with the tables of all releases of a series: then it `grows`."""
+    """A DuckDB file with a table, or with the tables of all releases of a series."""
 
-    def __init__(self, engine: Engine, path: Path, name: str, table: Relation, grows: bool = False):
+    def __init__(self, engine: Engine, path: Path, name: str, table: Relation):
         super().__init__(engine, path, name)
         self.table = table
-        self.grows = grows
 
     @contextmanager
-    def writing(self, part: Path) -> Iterator[Relation]:
-        with self.engine.attached(part) as database, self.engine.transaction():
+    def writing(self, staging_path: Path) -> Iterator[Relation]:
+        with self.engine.attached(staging_path) as database, self.engine.transaction():
             yield within(database, self.table)
 
     @contextmanager
-    def reading(self, part: Path) -> Iterator[Relation]:
-        with self.engine.attached(part, read_only=True) as database:
+    def reading(self, staging_path: Path) -> Iterator[Relation]:
+        with self.engine.attached(staging_path, read_only=True) as database:
             yield within(database, self.table)
 
     @property
@@ -307,10 +293,6 @@ class DatabaseFile(InFile):
     def opened(self) -> AbstractContextManager[Relation]:
         """A context in which what was published can be read."""
         return self.reading(self.path)
-
-    def _start_from(self, draft: Draft[Outcome], part: Path) -> None:
-        if self.grows and draft.replaces:
-            shutil.copyfile(self.path, part)
 
 
 class DataFile(InFile):
@@ -326,13 +308,13 @@ class DataFile(InFile):
         with self.reading(self.path) as file:
             return FilePlace(self.path, file)
 
-    def writing(self, part: Path) -> AbstractContextManager[FileRelation]:
-        return self.reading(part)
+    def writing(self, staging_path: Path) -> AbstractContextManager[FileRelation]:
+        return self.reading(staging_path)
 
-    def reading(self, part: Path) -> AbstractContextManager[FileRelation]:
+    def reading(self, staging_path: Path) -> AbstractContextManager[FileRelation]:
         if self.form == "parquet":
-            return nullcontext(FileRelation("read_parquet", str(part)))
-        return nullcontext(FileRelation("read_csv", str(part), tuple(self.columns)))
+            return nullcontext(FileRelation("read_parquet", str(staging_path)))
+        return nullcontext(FileRelation("read_csv", str(staging_path), tuple(self.columns)))
 
 
 def destination_of(engine: Engine, target: Target, folder: Path, columns: list[str]) -> Destination:

@@ -46,6 +46,11 @@ class Draft(ABC, Generic[Outcome]):
     def replaces(self) -> bool:
         """Whether it takes the place of a file that is there."""
 
+    @property
+    def extends(self) -> bool:
+        """True if a file keeps what it holds already, and the draft is added to it."""
+        return False
+
     def announce(self) -> None:
         """Have the ledger say that it is being written, if what a dead process leaves would not tell."""
 

@@ -69,15 +69,8 @@ def _check_table(
     if home not in ("temp", catalog.current_database(engine).lower()):
         what = f"{table} is in another database, one transaction writes one"
         raise refused("target.table", what, "give `file:` as well")
-    if types is not None and postgres.is_in_postgres(engine, table):
-        refuse_untyped(types)
-    if not catalog.table_exists(engine, table):
-        return
-    if if_exists == "fail":
-        raise refused("target", f"{table} exists", "set if_exists: replace or append, or name another table")
-    if catalog.is_view(engine, table):
-        raise refused("target", f"{table} is a view", "name another table")
-    if if_exists == "append" and types is not None:
+    is_there = _check_what_is_there(engine, table, if_exists, types, "set if_exists: replace or append")
+    if is_there and if_exists == "append" and types is not None:
         compare_columns(engine, types, table, "what is appended to has labels as text: make it by if_exists: append")
 
 
@@ -92,15 +85,23 @@ def _check_other(
     if engine.in_transaction():
         raise refused("target.database", "another database joins no open transaction", "commit first")
     refuse_catalog_schema(engine, table, "target")
+    if _check_what_is_there(engine, table, policy.target.if_exists, types, "set if_exists: replace"):
+        refuse_read_tables(engine, source, [table])
+
+
+def _check_what_is_there(
+    engine: Engine, table: Relation, if_exists: str, types: Mapping[str, str] | None, hint: str
+) -> bool:
+    """Raise PolicyError for a table that stays, a view, or types that it cannot have; true if a table is there."""
     if types is not None and postgres.is_in_postgres(engine, table):
         refuse_untyped(types)
     if not catalog.table_exists(engine, table):
-        return
-    if policy.target.if_exists == "fail":
-        raise refused("target", f"{table} exists", "set if_exists: replace, or name another table")
+        return False
+    if if_exists == "fail":
+        raise refused("target", f"{table} exists", f"{hint}, or name another table")
     if catalog.is_view(engine, table):
         raise refused("target", f"{table} is a view", "name another table")
-    refuse_read_tables(engine, source, [table])
+    return True
 
 
 def refuse_untyped(types: Mapping[str, str]) -> None:

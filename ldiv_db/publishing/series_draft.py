@@ -120,6 +120,10 @@ class SeriesDraft(Draft[Released]):
     def replaces(self) -> bool:
         return self.start.series.releases > 0
 
+    @property
+    def extends(self) -> bool:
+        return self.replaces
+
     def announce(self) -> None:
         start, algorithm = self.start, self.start.resolved.algorithm
         report = {"run_id": self.run_id, "algorithm": algorithm, **start.target.where}

@@ -184,7 +184,7 @@ def series_target_of(engine: Engine, target: Target, algorithm: str, folder: Pat
         return SeriesTarget(engine, algorithm, prefix, name_of(engine, str(prefix)), InDatabase(engine, prefix))
     path = (folder / file).resolve()
     name = name_of(engine, str(target), path)
-    return SeriesTarget(engine, algorithm, prefix, name, DatabaseFile(engine, path, file, prefix, grows=True))
+    return SeriesTarget(engine, algorithm, prefix, name, DatabaseFile(engine, path, file, prefix))
 
 
 def settle_crashed(engine: Engine, series: str | None = None) -> None:
@@ -209,7 +209,7 @@ def opened_entry(engine: Engine, entry: Entry) -> AbstractContextManager[Relatio
     prefix, file = qualify(engine, entry.report.get("prefix", entry.series), "series"), entry.report.get("file")
     if file is None:
         return InDatabase(engine, prefix).opened()
-    return DatabaseFile(engine, Path(file), file, prefix, grows=True).opened()
+    return DatabaseFile(engine, Path(file), file, prefix).opened()
 
 
 def _is_in_place(engine: Engine, entry: Entry) -> bool:

@@ -70,7 +70,13 @@ def write_tables(
     """
     create = create or engine.create
     group_id = Identifier(GROUP_ID)
-    people: dict[str, Any] = {"rows": rows, "new": shown, "last": Value(last), "group_id": group_id, "shown": source.shown}
+    people: dict[str, Any] = {
+        "rows": rows,
+        "new": shown,
+        "last": Value(last),
+        "group_id": group_id,
+        "shown": source.shown,
+    }
     create(tables.people, "publishing/list_people", **people)
     params: dict[str, Any] = {
         "shown": shown,

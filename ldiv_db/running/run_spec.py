@@ -22,7 +22,7 @@ from ldiv_db.policy.document import Policy, Target
 from ldiv_db.policy.reading import GivenPolicy, examine
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
-from ldiv_db.publishing.destinations import Destination, InDatabase, InFile, InOtherDatabase, destination_of
+from ldiv_db.publishing.destinations import Destination, InFile, InTable, destination_of
 from ldiv_db.publishing.refusals import check_target
 from ldiv_db.solving.choose import FromCounts
 from ldiv_db.solving.registry import ALGORITHMS, algorithm_of
@@ -75,7 +75,7 @@ def refuse_read_only(destination: Destination) -> None:
 
 def _table_of(destination: Destination) -> Relation | None:
     """The table that a release becomes, None if that is a file."""
-    return destination.table if isinstance(destination, InDatabase | InOtherDatabase) else None
+    return destination.table if isinstance(destination, InTable) else None
 
 
 def _require_file(name: str | None) -> None:
