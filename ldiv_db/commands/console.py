@@ -29,9 +29,10 @@ from rich.table import Column, Table
 from ldiv_db.database.addresses import Address, address_of
 from ldiv_db.database.attach import open_address
 from ldiv_db.database.context import Listener
-from ldiv_db.database.engine import Settings, Step
+from ldiv_db.database.engine import Settings
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import spill_folder
+from ldiv_db.database.queries import Step
 from ldiv_db.policy.reading import Examined
 from ldiv_db.running.estimate import Pace, about
 

@@ -7,12 +7,11 @@ what it makes for itself is TEMP and dropped at the end.
 from __future__ import annotations
 
 import itertools
-import json
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,38 +20,22 @@ from typing import Any
 import duckdb
 
 from ldiv_db.database import interrupts
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.failures import failure_of, first_sentence, refuse_half_characters
-from ldiv_db.database.plain_queries import PlainQueries
+from ldiv_db.database.queries import Queries, Step, Where
 from ldiv_db.database.templates import (
-    BUILT_IN,
     CallerView,
     FileRelation,
     Identifier,
     Part,
     Relation,
     Statement,
-    Value,
     literal,
     render,
 )
 
 #: A relation of the database's client: rows that a caller may read on.
 ClientRelation = duckdb.DuckDBPyRelation
-#: The file formats of `Engine.export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
-EXPORTS = {
-    "csv": "FORMAT csv, HEADER true, DELIMITER ',', QUOTE '\"', ESCAPE '\"', NULLSTR '', FORCE_QUOTE *",
-    "parquet": "FORMAT parquet, COMPRESSION zstd",
-}
-
-
-@dataclass(frozen=True)
-class Step:
-    """One finished statement: its name, the rows it made and the milliseconds it took."""
-
-    name: str
-    rows: int
-    milliseconds: float
 
 
 @dataclass(frozen=True)
@@ -83,12 +66,11 @@ class Scope:
 _WRITERS: dict[str, threading.RLock] = {}
 
 
-class Engine(PlainQueries):
+class Engine(Queries):
     """Runs templates on one connection and remembers the steps it took.
 
     `on_step` is called after every named step, `on_statement` before every statement is sent. `catalog` names the
-    attached database that holds our own schema, None the current one. `templates` are folders
-    of templates besides ours.
+    attached database that holds our own schema, None the current one. `templates` are folders of more templates.
     """
 
     def __init__(
@@ -116,10 +98,6 @@ class Engine(PlainQueries):
 
     # -- templates ---------------------------------------------------------------------------------
 
-    def materialise(self, name: str, template: str, **params: Any) -> Relation:
-        """The TEMP table holding what `template` selects; it lives until dropped or `close_scratch`."""
-        return self.make(name, self.rendered(template, **params))
-
     def rendered(self, template: str, values: dict[str, Any] | None = None, /, **params: Any) -> Statement:
         """What `template` selects, to be run; `values` are those of the other parts of a statement that it is of."""
         return self._render(template, params, values=values)
@@ -132,10 +110,10 @@ class Engine(PlainQueries):
         self._scratch.append(target)
         return target
 
-    def count(self, rows: Relation | FileRelation) -> int:
-        """The number of rows, which is known of what was materialised and is as it was."""
-        known = self._counted.get(rows) if isinstance(rows, Relation) else None
-        return super().count(rows) if known is None else known
+    def count(self, rows: Relation | FileRelation, *where: Where) -> int:
+        """As of any table; known of what was materialised and is as it was."""
+        known = self._counted.get(rows) if isinstance(rows, Relation) and not where else None
+        return super().count(rows, *where) if known is None else known
 
     def refresh_count(self, target: Relation) -> None:
         self._counted.pop(target, None)
@@ -150,96 +128,12 @@ class Engine(PlainQueries):
         The template binds no values, and what it reads is there as long as the view is.
         """
         target = self._temp_name(name)
-        statement = self._render(template, params)
+        statement = self.rendered(template, **params)
         statement.sql = f"CREATE TEMP VIEW {target.sql()} AS\n{statement.sql}"
         self._timed(name, statement)
         self._scratch.append(target)
         self._views.add(target)
         return target
-
-    def rows(self, template: str, **params: Any) -> list[tuple[Any, ...]]:
-        """All rows that `template` selects: for counts, bounds and plans, never for data."""
-        return self._execute(self._render(template, params))[1]
-
-    def records(self, template: str, **params: Any) -> list[dict[str, Any]]:
-        """As `rows`, each a dict by column name."""
-        names, rows = self._execute(self._render(template, params))
-        return [dict(zip(names, row, strict=True)) for row in rows]
-
-    def record(self, template: str, **params: Any) -> dict[str, Any]:
-        """The single row that `template` selects, as a dict by column name."""
-        (row,) = self.records(template, **params)
-        return row
-
-    def scalar(self, template: str, **params: Any) -> Any:
-        """The single value that `template` selects."""
-        ((value,),) = self.rows(template, **params)
-        return value
-
-    def sum_of(self, rows: Relation, column: str) -> Value:
-        """The sum of a column of whole numbers, 0 without rows, as a parameter of a template takes it."""
-        return Value(self.total(rows, column))
-
-    def refuse_any(self, problem: Callable[[str], Problem], template: str, **params: Any) -> None:
-        """Raise PolicyError if what `template` has `found` is not 0; `problem` says it of the number."""
-        self.refuse_found(problem, self._render(template, params))
-
-    def refuse_found(self, problem: Callable[[str], Problem], statement: Statement) -> None:
-        """As `refuse_any`, of a statement that is rendered."""
-        ((found,),) = self._execute(statement)[1]
-        if found:
-            raise PolicyError([problem(f"{found:,}")])
-
-    def create(self, target: Relation, template: str, replace: bool = False, **params: Any) -> None:
-        """Make `target`, a table that stays, of what `template` selects; its schema is made if need be."""
-        self.make_schema(target)
-        statement = self._render(template, params)
-        verb, statement.writes = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE", target
-        statement.sql = f"{verb} {target.sql()} AS\n{statement.sql}"
-        self._timed("publish", statement)
-
-    def drop_table(self, table: Relation) -> None:
-        """Drop a table that stays, if it is there."""
-        self.execute(f"DROP TABLE IF EXISTS {table.sql()}", writes=table)
-
-    def rename(self, table: Relation, target: Relation, replace: bool) -> None:
-        """Have the table under another name of its schema, in place of one that is there only if it is to `replace`."""
-        if replace:
-            self.drop_table(target)
-        self.execute(f"ALTER TABLE {table.sql()} RENAME TO {Identifier(target.name).sql()}", writes=target)
-
-    def make_schema(self, target: Relation) -> None:
-        """Make the schema of a table that is to be made, if it names one that is not there."""
-        if len(target.parts) > 1 and not self._has_schema(target.parts[:-1]):
-            schema = f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}"
-            self._execute(Statement(BUILT_IN, schema, writes=target))
-
-    def _has_schema(self, parts: Sequence[str]) -> bool:
-        """Whether a schema is there already in a database of others, of which leave to make one is not asked then.
-
-        `parts` are its name, with that of its database before it; a name alone may be that of a database.
-        """
-        rows = self.execute(
-            "SELECT 1 FROM duckdb_schemas() AS s JOIN duckdb_databases() AS d USING (database_name)"
-            " WHERE d.type <> 'duckdb' AND (lower(schema_name) = lower($schema)"
-            " AND lower(database_name) = lower(coalesce($database, current_database()))"
-            " OR $database IS NULL AND lower(database_name) = lower($schema))",
-            {"schema": parts[-1], "database": parts[0] if len(parts) > 1 else None},
-        )
-        return bool(rows)
-
-    def insert(self, target: Relation, template: str, **params: Any) -> None:
-        """Append what `template` selects to the table `target`, by column name."""
-        statement = self._render(template, params)
-        statement.sql, statement.writes = f"INSERT INTO {target.sql()} BY NAME\n{statement.sql}", target
-        self.refresh_count(target)
-        self._timed("publish", statement)
-
-    def export(self, path: Path, form: str, template: str, **params: Any) -> None:
-        """Write what `template` selects to a file; `form` is one of `EXPORTS`."""
-        statement = self._render(template, params)
-        statement.sql = f"COPY (\n{statement.sql}\n) TO {literal(str(path))} ({EXPORTS[form]})"
-        self._timed("publish", statement)
 
     @contextmanager
     def attached(self, path: Path, read_only: bool = False) -> Iterator[str]:
@@ -264,22 +158,6 @@ class Engine(PlainQueries):
         found: Any = self.connection.sql(f"SELECT * FROM {rows.sql()}")
         # DuckDB 2 has another name for it.
         return found.to_arrow_reader(size) if hasattr(found, "to_arrow_reader") else found.fetch_record_batch(size)
-
-    # -- statements of floor 0 ---------------------------------------------------------------------
-
-    def execute(
-        self,
-        sql: str,
-        values: Mapping[str, Any] | None = None,
-        reads: Sequence[Relation | FileRelation] = (),
-        writes: Relation | None = None,
-    ) -> list[tuple[Any, ...]]:
-        """Run a statement written in floor 0 (DDL, catalog look-ups) and return its rows.
-
-        `reads` are tables, views and files of others: where they cannot be read they are to blame; `writes` is a table
-        that stays.
-        """
-        return self._execute(Statement(BUILT_IN, sql, dict(values or {}), reads, writes))[1]
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
         """A TEMP table of metadata made in Python (a taxonomy's nodes): `columns` is name to SQL type."""
@@ -313,18 +191,6 @@ class Engine(PlainQueries):
 
     def _temp_name(self, name: str) -> Relation:
         return Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
-
-    def append(self, target: Relation, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> None:
-        """Insert rows of metadata into `target`: one statement, one parameter a column."""
-        if not rows:
-            return
-        self.refresh_count(target)
-        names = ", ".join(Identifier(column).sql() for column in columns)
-        # A column is bound as one JSON text: DuckDB 1.5 takes half a millisecond for each element of a bound list.
-        lists = ", ".join(f"unnest(${f'p{i}'}::JSON::VARCHAR[]::{t}[])" for i, t in enumerate(columns.values()))
-        texts = ([None if value is None else str(value) for value in column] for column in zip(*rows, strict=True))
-        values = {f"p{i}": json.dumps(column, ensure_ascii=False) for i, column in enumerate(texts)}
-        self.execute(f"INSERT INTO {target.sql()} ({names}) SELECT {lists}", values)
 
     def drop(self, *relations: Relation) -> None:
         """Drop TEMP tables and views that `materialise`, `view` or `load` made."""
@@ -377,20 +243,11 @@ class Engine(PlainQueries):
                     self.refresh_servers()
                 raise
 
-    def refresh_servers(self) -> None:
-        """Have the names of a server's tables looked up anew: others may have changed them, or we taken back ours."""
-        ((servers,),) = self.execute("SELECT count(*) FROM duckdb_databases() WHERE type = 'postgres'")
-        if servers:
-            self.execute("CALL pg_clear_cache()")
-
     @contextmanager
     def one_moment(self, source: Relation | FileRelation) -> Iterator[None]:
         """Within, all that is read of the source is of one moment, also where others write to its database."""
         kinds = self.execute("SELECT count(*) FROM duckdb_databases() WHERE type <> 'duckdb' AND NOT internal")
-        if isinstance(source, Relation) and kinds[0][0]:
-            with self.transaction():
-                yield
-        else:
+        with self.transaction() if isinstance(source, Relation) and kinds[0][0] else nullcontext():
             yield
 
     @contextmanager
@@ -401,14 +258,6 @@ class Engine(PlainQueries):
         )
         with _WRITERS.setdefault(path or name, threading.RLock()):
             yield
-
-    def in_transaction(self) -> bool:
-        """Whether one is open: outside, every statement is a transaction of its own, with its own number."""
-        ((kind,),) = self.execute("SELECT type FROM duckdb_databases() WHERE database_name = current_database()")
-        # Databases that are attached number no transactions, but one has a single time.
-        asked = "SELECT txid_current()" if kind == "duckdb" else "SELECT epoch_us(now())"
-        first, second = (self.execute(asked) for _ in range(2))
-        return first == second
 
     def _timed(self, name: str, statement: Statement) -> int:
         """Run a named step; the rows that it made."""

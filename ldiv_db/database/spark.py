@@ -24,8 +24,9 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from ldiv_db.database.dialects import listed_rows, written_step
-from ldiv_db.database.engine import Engine, Step
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.queries import Step
 from ldiv_db.database.templates import Relation, Statement, literal, render
 
 
@@ -153,7 +154,7 @@ class SparkEngine(Engine):
         self._render = partial(render, folders=())
         self._scratch = []
         self._counted = {}
-        self._given = []
+        self._caller_views = []
         self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
         self._numbers = itertools.count(1)
 

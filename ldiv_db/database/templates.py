@@ -26,8 +26,8 @@ from sqlglot import exp
 from ldiv_db.database.errors import TemplateError
 
 DIALECT = "duckdb"
-#: The only plain strings that a parameter may write: the glue between the items of a generated list.
-CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + ", " UNION", " UNION ALL"})
+#: The only plain strings that a parameter may write: the glue between the items of a generated list, and signs.
+CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + ", " UNION", " UNION ALL", "=", "<>", "<", "<=", ">", ">="})
 #: The reader of headers: the fast one, where YAML was built with it.
 _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: What the header of a template declares; `returns` and `implements` are prose, `example` is one that a test works, the

@@ -14,6 +14,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.display import Shown
 from ldiv_db.measuring.divergence import Divergence, grow_tries, measure_divergence
@@ -282,10 +283,9 @@ class _Measuring:
 
     def _judged(self, dictionary: Relation) -> Distribution:
         """The values that the policy has judged."""
-        engine, values = self._engine, dictionary
-        if not self._source.judges_null:
-            values = engine.materialise("judged", "recoding/input/list_judged", dictionary=dictionary)
-        return Distribution(sorted(engine.column(values, "rows"), reverse=True))
+        where = [] if self._source.judges_null else [Where("value", None, "<>")]
+        counts = (rows for (rows,) in self._engine.find(dictionary, "rows", where=where))
+        return Distribution(sorted(counts, reverse=True))
 
     def _promised(self, sensitive: Sequence[ResolvedColumn]) -> int | None:
         """The l of the policy's requirements, as a run takes it; None if they ask for nothing."""

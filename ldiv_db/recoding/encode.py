@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, PolicyError, Problem, count_phrase
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
@@ -360,7 +361,7 @@ class _Encoder:
 
     def _judged(self, dictionary: Relation, distribution: Distribution) -> tuple[Relation, Distribution] | None:
         """The dictionary without NULL, with its distribution; None if there is no NULL."""
-        values = self._engine.materialise("judged", "recoding/input/list_judged", dictionary=dictionary)
+        values = self._engine.select("judged", dictionary, "value", "rows", "code", where=[Where("value", None, "<>")])
         found = self._distribution(values)
         if found.distinct < distribution.distinct:
             return values, found

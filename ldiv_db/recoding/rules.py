@@ -29,6 +29,7 @@ from typing import Any
 
 from ldiv_db.database.catalog import catalog_table
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.policy.quasi_identifiers import Hierarchy
 from ldiv_db.policy.resolve import Source
@@ -135,7 +136,8 @@ def _rules(engine: Engine, spans: Spans, hierarchy: Hierarchy) -> Iterator[Rule]
         rows = engine.rows("recoding/publish/list_number_spans", spans=spans.relation, dictionary=axis.dictionary)
         yield from (rule for row in rows for rule in _number_rules(axis, Span(*row[:3]), *row[3:]))
         return
-    listed = [Span(*row) for row in engine.rows("recoding/publish/list_spans", spans=spans.relation)]
+    rows = engine.columns(spans.relation, "low", "high", "label")
+    listed = [Span(*row) for row in sorted(rows, key=lambda row: row[:2])]
     yield from _axis_rules(axis, axis.taxonomy, listed, hierarchy)
 
 
@@ -308,17 +310,18 @@ def forget_recoding(engine: Engine, run_id: str) -> None:
 
 def fetch_recoding(engine: Engine, run_id: str) -> GlobalRecoding | None:
     """The recoding of a run, None if the ledger has none."""
-    run = Value(run_id)
-    schemes = engine.rows("recoding/statement/find_scheme", recodings=catalog_table(engine, "run_recoding"), run=run)
+    run = [Where("run_id", run_id)]
+    schemes = engine.find(catalog_table(engine, "run_recoding"), "scheme", where=run)
     if not schemes:
         return None
     rules = defaultdict(list)
-    for place, *rule in engine.rows("recoding/statement/list_rules", rules=catalog_table(engine, "run_rule"), run=run):
+    listed = engine.find(
+        catalog_table(engine, "run_rule"), "place", "number", "kind", "low", "high", "label", where=run
+    )
+    for place, _, *rule in sorted(listed, key=lambda row: row[:2]):
         rules[place].append(Rule(*rule))
-    columns = engine.rows("recoding/statement/list_columns", columns=catalog_table(engine, "run_column"), run=run)
+    columns = engine.find(catalog_table(engine, "run_column"), "place", "name", "role", "type", "nulls", where=run)
     return GlobalRecoding(
         schemes[0][0],
-        tuple(
-            RecodedColumn(name, role, kind, nulls, tuple(rules[place])) for place, name, role, kind, nulls in columns
-        ),
+        tuple(RecodedColumn(*column, tuple(rules[place])) for place, *column in sorted(columns)),
     )

@@ -20,6 +20,7 @@ from ldiv_db.database.catalog import catalog_table, qualify
 from ldiv_db.database.dialects import written
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import DIALECT, FileRelation, Relation, Value, render
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.sensitive import resolve_all
@@ -152,8 +153,8 @@ def _source(engine: Engine, run: Run, recoding: GlobalRecoding, given: str | Non
 
 def _met(engine: Engine, run: Run) -> list[tuple[str, dict[str, Any]]]:
     """The requirements that the run met, by name, with their parameters as the ledger has them."""
-    table = catalog_table(engine, "run_requirement")
-    rows = engine.rows("recoding/statement/list_requirements", requirements=table, run=Value(run.run_id))
+    table, of_run = catalog_table(engine, "run_requirement"), [Where("run_id", run.run_id)]
+    rows = sorted(engine.find(table, "requirement", "parameters", where=of_run))
     return [(name, json.loads(text)) for name, text in rows]
 
 

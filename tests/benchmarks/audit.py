@@ -15,7 +15,8 @@ from typing import Annotated, Any
 import typer
 
 from ldiv_db.auditing.check import Question, check
-from ldiv_db.database.engine import Engine, Step, open_database
+from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.queries import Step
 from ldiv_db.database.templates import Identifier, Relation, Value, resource_folder
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import parse_policy

@@ -18,7 +18,8 @@ from typing import Annotated, Any
 import typer
 
 import ldiv_db
-from ldiv_db.database.engine import Step, open_database
+from ldiv_db.database.engine import open_database
+from ldiv_db.database.queries import Step
 from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy, load_adult

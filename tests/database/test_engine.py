@@ -6,6 +6,7 @@ import pytest
 
 from ldiv_db.database.engine import Engine, Settings, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import OneStatement
 from ldiv_db.database.templates import Identifier, Relation, Value
 
@@ -175,6 +176,31 @@ def test_plain_queries_need_no_template(engine):
     assert sorted(engine.columns(engine.copy("all", made), "b c", "a")) == [("x", 3), ("y", 1)]
     empty = engine.load("x", {"a": "INTEGER"}, [])
     assert (engine.least(empty, "a"), engine.most(empty, "a"), engine.total(empty, "a")) == (None, None, 0)
+
+
+def test_rows_are_selected_by_conditions_and_by_other_tables(engine):
+    rows = engine.load("x", {"a": "INTEGER", "b c": "VARCHAR"}, [(1, "x"), (2, "y"), (2, "y"), (3, None)])
+    found = engine.select("found", rows, ("a", "number"), "b c", where=[Where("a", 2, ">="), Where("b c", None, "<>")])
+    assert sorted(engine.columns(found, "number", "b c")) == [(2, "y"), (2, "y")]
+    assert engine.columns(engine.select("one", rows, "a", where=[Where("b c", None)]), "a") == [(3,)]
+    assert sorted(engine.column(engine.select("each", rows, "a", distinct=True), "a")) == [1, 2, 3]
+    assert sorted(engine.find(rows, "b c", "a", where=[Where("a", 2, "<>")]), key=repr) == [("x", 1), (None, 3)]
+    listed = engine.load("y", {"n": "INTEGER"}, [(2,), (2,), (7,)])
+    assert engine.column(engine.select_among("in", rows, listed, ("a", "n")), "b c") == ["y", "y"]
+    others = engine.select_others("out", rows, listed, ("a", "n"), columns=[("b c", "text")])
+    assert set(engine.column(others, "text")) == {"x", None}
+    assert (engine.count(rows, Where("a", 1, ">")), engine.count(rows, Where("a", 0, "<"))) == (3, 0)
+    few = Where("a", 3, "<")
+    assert (engine.least(rows, "a", few), engine.most(rows, "a", few), engine.total(rows, "a", few)) == (1, 2, 5)
+
+
+def test_groups_are_counted_and_numbered(engine):
+    rows = engine.load("x", {"row_id": "INTEGER", "node": "INTEGER"}, [(1, 30), (2, 10), (3, 30)])
+    counted = engine.count_groups("counted", rows, ("node", "n"))
+    assert sorted(engine.columns(counted, "n", "rows")) == [(10, 1), (30, 2)]
+    assert engine.tally(rows, "node", where=[Where("row_id", 2, "<=")]) in ([(30, 1), (10, 1)], [(10, 1), (30, 1)])
+    numbered = engine.number_groups("numbered", rows, "node")
+    assert sorted(engine.columns(numbered, "row_id", "class_id")) == [(1, 2), (2, 1), (3, 2)]
 
 
 def test_two_engines_do_not_meet(con):

@@ -9,7 +9,7 @@ from tables import fill
 import ldiv_db
 from ldiv_db.commands.console import ProgressDisplay
 from ldiv_db.database.context import Stage
-from ldiv_db.database.engine import Step
+from ldiv_db.database.queries import Step
 from ldiv_db.running.estimate import MEASURING, MOST, READING, WRITING, Pace, about, expected, timed
 from tests.benchmarks.pace import factors, played
 

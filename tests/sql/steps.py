@@ -15,7 +15,7 @@ import duckdb
 import yaml
 
 import ldiv_db
-from ldiv_db.database.engine import Step
+from ldiv_db.database.queries import Step
 from ldiv_db.database.templates import Statement, header, resource_folder
 
 PAPERS = resource_folder("fixtures") / "papers"

@@ -13,8 +13,9 @@ from ldiv_db.database import interrupts
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.documents import read_document
-from ldiv_db.database.engine import Engine, Step
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.queries import Step
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import VALUES
 from ldiv_db.policy.reading import GivenPolicy, examine, names_of

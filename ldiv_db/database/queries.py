@@ -1,0 +1,340 @@
+"""Queries of an engine: by a template, or of any table without one of its own (counts, copies, selections, bounds).
+
+All are told in terms of a statement that is run, and of one that becomes a TEMP table.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import BUILT_IN, FileRelation, Identifier, Relation, Statement, Value, literal
+
+#: The file formats of `export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
+EXPORTS = {
+    "csv": "FORMAT csv, HEADER true, DELIMITER ',', QUOTE '\"', ESCAPE '\"', NULLSTR '', FORCE_QUOTE *",
+    "parquet": "FORMAT parquet, COMPRESSION zstd",
+}
+#: A column, or a column and the name that it gets.
+ColumnName = str | tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One finished statement: its name, the rows it made and the milliseconds it took."""
+
+    name: str
+    rows: int
+    milliseconds: float
+
+
+@dataclass(frozen=True)
+class Where:
+    """A condition on a column of every row; a value of None is NULL, and met by it, or with `<>` by all others."""
+
+    column: str
+    value: Any
+    sign: Literal["=", "<>", "<", "<=", ">", ">="] = "="
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: Identifier
+    alias: Identifier
+
+
+@dataclass(frozen=True)
+class _Condition:
+    column: Identifier
+    sign: str
+    value: Value | None
+
+
+class Queries(ABC):
+    """Queries in terms of statements that are rendered and run."""
+
+    @abstractmethod
+    def rendered(self, template: str, values: dict[str, Any] | None = None, /, **params: Any) -> Statement:
+        """What `template` selects, to be run; `values` are those of the other parts of a statement that it is of."""
+
+    @abstractmethod
+    def make(self, name: str, statement: Statement) -> Relation:
+        """The TEMP table of what a statement selects."""
+
+    @abstractmethod
+    def _timed(self, name: str, statement: Statement) -> int:
+        """Run a named step; the rows that it made."""
+
+    @abstractmethod
+    def refresh_count(self, target: Relation) -> None:
+        """Forget how many rows a table has."""
+
+    @abstractmethod
+    def _execute(self, statement: Statement) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """The names of the columns and the rows."""
+
+    # -- by template -------------------------------------------------------------------------------
+
+    def materialise(self, name: str, template: str, **params: Any) -> Relation:
+        """The TEMP table holding what `template` selects; it lives until dropped or `close_scratch`."""
+        return self.make(name, self.rendered(template, **params))
+
+    def rows(self, template: str, **params: Any) -> list[tuple[Any, ...]]:
+        """All rows that `template` selects: for counts, bounds and plans, never for data."""
+        return self._execute(self.rendered(template, **params))[1]
+
+    def records(self, template: str, **params: Any) -> list[dict[str, Any]]:
+        """As `rows`, each a dict by column name."""
+        names, rows = self._execute(self.rendered(template, **params))
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def record(self, template: str, **params: Any) -> dict[str, Any]:
+        """The single row that `template` selects, as a dict by column name."""
+        (row,) = self.records(template, **params)
+        return row
+
+    def scalar(self, template: str, **params: Any) -> Any:
+        """The single value that `template` selects."""
+        ((value,),) = self.rows(template, **params)
+        return value
+
+    def refuse_any(self, problem: Callable[[str], Problem], template: str, **params: Any) -> None:
+        """Raise PolicyError if what `template` has `found` is not 0; `problem` says it of the number."""
+        self.refuse_found(problem, self.rendered(template, **params))
+
+    def refuse_found(self, problem: Callable[[str], Problem], statement: Statement) -> None:
+        """As `refuse_any`, of a statement that is rendered."""
+        ((found,),) = self._execute(statement)[1]
+        if found:
+            raise PolicyError([problem(f"{found:,}")])
+
+    def execute(
+        self,
+        sql: str,
+        values: Mapping[str, Any] | None = None,
+        reads: Sequence[Relation | FileRelation] = (),
+        writes: Relation | None = None,
+    ) -> list[tuple[Any, ...]]:
+        """Run a statement written in floor 0 (DDL, catalog look-ups) and return its rows.
+
+        `reads` are tables, views and files of others: where they cannot be read they are to blame; `writes` is a table
+        that stays.
+        """
+        return self._execute(Statement(BUILT_IN, sql, dict(values or {}), reads, writes))[1]
+
+    # -- of any table ------------------------------------------------------------------------------
+
+    def count(self, rows: Relation | FileRelation, *where: Where) -> int:
+        """The number of rows, or of those that meet all conditions."""
+        if where:
+            return int(self.scalar("database/count_groups", rows=rows, columns=[], conditions=_conditions(where)))
+        return int(self.scalar("database/count_rows", rows=rows))
+
+    def count_groups(self, name: str, rows: Relation, *columns: ColumnName, where: Sequence[Where] = ()) -> Relation:
+        """(the columns, rows): how many rows have each combination of their values."""
+        params = {"columns": _columns(columns), "conditions": _conditions(where)}
+        return self.materialise(name, "database/count_groups", rows=rows, **params)
+
+    def tally(self, rows: Relation, *columns: str, where: Sequence[Where] = ()) -> list[tuple[Any, ...]]:
+        """As `count_groups`, read, in no order: for counts, bounds and plans, never for data."""
+        params = {"columns": _columns(columns), "conditions": _conditions(where)}
+        return self.rows("database/count_groups", rows=rows, **params)
+
+    def copy(self, name: str, rows: Relation, *columns: str) -> Relation:
+        """A TEMP table of the same rows, with the columns named, or all of them."""
+        return self.materialise(name, "database/list_rows", rows=rows, columns=[*map(Identifier, columns)])
+
+    def extend(self, target: Relation, rows: Relation, *columns: str) -> None:
+        """Append the rows of another table to `target`, with the columns named, or all of them."""
+        self.insert(target, "database/list_rows", rows=rows, columns=[*map(Identifier, columns)])
+
+    def select(
+        self, name: str, rows: Relation, *columns: ColumnName, where: Sequence[Where] = (), distinct: bool = False
+    ) -> Relation:
+        """A TEMP table of the rows that meet all conditions, with the columns named, or all of them."""
+        return self.materialise(name, "database/select_rows", **_selection(rows, columns, where, distinct))
+
+    def select_among(
+        self, name: str, rows: Relation, listed: Relation, *keys: ColumnName, columns: Sequence[ColumnName] = ()
+    ) -> Relation:
+        """As `select`, the rows whose keys some row of `listed` has; a pair is their name in `rows` and in `listed`."""
+        params = _selection(rows, columns) | {"listed": listed, "keys": _columns(keys)}
+        return self.materialise(name, "database/select_rows", **params)
+
+    def select_others(
+        self, name: str, rows: Relation, listed: Relation, *keys: ColumnName, columns: Sequence[ColumnName] = ()
+    ) -> Relation:
+        """The rows that `select_among` leaves out; keys are never NULL."""
+        params = _selection(rows, columns) | {"listed": listed, "keys": _columns(keys), "lacking": True}
+        return self.materialise(name, "database/select_rows", **params)
+
+    def number_groups(self, name: str, rows: Relation, column: str) -> Relation:
+        """(row_id, class_id): the rows by the number of their group, from 1 in the order of `column`, without gaps."""
+        return self.materialise(name, "database/number_groups", rows=rows, column=Identifier(column))
+
+    def find(self, rows: Relation, *columns: str, where: Sequence[Where] = ()) -> list[tuple[Any, ...]]:
+        """The columns named of the rows that meet all conditions, in no order: for plans and ledgers, never data."""
+        return self.rows("database/select_rows", **_selection(rows, columns, where))
+
+    def columns(self, rows: Relation, *columns: str) -> list[tuple[Any, ...]]:
+        """The columns named of all rows, in no order: for counts, bounds and plans, never for data."""
+        return self.rows("database/list_rows", rows=rows, columns=[*map(Identifier, columns)])
+
+    def column(self, rows: Relation, column: str) -> list[Any]:
+        """As `columns`, of a single one."""
+        return [value for (value,) in self.columns(rows, column)]
+
+    def least(self, rows: Relation, column: str, *where: Where) -> Any:
+        """The smallest value of a column, None without rows."""
+        return self._summary(rows, column, "min", where)
+
+    def most(self, rows: Relation, column: str, *where: Where) -> Any:
+        """The largest value of a column, None without rows."""
+        return self._summary(rows, column, "max", where)
+
+    def total(self, rows: Relation, column: str, *where: Where) -> int:
+        """The sum of a column of whole numbers, 0 without rows."""
+        return int(self._summary(rows, column, "sum", where) or 0)
+
+    def sum_of(self, rows: Relation, column: str) -> Value:
+        """The sum of a column of whole numbers, 0 without rows, as a parameter of a template takes it."""
+        return Value(self.total(rows, column))
+
+    def _summary(self, rows: Relation, column: str, function: str, where: Sequence[Where]) -> Any:
+        params = {"column": Identifier(column), "conditions": _conditions(where), "function": function}
+        return self.scalar("database/summarise_column", rows=rows, **params)
+
+    # -- changes -----------------------------------------------------------------------------------
+
+    def create(self, target: Relation, template: str, replace: bool = False, **params: Any) -> None:
+        """Make `target`, a table that stays, of what `template` selects; its schema is made if need be."""
+        self.make_schema(target)
+        statement = self.rendered(template, **params)
+        verb, statement.writes = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE", target
+        statement.sql = f"{verb} {target.sql()} AS\n{statement.sql}"
+        self._timed("publish", statement)
+
+    def insert(self, target: Relation, template: str, **params: Any) -> None:
+        """Append what `template` selects to the table `target`, by column name."""
+        statement = self.rendered(template, **params)
+        statement.sql, statement.writes = f"INSERT INTO {target.sql()} BY NAME\n{statement.sql}", target
+        self.refresh_count(target)
+        self._timed("publish", statement)
+
+    def export(self, path: Path, form: str, template: str, **params: Any) -> None:
+        """Write what `template` selects to a file; `form` is one of `EXPORTS`."""
+        statement = self.rendered(template, **params)
+        statement.sql = f"COPY (\n{statement.sql}\n) TO {literal(str(path))} ({EXPORTS[form]})"
+        self._timed("publish", statement)
+
+    def append(self, target: Relation, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> None:
+        """Insert rows of metadata into `target`: one statement, one parameter a column."""
+        if not rows:
+            return
+        self.refresh_count(target)
+        names = ", ".join(Identifier(column).sql() for column in columns)
+        # A column is bound as one JSON text: DuckDB 1.5 takes half a millisecond for each element of a bound list.
+        lists = ", ".join(f"unnest(${f'p{i}'}::JSON::VARCHAR[]::{t}[])" for i, t in enumerate(columns.values()))
+        texts = ([None if value is None else str(value) for value in column] for column in zip(*rows, strict=True))
+        values = {f"p{i}": json.dumps(column, ensure_ascii=False) for i, column in enumerate(texts)}
+        self.execute(f"INSERT INTO {target.sql()} ({names}) SELECT {lists}", values)
+
+    def delete(self, target: Relation, having: Mapping[str, Any]) -> None:
+        """Delete the rows of `target` that have the values of `having`, by column."""
+        self.refresh_count(target)
+        self.execute(f"DELETE FROM {target.sql()} WHERE {_eq(having, ' AND ')}", having)
+
+    def delete_listed(self, target: Relation, column: Identifier, listed: Relation) -> None:
+        """Delete the rows of `target` whose `column` has a value that `listed` has in the same column."""
+        self.refresh_count(target)
+        name = column.sql()
+        self.execute(f"DELETE FROM {target.sql()} WHERE {name} IN (SELECT {name} FROM {listed.sql()})")
+
+    def update(self, target: Relation, values: Mapping[str, Any], having: Mapping[str, Any]) -> None:
+        """Set `values`, by column, in the rows of `target` that have the values of `having`."""
+        self.execute(
+            f"UPDATE {target.sql()} SET {_eq(values, ', ')} WHERE {_eq(having, ' AND ')}", {**values, **having}
+        )
+
+    def keep_text(self, variable: str, text: str) -> None:
+        """Leave a text in a variable of the connection, where a caller that has the connection alone can read it."""
+        self.execute(f"SET VARIABLE {Identifier(variable).sql()} = {literal(text)}")
+
+    def drop_table(self, table: Relation) -> None:
+        """Drop a table that stays, if it is there."""
+        self.execute(f"DROP TABLE IF EXISTS {table.sql()}", writes=table)
+
+    def rename(self, table: Relation, target: Relation, replace: bool) -> None:
+        """Have the table under another name of its schema, in place of one that is there only if it is to `replace`."""
+        if replace:
+            self.drop_table(target)
+        self.execute(f"ALTER TABLE {table.sql()} RENAME TO {Identifier(target.name).sql()}", writes=target)
+
+    def make_schema(self, target: Relation) -> None:
+        """Make the schema of a table that is to be made, if it names one that is not there."""
+        if len(target.parts) > 1 and not self._has_schema(target.parts[:-1]):
+            self.execute(f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}", writes=target)
+
+    def _has_schema(self, parts: Sequence[str]) -> bool:
+        """Whether a schema is there already in a database of others, of which leave to make one is not asked then.
+
+        `parts` are its name, with that of its database before it; a name alone may be that of a database.
+        """
+        rows = self.execute(
+            "SELECT 1 FROM duckdb_schemas() AS s JOIN duckdb_databases() AS d USING (database_name)"
+            " WHERE d.type <> 'duckdb' AND (lower(schema_name) = lower($schema)"
+            " AND lower(database_name) = lower(coalesce($database, current_database()))"
+            " OR $database IS NULL AND lower(database_name) = lower($schema))",
+            {"schema": parts[-1], "database": parts[0] if len(parts) > 1 else None},
+        )
+        return bool(rows)
+
+    def refresh_servers(self) -> None:
+        """Have the names of a server's tables looked up anew: others may have changed them, or we taken back ours."""
+        ((servers,),) = self.execute("SELECT count(*) FROM duckdb_databases() WHERE type = 'postgres'")
+        if servers:
+            self.execute("CALL pg_clear_cache()")
+
+    def in_transaction(self) -> bool:
+        """Whether one is open: outside, every statement is a transaction of its own, with its own number."""
+        ((kind,),) = self.execute("SELECT type FROM duckdb_databases() WHERE database_name = current_database()")
+        # Databases that are attached number no transactions, but one has a single time.
+        asked = "SELECT txid_current()" if kind == "duckdb" else "SELECT epoch_us(now())"
+        first, second = (self.execute(asked) for _ in range(2))
+        return first == second
+
+
+def _eq(values: Mapping[str, Any], separator: str) -> str:
+    """`"column" = $column` for each column."""
+    return separator.join(f"{Identifier(column).sql()} = ${column}" for column in values)
+
+
+def _columns(columns: Sequence[ColumnName]) -> list[_Column]:
+    pairs = [(column, column) if isinstance(column, str) else column for column in columns]
+    return [_Column(Identifier(name), Identifier(alias)) for name, alias in pairs]
+
+
+def _conditions(where: Sequence[Where]) -> list[_Condition]:
+    return [
+        _Condition(Identifier(one.column), one.sign, None if one.value is None else Value(one.value)) for one in where
+    ]
+
+
+def _selection(
+    rows: Relation, columns: Sequence[ColumnName], where: Sequence[Where] = (), distinct: bool = False
+) -> dict[str, Any]:
+    """The parameters of the template that selects rows."""
+    return {
+        "rows": rows,
+        "listed": None,
+        "columns": _columns(columns),
+        "conditions": _conditions(where),
+        "keys": [],
+        "distinct": distinct,
+        "lacking": False,
+    }
