@@ -120,7 +120,7 @@ def _attack(people: People, secret: Secret, histogram: Relation) -> list[Attack]
     )
     sets = column_sets(trial.seed, axes)
     chosen = _chosen(people, rows, sets, columns)
-    counts = dict(engine.rows("attacking/singling_out/count_kinds", predicates=chosen))
+    counts = dict(sorted(engine.tally(chosen, "kind")))
     random = _draw_random(people, rows, sets, counts)
     everybody = people.of_targets(people.targets)
     tried, guessed = (_right(people, predicates, everybody, secret) for predicates in (chosen, random))

@@ -315,13 +315,14 @@ def fetch_recoding(engine: Engine, run_id: str) -> GlobalRecoding | None:
     if not schemes:
         return None
     rules = defaultdict(list)
-    listed = engine.find(
-        catalog_table(engine, "run_rule"), "place", "number", "kind", "low", "high", "label", where=run
-    )
-    for place, _, *rule in sorted(listed, key=lambda row: row[:2]):
+    columns = ("place", "number", "kind", "low", "high", "label")
+    for place, _, *rule in sorted(engine.find(catalog_table(engine, "run_rule"), *columns, where=run)):
         rules[place].append(Rule(*rule))
-    columns = engine.find(catalog_table(engine, "run_column"), "place", "name", "role", "type", "nulls", where=run)
+    found = engine.find(catalog_table(engine, "run_column"), "place", "name", "role", "type", "nulls", where=run)
     return GlobalRecoding(
         schemes[0][0],
-        tuple(RecodedColumn(*column, tuple(rules[place])) for place, *column in sorted(columns)),
+        tuple(
+            RecodedColumn(name, role, kind, nulls, tuple(rules[place]))
+            for place, name, role, kind, nulls in sorted(found)
+        ),
     )

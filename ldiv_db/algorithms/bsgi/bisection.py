@@ -64,7 +64,7 @@ def bisect(
         engine.drop(nodes)  # all the rows, once a level
         nodes = halved
     task.progress(levels, levels)
-    assigned = engine.materialise("assigned", "bsgi/assign_nodes", nodes=nodes)
+    assigned = engine.number_groups("assigned", nodes, "node")
     engine.drop(nodes)  # all the rows, as long as exchanges go on
     return assigned
 
@@ -186,7 +186,7 @@ def split(
             if least == 1:
                 engine.insert(settled, "bsgi/settle_nodes", nodes=nodes)
         task.progress(depth, depth)
-        return scope.keep(engine.materialise("assigned", "bsgi/number_classes", settled=settled))
+        return scope.keep(engine.number_groups("assigned", settled, "node"))
 
 
 def _root(task: Task, quotas: list[int], classes: int) -> Relation:

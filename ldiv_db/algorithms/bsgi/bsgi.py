@@ -33,6 +33,7 @@ from ldiv_db.algorithms.infeasible import none_found
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
 from ldiv_db.algorithms.transparent.construction import build
 from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Distribution
@@ -59,7 +60,7 @@ def whole_subtask(task: Task, l: int) -> Subtask:  # noqa: E741 - the field's na
 
 def residual_subtask(task: Task, assigned: Relation, l: int) -> Subtask:  # noqa: E741
     """The rows without a class."""
-    free = task.engine.materialise("free", "bsgi/residue/list_free", rows=task.encoded.rows, assigned=assigned)
+    free = task.engine.select_others("free", task.encoded.rows, assigned, "row_id")
     return subtask_of(task, free, l)
 
 
@@ -109,8 +110,9 @@ def _most(task: Task, l: int) -> int:  # noqa: E741
 def _counted(task: Task, rows: Relation, key: SensitiveAxis) -> SensitiveAxis:
     """The key with the counts of these rows; nobody's rows count as one each."""
     engine = task.engine
-    counts = engine.materialise("counts", "bsgi/residue/count_codes", rows=rows, key=key)
-    falling = [n for n, codes in engine.rows("bsgi/residue/tally_codes", counts=counts) for _ in range(codes)]
+    code = key.code.name
+    counts = engine.count_groups("counts", rows, (code, "code"), where=[Where(code, None, "<>")])
+    falling = [n for n, codes in sorted(engine.tally(counts, "rows"), reverse=True) for _ in range(codes)]
     falling += [1] * (engine.count(rows) - sum(falling))
     return replace(key, dictionary=counts, distribution=Distribution(falling))
 

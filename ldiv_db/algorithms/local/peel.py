@@ -65,7 +65,7 @@ class Absorption:
             )
             self.costs = scope.keep(self._load_costs())
             self.powers = scope.keep(engine.load("powers", {"power": "BIGINT", "guests": "BIGINT"}, powers))
-            self.assigned = scope.keep(engine.materialise("numbered", "local/number_classes", assigned=self.assigned))
+            self.assigned = scope.keep(engine.number_groups("numbered", self.assigned, "class_id"))
             members = engine.materialise("members", "local/name_classes", assigned=self.assigned)
             counts, margins = self._judged(members)
             params = {"counts": counts, "margins": margins, "origins": origins, "costs": self.costs}
