@@ -1,8 +1,11 @@
 """What every template promises: its header, its parameters, and SQL that other engines can carry."""
 
+import pickle
 import random
 import re
 import tempfile
+import time
+from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
@@ -159,98 +162,175 @@ def lines_of(sql):
     return frozenset(NUMBERS.sub("0", NAMES.sub('"x"', line.strip())) for line in sql.splitlines())
 
 
-@pytest.fixture(scope="module")
-def loops():
-    """{template: operators that try every pair of rows} of the plans of all statements that run from now on."""
-    found, planned, execute = {}, set(), Engine._execute
+class Recorder:
+    """Every way in which a template is rendered and planned, over the runs that it listens to."""
 
-    def plan_first(engine, statement):
-        key = (statement.template, lines_of(statement.sql))
-        if statement.template in TEMPLATES and key not in planned:
-            planned.add(key)
-            if tried := loops_in(engine.connection, statement):
-                found.setdefault(statement.template, set()).update(tried)
-        return execute(engine, statement)
+    def __init__(self):
+        self.listener = ldiv_db.Listener(on_statement=self.listen)
+        #: {template and lines: (template, SQL, syntax tree of its SELECT)}, and operators that try every pair of rows.
+        self.recorded, self.loops, self.planned = {}, {}, set()
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Engine, "_execute", plan_first)
-        yield found
-
-
-@pytest.fixture(scope="module")
-def statements(loops):
-    """(statement, syntax tree of its SELECT) of every way a template was rendered, over runs that reach all of them."""
-    recorded = {}
-
-    def listen(statement):
+    def listen(self, statement):
         for step in statement.parts or [statement]:
-            note(step)
+            key = (step.template, lines_of(step.sql))
+            if step.template in TEMPLATES and key not in self.recorded:
+                (tree,) = sqlglot.parse(step.sql, read="duckdb")
+                tree = tree.expression if isinstance(tree, exp.Create | exp.Insert) else tree
+                self.recorded[key] = (step.template, step.sql, tree)
 
-    def note(statement):
+    def plan(self, connection, statement):
         key = (statement.template, lines_of(statement.sql))
-        if statement.template in TEMPLATES and key not in recorded:
-            (tree,) = sqlglot.parse(statement.sql, read="duckdb")
-            recorded[key] = (statement, tree.expression if isinstance(tree, exp.Create | exp.Insert) else tree)
+        if statement.template in TEMPLATES and key not in self.planned:
+            self.planned.add(key)
+            connection.execute("PRAGMA enable_optimizer")
+            if tried := loops_in(connection, statement):
+                self.loops.setdefault(statement.template, set()).update(tried)
+            connection.execute("PRAGMA disable_optimizer")
 
-    listener = ldiv_db.Listener(on_statement=listen)
+    def record(self, scenario):
+        """What a scenario adds to what is known."""
+        known, execute = set(self.recorded), Engine._execute
+
+        def plan_first(engine, statement):
+            self.plan(engine.connection, statement)
+            return execute(engine, statement)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Engine, "_execute", plan_first)
+            scenario(self.listener)
+        return [what for key, what in self.recorded.items() if key not in known], self.loops
+
+
+@contextmanager
+def connected():
+    """A database for tiny tables: there it takes longer to optimise a statement than to run it as it is written."""
+    with duckdb.connect(config={"threads": 1}) as con:
+        con.execute("PRAGMA disable_optimizer")
+        yield con
+
+
+@pytest.fixture(scope="module")
+def recorded(request, tmp_path_factory):
+    """What all scenarios record: each is run by one of the processes that need it, and read by the others."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder.parent if hasattr(request.config, "workerinput") else folder) / "statements"
+    folder.mkdir(exist_ok=True)
+    recorder = Recorder()
+    for name, scenario in SCENARIOS.items():
+        try:
+            (folder / name).touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        try:
+            found = recorder.record(scenario)
+        except BaseException as error:
+            found = f"{name}: {error!r}"
+            raise
+        finally:
+            (folder / f"{name}.part").write_bytes(pickle.dumps(found))
+            (folder / f"{name}.part").rename(folder / f"{name}.pickle")
+    return [waited(folder / f"{name}.pickle") for name in SCENARIOS]
+
+
+def waited(path, seconds=300):
+    """What another process records, as soon as it is there."""
+    until = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < until, f"{path.stem} has not ended"
+        time.sleep(0.05)
+    found = pickle.loads(path.read_bytes())
+    assert not isinstance(found, str), found
+    return found
+
+
+@pytest.fixture(scope="module")
+def statements(recorded):
+    """(template, SQL, syntax tree of its SELECT) of every way a template was rendered, over runs that reach all."""
+    found = {(template, lines_of(sql)): (template, sql, tree) for made, _ in recorded for template, sql, tree in made}
+    return list(found.values())
+
+
+@pytest.fixture(scope="module")
+def loops(recorded):
+    """{template: operators that try every pair of rows} of the plans of all these statements."""
+    return {
+        template: set().union(*(loops.get(template, ()) for _, loops in recorded))
+        for template in {template for _, loops in recorded for template in loops}
+    }
+
+
+def random_runs(listener):
+    """Runs of random tables and policies."""
     for seed in (1, 3, 5, 12):
         for select in ("bisect", "greedy"):
             case = tables.random_case(random.Random(seed), select)
             case.policy["algorithm"]["residue"] = "incorporate"
-            with duckdb.connect(config={"threads": 1}) as con, tempfile.TemporaryDirectory() as folder:
+            with connected() as con, tempfile.TemporaryDirectory() as folder:
                 case.place(con, Path(folder))
                 ldiv_db.run(con, case.policy, folder=folder, listener=listener)
-    with duckdb.connect(config={"threads": 1}) as con:
-        run_all_requirements(con, listener)
-        engine = Engine(con, on_statement=listen)
-        source = Relation.parse("source")
-        for keys in (["town"], ["town", "secret"]):
-            profile_table(engine, source, keys, population=1_000)
-        check_everything(engine)
-        make_starter_policy(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
-        attack_all(engine)
-        of_people(con, listener)
-    with duckdb.connect(config={"threads": 1}) as con:
-        refine(con, listener)
-    with duckdb.connect(config={"threads": 1}) as con:
-        suppress(con, listener)
-    with duckdb.connect(config={"threads": 1}) as con:
-        cut_everything(con, listener)
-    with duckdb.connect(config={"threads": 1}) as con:
-        recode_locally(con, listener)
-    for select in ("bisect", "greedy"):
-        with duckdb.connect(config={"threads": 1}) as con:
-            several(con, select, listener)
-    with duckdb.connect(config={"threads": 1}) as con:
-        measure_everything(Engine(con, on_statement=listen))
-    steps = [decompose, leave_out_everything, replay, count_rows_alone, profile_orders, spare_harmless_values, report]
-    for more in [*steps, leave_open, plan_from_counts, divide_rows, let_rows_flow]:
-        with duckdb.connect(config={"threads": 1}) as con:
-            more(con, listener)
-    with pytest.MonkeyPatch.context() as patch, duckdb.connect(config={"threads": 1}) as con:
-        patch.setattr(repair, "ROUNDS", 0)  # classes in conflict are given up, and others made of their rows
+
+
+def judge_everything(con, listener):
+    """All requirements met, violated and attacked, and profiles of the table."""
+    run_all_requirements(con, listener)
+    engine = Engine(con, on_statement=listener.on_statement)
+    source = Relation.parse("source")
+    for keys in (["town"], ["town", "secret"]):
+        profile_table(engine, source, keys, population=1_000)
+    check_everything(engine)
+    make_starter_policy(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
+    attack_all(engine)
+    of_people(con, listener)
+
+
+def repair_nothing(con, listener):
+    """Classes in conflict are given up, and others made of their rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repair, "ROUNDS", 0)
         several(con, "bisect", listener)
-    with pytest.MonkeyPatch.context() as patch, duckdb.connect(config={"threads": 1}) as con:
-        for name, value in {"FORCED": 1, "MANY_ROWS": 0, "GRAINS": 4}.items():  # what only large tables reach
+
+
+def refine_many(con, listener):
+    """What only large tables reach."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"FORCED": 1, "MANY_ROWS": 0, "GRAINS": 4}.items():
             patch.setattr(boundaries, name, value)
         patch.setattr(recode, "MANY_ROWS", 0)
         refine(con, listener)
+
+
+def divide_cells(listener):
+    """Parts that cells of counts are divided into."""
     for algorithm in ("bsgi", "mondrian"):
-        with duckdb.connect(config={"threads": 1}) as con:
+        with connected() as con:
             fill(con, "source", {"age": "INTEGER", "s": "VARCHAR"}, [(i, "abc"[i % 3]) for i in range(30)])
             policy = {"source": "source", "target": "never", "quasi_identifiers": ["age"], "sensitive": ["s"]}
             policy |= {"algorithm": algorithm, "require": [{"unique_distinct" if algorithm == "bsgi" else "k": 2}]}
-            number_parts(Engine(con, on_statement=listen), policy, 8)
+            number_parts(Engine(con, on_statement=listener.on_statement), policy, 8)
+
+
+def publish_cells(listener):
+    """What a plan by counts publishes of each cell."""
     for scheme in ("vioRec", "vioSA"):
-        with duckdb.connect(config={"threads": 1}) as con:
+        with connected() as con:
             fill(con, "source", {"age": "INTEGER", "s": "VARCHAR"}, [(i % 4, "aab"[i % 3]) for i in range(30)])
             policy = {"source": "source", "target": "never", "quasi_identifiers": {"age": {"taxonomy": {"flat": True}}}}
             policy |= {"sensitive": ["s"], "algorithm": {"name": "cuts", "scheme": scheme}}
-            publish_counts(Engine(con, on_statement=listen), {**policy, "require": [{"threshold": 0.5}]})
+            engine = Engine(con, on_statement=listener.on_statement)
+            publish_counts(engine, {**policy, "require": [{"threshold": 0.5}]})
+
+
+def compose(listener):
+    """Statements that are written for other databases, none of which is run."""
+
+    def noted(*said):
+        statement = render(*said)
+        listener.on_statement(statement)
+        return statement
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(composer, "render", lambda *said: listen(render(*said)) or render(*said))
+        patch.setattr(composer, "render", noted)
         write_down_the_audit()
-    return list(recorded.values())
 
 
 def write_down_the_audit():
@@ -439,8 +519,9 @@ def profile_orders(con, listener):
     make_starter_policy(engine, profile_table(engine, source, None, ["s", "age"]), source, "source")
 
 
-def measure_everything(engine):
+def measure_everything(con, listener):
     """A published table with every kind of column, measured in every way."""
+    engine = Engine(con, on_statement=listener.on_statement)
     columns = {
         "zip": "VARCHAR",
         "age": "INTEGER",
@@ -808,14 +889,46 @@ def attack_all(engine):
     assert [attack.figures["successes"] for attack in result.attacks if attack.name == "inference"] == [1]
 
 
+def alone(scenario, *more):
+    """A scenario on a database of its own."""
+
+    def run(listener):
+        with connected() as con:
+            scenario(con, *more, listener)
+
+    return run
+
+
+#: Runs that together reach every template; the longest first, so that processes share them evenly.
+SCENARIOS = {
+    "recode_locally": alone(recode_locally),
+    "cut_everything": alone(cut_everything),
+    "judge_everything": alone(judge_everything),
+    "random_runs": random_runs,
+    **{
+        scenario.__name__: alone(scenario)
+        for scenario in (
+            replay, suppress, decompose, refine, plan_from_counts, report, leave_out_everything, divide_rows,
+            let_rows_flow, refine_many, repair_nothing, measure_everything, count_rows_alone, spare_harmless_values,
+            leave_open, profile_orders,
+        )
+    },
+    "several_bisect": alone(several, "bisect"),
+    "several_greedy": alone(several, "greedy"),
+    "divide_cells": divide_cells,
+    "publish_cells": publish_cells,
+    "compose": compose,
+}  # fmt: skip
+
+
 def test_every_template_was_exercised(statements):
     expected = {name for name in TEMPLATES if not name.startswith(APART)}
-    assert expected - {statement.template for statement, _ in statements} == set()
+    assert expected - {template for template, _, _ in statements} == set()
 
 
 def test_each_template_is_one_select(statements):
-    for statement, tree in statements:
-        assert isinstance(tree, exp.Select | exp.SetOperation), statement.template
+    for template, _, tree in statements:
+        assert isinstance(tree, exp.Select | exp.SetOperation), template
 
 
 #: Who joins two tables by trying every pair of rows, and why this costs little, or is what is asked for.
@@ -843,12 +956,12 @@ LOOPS = {
 
 
 @pytest.mark.long
-def test_no_statement_tries_every_pair_of_rows(statements, loops):
+def test_no_statement_tries_every_pair_of_rows(loops):
     assert set(loops) == set(LOOPS), loops
 
 
 def test_outer_joins_ask_for_the_joined_table_only(statements):
-    assert {(statement.template, what) for statement, tree in statements for what in one_sided(tree)} == set()
+    assert {(template, what) for template, _, tree in statements for what in one_sided(tree)} == set()
 
 
 @pytest.mark.parametrize(
@@ -942,7 +1055,7 @@ def test_the_lint_finds(sql):
 
 
 def test_no_statement_uses_what_other_engines_lack(statements):
-    found = {(statement.template, what) for statement, tree in statements for what in lint(tree)}
+    found = {(template, what) for template, _, tree in statements for what in lint(tree)}
     assert found == set()
 
 
@@ -970,7 +1083,7 @@ def test_an_order_that_is_not_stated_is_found(sql, terms):
 
 def test_no_division_or_aggregate_is_left_to_settings_or_the_order_of_rows(statements):
     """`integer_division` decides nothing, nor does `preserve_insertion_order`."""
-    assert {(statement.template, what) for statement, tree in statements for what in undecided(tree)} == set()
+    assert {(template, what) for template, _, tree in statements for what in undecided(tree)} == set()
 
 
 @pytest.mark.parametrize(
@@ -995,26 +1108,26 @@ def test_what_settings_or_the_order_of_rows_would_decide_is_found(sql, found):
 @pytest.mark.parametrize("dialect", ["spark", "postgres"])
 def test_every_statement_transpiles(statements, dialect):
     failed = {}
-    for statement, tree in statements:
+    for template, _, tree in statements:
         try:
             sql = tree.sql(dialect=dialect, unsupported_level=sqlglot.ErrorLevel.RAISE)
             sqlglot.parse_one(sql, read=dialect)
         except sqlglot.errors.SqlglotError as error:
-            failed[statement.template] = str(error)
+            failed[template] = str(error)
     assert failed == {}
 
 
 def test_no_statement_holds_a_value(statements):
     """Literals are the template's own: every value is bound as a parameter."""
     macros = "".join(path.read_text(encoding="utf-8") for path in (resource_folder("sql") / "macros").glob("*.j2"))
-    for statement, tree in statements:
+    for template, _, tree in statements:
         written = {literal.this for literal in tree.find_all(exp.Literal) if literal.is_string}
         own = {
             literal.this
             for literal in tree.find_all(exp.Literal)
-            if f"'{literal.this}'" in template_text(statement.template) + macros
+            if f"'{literal.this}'" in template_text(template) + macros
         }
-        assert written <= own | {"", "utf-8"}, statement.template  # the encoding that sqlglot adds to `encode`
+        assert written <= own | {"", "utf-8"}, template  # the encoding that sqlglot adds to `encode`
 
 
 @pytest.mark.parametrize("path", sorted(resource_folder("sql").rglob("*.j2")), ids=lambda path: path.stem)
