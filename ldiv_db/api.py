@@ -15,8 +15,8 @@ from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.question import with_people
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.auditing.audit import Audit, Audits
-from ldiv_db.auditing.check import asked_of
 from ldiv_db.auditing.check import check as check_table
+from ldiv_db.auditing.check import check_request
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
 from ldiv_db.database.attach import takes_database
@@ -26,7 +26,7 @@ from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.spark import is_session
-from ldiv_db.measuring.measure import Measurement, Wanted, described_policy, measure_table, policy_of_source
+from ldiv_db.measuring.measure import Measurement, MeasureRequest, described_policy, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, profile_table
 from ldiv_db.notebooks.forms import enter_forms
 from ldiv_db.policy.document import QuasiIdentifier, Target
@@ -156,7 +156,7 @@ def check(
     requirements that are none, DatabaseError if the database refuses.
     """
     parsed = None if policy is None else parse_policy(policy)
-    question = asked_of(
+    question = check_request(
         parsed,
         quasi_identifiers=names_of(qi),
         sensitive=read_sensitive(sensitive),
@@ -192,7 +192,7 @@ def check_sql(
     names them. Raises PolicyError for what `check` would refuse without looking at rows, and for what the dialect does
     not express.
     """
-    given = asked_of(
+    given = check_request(
         None if policy is None else parse_policy(policy),
         quasi_identifiers=names_of(qi),
         sensitive=read_sensitive(sensitive),
@@ -261,7 +261,7 @@ def measure(
     InfeasibleError for an empty source.
     """
     asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
-    wanted = Wanted(l, class_column, class_label, queries, seed, kl)
+    wanted = MeasureRequest(l, class_column, class_label, queries, seed, kl)
     with open_context(con, None, catalog, folder, show_values, databases=asked.databases) as context:
         engine, where, named = context.engine, context.folder, source is None
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")

@@ -9,7 +9,7 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
 from ldiv_db.measuring.profile import Profile, profile_table
-from ldiv_db.measuring.starter_policy import Skeleton, make_starter_policy
+from ldiv_db.measuring.starter_policy import StarterPolicy, make_starter_policy
 
 #: Ten events of each of three hundred people: what is theirs is the same in all of them, what happens is not.
 EVENTS = """
@@ -49,7 +49,7 @@ def profiled(con: Any, *sensitive: str, qi: Sequence[str] | None = None) -> Prof
     return profile_table(Engine(con), Relation.parse("events"), qi, sensitive)
 
 
-def starter(con: Any, folder: Path, *sensitive: str, qi: Sequence[str] | None = None) -> Skeleton:
+def starter(con: Any, folder: Path, *sensitive: str, qi: Sequence[str] | None = None) -> StarterPolicy:
     """The policy that the table's profile writes, its level files beside."""
     found, why = make_starter_policy(Engine(con), profiled(con, *sensitive, qi=qi), Relation.parse("events"), "events")
     assert found is not None, why

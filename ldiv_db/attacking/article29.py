@@ -39,10 +39,10 @@ from ldiv_db.attacking.disclosure import Attack
 from ldiv_db.attacking.linkability import linkability, parts_of
 from ldiv_db.attacking.matching import matched
 from ldiv_db.attacking.trials import (
-    People,
-    Released,
-    Secret,
-    Trial,
+    AttackedRelease,
+    PeopleTrial,
+    SecretColumn,
+    TrialPeople,
     Tried,
     draw,
     drawn_rows,
@@ -98,7 +98,7 @@ class ColumnSet:
     columns: tuple[Identifier, ...]
 
 
-def singling_out(people: People, histograms: dict[str, Relation]) -> list[Attack]:
+def singling_out(people: TrialPeople, histograms: dict[str, Relation]) -> list[Attack]:
     """The attacks, by one column and by several, with each sensitive attribute's histogram (class_no, value, rows)."""
     engine = people.released.engine
     attacks = []
@@ -108,7 +108,7 @@ def singling_out(people: People, histograms: dict[str, Relation]) -> list[Attack
     return attacks
 
 
-def _attack(people: People, secret: Secret, histogram: Relation) -> list[Attack]:
+def _attack(people: TrialPeople, secret: SecretColumn, histogram: Relation) -> list[Attack]:
     engine, trial, axes = people.released.engine, people.trial, people.axes
     columns = [column for axis in axes for column in axis.columns]
     rows = engine.materialise(
@@ -134,7 +134,7 @@ def _attack(people: People, secret: Secret, histogram: Relation) -> list[Attack]
     ]
 
 
-def _chosen(people: People, rows: Relation, sets: Sequence[ColumnSet], columns: Sequence[Identifier]) -> Relation:
+def _chosen(people: TrialPeople, rows: Relation, sets: Sequence[ColumnSet], columns: Sequence[Identifier]) -> Relation:
     """As many predicates of each kind as are tried, drawn from those that hold for one row; some sets at a time."""
     engine, trial = people.released.engine, people.trial
     asked_of = {"rows": rows, "axes": people.axes, "value": _VALUE}
@@ -150,7 +150,7 @@ def _chosen(people: People, rows: Relation, sets: Sequence[ColumnSet], columns: 
 
 
 def _against_control(
-    people: People, chosen: Relation, secret: Secret, tried: Counts
+    people: TrialPeople, chosen: Relation, secret: SecretColumn, tried: Counts
 ) -> dict[str, tuple[Tried, Tried]] | None:
     """What succeeds on targets and on the control, of each kind, where both are as many; None without a control."""
     if people.control is None:
@@ -162,7 +162,7 @@ def _against_control(
     return {kind: (tried[kind], control[kind]) for kind in _KINDS}
 
 
-def _right(people: People, predicates: Relation, drawn: Relation, secret: Secret) -> Counts:
+def _right(people: TrialPeople, predicates: Relation, drawn: Relation, secret: SecretColumn) -> Counts:
     """How many predicates (class_no, the labels' columns, value, uses_value, kind) fit one of the people, by kind."""
     engine = people.released.engine
     found = {}
@@ -208,7 +208,7 @@ def _columns_of(places: Sequence[int], axes: Sequence[KnownAxis]) -> tuple[Ident
     return tuple(column for place in places for column in (axes[place].columns if place < len(axes) else (_VALUE,)))
 
 
-def _draw_random(people: People, rows: Relation, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Relation:
+def _draw_random(people: TrialPeople, rows: Relation, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Relation:
     """Random predicates, of either kind as many as were found."""
     engine, axes = people.released.engine, [AskedAxis(axis) for axis in people.axes]
     types = {"number": "BIGINT", "kind": "VARCHAR", "use_value": "BIGINT", "row_value": "BIGINT"}
@@ -217,7 +217,7 @@ def _draw_random(people: People, rows: Relation, sets: Sequence[ColumnSet], coun
     return engine.materialise("random", "attacking/singling_out/draw_predicates", rows=rows, draws=draws, axes=axes)
 
 
-def _draws(people: People, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Iterator[tuple[object, ...]]:
+def _draws(people: TrialPeople, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Iterator[tuple[object, ...]]:
     """Of each random predicate its number and kind; of the value and each axis whether it is asked for, and a row."""
     seed, rows, columns = people.trial.seed, people.released.rows, len(people.axes)
     kinds = [kind for kind, count in counts.items() for _ in range(count)]
@@ -228,7 +228,7 @@ def _draws(people: People, sets: Sequence[ColumnSet], counts: dict[str, int]) ->
         yield (number, kind, *asked[columns], *(item for pair in asked[:columns] for item in pair))
 
 
-def inference(people: People, drawn: Relation, histograms: dict[str, Relation]) -> list[Attack]:
+def inference(people: TrialPeople, drawn: Relation, histograms: dict[str, Relation]) -> list[Attack]:
     """The attack on each sensitive attribute, by its histogram (class_no, value, rows), on `drawn` people."""
     engine, classes = people.released.engine, people.released.classes
     attacks = []
@@ -259,7 +259,7 @@ def inference(people: People, drawn: Relation, histograms: dict[str, Relation]) 
     return attacks
 
 
-def _guessed(people: People, placed: Relation, histogram: Relation, secret: Secret) -> Tried:
+def _guessed(people: TrialPeople, placed: Relation, histogram: Relation, secret: SecretColumn) -> Tried:
     """What random guesses get right."""
     engine, tries = people.released.engine, min(people.trial.tries, people.targets)
     with drawn_rows(people.released, people.trial, tries) as draws:
@@ -267,7 +267,7 @@ def _guessed(people: People, placed: Relation, histogram: Relation, secret: Secr
         return Tried(**engine.record("attacking/inference/count_random", **params))
 
 
-def try_attacks(released: Released, trial: Trial, histograms: dict[str, Relation]) -> list[Attack]:
+def try_attacks(released: AttackedRelease, trial: PeopleTrial, histograms: dict[str, Relation]) -> list[Attack]:
     """The attacks on the people of a trial, by the histogram (class_no, value, rows) of each sensitive attribute.
 
     Raises PolicyError for columns that people lack, and for parts to be linked that are none.

@@ -18,17 +18,16 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.attacking.article29 import try_attacks
-from ldiv_db.attacking.composition import Together, composition
-from ldiv_db.attacking.composition import together as put_together
+from ldiv_db.attacking.composition import OverlappingPeople, composition, people_in_all
 from ldiv_db.attacking.counting import Counting, count_places, counting
 from ldiv_db.attacking.covering import LabelAxis, as_text, known_axes
-from ldiv_db.attacking.definetti import SEAT, Students, by_groups, by_labels, definetti
+from ldiv_db.attacking.definetti import SLOT, GuessedPeople, by_groups, by_labels, definetti
 from ldiv_db.attacking.disclosure import Attack, AttackedAttribute, all_hold, disclosures, gain_of, make_target
 from ldiv_db.attacking.downcoding import CANDIDATE, Coded, downcoding, why_not_least
 from ldiv_db.attacking.linking import Exposure, linking, marketer, population_attacks, population_uniqueness, prosecutor
 from ldiv_db.attacking.matching import Matches, Prefixes, matched, prefixes_of
-from ldiv_db.attacking.question import Also, Attackers, Columns, Table, refuse, refuse_shared, within
-from ldiv_db.attacking.trials import Released
+from ldiv_db.attacking.question import Attackers, Columns, OtherRelease, Table, refuse, refuse_shared, within
+from ldiv_db.attacking.trials import AttackedRelease
 from ldiv_db.auditing.audit import Counted, counted
 from ldiv_db.auditing.individuals import told_of_people
 from ldiv_db.auditing.subject import Subject
@@ -203,7 +202,7 @@ def _attack_counted(
         histograms = {name: counts[name].classes.histogram for name in attributes}
         axes = within(first, columns.quasi_identifiers)
         attacks += try_attacks(
-            Released(engine, first.listed, first.rows, axes, attackers.budget), attackers.trial, histograms
+            AttackedRelease(engine, first.listed, first.rows, axes, attackers.budget), attackers.trial, histograms
         )
     return Attacks(first.rows, engine.count(first.listed), tuple(attacks))
 
@@ -216,8 +215,8 @@ class _Knowledge:
     population: Prefixes | None
     everybody: Matches | None
     places: Counting | None
-    students: Students | None
-    releases: Together | None
+    guessed: GuessedPeople | None
+    releases: OverlappingPeople | None
     others: Sequence[Mapping[str, Counted]]
 
 
@@ -242,25 +241,25 @@ def _knowledge(engine: Engine, first: Counted, columns: Columns, attackers: Atta
         places = None
         if attackers.counting and everybody:
             places = count_places(engine, first.listed, everybody, attackers.budget)
-        students = stack.enter_context(_students(engine, first, axes, columns.labels, attackers))
+        guessed = stack.enter_context(_guessed_people(engine, first, axes, columns.labels, attackers))
         others = [_count_other(engine, stack, other, columns.sensitive) for other in attackers.also]
         releases = None
         if attackers.known and others:
             seen = [(first.listed, axes), *map(_listed, attackers.also, others)]
             people = as_text(engine, attackers.known)
-            releases = stack.enter_context(put_together(engine, seen, people, attackers.budget))
-        yield _Knowledge(known, population, everybody, places, students, releases, others)
+            releases = stack.enter_context(people_in_all(engine, seen, people, attackers.budget))
+        yield _Knowledge(known, population, everybody, places, guessed, releases, others)
         engine.drop(*({places.pairs} - {places.everybody.pairs} if places else ()))
 
 
-def _count_other(engine: Engine, stack: ExitStack, other: Also, sensitive: Iterable[str]) -> dict[str, Counted]:
+def _count_other(engine: Engine, stack: ExitStack, other: OtherRelease, sensitive: Iterable[str]) -> dict[str, Counted]:
     """Another release, counted for each sensitive attribute."""
     same = {name: setting.same for name, setting in other.columns.sensitive.items()}
     subject = Subject(other.table, other.columns.labels, other.columns.ids, same=same)
     return {name: stack.enter_context(counted(engine, subject, name)) for name in sensitive}
 
 
-def _listed(other: Also, counts: Mapping[str, Counted]) -> tuple[Relation, list[LabelAxis]]:
+def _listed(other: OtherRelease, counts: Mapping[str, Counted]) -> tuple[Relation, list[LabelAxis]]:
     """The classes of another release, and what their labels stand for."""
     first = next(iter(counts.values()))
     return first.listed, within(first, other.columns.quasi_identifiers)
@@ -277,26 +276,26 @@ def _by_knowledge(
     if known.releases:
         others = [counts[target.sensitive].classes.histogram for counts in known.others]
         yield composition(target, known.releases, [target.histogram, *others])
-    if known.students:
-        yield definetti(target, known.students)
+    if known.guessed:
+        yield definetti(target, known.guessed)
 
 
 @contextmanager
-def _students(
+def _guessed_people(
     engine: Engine, counts: Counted, axes: Sequence[LabelAxis], names: Sequence[str], attackers: Attackers
-) -> Iterator[Students | None]:
+) -> Iterator[GuessedPeople | None]:
     """The people to be guessed, if there are any: by the labels that cover them, or in the groups of a pair."""
     people = attackers.definetti
     if people is None:
         yield None
     elif counts.subject.pair is None:
-        budget = attackers.budget // SEAT
+        budget = attackers.budget // SLOT
         with _matches(engine, counts.listed, axes, people, "definetti", budget) as matches:
             yield by_labels(as_text(engine, people), matches, counts.listed) if matches else None
     else:
         group = counts.columns[0]
-        with by_groups(engine, counts.subject.table, counts.listed, group, names, as_text(engine, people)) as students:
-            yield students
+        with by_groups(engine, counts.subject.table, counts.listed, group, names, as_text(engine, people)) as guessed:
+            yield guessed
 
 
 def _on_rows(

@@ -99,7 +99,7 @@ _FITS = {"release_no": "INTEGER", "cell_no": "BIGINT", "class_no": "BIGINT"}
 
 
 @dataclass(frozen=True)
-class Together:
+class OverlappingPeople:
     """People who are in each of several releases: `cells` (cell_no, people), `fits` (release_no, cell_no, class_no).
 
     They are `everybody` who is known, or those whom a budget was enough for.
@@ -113,12 +113,12 @@ class Together:
 
 
 @contextmanager
-def together(
+def people_in_all(
     engine: Engine,
     releases: Sequence[tuple[Relation, Sequence[LabelAxis]]],
     people: Relation | FileRelation,
     budget: int,
-) -> Iterator[Together]:
+) -> Iterator[OverlappingPeople]:
     """The known people in all releases, each by its classes and the quasi-identifiers of their labels; or drawn ones.
 
     Raises PolicyError for people of whom a release has no quasi-identifier, and for labels that cannot be read.
@@ -134,7 +134,7 @@ def together(
             cells = matches.cells
             engine.insert(fits, "attacking/composition/list_fits", pairs=matches.pairs, release=Value(number))
         cells, fits = scope.keep(cells), scope.keep(keep_keys(engine, fits, cells, "cell_no"))
-    yield Together(engine, cells, fits, len(releases), everybody)
+    yield OverlappingPeople(engine, cells, fits, len(releases), everybody)
     engine.drop(cells, fits)
 
 
@@ -143,7 +143,7 @@ def _numbered(axes: Sequence[KnownAxis], release: int) -> list[KnownAxis]:
     return [replace(axis, value=Identifier(f"v{release}_{number}")) for number, axis in enumerate(axes, 1)]
 
 
-def composition(target: AttackedAttribute, seen: Together, histograms: Sequence[Relation]) -> Attack:
+def composition(target: AttackedAttribute, seen: OverlappingPeople, histograms: Sequence[Relation]) -> Attack:
     """What all releases tell of the known people, whom each of them holds; `histograms` are those of all releases.
 
     Nothing is promised of several releases; the figures say how many people are told more than the first promises.
@@ -182,7 +182,7 @@ def composition(target: AttackedAttribute, seen: Together, histograms: Sequence[
     return found.with_untried("people", everybody, seen.everybody)
 
 
-def _measures(seen: Together, joint: Joint) -> Relation:
+def _measures(seen: OverlappingPeople, joint: Joint) -> Relation:
     """The weight of every combination's likeliest value, and that of all (cell_no, people, classes, …)."""
     engine = seen.engine
     weights = joint.candidates

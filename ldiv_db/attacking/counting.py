@@ -42,7 +42,7 @@ class Component:
 
 
 @dataclass
-class Solved:
+class SolvedTransport:
     """The routes that no solution takes, and how many people are in components that were not solved.
 
     `skipped` are those of components that are too large, `contradicted` of those where rows find no people.
@@ -61,13 +61,13 @@ def require_networkx() -> Any:
         raise PolicyError([Problem("counting", "needs networkx", "pip install 'ldiv-db[matching]'")]) from None
 
 
-def solve(people: Mapping[int, int], rows: Mapping[int, int], routes: Sequence[Route], most: int) -> Solved:
+def solve(people: Mapping[int, int], rows: Mapping[int, int], routes: Sequence[Route], most: int) -> SolvedTransport:
     """The routes (kind, class) that no placing of the people on the rows takes.
 
     Of the components `most` routes are solved, the smallest first; people of the others stay as they are.
     """
     networkx = require_networkx()
-    solved = Solved()
+    solved = SolvedTransport()
     for part in sorted(_components(networkx, people, rows, routes), key=lambda part: len(part.routes)):
         everybody = sum(part.people.values())
         most -= len(part.routes)
@@ -142,7 +142,7 @@ _CELL, _KIND, _PEOPLE = Identifier("cell_no"), Identifier("kind_no"), Identifier
 class Counting:
     """The population in the classes that counting leaves: `pairs` is (class_no, cell_no), as of `everybody`."""
 
-    def __init__(self, engine: Engine, everybody: Matches, pairs: Relation, solved: Solved):
+    def __init__(self, engine: Engine, everybody: Matches, pairs: Relation, solved: SolvedTransport):
         self.engine = engine
         self.everybody = everybody
         self.pairs = pairs
@@ -155,7 +155,9 @@ def count_places(engine: Engine, classes: Relation, everybody: Matches, budget: 
     Numbers of kinds and classes come to Python, with their counts; nobody's, if not all can be counted.
     """
     if not everybody.finished:
-        return Counting(engine, everybody, everybody.pairs, Solved(skipped=engine.total(everybody.cells, "people")))
+        return Counting(
+            engine, everybody, everybody.pairs, SolvedTransport(skipped=engine.total(everybody.cells, "people"))
+        )
     matched = {"pairs": everybody.pairs}
     boxes = engine.materialise("boxes", _MERGE, key=_CLASS, other=_CELL, merged=_BOX, **matched)
     kinds = engine.materialise("kinds", _MERGE, key=_CELL, other=_CLASS, merged=_KIND, **matched)

@@ -29,8 +29,8 @@ from ldiv_db.recoding.encoded import Renamed
 
 #: How often the likelihoods are learned; more rounds change few guesses.
 ROUNDS = 3
-#: A seat of a person in a class costs as many pairs: each round looks at it several times for each value.
-SEAT = 2
+#: A slot of a person in a class costs as many pairs: each round looks at it several times for each value.
+SLOT = 2
 #: A person in beliefs, which are whole numbers: sums do not depend on the order of rows.
 PERSON = 10**6
 #: The weight of a combination's likeliest value; what is less likely by more has the weight 1.
@@ -66,12 +66,12 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Students:
-    """The people that the attack learns from and guesses: `cells` (cell_no, people, their values), where they may sit.
+class GuessedPeople:
+    """The people that the attack learns from and guesses: `cells` (cell_no, people, their values), where each may be.
 
     `people` is their table, with the true values. `features` are learned from; people are told apart by `marks`, which
-    are these, and the group where it is known. They sit where labels cover them (`pairs`, as Matches has them), or
-    in the `seats` (class_no, cell_no, value_no 0, units) of an anatomised table.
+    are these, and the group where it is known. They are where labels cover them (`pairs`, as Matches has them), or
+    in the `slots` (class_no, cell_no, value_no 0, units) of an anatomised table.
     """
 
     people: Relation | FileRelation
@@ -79,36 +79,36 @@ class Students:
     marks: Sequence[Feature]
     cells: Relation
     pairs: Relation | None = None
-    seats: Relation | None = None
+    slots: Relation | None = None
     classes: Relation | None = None
     labels: Sequence[Identifier] = ()
     finished: bool = True
 
 
-def by_labels(people: Relation | FileRelation, matches: Matches, classes: Relation) -> Students:
+def by_labels(people: Relation | FileRelation, matches: Matches, classes: Relation) -> GuessedPeople:
     """The people of a table, in the classes whose labels cover them."""
     labels = [column for axis in matches.axes for column in axis.columns]
     features = Feature.of(matches.axes)
-    places = Students(people, features, features, matches.cells, matches.pairs, classes=classes, labels=labels)
+    places = GuessedPeople(people, features, features, matches.cells, matches.pairs, classes=classes, labels=labels)
     return replace(places, finished=matches.finished)
 
 
-def definetti(target: AttackedAttribute, students: Students) -> Attack:
+def definetti(target: AttackedAttribute, guessed: GuessedPeople) -> Attack:
     """How many people's values are guessed by what the release teaches, beside guesses that learn nothing.
 
     Nothing is promised of it: what l equally frequent values of a class go with is told by other classes.
     """
     engine, measure = target.engine, "share of people guessed right"
-    if not students.finished:
+    if not guessed.finished:
         untold = Attack("definetti", target.sensitive, (gain_of(measure, None, None),))
-        return untold.with_untried("people", 0, engine.count(students.people))
+        return untold.with_untried("people", 0, engine.count(guessed.people))
     with engine.scope():
         numbers = engine.materialise("numbers", "attacking/definetti/number_values", totals=target.classes.totals)
         shown = engine.materialise(
             "shown", "attacking/definetti/list_values", histogram=target.histogram, numbers=numbers
         )
-        seats, shown = _seats(engine, students, shown)
-        judged = _judged(engine, target.sensitive, students, numbers, seats, shown)
+        slots, shown = _slots(engine, guessed, shown)
+        judged = _judged(engine, target.sensitive, guessed, numbers, slots, shown)
     people, matched = judged["people"], judged["people"] - judged["no_class"]
     figures = {
         "people": people,
@@ -123,12 +123,12 @@ def definetti(target: AttackedAttribute, students: Students) -> Attack:
 
 
 def _judged(
-    engine: Engine, sensitive: str, students: Students, numbers: Relation, seats: Relation, shown: Relation
+    engine: Engine, sensitive: str, guessed: GuessedPeople, numbers: Relation, slots: Relation, shown: Relation
 ) -> dict[str, Any]:
     """How many guesses are right, of those that learned and of those that did not."""
-    chances, beliefs = _learned(engine, students, seats, shown)
-    params: dict[str, Any] = {"cells": students.cells, "numbers": numbers, "features": students.marks}
-    with read_exactly(engine, students.people) as people:
+    chances, beliefs = _learned(engine, guessed, slots, shown)
+    params: dict[str, Any] = {"cells": guessed.cells, "numbers": numbers, "features": guessed.marks}
+    with read_exactly(engine, guessed.people) as people:
         params |= {"people": people, "sensitive": Identifier(sensitive)}
         truth = engine.materialise("truth", "attacking/definetti/list_truth", **params)
     return engine.record(
@@ -136,37 +136,37 @@ def _judged(
     )
 
 
-def _seats(engine: Engine, students: Students, shown: Relation) -> tuple[Relation, Relation]:
-    """Where people sit, in people, and the values of these classes; of equal classes one stands for all."""
-    if students.seats is not None:
-        return students.seats, shown
+def _slots(engine: Engine, guessed: GuessedPeople, shown: Relation) -> tuple[Relation, Relation]:
+    """The slots of people in classes, and the values of these classes; of equal classes one stands for all."""
+    if guessed.slots is not None:
+        return guessed.slots, shown
     merged = engine.materialise(
         "merged",
         "attacking/definetti/merge_classes",
-        classes=students.classes,
+        classes=guessed.classes,
         cells_of_values=shown,
-        labels=students.labels,
+        labels=guessed.labels,
     )
     person = {"unit": Value(PERSON)}
-    seats = engine.materialise(
-        "seats", "attacking/definetti/list_seats", pairs=students.pairs, cells=students.cells, merged=merged, **person
+    slots = engine.materialise(
+        "slots", "attacking/definetti/list_slots", pairs=guessed.pairs, cells=guessed.cells, merged=merged, **person
     )
     by_class, by_cell = (
         engine.materialise("targets", "attacking/definetti/list_targets", rows=rows, key=key, **person)
-        for rows, key in ((merged, _CLASS), (students.cells, _CELL))
+        for rows, key in ((merged, _CLASS), (guessed.cells, _CELL))
     )
     for _ in range(2):
-        seats = _scaled(engine, seats, by_class, [_CLASS])
-        seats = _scaled(engine, seats, by_cell, [_CELL])
-    return seats, shown
+        slots = _scaled(engine, slots, by_class, [_CLASS])
+        slots = _scaled(engine, slots, by_cell, [_CELL])
+    return slots, shown
 
 
-def _learned(engine: Engine, students: Students, seats: Relation, shown: Relation) -> tuple[Relation, Relation]:
+def _learned(engine: Engine, guessed: GuessedPeople, slots: Relation, shown: Relation) -> tuple[Relation, Relation]:
     """What is believed of every combination (cell_no, value_no, units) by the shares of classes, and after learning."""
-    features = {"features": students.features}
-    codes = engine.materialise("codes", "attacking/definetti/number_codes", cells=students.cells, **features)
-    by_value = engine.materialise("value_targets", "attacking/definetti/list_value_targets", seats=seats, shown=shown)
-    beliefs = engine.materialise("beliefs", "attacking/definetti/list_beliefs", seats=seats, shown=shown)
+    features = {"features": guessed.features}
+    codes = engine.materialise("codes", "attacking/definetti/number_codes", cells=guessed.cells, **features)
+    by_value = engine.materialise("value_targets", "attacking/definetti/list_value_targets", slots=slots, shown=shown)
+    beliefs = engine.materialise("beliefs", "attacking/definetti/list_beliefs", slots=slots, shown=shown)
     chances = sums = engine.materialise("sums", "attacking/definetti/sum_beliefs", beliefs=beliefs)
     engine.drop(beliefs)
     for _ in range(ROUNDS):
@@ -180,9 +180,9 @@ def _learned(engine: Engine, students: Students, seats: Relation, shown: Relatio
                 **features,
             )
             params: dict[str, Any] = {"sums": sums, "codes": codes, "likelihoods": learned, "most": Value(MOST)}
-            params |= {"seats": seats, "shown": shown}
+            params |= {"slots": slots, "shown": shown}
             weighed = engine.materialise("weighed", "attacking/definetti/weigh_beliefs", **params, **features)
-            told = _scaled(engine, weighed, seats, [_CLASS, _CELL])
+            told = _scaled(engine, weighed, slots, [_CLASS, _CELL])
             told = _scaled(engine, told, by_value, [_CLASS, _VALUE])
             sums = scope.keep(engine.materialise("sums", "attacking/definetti/sum_beliefs", beliefs=told))
     return chances, sums
@@ -203,7 +203,7 @@ def by_groups(
     group: Renamed,
     names: Sequence[str],
     people: Relation | FileRelation,
-) -> Iterator[Students]:
+) -> Iterator[GuessedPeople]:
     """The people of an anatomised table, which shows their quasi-identifiers `names` and groups.
 
     `classes` are its groups with the column `group` (as published, and its name there); `people` are for the judge:
@@ -214,9 +214,9 @@ def by_groups(
     marks = [Feature(column, "text", Identifier(f"v{number}"), number) for number, column in enumerate(columns, 1)]
     with read_exactly(engine, table) as published:
         cells = engine.materialise("cells", "attacking/covering/list_cells", people=published, axes=marks)
-        seats = engine.materialise(
-            "seats",
-            "attacking/definetti/list_group_seats",
+        slots = engine.materialise(
+            "slots",
+            "attacking/definetti/list_group_slots",
             published=published,
             classes=classes,
             cells=cells,
@@ -224,5 +224,5 @@ def by_groups(
             group=group,
             unit=Value(PERSON),
         )
-    yield Students(people, marks[: len(names)], marks, cells, seats=seats)
-    engine.drop(cells, seats)
+    yield GuessedPeople(people, marks[: len(names)], marks, cells, slots=slots)
+    engine.drop(cells, slots)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from ldiv_db.attacking.covering import KnownAxis
 from ldiv_db.attacking.disclosure import Attack
 from ldiv_db.attacking.matching import KEPT, keep_keys, prefixes_of
-from ldiv_db.attacking.trials import People, Tried, drawn_rows, tried_attack, tried_on
+from ldiv_db.attacking.trials import TrialPeople, Tried, drawn_rows, tried_attack, tried_on
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
 
@@ -48,7 +48,7 @@ class _Side:
     last: KnownAxis
 
 
-def parts_of(people: People) -> Parts | None:
+def parts_of(people: TrialPeople) -> Parts | None:
     """The two parts of a person: those that are asked for, or halves; None of a single quasi-identifier.
 
     Raises PolicyError for parts with columns that are not known, or in both parts, and for empty ones.
@@ -76,7 +76,7 @@ def _numbered(axes: Sequence[KnownAxis]) -> tuple[KnownAxis, ...]:
     return tuple(replace(axis, number=number) for number, axis in enumerate(axes, 1))
 
 
-def linkability(people: People, drawn: Relation, parts: Parts) -> Attack:
+def linkability(people: TrialPeople, drawn: Relation, parts: Parts) -> Attack:
     """The attack on `drawn` people."""
     engine = people.released.engine
     with ExitStack() as stack:
@@ -100,7 +100,7 @@ def linkability(people: People, drawn: Relation, parts: Parts) -> Attack:
 
 
 @contextmanager
-def _side(people: People, drawn: Relation, axes: tuple[KnownAxis, ...]) -> Iterator[_Side]:
+def _side(people: TrialPeople, drawn: Relation, axes: tuple[KnownAxis, ...]) -> Iterator[_Side]:
     """What the holder of one part finds."""
     engine = people.released.engine
     with prefixes_of(engine, people.released.classes, axes, drawn) as numbered, engine.scope():
@@ -119,7 +119,7 @@ def _side(people: People, drawn: Relation, axes: tuple[KnownAxis, ...]) -> Itera
         yield _Side(people.placed(drawn, cells, axes), nearest, numbered.boxes, numbered.last)
 
 
-def _guessed(people: People) -> Tried:
+def _guessed(people: TrialPeople) -> Tried:
     """How often two random rows are of one class."""
     engine, tries = people.released.engine, min(people.trial.tries, people.targets)
     with drawn_rows(people.released, people.trial, tries) as draws:

@@ -13,9 +13,9 @@ from pathlib import Path
 from ldiv_db.attacking.counting import require_networkx
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes
 from ldiv_db.attacking.matching import BUDGET, Matches, matched
-from ldiv_db.attacking.trials import Trial
+from ldiv_db.attacking.trials import PeopleTrial
 from ldiv_db.auditing.audit import Counted, CountPeople
-from ldiv_db.auditing.check import Question, missing_columns, question_problems
+from ldiv_db.auditing.check import CheckRequest, missing_columns, request_problems
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
@@ -54,7 +54,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Also:
+class OtherRelease:
     """Another release of the same people, by the columns that its policy gives it."""
 
     table: Table
@@ -81,10 +81,10 @@ class Attackers:
     #: What requirements call the population, if they are about it.
     promised_population: str = ""
     definetti: Table | None = None
-    also: Sequence[Also] = ()
+    also: Sequence[OtherRelease] = ()
     counting: bool = False
     downcoding: bool = False
-    trial: Trial | None = None
+    trial: PeopleTrial | None = None
     show_values: bool = False
     budget: int = BUDGET
 
@@ -180,7 +180,7 @@ def _settled(engine: Engine, policy: Policy, folder: Path) -> Policy:
 
 def refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec], attackers: Attackers) -> None:
     """Raise PolicyError with everything that is wrong with the question."""
-    problems = [*attackers.problems(), *question_problems(require, columns.sensitive)]
+    problems = [*attackers.problems(), *request_problems(require, columns.sensitive)]
     paired = columns.pair is not None
     if paired and attackers.population_size is not None:
         problems.append(Problem("population-size", "goes with one table: rows of a pair are published as they were"))
@@ -256,7 +256,9 @@ def refuse_shared(engine: Engine, matches: Matches, requirements: Iterable[Requi
     engine.refuse_any(shared, "attacking/count_shared", cells=matches.cells, matches=matches.pairs)
 
 
-def with_people(engine: Engine, table: Relation | FileRelation, question: Question, policy: Policy | None) -> Question:
+def with_people(
+    engine: Engine, table: Relation | FileRelation, question: CheckRequest, policy: Policy | None
+) -> CheckRequest:
     """The question with who counts the people of populations, if it asks for any and there is a policy.
 
     Raises PolicyError for a policy by which labels cannot be read, and for other quasi-identifiers than it has.

@@ -129,7 +129,7 @@ class Replay:
 
 
 @dataclass(frozen=True)
-class Scene:
+class WorldSet:
     """Rows, by number, and the worlds to be told apart on them, each with its weight; all other rows are known.
 
     `true` is what the rows have in the source.
@@ -142,86 +142,90 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Scenes:
-    """What is tried: one scene with all the worlds that the release leaves open (`exact`), or a scene a class."""
+class SampledWorlds:
+    """The worlds that are tried: one set of all that the release leaves open (`exact`), or a set for each class."""
 
-    scenes: Sequence[Scene]
+    sets: Sequence[WorldSet]
     exact: bool
 
-    def numbered(self) -> Iterator[tuple[int, int, Scene, World, int]]:
-        """(number of the world, number of its scene, scene, world, weight), from 1."""
+    def numbered(self) -> Iterator[tuple[int, int, WorldSet, World, int]]:
+        """(number of the world, number of its set, set, world, weight), from 1."""
         number = 0
-        for scene_no, scene in enumerate(self.scenes, 1):
-            for world, weight in zip(scene.worlds, scene.weights, strict=True):
+        for set_no, world_set in enumerate(self.sets, 1):
+            for world, weight in zip(world_set.worlds, world_set.weights, strict=True):
                 number += 1
-                yield number, scene_no, scene, world, weight
+                yield number, set_no, world_set, world, weight
 
     @property
-    def open(self) -> Sequence[Scene]:
-        """The scenes with more than one world."""
-        return [scene for scene in self.scenes if len(scene.worlds) > 1]
+    def open(self) -> Sequence[WorldSet]:
+        """The sets with more than one world."""
+        return [world_set for world_set in self.sets if len(world_set.worlds) > 1]
 
     @property
     def count(self) -> int:
         """The number of worlds: those to be told apart, or the only one."""
-        return sum(len(scene.worlds) for scene in self.open) or 1
+        return sum(len(world_set.worlds) for world_set in self.open) or 1
 
     def moves(self) -> list[tuple[int, int, int]]:
         """(world_no, row_no, payload_no) of all worlds."""
         return [
             (number, row, payload)
-            for number, _, scene, world, _ in self.numbered()
-            for row, payload in zip(scene.rows, world, strict=True)
+            for number, _, world_set, world, _ in self.numbered()
+            for row, payload in zip(world_set.rows, world, strict=True)
         ]
 
 
 @dataclass(frozen=True)
-class Tally:
+class WorldTally:
     """In how many runs each world, by its number, gave the release; of worlds that were run `tries` times (0: once)."""
 
-    scenes: Scenes
+    sampled: SampledWorlds
     hits: Counter[int]
     tries: int
 
     def masses(self) -> list[tuple[int, int, int]]:
-        """(world_no, scene_no, mass) of the worlds that gave the release, of scenes in which that was often enough."""
+        """(world_no, set_no, mass) of the worlds that gave the release, of sets in which that was often enough."""
         told = self._told()
         return [
-            (number, scene_no, weight * self.hits[number])
-            for number, scene_no, _, _, weight in self.scenes.numbered()
-            if self.hits[number] and scene_no in told
+            (number, set_no, weight * self.hits[number])
+            for number, set_no, _, _, weight in self.sampled.numbered()
+            if self.hits[number] and set_no in told
         ]
 
     def _left(self) -> int:
         """How many worlds gave the release, of those to be told apart, or of the only one."""
-        alone = 0 if self.scenes.open else 1
-        numbered = self.scenes.numbered()
-        return alone or sum(1 for number, _, scene, _, _ in numbered if len(scene.worlds) > 1 and self.hits[number])
+        alone = 0 if self.sampled.open else 1
+        numbered = self.sampled.numbered()
+        return alone or sum(
+            1 for number, _, world_set, _, _ in numbered if len(world_set.worlds) > 1 and self.hits[number]
+        )
 
     def _runs_left(self) -> int:
-        return sum(self.hits[number] for number, _, scene, _, _ in self.scenes.numbered() if len(scene.worlds) > 1)
+        return sum(
+            self.hits[number] for number, _, world_set, _, _ in self.sampled.numbered() if len(world_set.worlds) > 1
+        )
 
     def _told(self) -> set[int]:
         sums: dict[int, int] = defaultdict(int)
-        for number, scene_no, _, _, _ in self.scenes.numbered():
-            sums[scene_no] += self.hits[number]
-        sure = {number for number, scene in enumerate(self.scenes.scenes, 1) if len(scene.worlds) == 1}
+        for number, set_no, _, _, _ in self.sampled.numbered():
+            sums[set_no] += self.hits[number]
+        sure = {number for number, world_set in enumerate(self.sampled.sets, 1) if len(world_set.worlds) == 1}
         return sure | {number for number, hits in sums.items() if hits >= (FEWEST_HITS if self.tries else 1)}
 
     def figures(self) -> dict[str, Any]:
         """What was tried and found, in counts."""
         found: dict[str, Any] = {
             "seed": "secret" if self.tries else "known",
-            "tried": "all worlds" if self.scenes.exact else "drawn classes",
-            "worlds": self.scenes.count,
+            "tried": "all worlds" if self.sampled.exact else "drawn classes",
+            "worlds": self.sampled.count,
             "worlds_left": self._left(),
         }
         if self.tries:
-            found |= {"runs": self.tries * self.scenes.count, "runs_left": self._runs_left()}
-        if not self.scenes.exact:
-            found |= {"classes_tried": len(self.scenes.scenes)}
-        if len(self._told()) < len(self.scenes.scenes):
-            found |= {"untold": len(self.scenes.scenes) - len(self._told())}
+            found |= {"runs": self.tries * self.sampled.count, "runs_left": self._runs_left()}
+        if not self.sampled.exact:
+            found |= {"classes_tried": len(self.sampled.sets)}
+        if len(self._told()) < len(self.sampled.sets):
+            found |= {"untold": len(self.sampled.sets) - len(self._told())}
         return found
 
 
@@ -233,7 +237,7 @@ class Replayed:
     people: Relation
     donors: Relation
     moves: Relation
-    tally: Tally
+    tally: WorldTally
 
 
 def replay_attack(
@@ -271,9 +275,9 @@ def replay_attack(
 
 
 def _judged(found: Replayed, column: Identifier, priors: Relation) -> Relation:
-    """(scene_no, row_no, mass of the likeliest value, total, above): every row that was tried."""
+    """(set_no, row_no, mass of the likeliest value, total, above): every row that was tried."""
     engine, tally = found.engine, found.tally
-    masses = {"world_no": "BIGINT", "scene_no": "BIGINT", "mass": "HUGEINT"}
+    masses = {"world_no": "BIGINT", "set_no": "BIGINT", "mass": "HUGEINT"}
     loaded = engine.load("tally", masses, tally.masses())
     judged = engine.materialise(
         "judged",

@@ -75,19 +75,19 @@ def _cut(value: float, error: float) -> list[float]:
 
 
 @dataclass(frozen=True)
-class Risk:
+class ExcessRisk:
     """What a success rate has above that of a control, of what it could have, and its interval of 95 %; all 0..1."""
 
     value: float
     interval: list[float]
 
 
-def risk_beyond(targets: Tried, control: Tried) -> Risk:
+def risk_beyond(targets: Tried, control: Tried) -> ExcessRisk:
     """The risk of the targets beyond that of the control."""
     left = 1 - control.rate
     value = (targets.rate - control.rate) / left
     error = math.hypot(targets.error / left, control.error * (targets.rate - 1) / left**2)
-    return Risk(min(max(value, 0.0), 1.0), _cut(value, error))
+    return ExcessRisk(min(max(value, 0.0), 1.0), _cut(value, error))
 
 
 def tried_attack(
@@ -119,7 +119,7 @@ MOST_TRIES = 100_000
 
 
 @dataclass(frozen=True)
-class Trial:
+class PeopleTrial:
     """Whom attacks are tried on: so many `tries` of each kind, drawn by `seed`, on `targets` and on a `control`.
 
     `link_columns` are the two parts of a person that are linked; None: the known quasi-identifiers in two halves.
@@ -140,7 +140,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Secret:
+class SecretColumn:
     """A sensitive attribute as people have it: its column, and the working name of its values as text."""
 
     name: str
@@ -149,7 +149,7 @@ class Secret:
 
 
 @dataclass(frozen=True)
-class Released:
+class AttackedRelease:
     """A release that is attacked: its classes (class_no, class_rows, the labels' columns), its rows, its axes."""
 
     engine: Engine
@@ -160,16 +160,16 @@ class Released:
 
 
 @dataclass(frozen=True)
-class People:
+class TrialPeople:
     """What is known of targets and control: `axes` as they are in tables of drawn people, and `secrets`.
 
     `targets` and `control` are how many there are; the latter None without a control.
     """
 
-    released: Released
-    trial: Trial
+    released: AttackedRelease
+    trial: PeopleTrial
     axes: tuple[KnownAxis, ...]
-    secrets: tuple[Secret, ...]
+    secrets: tuple[SecretColumn, ...]
     targets: int
     control: int | None
 
@@ -214,7 +214,7 @@ class People:
         return self.released.engine.materialise("placed", "attacking/trials/place_people", **params)
 
 
-def people_of(released: Released, trial: Trial, sensitive: Sequence[str]) -> People:
+def people_of(released: AttackedRelease, trial: PeopleTrial, sensitive: Sequence[str]) -> TrialPeople:
     """The people of a trial; raises PolicyError for columns that a table of theirs lacks, or of another type."""
     engine = released.engine
     columns = columns_of(engine, trial.targets)
@@ -227,8 +227,8 @@ def people_of(released: Released, trial: Trial, sensitive: Sequence[str]) -> Peo
     _refuse_other_types(engine, trial, axes)
     control = None if trial.control is None else _count(engine, trial.control)
     read = tuple(replace(axis, known=axis.value, number=number) for number, axis in enumerate(axes, 1))
-    secrets = tuple(Secret(name, Identifier(name), Identifier(f"s{i}")) for i, name in enumerate(sensitive, 1))
-    return People(released, trial, read, secrets, _count(engine, trial.targets), control)
+    secrets = tuple(SecretColumn(name, Identifier(name), Identifier(f"s{i}")) for i, name in enumerate(sensitive, 1))
+    return TrialPeople(released, trial, read, secrets, _count(engine, trial.targets), control)
 
 
 def _missing(engine: Engine, table: Table, key: str, names: Sequence[str]) -> Iterator[Problem]:
@@ -239,7 +239,7 @@ def _missing(engine: Engine, table: Table, key: str, names: Sequence[str]) -> It
             yield Problem(key, f"has no column {name}", nearest(name, known))
 
 
-def _refuse_other_types(engine: Engine, trial: Trial, axes: Sequence[KnownAxis]) -> None:
+def _refuse_other_types(engine: Engine, trial: PeopleTrial, axes: Sequence[KnownAxis]) -> None:
     """Raise PolicyError if people of the control are not compared as the targets are."""
     if trial.control is None:
         return
@@ -261,7 +261,7 @@ def draw(seed: int, number: int, what: str, below: int) -> int:
 
 
 @contextmanager
-def drawn_rows(released: Released, trial: Trial, count: int) -> Iterator[Relation]:
+def drawn_rows(released: AttackedRelease, trial: PeopleTrial, count: int) -> Iterator[Relation]:
     """Two rows of the release, by their places in it, for each of so many numbers: (number, first_row, second_row)."""
     names = ("first_row", "second_row")
     rows = [

@@ -91,7 +91,7 @@ def label_columns(columns: Sequence[Renamed], taken: Sequence[str]) -> list[Rena
 
 
 @dataclass(frozen=True)
-class Question:
+class CheckRequest:
     """What is asked of a table: its columns and what must hold.
 
     `sensitive` maps each sensitive column to its categories, weights and taxonomy, if any. `class_column`
@@ -110,7 +110,7 @@ class Question:
     twice: bool = False
 
 
-def question_of(policy: Policy) -> Question:
+def request_by_policy(policy: Policy) -> CheckRequest:
     """What the policy asks of its release; raises PolicyError for one whose columns follow from its source."""
     if policy.decomposes:
         what = f"publishes a pair of tables ({policy.algorithm.name})"
@@ -121,20 +121,20 @@ def question_of(policy: Policy) -> Question:
         raise PolicyError([Problem("policy", what, "`numeric: true` in the policy says so")])
     ids = next(iter(policy.released.class_ids), None)
     keys, folder = policy.released.identifying, policy.path.parent if policy.path else Path()
-    return Question(keys, policy.sensitive, policy.require, ids, policy.suppressed, folder=folder)
+    return CheckRequest(keys, policy.sensitive, policy.require, ids, policy.suppressed, folder=folder)
 
 
-def asked_of(policy: Policy | None, **given: Any) -> Question:
+def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
     """What a caller asks: what is `given` of a question, and what the policy of the release asks instead of the rest.
 
     Raises PolicyError for a policy whose columns follow from its source.
     """
-    question = Question([], {}, []) if policy is None else question_of(policy)
+    question = CheckRequest([], {}, []) if policy is None else request_by_policy(policy)
     return replace(question, **{name: value for name, value in given.items() if value})
 
 
 def check(
-    engine: Engine, table: Relation | FileRelation, question: Question, watch: Watch | None = None
+    engine: Engine, table: Relation | FileRelation, request: CheckRequest, watch: Watch | None = None
 ) -> list[Audit]:
     """The audits of any published table, one a sensitive attribute, or one of its rows alone if there is none.
 
@@ -172,7 +172,7 @@ def check(
     return audits
 
 
-def _refuse(engine: Engine, table: Relation | FileRelation, question: Question) -> None:
+def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckRequest) -> None:
     """Raise PolicyError with everything that is wrong with the question."""
     pair = question.pair
     main = _told_apart_by(question)
@@ -186,7 +186,7 @@ def _refuse(engine: Engine, table: Relation | FileRelation, question: Question) 
         raise PolicyError(problems)
 
 
-def _refuse_uncounted(question: Question, requirements: Mapping[str, Sequence[Requirement]]) -> None:
+def _refuse_uncounted(request: CheckRequest, requirements: Mapping[str, Sequence[Requirement]]) -> None:
     """Raise PolicyError for requirements on people of a population where nothing says whom labels cover."""
     named = {r.label for wanted in requirements.values() for r in wanted if r.named_population}
     if named and question.pair is not None:
@@ -197,7 +197,7 @@ def _refuse_uncounted(question: Question, requirements: Mapping[str, Sequence[Re
         raise PolicyError([Problem("require", f"{label} {what}", "give --policy") for label in sorted(named)])
 
 
-def problems_of(question: Question) -> list[Problem]:
+def problems_of(request: CheckRequest) -> list[Problem]:
     """What is wrong with the question, whatever the table."""
     problems, pair = [], question.pair
     main = _told_apart_by(question)
@@ -208,10 +208,10 @@ def problems_of(question: Question) -> list[Problem]:
     elif not main:
         problems.append(Problem("qi", "is missing: a class is the rows with equal quasi-identifiers"))
     problems += _twice(main + ([("group", pair.group)] if pair else []), question.sensitive)
-    return problems + question_problems(question.require, question.sensitive)
+    return problems + request_problems(question.require, question.sensitive)
 
 
-def _told_apart_by(question: Question) -> list[tuple[str, str]]:
+def _told_apart_by(request: CheckRequest) -> list[tuple[str, str]]:
     """The columns that classes are told apart by, each with the option that names it."""
     ids = [("class", question.class_column)] if question.class_column else []
     return [*(("qi", name) for name in question.quasi_identifiers), *ids]
@@ -227,7 +227,7 @@ def _twice(main: Sequence[tuple[str, str]], sensitive: Mapping[str, Sensitive]) 
     ]
 
 
-def question_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str, Sensitive]) -> list[Problem]:
+def request_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str, Sensitive]) -> list[Problem]:
     """What is wrong with requirements on a table without a source, and with what is said of its sensitive columns."""
     known = {name.lower() for name in sensitive}
     problems = lacking_sensitive(require, sensitive)

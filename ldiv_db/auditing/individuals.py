@@ -69,7 +69,7 @@ def audit_individuals(engine: Engine, encoded: Encoded, assigned: Relation) -> l
 
 
 @dataclass(frozen=True)
-class People:
+class LikelyPeople:
     """A column that may say whose a row is, its different values, and the rows that have one."""
 
     column: Column
@@ -92,7 +92,7 @@ class _Counted:
 
 def likely_people(
     engine: Engine, table: Relation | FileRelation, columns: Sequence[Column], dropped: Sequence[str] = ()
-) -> People | None:
+) -> LikelyPeople | None:
     """Of the columns that may say whose a row is, if somebody has several, the one to go by; one statement.
 
     It is known by its name, or is one of those that are `dropped` and has more than a few values of few rows each.
@@ -105,12 +105,14 @@ def likely_people(
     names = [(Identifier(c.name), Identifier(f"rows_{i}"), Identifier(f"values_{i}")) for i, c in enumerate(asked)]
     counted = [_Counted(*own) for own in names]
     found = engine.record("auditing/count_repeated", source=table, columns=counted)
-    every = [People(c, found[own.values.name], found[own.rows.name]) for c, own in zip(asked, counted, strict=True)]
+    every = [
+        LikelyPeople(c, found[own.values.name], found[own.rows.name]) for c, own in zip(asked, counted, strict=True)
+    ]
     several = [one for one in every if _has_several(one)]
     return min(several, key=lambda one: (not tells_one(one.column.name), one.people), default=None)
 
 
-def _has_several(found: People) -> bool:
+def _has_several(found: LikelyPeople) -> bool:
     """Whether people have several rows, and are more than a few kinds of things."""
     many, few_rows = found.people > FEW_VALUES, found.rows < CATEGORY_ROWS * found.people
     is_one = many or few_rows if tells_one(found.column.name) else many and few_rows
@@ -119,7 +121,7 @@ def _has_several(found: People) -> bool:
 
 def warn_of_people(
     engine: Engine,
-    people: People,
+    people: LikelyPeople,
     rows: Relation | FileRelation,
     person: Identifier,
     members: Relation | None = None,

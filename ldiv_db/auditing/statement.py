@@ -14,7 +14,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from ldiv_db.auditing.audit import refuse_unknown, refuse_unlisted
-from ldiv_db.auditing.check import Question, label_columns, problems_of
+from ldiv_db.auditing.check import CheckRequest, label_columns, problems_of
 from ldiv_db.auditing.subject import Subject, count_unmatched, count_values, number_classes
 from ldiv_db.database.catalog import Column, type_named
 from ldiv_db.database.dialects import DIALECTS
@@ -104,7 +104,7 @@ class _Judged:
 
 
 @dataclass(frozen=True)
-class _Open:
+class _OpenVerdict:
     """One part of the result: what leaves the verdicts on an attribute open, and how often it was found."""
 
     problem: Value
@@ -132,7 +132,7 @@ class _ReadColumn:
 
 def check_statement(
     engine: Engine,
-    question: Question,
+    question: CheckRequest,
     table: Relation | FileRelation,
     dialect: str,
     types: Mapping[str, str] | None = None,
@@ -166,7 +166,7 @@ def check_statement(
 class _Writer:
     """Writes the steps that judge attributes, and then the SELECT of what they find."""
 
-    def __init__(self, steps: Composer, question: Question, table: Relation | FileRelation, labels: bool):
+    def __init__(self, steps: Composer, question: CheckRequest, table: Relation | FileRelation, labels: bool):
         self._steps = steps
         self._question = question
         ids = [question.class_column] if question.class_column else []
@@ -175,7 +175,7 @@ class _Writer:
         )
         self._labels = label_columns(self._subject.renamed, _COLUMNS) if labels else []
         self._judged: list[_Judged] = []
-        self._open: list[_Open] = []
+        self._open: list[_OpenVerdict] = []
         self._named: dict[int, list[_Named]] = {}
 
     def judge(self, attribute: Attribute, requirements: Sequence[Requirement], others: Sequence[str]) -> None:
@@ -220,7 +220,7 @@ class _Writer:
     def _tell(self, sensitive: str, before: int) -> None:
         """Have the statement tell the doubts about an attribute, those after the first `before`."""
         doubts = self._steps.doubts[before:]
-        self._open += [_Open(Value(f"open: {d.problem}"), Value(sensitive or None), d.count) for d in doubts]
+        self._open += [_OpenVerdict(Value(f"open: {d.problem}"), Value(sensitive or None), d.count) for d in doubts]
 
     def _seek(self, requirement: Requirement, sensitive: str, counts: Relation) -> None:
         """Seek the values that a requirement names in a column; they need stand in one of those that it is about."""

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ldiv_db.attacking.question import with_people
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.auditing.check import Violations, asked_of, check
+from ldiv_db.auditing.check import Violations, check, check_request
 from ldiv_db.auditing.subject import Pair, Suppressed
 from ldiv_db.commands import options
 from ldiv_db.commands.console import open_for_command, print_json, printer, split_names
@@ -135,7 +135,7 @@ def check_command(
         said = (categories or [], weights or [], taxonomy or [], harmless or [], same or [])
         settings = options.sensitive_settings(sensitive or [], *said)
         pair = _pair(engine, sensitive_table, group, count)
-        question = asked_of(
+        question = check_request(
             parsed,
             quasi_identifiers=split_names(qi or [], names),
             sensitive=settings,

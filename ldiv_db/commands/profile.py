@@ -27,7 +27,13 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.measuring.profile import Profile, profile_table
-from ldiv_db.measuring.starter_policy import Skeleton, make_starter_policy, policy_source, refuse_folder, write_skeleton
+from ldiv_db.measuring.starter_policy import (
+    StarterPolicy,
+    make_starter_policy,
+    policy_source,
+    refuse_folder,
+    write_starter_policy,
+)
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.publishing.result import print_rows
 
@@ -105,13 +111,13 @@ def profile_command(
     _print_skeleton(skeleton, reason, written, show_values)
 
 
-def _write(skeleton: Skeleton | None, reason: str, policy: Path | None) -> list[Path]:
+def _write(skeleton: StarterPolicy | None, reason: str, policy: Path | None) -> list[Path]:
     """The files that were written: none if none were asked for."""
     if policy is None:
         return []
     if skeleton is None:
         raise InfeasibleError(f"no policy was written: {reason}")
-    return write_skeleton(skeleton, policy)
+    return write_starter_policy(skeleton, policy)
 
 
 def print_profile(console: Console, found: Profile) -> None:
@@ -186,7 +192,7 @@ def _histogram(found: dict[str, Any]) -> str:
     return ", ".join(f"{count:,}" for count in counts) + (f" and of {more:,} more" if more else "")
 
 
-def _print_skeleton(skeleton: Skeleton | None, reason: str, written: list[Path], show_values: bool) -> None:
+def _print_skeleton(skeleton: StarterPolicy | None, reason: str, written: list[Path], show_values: bool) -> None:
     if skeleton is None:
         typer.echo(f"note: {reason}")
     elif written:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ldiv_db.auditing.check import asked_of
+from ldiv_db.auditing.check import check_request
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.commands.console import open_for_command, print_json, split_names
@@ -145,7 +145,7 @@ def check_command(
     if policy is None and not require:
         raise PolicyError([Problem("require", "is missing", "say what must hold, e.g. distinct:3, or name a --policy")])
     said = (categories or [], weights or [], taxonomy or [], harmless or [], same or [])
-    question = asked_of(
+    question = check_request(
         None if policy is None else read_policy(policy),
         quasi_identifiers=split_names(qi or [], set()),
         sensitive=sensitive_settings(sensitive or [], *said),

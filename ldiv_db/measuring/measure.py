@@ -39,7 +39,7 @@ MOST_QUERIES = 1_000_000
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MeasureRequest:
     """What to measure besides: CAVG for `l`, CM for the column `class_label`, errors of random queries, KL, spreads.
 
     `class_column` holds class ids that tell classes apart as well.
@@ -113,7 +113,7 @@ def measure_table(
     engine: Engine,
     published: Relation | FileRelation,
     original: Described,
-    wanted: Wanted,
+    wanted: MeasureRequest,
     show_values: bool = False,
 ) -> Measurement:
     """The loss of `published` against the source that is described.
@@ -132,7 +132,7 @@ class _Measuring:
         engine: Engine,
         original: Described,
         published: Relation | FileRelation,
-        wanted: Wanted,
+        wanted: MeasureRequest,
     ):
         self._engine = engine
         self._required = original.required

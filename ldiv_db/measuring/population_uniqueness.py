@@ -25,7 +25,7 @@ MOST_PEOPLE = 10**11
 
 
 @dataclass(frozen=True)
-class Estimate:
+class UniquesEstimate:
     """The unique people of the population by one model, or the reason why it gives none."""
 
     uniques: float | None
@@ -41,7 +41,7 @@ class PopulationUniqueness:
 
     population: int
     rows: int
-    estimates: Mapping[str, Estimate]
+    estimates: Mapping[str, UniquesEstimate]
     chosen: str | None
 
     @property
@@ -96,25 +96,25 @@ def estimate(sizes: Mapping[int, int], population: int) -> PopulationUniqueness:
         SNB: lambda: slide_negative_binomial.fit(sizes, population).expected_uniques,
     }
     if rows == population:
-        found = dict.fromkeys(models, Estimate(float(sizes.get(1, 0)), "the table is the population: counted"))
+        found = dict.fromkeys(models, UniquesEstimate(float(sizes.get(1, 0)), "the table is the population: counted"))
     elif not sizes.get(1):
-        found = dict.fromkeys(models, Estimate(0.0, "no row of the table is unique"))
+        found = dict.fromkeys(models, UniquesEstimate(0.0, "no row of the table is unique"))
     else:
         found = {name: _estimated(model, population) for name, model in models.items()}
     return PopulationUniqueness(population, rows, found, _choose(found, rows / population))
 
 
-def _estimated(model: Callable[[], float], population: int) -> Estimate:
+def _estimated(model: Callable[[], float], population: int) -> UniquesEstimate:
     try:
         uniques = model()
     except ValueError as error:
-        return Estimate(None, str(error))
+        return UniquesEstimate(None, str(error))
     if not 0 <= uniques <= population:
-        return Estimate(None, "it gives more than there are people")
-    return Estimate(uniques)
+        return UniquesEstimate(None, "it gives more than there are people")
+    return UniquesEstimate(uniques)
 
 
-def _choose(found: Mapping[str, Estimate], fraction: float) -> str | None:
+def _choose(found: Mapping[str, UniquesEstimate], fraction: float) -> str | None:
     """Of small samples Pitman's, of others the lower of Zayatz's and the negative binomial's; what else there is."""
     given = {name: one.uniques for name, one in found.items() if one.uniques is not None}
     if fraction <= SMALL_SAMPLE and PITMAN in given:

@@ -21,9 +21,9 @@ from ldiv_db.measuring.roles import (
     IDENTIFIER,
     QUASI_IDENTIFIER,
     SENSITIVE,
+    Generalisation,
+    GeneralisationFinder,
     Keys,
-    Way,
-    WayFinder,
     held_by,
     is_postal,
     is_repeated,
@@ -47,7 +47,7 @@ class ColumnProfile:
     summary: Summary
     role: str
     reason: str
-    way: Way | None = None
+    way: Generalisation | None = None
 
     @property
     def column(self) -> Column:
@@ -234,7 +234,7 @@ class _Roles:
         self._belonging: set[str] = set()
         self._guess = guess
         self._keys = Keys(engine, table) if guess else None
-        self._ways = WayFinder(engine, read)
+        self._ways = GeneralisationFinder(engine, read)
 
     def profile(self, summary: Summary, all_columns: Sequence[Summary]) -> ColumnProfile:
         """The column with its role, the reason, and how it is generalised."""

@@ -200,7 +200,7 @@ _POSTAL = re.compile(r"(^|[^a-z])(zip|zip_?codes?|postal(_?codes?)?|post_?codes?
 
 
 @dataclass(frozen=True)
-class Way:
+class Generalisation:
     """How a quasi-identifier is generalised: as a policy says it, in words, and the level file that must be written."""
 
     settings: dict[str, Any]
@@ -208,7 +208,7 @@ class Way:
     file: str = ""
 
 
-class WayFinder:
+class GeneralisationFinder:
     """Finds the way of one quasi-identifier after the other, so that no two of them share a level file."""
 
     def __init__(self, engine: Engine, table: Relation | FileRelation) -> None:
@@ -217,7 +217,7 @@ class WayFinder:
         self._known = taxonomies.stored(engine)
         self._taken: set[str] = set()
 
-    def find(self, summary: Summary) -> tuple[Way | None, str]:
+    def find(self, summary: Summary) -> tuple[Generalisation | None, str]:
         """The way of a column, or None and the reason why it takes a taxonomy that only the user can make."""
         column = summary.column
         if problems := equal_problems("", column):
@@ -227,7 +227,7 @@ class WayFinder:
         if is_nested(column):
             return None, "holds several values a row: give one of them in a view"
         if column.name in self._known and self._covers(column):
-            return Way({"taxonomy": column.name}, "values: the catalog's taxonomy of this name"), ""
+            return Generalisation({"taxonomy": column.name}, "values: the catalog's taxonomy of this name"), ""
         if summary.texts is None:
             return self._on_a_line(summary)
         return self._of_text(summary, summary.texts)
@@ -237,7 +237,7 @@ class WayFinder:
         taxonomy = taxonomies.fetch(self._engine, column.name)
         return taxonomy is not None and covers(self._engine, taxonomy, self._table, column)
 
-    def _on_a_line(self, summary: Summary) -> tuple[Way | None, str]:
+    def _on_a_line(self, summary: Summary) -> tuple[Generalisation | None, str]:
         """The way of numbers or times; None if some of them have no place, as infinities have."""
         column = summary.column
         check: Callable[..., Any] = refuse_odd_years if column.is_time else bounds_of
@@ -246,10 +246,10 @@ class WayFinder:
         except PolicyError as error:
             return None, error.problems[0].what
         if column.is_time and summary.distinct <= FEW_VALUES:
-            return Way({"taxonomy": {"dates": list(DATES)}}, "times: stretches of time"), ""
-        return Way({"numeric": True}, "times: ranges" if column.is_time else "numbers: ranges"), ""
+            return Generalisation({"taxonomy": {"dates": list(DATES)}}, "times: stretches of time"), ""
+        return Generalisation({"numeric": True}, "times: ranges" if column.is_time else "numbers: ranges"), ""
 
-    def _of_text(self, summary: Summary, texts: Texts) -> tuple[Way | None, str]:
+    def _of_text(self, summary: Summary, texts: Texts) -> tuple[Generalisation | None, str]:
         if texts.stars:
             return None, "holds `*`, which in a release stands for anything"
         may_name = summary.has_few_rows and not is_postal(summary)
@@ -259,12 +259,14 @@ class WayFinder:
         asked = _QUESTION if may_name else ""
         if is_code(summary, texts) and not texts.starred:
             lengths = falling_lengths(texts.longest)
-            return Way({"taxonomy": {"prefix": lengths}}, f"codes: prefixes{asked}"), ""
+            return Generalisation({"taxonomy": {"prefix": lengths}}, f"codes: prefixes{asked}"), ""
         if summary.distinct <= LISTED_VALUES and not texts.unlisted:
             file = self._file_name(summary.column.name)
-            return Way({"taxonomy": {"file": file}}, f"texts: a level file{asked}", file), ""
+            return Generalisation({"taxonomy": {"file": file}}, f"texts: a level file{asked}", file), ""
         if summary.distinct <= MANY_VALUES:
-            return Way({"taxonomy": {"prefix": [max(1, texts.longest)]}}, f"texts: themselves or `*`{asked}"), ""
+            return Generalisation(
+                {"taxonomy": {"prefix": [max(1, texts.longest)]}}, f"texts: themselves or `*`{asked}"
+            ), ""
         return None, f"{summary.distinct:,} different texts take a taxonomy of yours"
 
     def _file_name(self, column: str) -> str:
@@ -296,6 +298,6 @@ def falling_lengths(longest: int) -> list[int]:
     return list(range(longest, 0, -max(1 if longest == 2 else 2, -(-longest // 5))))
 
 
-def files_of(ways: Iterable[Way | None]) -> list[str]:
+def files_of(ways: Iterable[Generalisation | None]) -> list[str]:
     """The level files that must be written."""
     return [way.file for way in ways if way and way.file]

@@ -174,7 +174,7 @@ def _plain(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Skeleton:
+class StarterPolicy:
     """A policy as a mapping, its YAML text with comments, and the level files (name to text) that it names.
 
     In `shown_text` an ellipsis stands for values of the data, which comments alone have.
@@ -188,7 +188,7 @@ class Skeleton:
 
 def make_starter_policy(
     engine: Engine, profile: Profile, table: Relation | FileRelation, source: str
-) -> tuple[Skeleton | None, str]:
+) -> tuple[StarterPolicy | None, str]:
     """The skeleton, or None and the reason why there is none; `source` is what the policy calls the table."""
     if any(column.distribution.distinct < 2 for column in profile.sensitive):
         return None, "no policy can be met: a sensitive column has a single value"
@@ -200,7 +200,7 @@ def make_starter_policy(
     suggestions = _of_people(profile, [suggest(engine, table, column) for column in profile.sensitive])
     policy = _policy(profile, source, _target(engine, source), suggestions)
     text, shown = (policy_text(policy, profile, told) for told in (suggestions, [veiled(one) for one in suggestions]))
-    return Skeleton(policy, text, shown, _files(engine, table, keys)), ""
+    return StarterPolicy(policy, text, shown, _files(engine, table, keys)), ""
 
 
 def _policy(profile: Profile, source: str, target: str, suggestions: Sequence[Suggestion]) -> dict[str, Any]:
@@ -292,7 +292,7 @@ def refuse_folder(policy: Path) -> None:
         raise PolicyError([Problem("policy", f"there is no folder {policy.parent}", "make it, or name another")])
 
 
-def write_skeleton(skeleton: Skeleton, policy: Path) -> list[Path]:
+def write_starter_policy(skeleton: StarterPolicy, policy: Path) -> list[Path]:
     """Write the policy and its level files beside it; returns their paths.
 
     Raises PolicyError, before anything is written, if one of them exists.

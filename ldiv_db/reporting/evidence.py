@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
-from ldiv_db.auditing.check import Question, check
+from ldiv_db.auditing.check import CheckRequest, check
 from ldiv_db.database.attach import named_databases
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
@@ -50,7 +50,7 @@ class ReportSubject:
 
     engine: Engine
     table: Table
-    question: Question
+    question: CheckRequest
     asked: Asked
     noted: Noted
     source: Table | None

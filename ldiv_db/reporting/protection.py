@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ldiv_db.auditing.check import Question
+from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.policy.reading import Policy
 from ldiv_db.reporting.request import Asked
 
@@ -111,12 +111,12 @@ _ALWAYS = (
 )
 
 
-def residual_risks(question: Question, policy: Policy | None) -> list[str]:
+def residual_risks(question: CheckRequest, policy: Policy | None) -> list[str]:
     """Against what the release does not protect."""
     return [*_ALWAYS, *_by_attribute(question), *(_by_policy(policy) if policy else ())]
 
 
-def _by_attribute(question: Question) -> Iterator[str]:
+def _by_attribute(question: CheckRequest) -> Iterator[str]:
     if not question.sensitive:
         yield "No attribute is named as sensitive: nothing is promised of any value beside the quasi-identifiers."
     if len(question.sensitive) > 1 and not any(spec.others_known for spec in question.require):
@@ -145,12 +145,12 @@ def _by_policy(policy: Policy) -> Iterator[str]:
         yield "Each row is taken for another person. Of a person with several rows the bounds do not hold."
 
 
-def not_tried(question: Question, asked: Asked, has_source: bool) -> list[str]:
+def not_tried(question: CheckRequest, asked: Asked, has_source: bool) -> list[str]:
     """The attacks that were not tried, and what they need."""
     return list(_not_tried(question, asked, has_source))
 
 
-def _not_tried(question: Question, asked: Asked, has_source: bool) -> Iterator[str]:
+def _not_tried(question: CheckRequest, asked: Asked, has_source: bool) -> Iterator[str]:
     if asked.is_public:
         yield "Attacks by people known from elsewhere were tried, if at all, in a report that is not public."
         return

@@ -17,7 +17,7 @@ from typing import Any
 
 from ldiv_db.attacking.question import with_people
 from ldiv_db.auditing.audit import Audit, counted
-from ldiv_db.auditing.check import Question, question_of
+from ldiv_db.auditing.check import CheckRequest, request_by_policy
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
@@ -124,12 +124,12 @@ SIZE_BINS, SHARE_BINS = 24, 20
 MOST_SQL = 200_000
 
 
-def question_about(engine: Engine, table: Table, asked: Asked) -> Question:
+def question_about(engine: Engine, table: Table, asked: Asked) -> CheckRequest:
     """What is asked of the table; class ids count where it has them."""
     if asked.policy is None:
         require, sensitive = read_requirements(asked.require), read_sensitive(asked.sensitive)
-        return Question(names_of(list(asked.qi)), sensitive, require, asked.class_column, folder=asked.folder)
-    question = replace(question_of(asked.policy), folder=asked.folder)
+        return CheckRequest(names_of(list(asked.qi)), sensitive, require, asked.class_column, folder=asked.folder)
+    question = replace(request_by_policy(asked.policy), folder=asked.folder)
     ids = asked.policy.released.class_ids_among([column.name for column in columns_of(engine, table)])
     return with_people(engine, table, replace(question, class_column=next(iter(ids), None)), asked.policy)
 
@@ -152,7 +152,7 @@ def _meaning(requirement: Requirement) -> str:
     return " ".join(said.replace("`", "").split())
 
 
-def classes_of(engine: Engine, table: Table, question: Question) -> dict[str, Any]:
+def classes_of(engine: Engine, table: Table, question: CheckRequest) -> dict[str, Any]:
     """How large classes are, and the largest share of a value in each, by sensitive attribute: counts alone."""
     ids = [question.class_column] if question.class_column else []
     same = {name: setting.same for name, setting in question.sensitive.items()}
@@ -180,7 +180,7 @@ def _sizes(engine: Engine, classes: Relation) -> dict[str, Any]:
     return {"least": least, "most": most, "width": width, "bins": bins}
 
 
-def audit_sql(engine: Engine, table: Table, question: Question, name: str) -> dict[str, Any]:
+def audit_sql(engine: Engine, table: Table, question: CheckRequest, name: str) -> dict[str, Any]:
     """The audit as one SELECT of a table of that name, or why there is none."""
     types = {column.name: column.type for column in columns_of(engine, table)}
     of_sensitive: Mapping[str, str] = {name: types[name] for name in question.sensitive if name in types}

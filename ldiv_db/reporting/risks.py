@@ -16,16 +16,16 @@ from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.disclosure import Attack
 from ldiv_db.attacking.linking import Exposure, prosecutor
 from ldiv_db.attacking.question import Attackers, columns_asked, columns_by_policy
-from ldiv_db.attacking.trials import Trial
+from ldiv_db.attacking.trials import PeopleTrial
 from ldiv_db.auditing.audit import counted
-from ldiv_db.auditing.check import Question
+from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.measuring.measure import Wanted, measure_table
+from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.measuring.uniqueness import RARE, measure_uniqueness, summarise
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import describe
@@ -38,7 +38,7 @@ _BY_TRIAL = ("singling out by one column", "singling out by several columns", "l
 WITHIN, ABOVE, UNDECIDED, NOTHING = "within the threshold", "above the threshold", "undecided", "nothing to try"
 
 
-def attacks_on(engine: Engine, table: Table, question: Question, asked: Asked, source: Table | None) -> Attacks:
+def attacks_on(engine: Engine, table: Table, question: CheckRequest, asked: Asked, source: Table | None) -> Attacks:
     """All attacks that can be tried; of a public report those alone that need nothing but the release."""
     if asked.policy is None or asked.is_public:
         names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
@@ -58,11 +58,11 @@ def _people(engine: Engine, name: str | None, key: str, otherwise: Table | None 
     return resolve_source(engine, name, Path(), key) if name else otherwise
 
 
-def _trial(engine: Engine, asked: Asked, source: Table | None) -> Trial | None:
+def _trial(engine: Engine, asked: Asked, source: Table | None) -> PeopleTrial | None:
     """The attacks on people of the source, who are in the release, and on a control if there is one."""
     if source is None:
         return None
-    return Trial(source, _people(engine, asked.control, "control"), tries=asked.tries, seed=asked.seed)
+    return PeopleTrial(source, _people(engine, asked.control, "control"), tries=asked.tries, seed=asked.seed)
 
 
 def _threshold(asked: Asked) -> Decimal:
@@ -187,7 +187,7 @@ def _uniqueness(engine: Engine, source: Table, names: Sequence[str]) -> dict[str
 def _utility(engine: Engine, table: Table, source: Table, policy: Policy, asked: Asked) -> dict[str, Any]:
     """What the release lost, as `ldiv measure` has it, with the distributions of columns before and after."""
     described = describe(engine, policy, source, asked.folder)
-    wanted = Wanted(queries=asked.queries, seed=asked.seed, kl=False, spreads=True)
+    wanted = MeasureRequest(queries=asked.queries, seed=asked.seed, kl=False, spreads=True)
     if problems := wanted.problems():
         raise PolicyError(problems)
     found = measure_table(engine, table, described, wanted).as_dict()

@@ -18,9 +18,9 @@ from ldiv_db.algorithms.base import Progress
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.disclosure import Attack
 from ldiv_db.attacking.matching import BUDGET
-from ldiv_db.attacking.question import Also, Attackers, columns_asked, columns_by_policy
-from ldiv_db.attacking.replay import Replay, Replayed, Scenes, Tally, replay_attack
-from ldiv_db.attacking.trials import Trial
+from ldiv_db.attacking.question import Attackers, OtherRelease, columns_asked, columns_by_policy
+from ldiv_db.attacking.replay import Replay, Replayed, SampledWorlds, WorldTally, replay_attack
+from ldiv_db.attacking.trials import PeopleTrial
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Listener, open_context
@@ -42,7 +42,7 @@ from ldiv_db.policy.sources import open_given
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.guarantees import Guarantee, together
 from ldiv_db.running.replay_methods import ReplaySubject, method_of, seed_of_release
-from ldiv_db.running.world_sampler import Method, scenes_of
+from ldiv_db.running.world_sampler import Method, sample_worlds
 
 _MOVES = {"world_no": "BIGINT", "row_no": "BIGINT", "payload_no": "BIGINT"}
 #: Draws the seeds that an attacker tries who lacks the true one: figures are the same each time.
@@ -101,15 +101,15 @@ def _replayed(subject: ReplaySubject, wanted: Replay, budget: int) -> _Tried:
     listener.on_stage("making the release again")
     method = method_of(replace(subject, context=subject.context.quiet, numbered=not wanted.tries), seed)
     affordable = budget // (_ROW * max(engine.count(method.people.relation), 1) * max(wanted.tries, 1))
-    scenes, rows, classes = _scenes(method, seed, min(wanted.limit, max(affordable, 2)))
-    listener.on_stage(f"trying {scenes.count:,} worlds")
-    moves = engine.load("moves", _MOVES, scenes.moves())
-    tally = _tried(method, scenes, moves, seed, wanted.tries, listener.on_progress)
+    sampled, rows, classes = _sampled(method, seed, min(wanted.limit, max(affordable, 2)))
+    listener.on_stage(f"trying {sampled.count:,} worlds")
+    moves = engine.load("moves", _MOVES, sampled.moves())
+    tally = _tried(method, sampled, moves, seed, wanted.tries, listener.on_progress)
     found = Replayed(engine, method.people.relation, method.people.donors, moves, tally)
     return _Tried(method, found, rows, classes)
 
 
-def _scenes(method: Method, seed: int, most: int) -> tuple[Scenes, int, int]:
+def _sampled(method: Method, seed: int, most: int) -> tuple[SampledWorlds, int, int]:
     """What is to be tried, and the rows and classes published.
 
     Raises PolicyError unless the source's own values give the release.
@@ -125,7 +125,7 @@ def _scenes(method: Method, seed: int, most: int) -> tuple[Scenes, int, int]:
             raise _no_release(seed)
         params = {"assigned": made.assigned, "class_id": made.class_id}
         published = engine.record("running/replaying/count_published", **params)
-        return scenes_of(method, made, most), published["rows"], published["classes"]
+        return sample_worlds(method, made, most), published["rows"], published["classes"]
 
 
 def _no_release(seed: int) -> PolicyError:
@@ -133,19 +133,21 @@ def _no_release(seed: int) -> PolicyError:
     return PolicyError([Problem("replay", what, "source, policy or seed are others than those of its run")])
 
 
-def _tried(method: Method, scenes: Scenes, moves: Relation, seed: int, tries: int, on_progress: Progress) -> Tally:
+def _tried(
+    method: Method, sampled: SampledWorlds, moves: Relation, seed: int, tries: int, on_progress: Progress
+) -> WorldTally:
     """In how many runs each world gave the release: one by the seed, or `tries` by others."""
     coins, hits = Random(_COINS), Counter[int]()  # noqa: S311 - tries seeds, and hides nothing
-    done, total = 0, scenes.count * max(tries, 1)
-    for number, _, scene, world, _ in scenes.numbered():
-        if len(scene.worlds) == 1 or (world == scene.true and not tries):
+    done, total = 0, sampled.count * max(tries, 1)
+    for number, _, world_set, world, _ in sampled.numbered():
+        if len(world_set.worlds) == 1 or (world == world_set.true and not tries):
             hits[number] = 1  # nothing is open, or it was seen to give the release
             continue
         for _ in range(max(tries, 1)):
             hits[number] += _gives(method, moves, number, coins.getrandbits(_SEED_BITS) if tries else seed)
         done += max(tries, 1)
         on_progress(done, total)
-    return Tally(scenes, hits, tries)
+    return WorldTally(sampled, hits, tries)
 
 
 def _gives(method: Method, moves: Relation, world: int, seed: int) -> bool:
@@ -287,7 +289,7 @@ def _people(engine: Engine, **named: Any) -> dict[str, Any]:
 
 def _others(
     engine: Engine, tables: Sequence[Any], policies: Sequence[Policy | Mapping[str, Any] | Path], folder: Path
-) -> list[Also]:
+) -> list[OtherRelease]:
     """The other releases, each by its policy, or all by the only one; raises PolicyError if they do not go together."""
     if tables and not policies:
         raise PolicyError([Problem("also", "needs a policy, which says what labels stand for", "give --policy")])
@@ -299,7 +301,7 @@ def _others(
         beside = policy.parent if isinstance(policy, Path) else folder
         parsed = read_policy(policy) if isinstance(policy, Path) else parse_policy(policy)
         table = open_given(engine, name, "also")
-        found.append(Also(table, columns_by_policy(engine, table, parsed, beside)))
+        found.append(OtherRelease(table, columns_by_policy(engine, table, parsed, beside)))
     return found
 
 
@@ -319,7 +321,7 @@ def _trial(
     link_columns: tuple[Sequence[str], Sequence[str]] | None,
     tries: int,
     seed: int,
-) -> Trial | None:
+) -> PeopleTrial | None:
     """The trial on people that are named; raises PolicyError for a control or parts without targets."""
     if targets is None:
         without = {"control": control, "link_columns": link_columns}
@@ -331,7 +333,7 @@ def _trial(
     parts = None if link_columns is None else (tuple(names_of(link_columns[0])), tuple(names_of(link_columns[1])))
     of_targets = open_given(engine, targets, "targets")
     of_control = open_given(engine, control, "control") if control is not None else None
-    return Trial(of_targets, of_control, parts, tries, seed)
+    return PeopleTrial(of_targets, of_control, parts, tries, seed)
 
 
 def _threshold(written: float | str | Decimal) -> Decimal:

@@ -18,8 +18,7 @@ from ldiv_db.attacking.covering import KnownAxis, list_cells
 from ldiv_db.attacking.matching import cover
 from ldiv_db.attacking.question import label_axes, open_population
 from ldiv_db.auditing.audit import refuse_unknown, require_listed
-from ldiv_db.auditing.individuals import People as individuals_People
-from ldiv_db.auditing.individuals import likely_people
+from ldiv_db.auditing.individuals import LikelyPeople, likely_people
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
@@ -137,7 +136,7 @@ class Preparation(Shown, PreparedRun):
     #: Of a plan whose classes may have equal values, by attribute: the strictest parameters that can be met, in words.
     met_by_table: Mapping[str, Mapping[Requirement, str]] = field(default_factory=dict)
     #: By what people may have several rows, where the policy names no individual.
-    people: individuals_People | None = None
+    people: LikelyPeople | None = None
     #: What was tried in a rehearsal, as the result of a run would have it.
     tried: Sequence[Mapping[str, Any]] = ()
     #: What the ledger knows of earlier releases of the source.
@@ -243,7 +242,7 @@ def lacking_rows(engine: Engine, resolved: Resolved, encoded: Encoded, absent: S
     return lines + unknown_harmless(engine, resolved.required.attributes, told)
 
 
-def _people(engine: Engine, resolved: Resolved) -> individuals_People | None:
+def _people(engine: Engine, resolved: Resolved) -> LikelyPeople | None:
     """By what people may have several rows, where nothing says whose a row is, and each row is read."""
     source = resolved.source
     if source.individual or source.key or source.weight:

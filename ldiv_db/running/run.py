@@ -24,7 +24,7 @@ from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.measuring.measure import Wanted, measure_table
+from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.policy.reading import GivenPolicy, examine, take_for_source
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import RunDraft
@@ -283,7 +283,7 @@ def _divergence(ready: PreparedRun, recoding: Recoding) -> float | None:
     with ready.context.side_engine() as engine:
         with published_rows(engine, ready.encoded, recoding, ready.resolved.released.has_class_ids) as params:
             release = engine.materialise("release", PUBLISHED, **params)
-        return measure_table(engine, release, ready.resolved, Wanted()).loss.kl
+        return measure_table(engine, release, ready.resolved, MeasureRequest()).loss.kl
 
 
 def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:

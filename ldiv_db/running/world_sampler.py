@@ -13,7 +13,7 @@ from random import Random
 
 from ldiv_db.attacking.covering import LabelAxis, known_axes
 from ldiv_db.attacking.matching import matched
-from ldiv_db.attacking.replay import Cell, Scene, Scenes, World, arrange, consistent_worlds
+from ldiv_db.attacking.replay import Cell, SampledWorlds, World, WorldSet, arrange, consistent_worlds
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError
@@ -140,7 +140,7 @@ _SHOWN = "qk"
 _FIRST = Identifier("s1")
 
 
-def scenes_of(method: Method, made: Made, most: int) -> Scenes:
+def sample_worlds(method: Method, made: Made, most: int) -> SampledWorlds:
     """What is tried of the release that was `made` of the source: about `most` worlds."""
     engine = method.engine
     seats = engine.materialise(
@@ -169,8 +169,8 @@ class _Open:
     sure: Sequence[int]
 
 
-def _all_worlds(method: Method, made: Made, seats: Relation, most: int) -> Scenes | None:
-    """One scene with every world that the release leaves open; None if they are more than `most`."""
+def _all_worlds(method: Method, made: Made, seats: Relation, most: int) -> SampledWorlds | None:
+    """One set of every world that the release leaves open; None if they are more than `most`."""
     engine = method.engine
     if engine.count(seats) > _FEW_ROWS:
         return None
@@ -188,15 +188,15 @@ def _all_worlds(method: Method, made: Made, seats: Relation, most: int) -> Scene
     if worlds is None:
         return None
     true = dict(engine.columns(seats, "row_no", "payload_no"))
-    scenes = [_scene(rows, worlds, true) for rows, worlds in ((left.rows, worlds), (left.sure, None)) if rows]
-    return Scenes(scenes, True)
+    sets = [_world_set(rows, worlds, true) for rows, worlds in ((left.rows, worlds), (left.sure, None)) if rows]
+    return SampledWorlds(sets, True)
 
 
-def _scene(rows: Iterable[int], worlds: list[World] | None, true: Mapping[int, int]) -> Scene:
+def _world_set(rows: Iterable[int], worlds: list[World] | None, true: Mapping[int, int]) -> WorldSet:
     """Rows with their worlds, all alike; with the true one alone if there are no others."""
     payloads = tuple(true[row] for row in rows)
     tried = worlds or [payloads]
-    return Scene(list(rows), payloads, tried, [1] * len(tried))
+    return WorldSet(list(rows), payloads, tried, [1] * len(tried))
 
 
 def _left_open(fits: Mapping[int, set[int]], cells: Mapping[Cell, int]) -> _Open:
@@ -243,18 +243,18 @@ def _fits(method: Method, made: Made, seats: Relation) -> Relation:
 # -- drawn classes -------------------------------------------------------------------------------------
 
 
-def _drawn(engine: Engine, seats: Relation, most: int) -> Scenes:
-    """Classes drawn by coins, each a scene: what its rows publish may be anybody's of them, all else is known."""
+def _drawn(engine: Engine, seats: Relation, most: int) -> SampledWorlds:
+    """Classes drawn by coins, each a set of worlds: its rows may have any of their payloads, all else is known."""
     coins = Random(_COINS)  # noqa: S311 - draws what is tried, and hides nothing
-    scenes: list[Scene] = []
+    sets: list[WorldSet] = []
     left = most
     for rows, payloads in _classes(engine, seats, most, coins):
         found = arrange(payloads, max(min(_MOST_WORLDS, most, _MOST_MOVES // len(rows)), 2), coins)
         if len(found.worlds) > max(left, 2):
             break
         left -= len(found.worlds) - 1
-        scenes.append(Scene(rows, payloads, found.worlds, found.weights))
-    return Scenes(scenes, False)
+        sets.append(WorldSet(rows, payloads, found.worlds, found.weights))
+    return SampledWorlds(sets, False)
 
 
 def _classes(

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import ldiv_db
-from ldiv_db.auditing.check import Question, check
+from ldiv_db.auditing.check import CheckRequest, check
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.reading import read_sensitive
 from ldiv_db.requirements import parse_requirement
@@ -82,7 +82,7 @@ def test_paper_table_4_passes_the_audit(engine, fixtures):
     (audit,) = check(
         engine,
         released,
-        Question(
+        CheckRequest(
             ["gender", "postcode", "age"], read_sensitive("disease"), list(map(parse_requirement, texts)), "group_id"
         ),
     )
@@ -95,7 +95,7 @@ def test_paper_table_4_fails_for_three(engine, fixtures):
     (audit,) = check(
         engine,
         released,
-        Question(["gender", "postcode", "age"], read_sensitive("disease"), [parse_requirement("distinct:3")]),
+        CheckRequest(["gender", "postcode", "age"], read_sensitive("disease"), [parse_requirement("distinct:3")]),
     )
     (verdict,) = audit.verdicts
     assert not audit.holds and (verdict.violating_classes, verdict.violating_rows) == (2, 4)
@@ -113,7 +113,7 @@ def test_tables_of_the_l_alpha_paper(engine, con, fixtures, number, worst_freque
         (audit,) = check(
             engine,
             Relation.parse("t"),
-            Question(["age", "country", "zip_code"], read_sensitive("disease"), [parse_requirement(text)]),
+            CheckRequest(["age", "country", "zip_code"], read_sensitive("disease"), [parse_requirement(text)]),
         )
         expected = oracle.violations(rows, name, argument)
         verdict = audit.verdicts[0]

@@ -15,7 +15,7 @@ from servers import started
 from sqlglot import exp
 from times import TIMES, seeds
 
-from ldiv_db.auditing.check import Question, Violations, check
+from ldiv_db.auditing.check import CheckRequest, Violations, check
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database.engine import Engine
@@ -125,7 +125,7 @@ class Case:
         return [{**r, "sensitive": "s"} for r in [*found, *mine, *mine]]
 
     def question(self):
-        return Question(self.keys, read_sensitive(self.settings), self.require, self.ids, self.suppressed)
+        return CheckRequest(self.keys, read_sensitive(self.settings), self.require, self.ids, self.suppressed)
 
 
 def found_by_check(case):
@@ -208,7 +208,7 @@ def test_the_work_grows_with_the_rows(require):
 
 def test_a_statement_has_nothing_that_nothing_reads():
     """Two aggregations judge frequencies, as they would by hand."""
-    question = Question(["age", "zip"], read_sensitive("s"), read_requirements(["frequency:2"]))
+    question = CheckRequest(["age", "zip"], read_sensitive("s"), read_requirements(["frequency:2"]))
     with duckdb.connect() as con:
         tree = sqlglot.parse_one(check_statement(Engine(con), question, Relation(("t",)), "duckdb"), read="duckdb")
     steps = {step.alias: {column.alias_or_name for column in step.this.selects} for step in tree.find_all(exp.CTE)}
@@ -226,7 +226,7 @@ def released(server, name, rows, kind="text"):
 def ask(server, table, require, settings=None, keys=("age",), **asked):
     settings = read_sensitive(settings or {"s": {}})
     pair = asked.pop("pair", None)
-    question = Question(list(keys), settings, read_requirements(require), pair=pair)
+    question = CheckRequest(list(keys), settings, read_requirements(require), pair=pair)
     with duckdb.connect() as con:
         return server.query(check_statement(Engine(con), question, Relation((table,)), server.dialect, **asked))
 
@@ -275,7 +275,7 @@ def test_rows_alone_and_an_empty_table(server):
     found = ask(server, "alone", ["k:2"], labels=True)
     assert [(row[1], row[2], row[5]) for row in found] == [("s", 1, "b")]
     with duckdb.connect() as con:
-        question = Question(["age"], {}, read_requirements(["k:2"]))
+        question = CheckRequest(["age"], {}, read_requirements(["k:2"]))
         sql = check_statement(Engine(con), question, Relation(("alone",)), server.dialect)
     assert [(row[1], row[2]) for row in server.query(sql)] == [(None, 1)]
     released(server, "alone", [])
@@ -403,6 +403,6 @@ def test_points_in_time_are_named_in_utc_whatever_the_connection_s_zone():
         con.execute("CREATE TABLE seen AS SELECT 'a' AS age, TIMESTAMPTZ '2020-01-01 10:00:00+00' AS s FROM range(3)")
         threshold = {"default": 1, "absent": "allow", "values": {"2020-01-01 10:00:00+00": "0.5"}}
         types = {"s": "TIMESTAMP WITH TIME ZONE"}
-        question = Question(["age"], read_sensitive("s"), read_requirements([{"threshold": threshold}]))
+        question = CheckRequest(["age"], read_sensitive("s"), read_requirements([{"threshold": threshold}]))
         sql = check_statement(Engine(con), question, Relation(("seen",)), "duckdb", types)
         assert [(row[2], row[4]) for row in con.execute(sql).fetchall()] == [(3, -1.5)]

@@ -12,7 +12,7 @@ import times
 import ldiv_db
 from ldiv_db import api
 from ldiv_db.auditing import subject as second_reading
-from ldiv_db.auditing.check import Question, check
+from ldiv_db.auditing.check import CheckRequest, check
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database import dbt_macros, templates
 from ldiv_db.database.engine import Engine
@@ -77,7 +77,7 @@ def test_both_readings_agree_on_random_tables(con, engine, seed):
     for statement in random_cases.statements(case):
         con.execute(statement)
     asked = read_sensitive(case["sensitive"]), read_requirements(case["require"])
-    for audit in check(engine, Relation((case["table"],)), Question(case["qi"], *asked, twice=True)):
+    for audit in check(engine, Relation((case["table"],)), CheckRequest(case["qi"], *asked, twice=True)):
         assert [verdict.second for verdict in audit.verdicts] == [v.violating_classes for v in audit.verdicts]
         assert not any(verdict.once for verdict in audit.verdicts)
 
@@ -129,7 +129,7 @@ def test_suppressed_rows_and_pairs_are_judged_once(patients):
     patients.execute("CREATE TABLE st AS SELECT age // 3 AS g, disease FROM patients")
     pair = Pair(Relation(("st",)), "g")
     asked = read_sensitive(["disease"]), read_requirements("distinct:2")
-    (audit,) = check(Engine(patients), Relation(("qit",)), Question([], *asked, pair=pair, twice=True))
+    (audit,) = check(Engine(patients), Relation(("qit",)), CheckRequest([], *asked, pair=pair, twice=True))
     assert audit.verdicts[0].once == second_reading.UNREAD
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.auditing.check import Question, check
+from ldiv_db.auditing.check import CheckRequest, check
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.queries import Step
 from ldiv_db.database.templates import Identifier, Relation, Value, resource_folder
@@ -130,7 +130,7 @@ def _audit(case: AuditCase, folder: Path) -> dict[str, Any]:
         values = [line.split(";")[0] for line in (adult / "taxonomies" / "occupation.csv").read_text().splitlines()]
         parts = [values[i::4] for i in range(4)]
         keys = list(adult_policy()["quasi_identifiers"])
-        question = Question(keys, _sensitive(parts), _specs(), folder=adult, twice=case.twice)
+        question = CheckRequest(keys, _sensitive(parts), _specs(), folder=adult, twice=case.twice)
         start, processor = time.perf_counter(), time.process_time()
         (audit,) = check(Engine(connection, on_step=steps.append), Relation(("published",)), question)
         seconds, processor = time.perf_counter() - start, time.process_time() - processor

@@ -17,7 +17,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.templates import Relation, resource_folder
-from ldiv_db.measuring.measure import Wanted, measure_table
+from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.running.demo import PUBLIC_SEED, adult_policy, load_adult
@@ -209,7 +209,7 @@ def _measure_run(connection: Any, document: dict[str, Any], kl: bool) -> dict[st
         engine = Engine(connection)
         source, target = Relation.parse(document["source"]), Relation.parse(_TARGET)
         original = describe(engine, parse_policy(document), source, adult)
-        divergence = measure_table(engine, target, original, Wanted()).loss.kl
+        divergence = measure_table(engine, target, original, MeasureRequest()).loss.kl
         engine.close_scratch()
     return {"algorithm": result.algorithm, "stars": result.loss.stars, "seconds": seconds, "kl": divergence}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from ldiv_db.auditing.check import Question, Violations, check
+from ldiv_db.auditing.check import CheckRequest, Violations, check
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.reading import read_requirements, read_sensitive
@@ -81,7 +81,7 @@ def checked(con: Any, case: dict[str, Any]) -> list[list[Any]]:
     engine = Engine(con)
     for statement in statements(case):
         con.execute(statement)
-    question = Question(case["qi"], read_sensitive(case["sensitive"]), read_requirements(case["require"]))
+    question = CheckRequest(case["qi"], read_sensitive(case["sensitive"]), read_requirements(case["require"]))
     found = Violations(engine, most=1000)
     check(engine, Relation((case["table"],)), question, found.see)
     engine.close_scratch()

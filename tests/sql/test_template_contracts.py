@@ -31,8 +31,8 @@ from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
 from ldiv_db.algorithms.local import peel
 from ldiv_db.algorithms.tp import tp as matching
 from ldiv_db.attacking import attacks, question
-from ldiv_db.attacking.trials import Trial
-from ldiv_db.auditing.check import Question, Violations, check
+from ldiv_db.attacking.trials import PeopleTrial
+from ldiv_db.auditing.check import CheckRequest, Violations, check
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database import migrate
@@ -53,7 +53,7 @@ from ldiv_db.database.templates import (
     resource_folder,
     template_text,
 )
-from ldiv_db.measuring.measure import Wanted, measure_table
+from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.measuring.profile import profile_table
 from ldiv_db.measuring.starter_policy import make_starter_policy
 from ldiv_db.policy.parts import Sensitive
@@ -340,7 +340,7 @@ def write_down_the_audit():
     require = [RequirementSpec("t_closeness", "0.2"), RequirementSpec("k", 2), named]
     pair = Pair(Relation.parse("st"), "g", "n")
     with duckdb.connect() as con:
-        for asked in (Question(["zip"], settings, require), Question([], settings, require, pair=pair)):
+        for asked in (CheckRequest(["zip"], settings, require), CheckRequest([], settings, require, pair=pair)):
             check_statement(Engine(con), asked, Relation.parse("released"), "duckdb", labels=True)
 
 
@@ -476,7 +476,7 @@ def spare_harmless_values(con, listener):
     engine = Engine(con, on_statement=listener.on_statement)
     settings = {"s": Sensitive.model_validate(sensitive["s"])}
     require = [RequirementSpec(name, 3) for name in ("distinct", "frequency")]
-    check(engine, Relation.parse("source"), Question(["zip"], settings, require), Violations(engine).see)
+    check(engine, Relation.parse("source"), CheckRequest(["zip"], settings, require), Violations(engine).see)
     columns = question.Columns(["zip"], [], settings)
     attacks.attack_table(engine, Relation.parse("source"), columns, require, question.Attackers())
 
@@ -504,7 +504,7 @@ def count_rows_alone(con, listener):
     engine = Engine(con, on_statement=listener.on_statement)
     params = recode_sql.recoding_params(engine, recode_sql.find_run(engine, result.run_id))
     engine.rows(recode_sql.TEMPLATE, **params)
-    check(engine, Relation.parse("recoded"), Question(["zip"], {}, [RequirementSpec("k", 5)]))
+    check(engine, Relation.parse("recoded"), CheckRequest(["zip"], {}, [RequirementSpec("k", 5)]))
 
 
 def profile_orders(con, listener):
@@ -542,10 +542,10 @@ def measure_everything(con, listener):
                            "require": [{"distinct": 2}]})  # fmt: skip
     tables = [Relation.parse(name) for name in ("published", "source")]
     original = describe(engine, policy, tables[1], Path())
-    measure_table(engine, tables[0], original, Wanted(class_label="label", class_column="age_min", queries=5))
+    measure_table(engine, tables[0], original, MeasureRequest(class_label="label", class_column="age_min", queries=5))
     engine.connection.execute("UPDATE published SET age = '25'")
     engine.connection.execute("ALTER TABLE published RENAME age TO age_max")
-    measure_table(engine, tables[0], original, Wanted())
+    measure_table(engine, tables[0], original, MeasureRequest())
 
 
 def refine(con, listener):
@@ -809,18 +809,18 @@ def check_everything(engine):
         (Path(folder) / "secret.yml").write_text("{any: {x: {}, y: {}}}")
         for labels, values in ((False, False), (True, True)):
             shown = Violations(engine, labels, values)
-            question = Question(["town"], {"secret": settings}, require, folder=Path(folder))
+            question = CheckRequest(["town"], {"secret": settings}, require, folder=Path(folder))
             check(engine, Relation.parse("poor"), question, shown.see)
     of_numbers = [RequirementSpec("t_closeness", 0), RequirementSpec("threshold", {"3.0": 0.5})]
     of_numbers += [RequirementSpec("range", {"k": 2, "e": 1}), RequirementSpec("proximity", {"epsilon": 1, "m": 2})]
     con.execute("CREATE TABLE dated AS SELECT 1 AS q, unnest([DATE '2020-01-01', DATE '2020-01-03']) AS seen")
     of_times = [RequirementSpec("range", {"k": 2, "e": "1 day"})]
-    check(engine, Relation.parse("dated"), Question(["q"], {"seen": Sensitive()}, of_times))
-    numbers = Question(["town"], {"other": Sensitive()}, of_numbers, suppressed="ignore")
+    check(engine, Relation.parse("dated"), CheckRequest(["q"], {"seen": Sensitive()}, of_times))
+    numbers = CheckRequest(["town"], {"other": Sensitive()}, of_numbers, suppressed="ignore")
     check(engine, Relation.parse("poor"), numbers)
     for count in (None, "n"):
         pair = Pair(Relation.parse("values_of"), "g", count)
-        check(engine, Relation.parse("groups"), Question([], {"secret": Sensitive()}, require[:1], pair=pair))
+        check(engine, Relation.parse("groups"), CheckRequest([], {"secret": Sensitive()}, require[:1], pair=pair))
     with pytest.raises(ldiv_db.InfeasibleError):
         policy = {"source": "poor", "target": "none", "identifiers": ["town"], "sensitive": ["secret"],
                   "quasi_identifiers": {"other": {"numeric": True}}, "require": [{"k": 9}]}  # fmt: skip
@@ -866,7 +866,7 @@ def attack_all(engine):
     seen = question.columns_by_policy(engine, table, parse_policy(policy), Path())
     everybody = {"known": known, "population": known, "definetti": Relation.parse("truth")}
     engine.connection.execute("CREATE TABLE truth AS SELECT *, 'x' AS secret FROM people")
-    also = [question.Also(table, seen)]
+    also = [question.OtherRelease(table, seen)]
     attackers = question.Attackers(**everybody, also=also, counting=True, show_values=True)
     result = attacks.attack_table(engine, table, seen, [], attackers)
     assert [attack.figures["one_class"] for attack in result.attacks if attack.name == "linking"] == [1]
@@ -884,7 +884,7 @@ def attack_all(engine):
     groups = question.columns_asked(engine, qit, ["town"], {"secret": Sensitive()}, None, Path(), pair)
     attacks.attack_table(engine, qit, groups, [], question.Attackers(definetti=Relation.parse("truth")))
     engine.connection.execute("ALTER TABLE people ADD secret VARCHAR DEFAULT 'x'")
-    tried = question.Attackers(population=known, downcoding=True, trial=Trial(known, known))
+    tried = question.Attackers(population=known, downcoding=True, trial=PeopleTrial(known, known))
     result = attacks.attack_table(engine, table, seen, [], tried)
     assert [attack.figures["successes"] for attack in result.attacks if attack.name == "inference"] == [1]
 
