@@ -125,12 +125,12 @@ def request_by_policy(policy: Policy) -> CheckRequest:
 
 
 def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
-    """What a caller asks: what is `given` of a question, and what the policy of the release asks instead of the rest.
+    """What a caller asks: what is `given` of a request, and what the policy of the release asks instead of the rest.
 
     Raises PolicyError for a policy whose columns follow from its source.
     """
-    question = CheckRequest([], {}, []) if policy is None else request_by_policy(policy)
-    return replace(question, **{name: value for name, value in given.items() if value})
+    request = CheckRequest([], {}, []) if policy is None else request_by_policy(policy)
+    return replace(request, **{name: value for name, value in given.items() if value})
 
 
 def check(
@@ -141,18 +141,18 @@ def check(
     Raises PolicyError for columns that the table lacks and for requirements that do not exist or lack what
     they need.
     """
-    _refuse(engine, table, question)
-    home = question.pair.table if question.pair else table
-    attributes = read_attributes(engine, question.sensitive, columns_of(engine, home), question.folder)
+    _refuse(engine, table, request)
+    home = request.pair.table if request.pair else table
+    attributes = read_attributes(engine, request.sensitive, columns_of(engine, home), request.folder)
     attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
-    requirements = resolve_all(engine, question.require, attributes)
-    _refuse_uncounted(question, requirements)
+    requirements = resolve_all(engine, request.require, attributes)
+    _refuse_uncounted(request, requirements)
     same = {name: attribute.same for name, attribute in attributes.items()}
     with read_as_one(engine, home, same) as read:
         absent_values(engine, requirements, {name: (read, name) for name in attributes})
-    ids = [question.class_column] if question.class_column else []
+    ids = [request.class_column] if request.class_column else []
     subject = Subject(
-        table, question.quasi_identifiers, ids, suppressed=question.suppressed, pair=question.pair, same=same
+        table, request.quasi_identifiers, ids, suppressed=request.suppressed, pair=request.pair, same=same
     )
     audits = [
         audit_table(
@@ -162,26 +162,26 @@ def check(
             wanted,
             [other for other in attributes if other != name],
             watch,
-            people=question.people,
-            twice=question.twice,
+            people=request.people,
+            twice=request.twice,
         )
         for name, wanted in requirements.items()
     ]
-    if told := told_of_people(engine, subject, list(question.sensitive)):
+    if told := told_of_people(engine, subject, list(request.sensitive)):
         audits[0] = replace(audits[0], warnings=(*audits[0].warnings, told))
     return audits
 
 
 def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckRequest) -> None:
-    """Raise PolicyError with everything that is wrong with the question."""
-    pair = question.pair
-    main = _told_apart_by(question)
-    sensitive = [("sensitive", name) for name in question.sensitive]
+    """Raise PolicyError with everything that is wrong with the request."""
+    pair = request.pair
+    main = _told_apart_by(request)
+    sensitive = [("sensitive", name) for name in request.sensitive]
     problems = missing_columns(engine, table, main + ([("group", pair.group)] if pair else sensitive), "table")
     if pair is not None:
         counts = [("count", pair.count)] if pair.count else []
         problems += missing_columns(engine, pair.table, [("group", pair.group), *sensitive, *counts], "sensitive table")
-    problems += problems_of(question)
+    problems += problems_of(request)
     if problems:
         raise PolicyError(problems)
 
@@ -189,32 +189,32 @@ def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckReques
 def _refuse_uncounted(request: CheckRequest, requirements: Mapping[str, Sequence[Requirement]]) -> None:
     """Raise PolicyError for requirements on people of a population where nothing says whom labels cover."""
     named = {r.label for wanted in requirements.values() for r in wanted if r.named_population}
-    if named and question.pair is not None:
+    if named and request.pair is not None:
         what = "is about whom labels cover, and those of a pair are published as they were"
         raise PolicyError([Problem("require", f"{label} {what}") for label in sorted(named)])
-    if named and question.people is None:
+    if named and request.people is None:
         what = "needs a policy, which says what labels stand for"
         raise PolicyError([Problem("require", f"{label} {what}", "give --policy") for label in sorted(named)])
 
 
 def problems_of(request: CheckRequest) -> list[Problem]:
-    """What is wrong with the question, whatever the table."""
-    problems, pair = [], question.pair
-    main = _told_apart_by(question)
+    """What is wrong with the request, whatever the table."""
+    problems, pair = [], request.pair
+    main = _told_apart_by(request)
     if pair is not None:
         what = "does not go with --group: the classes of a pair are its groups"
         problems += [Problem(key, what) for key in dict.fromkeys(key for key, _ in main)]
-        problems += [] if question.sensitive else [Problem("sensitive", "is missing: a pair is joined to get at it")]
+        problems += [] if request.sensitive else [Problem("sensitive", "is missing: a pair is joined to get at it")]
     elif not main:
         problems.append(Problem("qi", "is missing: a class is the rows with equal quasi-identifiers"))
-    problems += _twice(main + ([("group", pair.group)] if pair else []), question.sensitive)
-    return problems + request_problems(question.require, question.sensitive)
+    problems += _twice(main + ([("group", pair.group)] if pair else []), request.sensitive)
+    return problems + request_problems(request.require, request.sensitive)
 
 
 def _told_apart_by(request: CheckRequest) -> list[tuple[str, str]]:
     """The columns that classes are told apart by, each with the option that names it."""
-    ids = [("class", question.class_column)] if question.class_column else []
-    return [*(("qi", name) for name in question.quasi_identifiers), *ids]
+    ids = [("class", request.class_column)] if request.class_column else []
+    return [*(("qi", name) for name in request.quasi_identifiers), *ids]
 
 
 def _twice(main: Sequence[tuple[str, str]], sensitive: Mapping[str, Sensitive]) -> list[Problem]:

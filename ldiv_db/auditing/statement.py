@@ -132,7 +132,7 @@ class _ReadColumn:
 
 def check_statement(
     engine: Engine,
-    question: CheckRequest,
+    request: CheckRequest,
     table: Relation | FileRelation,
     dialect: str,
     types: Mapping[str, str] | None = None,
@@ -142,20 +142,20 @@ def check_statement(
 
     A row stands for a violating class, as `check` would find it, or for what it would refuse to judge, such as values
     of no category: then `reached` and `margin` are NULL. `types` are SQL types of sensitive columns as our own database
-    calls them, by name; VARCHAR if nothing is said. The engine serves to read the question, not to look at the table.
-    Raises PolicyError for what is wrong with the question, and for what the dialect does not express.
+    calls them, by name; VARCHAR if nothing is said. The engine serves to read the request, not to look at the table.
+    Raises PolicyError for what is wrong with the request, and for what the dialect does not express.
     """
-    problems = problems_of(question)
+    problems = problems_of(request)
     if problems:
         raise PolicyError(problems)
-    columns = _columns(engine, question.sensitive, types or {})
-    attributes = read_attributes(engine, question.sensitive, columns, question.folder)
+    columns = _columns(engine, request.sensitive, types or {})
+    attributes = read_attributes(engine, request.sensitive, columns, request.folder)
     attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
-    requirements = resolve_all(engine, question.require, attributes)
-    tables = [table, *([question.pair.table] if question.pair else [])]
+    requirements = resolve_all(engine, request.require, attributes)
+    tables = [table, *([request.pair.table] if request.pair else [])]
     refuse_dialect(dialect, tables, attributes, requirements)
     writer = _Writer(
-        Composer(dialect, [found.name for found in tables if isinstance(found, Relation)]), question, table, labels
+        Composer(dialect, [found.name for found in tables if isinstance(found, Relation)]), request, table, labels
     )
     for name, wanted in requirements.items():
         writer.judge(attributes[name], wanted, [other for other in attributes if other != name])
@@ -166,13 +166,11 @@ def check_statement(
 class _Writer:
     """Writes the steps that judge attributes, and then the SELECT of what they find."""
 
-    def __init__(self, steps: Composer, question: CheckRequest, table: Relation | FileRelation, labels: bool):
+    def __init__(self, steps: Composer, request: CheckRequest, table: Relation | FileRelation, labels: bool):
         self._steps = steps
-        self._question = question
-        ids = [question.class_column] if question.class_column else []
-        self._subject = Subject(
-            table, question.quasi_identifiers, ids, suppressed=question.suppressed, pair=question.pair
-        )
+        self._request = request
+        ids = [request.class_column] if request.class_column else []
+        self._subject = Subject(table, request.quasi_identifiers, ids, suppressed=request.suppressed, pair=request.pair)
         self._labels = label_columns(self._subject.renamed, _COLUMNS) if labels else []
         self._judged: list[_Judged] = []
         self._open: list[_OpenVerdict] = []
@@ -180,7 +178,7 @@ class _Writer:
 
     def judge(self, attribute: Attribute, requirements: Sequence[Requirement], others: Sequence[str]) -> None:
         """Write the steps for one attribute; those with `others_known` have classes refined by the others."""
-        refuse_unknown(self._question.suppressed, requirements)
+        refuse_unknown(self._request.suppressed, requirements)
         subject = self._read(attribute, others)
         self._steps.has_instants = attribute.is_time and attribute.type != "DATE"
         for refined in (False, True):
@@ -237,7 +235,7 @@ class _Writer:
 
     def _read(self, attribute: Attribute, others: Sequence[str]) -> Subject:
         """The subject with the texts of its sensitive columns as they are to be read."""
-        settings = self._question.sensitive
+        settings = self._request.sensitive
         same = {name: tuple(settings[name].same or ()) for name in [attribute.name, *others] if name in settings}
         if not any(same.values()):
             return self._subject
