@@ -28,7 +28,6 @@ from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.spark import is_session
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, described_policy, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, profile_table
-from ldiv_db.notebooks.forms import enter_forms
 from ldiv_db.policy.document import QuasiIdentifier, Target
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
 from ldiv_db.policy.reading import (
@@ -45,6 +44,7 @@ from ldiv_db.policy.resolve import describe
 from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.branches import counting_sql
+from ldiv_db.reporting.forms import enter_forms
 from ldiv_db.reporting.report import Report, make_report
 from ldiv_db.reporting.request import QUERIES, Asked, said_of
 from ldiv_db.running.attack import TRIES, attack

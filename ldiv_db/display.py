@@ -1,6 +1,6 @@
 """What is returned, as people look at it: in a line, as a frame, and in a notebook as a page with charts.
 
-How each class looks is said above (`notebooks/`), which enters it in `FORMS`.
+How each class looks is said above (`reporting/forms.py`), which enters it in `FORMS`.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ FLOORS = {
     4: {"recoding"},
     5: {"algorithms", "auditing", "measuring"},
     6: {"attacking", "publishing", "solving"},
-    7: {"notebooks", "reporting", "running"},
+    7: {"reporting", "running"},
     8: {"api"},
     9: {"__init__", "__main__", "commands"},
 }

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from ldiv_db.commands.cli import guarded
 from ldiv_db.commands.console import print_json, printer
-from ldiv_db.commands.guard import guarded
 from ldiv_db.database.engine import Engine
 from ldiv_db.publishing.result import print_rows
 

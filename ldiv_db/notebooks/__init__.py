@@ -1,1 +1,0 @@
-"""How results, audits, profiles, attacks and plans look in a notebook, and as frames."""

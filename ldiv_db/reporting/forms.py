@@ -1,0 +1,247 @@
+"""What is returned in one line, as `repr` has it.
+
+What is returned as rows of a frame: a row a run, a requirement, a column or an attacker's gain.
+
+What is returned as a page in a notebook: a line, charts and tables.
+
+All text is escaped, and no row of the data is in it.
+
+Which class has which form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.auditing.audit import Audit, Audits
+from ldiv_db.display import FORMS, Form
+from ldiv_db.measuring.measure import Measurement
+from ldiv_db.measuring.profile import Profile
+from ldiv_db.publishing.result import Released, Result
+from ldiv_db.recoding.loss import Loss
+from ldiv_db.reporting.charts import Bar, bar_chart
+from ldiv_db.reporting.drawing import standalone
+from ldiv_db.running.preparation import Preparation
+from ldiv_db.running.preview import describe_plan
+
+
+def result_line(result: Result) -> str:
+    where = f"{result.source} → {result.target}, {result.algorithm}, l = {result.l}"
+    return f"Release of {where}: {_lost(result.loss)}; {_holds(result.audits)}"
+
+
+def measurement_line(measurement: Measurement) -> str:
+    return f"Loss of {measurement.published} against {measurement.source}: {_lost(measurement.loss)}"
+
+
+def released_line(released: Released) -> str:
+    return f"Release {released.figures.get('release', '')}: {_holds(released.audits)}"
+
+
+def audits_line(audits: Sequence[Audit]) -> str:
+    parts = [f"{audit.sensitive or 'rows alone'}: {audit.classes:,} classes, {audit.rows:,} rows" for audit in audits]
+    return f"Audit of {'; '.join(parts)}: {_holds(audits)}"
+
+
+def profile_line(profile: Profile) -> str:
+    unique = profile.uniqueness.unique_rows if profile.uniqueness else 0
+    return (
+        f"Profile of {profile.table}: {len(profile.columns)} columns, {profile.rows:,} rows, {unique:,} of them unique"
+    )
+
+
+def attacks_line(attacks: Attacks) -> str:
+    said = {True: "every promise is kept", False: "a promise is broken", None: "nothing is promised"}[attacks.holds]
+    if attacks.undecided and attacks.holds is None:
+        said = "whether every promise is kept is not known"
+    left = "" if attacks.finished else "; not all attacks were finished"
+    return f"Attacks on {attacks.classes:,} classes, {attacks.rows:,} rows: {said}{left}"
+
+
+def plan_line(ready: Preparation) -> str:
+    feasible, resolved = ready.feasibility, ready.resolved
+    where = f"{resolved.source.name} → {resolved.target}, {ready.algorithm.name}, l = {feasible.l}"
+    suppressed = f"{feasible.rows_suppressed:,} of {ready.encoded.rows_in:,} rows suppressed"
+    return f"Plan of {where}: up to {feasible.classes:,} classes, {suppressed}; nothing was written"
+
+
+def _lost(loss: Loss) -> str:
+    rows = f"{loss.rows_published:,} rows in {loss.classes:,} classes"
+    left_out = f", {loss.rows_suppressed:,} suppressed" if loss.rows_suppressed else ""
+    return f"{rows}{left_out}, {loss.lm_mean:.4f} of 1 lost per cell"
+
+
+def _holds(audits: Sequence[Audit]) -> str:
+    return "every requirement holds" if all(audit.holds for audit in audits) else "NOT every requirement holds"
+
+
+Row = Mapping[str, Any]
+
+
+def result_rows(result: Result) -> list[Row]:
+    """One row, so that runs are compared by putting their frames together."""
+    return [_figures(result.as_dict())]
+
+
+def measurement_rows(measurement: Measurement) -> list[Row]:
+    """One row, with the columns that a result has."""
+    return [_figures(measurement.as_dict())]
+
+
+def released_rows(released: Released) -> list[Row]:
+    """One row a release."""
+    return [_figures(released.figures)]
+
+
+def plan_rows(ready: Preparation) -> list[Row]:
+    """One row, with the columns that a result has where both have them."""
+    return [_figures(describe_plan(ready))]
+
+
+def audit_rows(audits: Sequence[Audit]) -> Iterator[Row]:
+    """A row a requirement of a sensitive attribute."""
+    for audit in audits:
+        for verdict in audit.verdicts:
+            found = verdict.as_dict()
+            del found["parameters"], found["worst_class"]
+            yield {"sensitive": audit.sensitive or None, **found, "name": str(verdict.requirement)}
+
+
+def profile_rows(profile: Profile) -> list[Row]:
+    """A row a column of the table."""
+    return list(profile.as_dict()["columns"])
+
+
+def attack_rows(attacks: Attacks) -> Iterator[Row]:
+    """A row a gain of an attacker; rows of the data, which an attack may hold for those who asked, are not there."""
+    for attack in attacks.attacks:
+        for gain in attack.gains:
+            yield {
+                "attack": attack.name,
+                "sensitive": attack.sensitive,
+                **gain.as_dict(),
+                "finished": attack.untried is None,
+            }
+
+
+def _figures(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers and texts of a document, and those of its loss; the loss of a column is `lm.<column>`.
+
+    The seed is not among them: who has it can replay the run, and frames are shown around.
+    """
+    loss = document.get("loss") or {}
+    by_column = {f"lm.{name}": lost for name, lost in loss.get("lm_by_column", {}).items()}
+    nested = {key: value for key, value in {**document, **loss}.items() if key != "seed"}
+    return {
+        key: value for key, value in nested.items() if isinstance(value, int | float | str | bool | None)
+    } | by_column
+
+
+#: The columns of the tables.
+_AUDIT = ("sensitive", "name", "holds", "worst", "worst_is", "margin", "violating_classes", "violating_rows")
+_PROFILE = ("column", "type", "role", "reason", "distinct", "nulls", "largest_share")
+_ATTACKS = ("attack", "sensitive", "measure", "gain", "bound", "holds", "finished")
+_PLAN = ("column", "role", "generalised_by")
+
+
+def result_page(result: Result) -> Markup:
+    """What a run did: what it lost, and the audit's verdicts."""
+    return _page(result_line(result), _loss(result.loss), audit_table(result.audits), _notes(result.said))
+
+
+def measurement_page(measurement: Measurement) -> Markup:
+    return _page(measurement_line(measurement), _loss(measurement.loss))
+
+
+def released_page(released: Released) -> Markup:
+    return _page(released_line(released), audit_table(released.audits), _notes(released.notes))
+
+
+def audits_page(audits: Sequence[Audit]) -> Markup:
+    warnings = [warning for audit in audits for warning in audit.warnings]
+    return _page(audits_line(audits), audit_table(audits), _notes(warnings))
+
+
+def profile_page(profile: Profile) -> Markup:
+    """Which columns tell rows apart, and what each column is taken for."""
+    few = profile.uniqueness.small if profile.uniqueness else ()
+    bars = [Bar(", ".join(one.columns), (one.unique_rows / profile.rows,)) for one in few]
+    chart = bar_chart("Rows that few columns single out", bars, "share of all rows") if bars else None
+    return _page(profile_line(profile), chart, _table(_PROFILE, profile_rows(profile)))
+
+
+def attacks_page(attacks: Attacks) -> Markup:
+    """What attackers gain against what is promised."""
+    found = list(attack_rows(attacks))
+    # What is a probability or a share alone goes on one axis.
+    bars = [
+        Bar(", ".join(filter(None, (row["attack"], row["sensitive"], row["measure"]))), (row["gain"],), row["bound"])
+        for row in found
+        if row["gain"] is not None and row["bound"] is not None and max(row["gain"], row["bound"]) <= 1
+    ]
+    chart = bar_chart("Attackers' gains", bars, "probability, or share of the rows") if bars else None
+    return _page(attacks_line(attacks), chart, _table(_ATTACKS, found))
+
+
+def plan_page(ready: Preparation) -> Markup:
+    document = describe_plan(ready)
+    return _page(plan_line(ready), _table(_PLAN, document["columns"]), _notes(document["notes"]))
+
+
+def audit_table(audits: Sequence[Audit]) -> Markup:
+    """The verdicts of audits."""
+    return _table(_AUDIT, list(audit_rows(audits)))
+
+
+def _loss(loss: Loss) -> Markup | None:
+    bars = [Bar(name, (lost,)) for name, lost in loss.lm_by_column.items()]
+    return bar_chart("Information lost by column", bars, "loss per cell (LM), 0 to 1") if bars else None
+
+
+def _page(line: str, *parts: Markup | None) -> Markup:
+    """The line, and under it the parts that there are; the first chart brings the style of all."""
+    shown = [standalone(part) if part.startswith("<svg") else part for part in parts if part]
+    return Markup("<div><p><strong>{}</strong></p>{}</div>").format(line, Markup("").join(shown))
+
+
+def _table(columns: Sequence[str], found: Sequence[Row]) -> Markup:
+    head = _cells("th", [column.replace("_", " ") for column in columns])
+    body = Markup("").join(Markup("<tr>{}</tr>").format(_cells("td", map(row.get, columns))) for row in found)
+    return Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(head, body)
+
+
+def _cells(tag: str, values: Iterable[Any]) -> Markup:
+    cell = Markup(f"<{tag}>{{}}</{tag}>")
+    return Markup("").join(cell.format(_text(value)) for value in values)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _notes(notes: Iterable[str]) -> Markup:
+    return Markup("").join(Markup("<p>note: {}</p>").format(note) for note in notes)
+
+
+def enter_forms() -> None:
+    """Have what is returned look as it does here."""
+    FORMS[Result] = Form(result_line, result_rows, result_page)
+    FORMS[Released] = Form(released_line, released_rows, released_page)
+    FORMS[Measurement] = Form(measurement_line, measurement_rows, measurement_page)
+    FORMS[Profile] = Form(profile_line, profile_rows, profile_page)
+    FORMS[Attacks] = Form(attacks_line, attack_rows, attacks_page)
+    FORMS[Preparation] = Form(plan_line, plan_rows, plan_page)
+    FORMS[Audits] = Form(audits_line, audit_rows, audits_page)
+    FORMS[Audit] = Form(
+        lambda audit: audits_line([audit]),
+        lambda audit: audit_rows([audit]),
+        lambda audit: audits_page([audit]),
+    )
