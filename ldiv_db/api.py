@@ -20,7 +20,7 @@ from ldiv_db.auditing.check import check_request
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
 from ldiv_db.database.attach import takes_database
-from ldiv_db.database.catalog import qualify
+from ldiv_db.database.catalog import named_table
 from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
@@ -202,7 +202,7 @@ def check_sql(
     )
     with open_database(":memory:") as con:
         engine = Engine(con)
-        return check_statement(engine, given, qualify(engine, table, "table"), dialect, types, labels)
+        return check_statement(engine, given, named_table(table, "table"), dialect, types, labels)
 
 
 @takes_database(read_only=True, of_frame=take_for_table)

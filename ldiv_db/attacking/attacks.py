@@ -31,7 +31,8 @@ from ldiv_db.attacking.trials import AttackedRelease
 from ldiv_db.auditing.audit import Counted, counted
 from ldiv_db.auditing.individuals import told_of_people
 from ldiv_db.auditing.subject import Subject
-from ldiv_db.database.catalog import catalog_of, columns_of, free_bytes, full_name, relations_in
+from ldiv_db.database.catalog import catalog_of, columns_of, full_name, relations_in
+from ldiv_db.database.databases import free_bytes
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.sources import resolve_source

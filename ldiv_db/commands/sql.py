@@ -36,7 +36,7 @@ from ldiv_db.commands.options import (
     requirements_of,
     sensitive_settings,
 )
-from ldiv_db.database.catalog import qualify
+from ldiv_db.database.catalog import named_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
@@ -167,7 +167,7 @@ def check_command(
 def _table(engine: Engine, text: str, key: str) -> Relation | FileRelation:
     """The table that is named, or a file that DuckDB reads."""
     file = None if text.startswith('"') else FileRelation.of(text)
-    return file or qualify(engine, text, key)
+    return file or named_table(text, key)
 
 
 def _types(texts: Sequence[str]) -> dict[str, str]:

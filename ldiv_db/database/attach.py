@@ -13,7 +13,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from ldiv_db.database import foreign
+from ldiv_db.database import databases
 from ldiv_db.database.addresses import MEMORY, POSTGRES, Address, TablePlace, address_of, is_attached
 from ldiv_db.database.engine import Engine, Settings, attempt, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
@@ -169,7 +169,7 @@ def attach_address(connection: Any, address: Address, name: str, read_only: bool
     if failure is not None:
         why = sentence_of(failure) or _plain(failure, address)
         raise DatabaseError(f"cannot open {address}: {why}")
-    foreign.compare_here(Engine(connection))
+    databases.compare_here(Engine(connection))
 
 
 @contextmanager

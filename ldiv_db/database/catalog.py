@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ldiv_db.database import foreign
+from ldiv_db.database.databases import (
+    attached,
+    current_database,
+    has_one_schema,
+    is_postgres_view,
+    kind_of,
+    main_schema,
+)
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType
@@ -16,8 +23,6 @@ SCHEMA = "ldiv"
 #: The schemas and databases that are the database's own.
 _SYSTEM = ("information_schema", "pg_catalog", "system", "temp")
 
-#: The types of databases that are a file, by names of parameters; the path of others may hold a password.
-_FILE_TYPES = {"t1": "duckdb", "t2": "sqlite", "t3": "ducklake"}
 #: Types that arithmetic orders; the rest generalises by taxonomy only.
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _REAL = ("FLOAT", "DOUBLE", "DECIMAL", "UHUGEINT")
@@ -99,8 +104,8 @@ def table_exists(engine: Engine, relation: Relation) -> bool:
 def is_view(engine: Engine, relation: Relation) -> bool:
     """Whether the name stands for a view."""
     database, schema, name = located(engine, relation)
-    if foreign.kind_of(engine, database) == "postgres":
-        return foreign.is_postgres_view(engine, database, schema, name)
+    if kind_of(engine, database) == "postgres":
+        return is_postgres_view(engine, database, schema, name)
     rows = engine.execute(
         "SELECT count(*) FROM duckdb_views() WHERE lower(view_name) = lower($name)"
         " AND lower(schema_name) = lower($schema) AND lower(database_name) = lower($catalog)",
@@ -123,7 +128,7 @@ def type_named(engine: Engine, text: str) -> str | None:
 
 def is_foreign(engine: Engine, relation: Relation | FileRelation) -> bool:
     """Whether a relation lies, or would lie, in a database that is not DuckDB's own; files lie in none."""
-    return isinstance(relation, Relation) and foreign.kind_of(engine, located(engine, relation)[0]) != "duckdb"
+    return isinstance(relation, Relation) and kind_of(engine, located(engine, relation)[0]) != "duckdb"
 
 
 def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
@@ -140,7 +145,7 @@ def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
         first = relation.parts[0]
         rows = engine.execute("SELECT current_database(), lower(database_name) FROM duckdb_databases()")
         if (rows[0][0], first.lower()) in rows and not _schema_exists(engine, first):
-            return first, foreign.main_schema(engine, first), name
+            return first, main_schema(engine, first), name
         return str(rows[0][0]), first, name
     current = current_database(engine)
     schemas = _search_path(engine)
@@ -150,7 +155,7 @@ def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
 
 def located_in(engine: Engine, database: str, table: Relation) -> tuple[str, str]:
     """The schema and name of a table that is to be in an attached database."""
-    return (table.parts[0] if len(table.parts) > 1 else foreign.main_schema(engine, database)), table.name
+    return (table.parts[0] if len(table.parts) > 1 else main_schema(engine, database)), table.name
 
 
 def _is_there(engine: Engine, database: str, schema: str, name: str) -> bool:
@@ -168,88 +173,9 @@ def _search_path(engine: Engine) -> list[str]:
     return list(schemas) or [current_schema(engine)]
 
 
-def current_database(engine: Engine) -> str:
-    """The database in which names without one are looked up."""
-    return str(engine.execute("SELECT current_database()")[0][0])
-
-
 def current_schema(engine: Engine) -> str:
     """The schema in which names without one are looked up."""
     return str(engine.execute("SELECT current_schema()")[0][0])
-
-
-def file_of(engine: Engine, database: str) -> str | None:
-    """The file of an attached database, None if it is in memory or on a server."""
-    rows = engine.execute(
-        "SELECT path FROM duckdb_databases() WHERE lower(database_name) = lower($d) AND type IN ($t1, $t2, $t3)",
-        {"d": database, **_FILE_TYPES},
-    )
-    return rows[0][0] if rows else None
-
-
-def free_bytes(engine: Engine, database: str) -> int:
-    """The bytes of a database's file that hold nothing any more, and may still be read as what they held."""
-    rows = engine.execute(
-        "SELECT free_blocks * block_size FROM pragma_database_size() WHERE lower(database_name) = lower($d)",
-        {"d": database},
-    )
-    return int(rows[0][0] or 0) if rows else 0
-
-
-def open_files(engine: Engine) -> list[str]:
-    """The files of all databases that are attached."""
-    rows = engine.execute(
-        "SELECT path FROM duckdb_databases() WHERE path IS NOT NULL AND NOT internal AND type IN ($t1, $t2, $t3)",
-        _FILE_TYPES,
-    )
-    return [row[0] for row in rows]
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What the database may use: bytes of memory, and of its temp directory (None: all that are free)."""
-
-    memory_limit: int
-    temp_directory: str
-    temp_limit: int | None
-
-
-def resources(engine: Engine) -> Resources:
-    """What the connection's settings allow."""
-    ((memory, folder, limit),) = engine.execute(
-        "SELECT current_setting('memory_limit'), current_setting('temp_directory'),"
-        " current_setting('max_temp_directory_size')"
-    )
-    return Resources(_bytes(memory) or 0, folder or "", _bytes(limit))
-
-
-def threads(engine: Engine) -> int:
-    """The threads that the database may use."""
-    return int(engine.execute("SELECT current_setting('threads')")[0][0])
-
-
-def refuse_settings(engine: Engine) -> None:
-    """Raise PolicyError for a setting of the connection that our statements, whatever they state, cannot answer."""
-    ((case, disabled),) = engine.execute(
-        "SELECT current_setting('preserve_identifier_case'), current_setting('disable_timestamptz_casts')"
-    )
-    problems = []
-    if str(case).lower() == "uppercase":
-        what = "is uppercase on this connection, by which columns of a release would have other names"
-        problems.append(Problem("preserve_identifier_case", what, "SET preserve_identifier_case = 'preserve_case'"))
-    if disabled:
-        what = "is on for this connection; our statements ask of any value whether it is an instant"
-        problems.append(Problem("disable_timestamptz_casts", what, "SET disable_timestamptz_casts = false"))
-    if problems:
-        raise PolicyError(problems)
-
-
-def _bytes(text: str) -> int | None:
-    """The number of bytes in a setting such as `18.8 GiB`; None for a share of what is free."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?) (bytes?|[KMGTPE]iB)", text)
-    if match is None:
-        return None
-    return int(float(match[1]) * 1024 ** ("bKMGTPE".index(match[2][0])))
 
 
 def relations_in(engine: Engine, database: str) -> list[Relation]:
@@ -291,7 +217,7 @@ def catalog_table(engine: Engine, name: str) -> Relation:
     Where a database has one schema alone, the table's name begins with that of ours.
     """
     home = () if engine.catalog is None else (engine.catalog,)
-    if foreign.has_one_schema(engine, engine.catalog or current_database(engine)):
+    if has_one_schema(engine, engine.catalog or current_database(engine)):
         return Relation((*home, "main", f"{SCHEMA}_{name}"))
     return Relation((*home, SCHEMA, name))
 
@@ -300,16 +226,11 @@ def is_ours(engine: Engine, table: Relation) -> bool:
     """Whether a table would lie in the catalog's schema or, where there are no schemas, be called as its tables are."""
     if [part.lower() for part in table.parts[-2:-1]] == [SCHEMA]:
         return True
-    return table.name.lower().startswith(f"{SCHEMA}_") and foreign.has_one_schema(engine, catalog_of(engine, table))
-
-
-def qualify(engine: Engine, text: str, key: str) -> Relation:
-    """The relation that `text` names, refused if it is no name."""
-    return named_table(text, key)
+    return table.name.lower().startswith(f"{SCHEMA}_") and has_one_schema(engine, catalog_of(engine, table))
 
 
 def named_table(text: str, key: str) -> Relation:
-    """As `qualify`, without a database."""
+    """The relation that `text` names; raises PolicyError if it is no name."""
     if "`" in text and '"' not in text:
         raise PolicyError([Problem(key, f"{text!r} is not the name of a table", "quote names with double quotes")])
     try:
@@ -329,7 +250,7 @@ def new_table(engine: Engine, text: str, key: str, in_file: bool = False) -> Rel
 
     Raises PolicyError for what is no name, for a path, and for places that the database keeps to itself.
     """
-    relation = qualify(engine, text, key)
+    relation = named_table(text, key)
     if set("/\\") & set(text) and '"' not in text:
         hint = "a file takes `file:` and a known ending, a table of that name stands in double quotes"
         raise PolicyError([Problem(key, f"{text!r} looks like a path", hint)])
@@ -342,11 +263,6 @@ def new_table(engine: Engine, text: str, key: str, in_file: bool = False) -> Rel
         what = f"{above[0]} is the name of a database, and no schema"
         raise PolicyError([Problem(key, what, f"write {above[0]}.main.{relation.name}, or name another schema")])
     return relation
-
-
-def attached(engine: Engine) -> list[str]:
-    """The names of all databases that are attached, in lower case."""
-    return [row[0].lower() for row in engine.execute("SELECT database_name FROM duckdb_databases()")]
 
 
 def _schema_exists(engine: Engine, schema: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.attach import named_databases
-from ldiv_db.database.catalog import refuse_settings
+from ldiv_db.database.databases import refuse_settings
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.queries import Step

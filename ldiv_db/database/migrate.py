@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ldiv_db.database import catalog, foreign
+from ldiv_db.database import catalog, databases
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import Identifier, Relation, resource_folder
@@ -84,7 +84,7 @@ def refuse_foreign(engine: Engine, folder: Path | None = None) -> None:
 
 def _alike(engine: Engine, columns: list[tuple[str, str]], ours: list[tuple[str, str]] | None) -> bool:
     """Whether columns are ours; of other databases than DuckDB's, which have types of their own, by their names."""
-    if ours is None or columns == ours or foreign.kind_of(engine, _home(engine)) == "duckdb":
+    if ours is None or columns == ours or databases.kind_of(engine, _home(engine)) == "duckdb":
         return columns == ours
     return [name for name, _ in columns] == [name for name, _ in ours]
 
@@ -136,7 +136,7 @@ def _made_by(migrations: tuple[Migration, ...]) -> _Tables:
 def _make_ledger(engine: Engine, ledger: Relation) -> None:
     """The schema and the ledger of migrations, if they are not there."""
     engine.make_schema(ledger)
-    key = " PRIMARY KEY" if foreign.keeps_constraints(engine, _home(engine)) else ""
+    key = " PRIMARY KEY" if databases.keeps_constraints(engine, _home(engine)) else ""
     engine.execute(
         f"CREATE TABLE IF NOT EXISTS {ledger.sql()} (number INTEGER{key}, name VARCHAR NOT NULL,"
         " checksum VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL)"
@@ -176,11 +176,11 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
     todo = pending(engine, folder)
     if not todo:
         return todo
-    ledger, kind = catalog.catalog_table(engine, LEDGER), foreign.kind_of(engine, _home(engine))
+    ledger, kind = catalog.catalog_table(engine, LEDGER), databases.kind_of(engine, _home(engine))
     with engine.transaction(), _in_the_catalog(engine):
         _make_ledger(engine, ledger)
         for migration in todo:
-            engine.execute(foreign.fitting(kind, migration.sql))
+            engine.execute(databases.fitting(kind, migration.sql))
             engine.execute(
                 f"INSERT INTO {ledger.sql()} VALUES ($number, $name, $checksum, now())",
                 {"number": migration.number, "name": migration.name, "checksum": migration.checksum},
@@ -204,7 +204,7 @@ def unmade_on_error(engine: Engine) -> Iterator[None]:
 def _has_catalog(engine: Engine) -> bool:
     """Whether there is a schema of the catalog, or a table where there can be none."""
     home = _home(engine)
-    if foreign.has_one_schema(engine, home):
+    if databases.has_one_schema(engine, home):
         return bool(_tables(engine))
     rows = engine.execute(
         "SELECT 1 FROM duckdb_schemas() WHERE lower(schema_name) = $schema AND lower(database_name) = lower($home)",
@@ -223,7 +223,7 @@ def _drop_if_empty(engine: Engine) -> None:
     ]
     if not tables or filled or not set(tables) <= set(_made_by(tuple(available()))):
         return
-    if foreign.has_one_schema(engine, _home(engine)):
+    if databases.has_one_schema(engine, _home(engine)):
         with engine.transaction():
             for table in tables.values():
                 engine.execute(f"DROP TABLE {table.sql()}")

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.catalog import Column, located
+from ldiv_db.database.databases import ask_postgres, kind_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.foreign import ask_postgres, kind_of
 from ldiv_db.database.templates import Identifier, Relation, literal
 
 #: What PostgreSQL calls the types of DuckDB's that have another name, or another width, there.

@@ -21,8 +21,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database import catalog, foreign
-from ldiv_db.database.catalog import columns_of, qualify
+from ldiv_db.database import catalog, databases
+from ldiv_db.database.catalog import columns_of, named_table
 from ldiv_db.database.engine import Engine, attempt, database_version
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
 from ldiv_db.database.templates import ICEBERG_STATE, FileRelation, Identifier, Relation, literal
@@ -111,7 +111,7 @@ def name_of_query(text: str) -> str:
 
 def view_of_query(engine: Engine, text: str, key: str) -> Relation:
     """A TEMP view of the query; raises PolicyError unless it is one SELECT without side effects that can be read."""
-    foreign.compare_here(engine)
+    databases.compare_here(engine)
     query = text.strip().rstrip(";")
     ((tree,),) = engine.execute("SELECT json_serialize_sql($query)", {"query": query})
     parsed = json.loads(tree)
@@ -169,13 +169,13 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
     Files are one, a pattern, or a folder: of Parquet files, or of a table of Delta Lake or Iceberg; of the latter also
     the file in which the table has one of its states.
     """
-    foreign.compare_here(engine)
+    databases.compare_here(engine)
     file = files_of(engine, folder / source) if source.strip() else None
     if file is not None and not _is_table(engine, source):
         _refuse_missing(engine, file, source, key)
         _refuse_unreadable(engine, file, source, key)
         return file
-    relation = qualify(engine, source, key)
+    relation = named_table(source, key)
     frame = Relation(("temp", "main", relation.name))  # what a caller registered, or a temporary table: looked up first
     if len(relation.parts) == 1 and catalog.table_exists(engine, frame):
         return frame
@@ -254,6 +254,6 @@ def _refuse_unreadable(engine: Engine, file: FileRelation, source: str, key: str
 def _is_table(engine: Engine, name: str) -> bool:
     """Whether a table or view has that very name, which may end like a file's."""
     try:
-        return catalog.table_exists(engine, qualify(engine, name, "source"))
+        return catalog.table_exists(engine, named_table(name, "source"))
     except PolicyError:
         return False

@@ -233,10 +233,8 @@ def _fill(param: Any) -> Markup:
     """What Jinja puts out for one parameter; raises TemplateError for anything but a name or a value."""
     if isinstance(param, Identifier | Relation | SqlType | Figure):
         return Markup(param.sql())
-    if isinstance(param, FileRelation):
-        return _call(param)
-    if isinstance(param, Value):
-        return _bind(param.value)
+    if isinstance(param, FileRelation | Value):
+        return _call(param) if isinstance(param, FileRelation) else _bind(param.value)
     if isinstance(param, Markup):
         return param
     if isinstance(param, str) and param in CONNECTIVES:
@@ -329,17 +327,15 @@ def render(
     folders: tuple[Path, ...] = (),
     values: dict[str, Any] | None = None,
 ) -> Statement:
-    """The statement that `template` makes of `parameters`; raises TemplateError where they do not fit.
+    """The statement that `template`, ours or of `folders`, makes of `params`; raises TemplateError if they do not fit.
 
-    Templates are ours, and those in `folders`. `values` are those bound by other parts of the same statement, to which
-    its own are added.
+    `values` are those bound by other parts of the same statement, to which its own are added.
     """
     declared, given = declared_params(template, folders), set(params)
     if declared != given:
         missing, undeclared = sorted(declared - given), sorted(given - declared)
         raise TemplateError(f"{template}: missing parameters {missing}, undeclared parameters {undeclared}")
-    values = {} if values is None else values
-    token = _bound.set(values)
+    token = _bound.set(values := {} if values is None else values)
     try:
         sql = _environment(folders).get_template(f"{template}.sql.j2").render(params)
     except JinjaError as error:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from ldiv_db.database import catalog, foreign, migrate, postgres
+from ldiv_db.database import catalog, databases, migrate, postgres
 from ldiv_db.database.addresses import FilePlace, Place, TablePlace
 from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
@@ -68,7 +68,7 @@ class InTable(Destination):
 
     @property
     def folder(self) -> Path | None:
-        file = catalog.file_of(self.engine, catalog.catalog_of(self.engine, self.table))
+        file = databases.file_of(self.engine, catalog.catalog_of(self.engine, self.table))
         return Path(file).parent if file else None
 
     @property
@@ -87,7 +87,7 @@ class InDatabase(InTable):
         """As every destination; in a transaction of its own it waits for others that write the same."""
         joins, end = self.engine.in_transaction(), time.monotonic() + _LONGEST_WAIT
         home = catalog.catalog_of(self.engine, self.table)
-        is_numbered = not joins and foreign.numbers_snapshots(self.engine, home)
+        is_numbered = not joins and databases.numbers_snapshots(self.engine, home)
         while True:
             try:
                 outcome = self._publish(draft)
@@ -96,7 +96,7 @@ class InDatabase(InTable):
                 if joins or time.monotonic() > end:
                     raise
                 time.sleep(_PAUSE)
-        return draft.committed(outcome, foreign.last_snapshot(self.engine, home)) if is_numbered else outcome
+        return draft.committed(outcome, databases.last_snapshot(self.engine, home)) if is_numbered else outcome
 
     def _publish(self, draft: Draft[Outcome]) -> Outcome:
         with self.engine.transaction():
@@ -338,7 +338,7 @@ def destination_of(engine: Engine, target: Target, folder: Path, columns: list[s
 
 def refuse_half_taken_back(engine: Engine) -> None:
     """Raise PolicyError where the ledger would be in a database that cannot take back a table that was made."""
-    if foreign.kind_of(engine, engine.catalog or catalog.current_database(engine)) == "mysql":
+    if databases.kind_of(engine, engine.catalog or databases.current_database(engine)) == "mysql":
         what = "MySQL commits every table by itself, so that release and ledger would not be all or nothing"
         raise PolicyError([Problem("database", what, "give --catalog FILE, and a target with `file:`")])
 

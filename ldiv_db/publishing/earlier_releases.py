@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog
-from ldiv_db.database.catalog import columns_of, qualify
+from ldiv_db.database.catalog import columns_of, named_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import Relation
@@ -85,7 +85,7 @@ def check_sequence(engine: Engine, asked: PublishedTables) -> Inference:
 
 def _table(engine: Engine, name: str, columns: Sequence[str], key: str) -> Relation:
     """The table of that name, which must have the columns."""
-    relation = qualify(engine, name, key)
+    relation = named_table(name, key)
     _require_table(engine, relation, key)
     known = [column.name for column in columns_of(engine, relation)]
     problems = [

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ldiv_db.database import catalog, lineage, postgres
+from ldiv_db.database import catalog, databases, lineage, postgres
 from ldiv_db.database.catalog import Column, columns_of, without_members
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
@@ -66,7 +66,7 @@ def _check_table(
     if home not in ("temp", (engine.catalog or home).lower()):
         what = "a table cannot be published in one transaction with a catalog in another database"
         raise refused("target.table", what, "give `file:` as well, or leave the catalog in the database")
-    if home not in ("temp", catalog.current_database(engine).lower()):
+    if home not in ("temp", databases.current_database(engine).lower()):
         what = f"{table} is in another database, one transaction writes one"
         raise refused("target.table", what, "give `file:` as well")
     is_there = _check_what_is_there(engine, table, if_exists, types, "set if_exists: replace or append")
@@ -80,7 +80,7 @@ def _check_other(
     engine, table, name = destination.engine, destination.table, policy.target.database or ""
     if name not in policy.databases:
         raise refused("target.database", f"no database {name!r}", nearest(name, policy.databases))
-    if len(catalog.qualify(engine, policy.target.table or "", "target.table").parts) > 2:
+    if len(catalog.named_table(policy.target.table or "", "target.table").parts) > 2:
         raise refused("target.table", f"{policy.target.table} names a database, `database:` does", "leave it out")
     if engine.in_transaction():
         raise refused("target.database", "another database joins no open transaction", "commit first")
@@ -185,7 +185,7 @@ def check_file(destination: InFile, sources: Sequence[str] = ()) -> None:
         raise refused("target.file", "a file joins no open transaction", "commit first, or publish to a table")
     if not path.parent.is_dir():
         raise refused("target.file", f"no folder for {name}")
-    if any(_same_file(path, Path(other)) for other in [*catalog.open_files(engine), *sources]):
+    if any(_same_file(path, Path(other)) for other in [*databases.open_files(engine), *sources]):
         raise refused("target.file", f"{name} is the source, or is open here", "name another file")
     if path.exists() and not path.is_file():
         raise refused("target.file", f"{name} is not a file")
@@ -246,7 +246,7 @@ def refuse_read_target(engine: Engine, policy: Policy, folder: Path, source: Rel
     if target.file is not None:
         _refuse_read_file(engine, policy, folder, source)
     elif target.table is not None and target.database is None:
-        refuse_read_tables(engine, source, [catalog.qualify(engine, target.table, "target.table")])
+        refuse_read_tables(engine, source, [catalog.named_table(target.table, "target.table")])
 
 
 def refuse_read_tables(engine: Engine, source: Relation | FileRelation, tables: Iterable[Relation]) -> None:

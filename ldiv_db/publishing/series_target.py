@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ldiv_db.database import catalog
-from ldiv_db.database.catalog import new_table, qualify
+from ldiv_db.database import catalog, databases
+from ldiv_db.database.catalog import named_table, new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.files import abandoned, folder_of
@@ -155,7 +155,7 @@ class SeriesTarget:
             refuse_database_name(self.prefix, "target.prefix")
             return
         engine = self.engine
-        home, current = catalog.catalog_of(engine, self.prefix).lower(), catalog.current_database(engine).lower()
+        home, current = catalog.catalog_of(engine, self.prefix).lower(), databases.current_database(engine).lower()
         if home != (engine.catalog or current).lower() or home != current:
             what = "tables cannot be published in one transaction with a catalog in another database"
             raise refused("target.prefix", what, "give `file:` as well, or leave the catalog in the database")
@@ -206,7 +206,7 @@ def settle_entry(engine: Engine, entry: Entry) -> None:
 
 def opened_entry(engine: Engine, entry: Entry) -> AbstractContextManager[Relation]:
     """A context in which the tables of a series can be read, where the ledger says they are; it gives their prefix."""
-    prefix, file = qualify(engine, entry.report.get("prefix", entry.series), "series"), entry.report.get("file")
+    prefix, file = named_table(entry.report.get("prefix", entry.series), "series"), entry.report.get("file")
     if file is None:
         return InDatabase(engine, prefix).opened()
     return DatabaseFile(engine, Path(file), file, prefix).opened()

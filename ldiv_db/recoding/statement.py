@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog, migrate
-from ldiv_db.database.catalog import catalog_table, qualify
+from ldiv_db.database.catalog import catalog_table, named_table
 from ldiv_db.database.dialects import written
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
@@ -145,7 +145,7 @@ def _source(engine: Engine, run: Run, recoding: GlobalRecoding, given: str | Non
     name = given or run.source
     if FileRelation.of(name) is not None and not name.startswith('"'):
         raise PolicyError([Problem("--source", f"{Path(name).name} is a file", "say what the table is called")])
-    return qualify(engine, name, "--source")
+    return named_table(name, "--source")
 
 
 # -- thresholds --------------------------------------------------------------------------------------

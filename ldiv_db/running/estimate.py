@@ -23,7 +23,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Stages, forming
 from ldiv_db.algorithms.neighbours.rounds import FLOWING, SPLITTING, TRADING
-from ldiv_db.database import catalog
+from ldiv_db.database import databases
 from ldiv_db.database.context import Stage
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
@@ -254,7 +254,7 @@ def estimate_run(engine: Engine, encoded: Encoded, folder: Path | None, stages: 
     widths = _widths(engine, encoded)
     rows, axes = encoded.row_count, len(encoded.axes)
     memory = rows * (_ROW + _AXIS * axes + sum(_KEPT + _CHARACTER * width for width in widths))
-    found = catalog.resources(engine)
+    found = databases.resources(engine)
     free = _free(Path(found.temp_directory)) if found.temp_directory else 0
     return Estimate(
         memory=memory,

@@ -262,7 +262,7 @@ def _first_tables(subject: ReplaySubject, target: SeriesTarget, algorithm: str) 
     gone = [table for table in tables.plain.all if not catalog.table_exists(engine, table)]
     if gone:
         raise PolicyError([Problem("target.prefix", f"there is no table {sql_name_of(gone[0])}")])
-    named = catalog.qualify(engine, subject.name, "table")
+    named = catalog.named_table(subject.name, "table")
     if not any(catalog.same_table(engine, named, table) for table in [prefix, *tables.all]):
         what = f"{subject.name} is none of the tables of {target.name}, which the policy publishes"
         raise PolicyError([Problem("table", what, f"name {sql_name_of(tables.people)}")])

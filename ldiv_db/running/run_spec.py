@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ldiv_db.algorithms.base import Algorithm
-from ldiv_db.database import catalog, foreign, migrate
+from ldiv_db.database import catalog, databases, migrate
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
@@ -48,8 +48,8 @@ def require_rights(destination: Destination, target: Target, columns: Iterable[s
         _require_folder(destination.path.parent)
     lines = []
     for database in dict.fromkeys((home, ledger)):
-        _require_file(catalog.file_of(engine, database))
-        if foreign.kind_of(engine, database) != "postgres":
+        _require_file(databases.file_of(engine, database))
+        if databases.kind_of(engine, database) != "postgres":
             continue
         user, is_read_only = user_of(engine, database)
         if is_read_only:
@@ -69,7 +69,7 @@ def refuse_read_only(destination: Destination) -> None:
     engine, table = destination.engine, _table_of(destination)
     for place in (catalog.catalog_table(engine, "run"), *([table] if table else [])):
         database = catalog.catalog_of(engine, place)
-        if foreign.is_read_only(engine, database):
+        if databases.is_read_only(engine, database):
             raise DatabaseError(f"{database} is open read-only on this connection, and a run writes there")
 
 

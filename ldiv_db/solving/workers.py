@@ -27,7 +27,7 @@ from typing import Any, BinaryIO
 
 from ldiv_db.algorithms.base import Progress, Task
 from ldiv_db.database import files
-from ldiv_db.database.catalog import resources, threads
+from ldiv_db.database.databases import resources, threads
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.frames import scatter, scattered

@@ -3,7 +3,7 @@
 import pytest
 
 from ldiv_db.database import templates
-from ldiv_db.database.catalog import qualify
+from ldiv_db.database.catalog import named_table
 from ldiv_db.database.errors import LdivError
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, render
 
@@ -52,7 +52,7 @@ def test_parse(text, parts):
 @pytest.mark.parametrize("text", ["", "a.", "a.b.c.d"])
 def test_parse_refuses_what_is_no_name(engine, text):
     with pytest.raises(LdivError, match="is not the name of a table"):
-        qualify(engine, text, "source")
+        named_table(text, "source")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_parse_refuses_what_is_no_name(engine, text):
 )
 def test_what_looks_like_sql_is_at_most_a_strange_name(engine, text):
     try:
-        relation = qualify(engine, text, "source")
+        relation = named_table(text, "source")
     except LdivError:
         return
     assert relation.parts == (text,) and relation.sql() == f'"{text}"'

@@ -1,15 +1,105 @@
-"""What databases that are attached do differently from DuckDB's own: schemas, keys, views."""
+"""Databases of a connection: their kinds, their files, what they do differently from DuckDB's own, and its settings."""
 
 from __future__ import annotations
+
+import re
+from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import DIALECT, literal
 
+#: The types of databases that are a file, by names of parameters; the path of others may hold a password.
+_FILE_TYPES = {"t1": "duckdb", "t2": "sqlite", "t3": "ducklake"}
 #: A view may be an ordinary one or one that is stored (`m`).
 _VIEWS = "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('v', 'm')"
+
+
+def current_database(engine: Engine) -> str:
+    """The database in which names without one are looked up."""
+    return str(engine.execute("SELECT current_database()")[0][0])
+
+
+def attached(engine: Engine) -> list[str]:
+    """The names of all databases that are attached, in lower case."""
+    return [row[0].lower() for row in engine.execute("SELECT database_name FROM duckdb_databases()")]
+
+
+def file_of(engine: Engine, database: str) -> str | None:
+    """The file of an attached database, None if it is in memory or on a server."""
+    rows = engine.execute(
+        "SELECT path FROM duckdb_databases() WHERE lower(database_name) = lower($d) AND type IN ($t1, $t2, $t3)",
+        {"d": database, **_FILE_TYPES},
+    )
+    return rows[0][0] if rows else None
+
+
+def free_bytes(engine: Engine, database: str) -> int:
+    """The bytes of a database's file that hold nothing any more, and may still be read as what they held."""
+    rows = engine.execute(
+        "SELECT free_blocks * block_size FROM pragma_database_size() WHERE lower(database_name) = lower($d)",
+        {"d": database},
+    )
+    return int(rows[0][0] or 0) if rows else 0
+
+
+def open_files(engine: Engine) -> list[str]:
+    """The files of all databases that are attached."""
+    rows = engine.execute(
+        "SELECT path FROM duckdb_databases() WHERE path IS NOT NULL AND NOT internal AND type IN ($t1, $t2, $t3)",
+        _FILE_TYPES,
+    )
+    return [row[0] for row in rows]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the database may use: bytes of memory, and of its temp directory (None: all that are free)."""
+
+    memory_limit: int
+    temp_directory: str
+    temp_limit: int | None
+
+
+def resources(engine: Engine) -> Resources:
+    """What the connection's settings allow."""
+    ((memory, folder, limit),) = engine.execute(
+        "SELECT current_setting('memory_limit'), current_setting('temp_directory'),"
+        " current_setting('max_temp_directory_size')"
+    )
+    return Resources(_bytes(memory) or 0, folder or "", _bytes(limit))
+
+
+def threads(engine: Engine) -> int:
+    """The threads that the database may use."""
+    return int(engine.execute("SELECT current_setting('threads')")[0][0])
+
+
+def refuse_settings(engine: Engine) -> None:
+    """Raise PolicyError for a setting of the connection that our statements, whatever they state, cannot answer."""
+    ((case, disabled),) = engine.execute(
+        "SELECT current_setting('preserve_identifier_case'), current_setting('disable_timestamptz_casts')"
+    )
+    problems = []
+    if str(case).lower() == "uppercase":
+        what = "is uppercase on this connection, by which columns of a release would have other names"
+        problems.append(Problem("preserve_identifier_case", what, "SET preserve_identifier_case = 'preserve_case'"))
+    if disabled:
+        what = "is on for this connection; our statements ask of any value whether it is an instant"
+        problems.append(Problem("disable_timestamptz_casts", what, "SET disable_timestamptz_casts = false"))
+    if problems:
+        raise PolicyError(problems)
+
+
+def _bytes(text: str) -> int | None:
+    """The number of bytes in a setting such as `18.8 GiB`; None for a share of what is free."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) (bytes?|[KMGTPE]iB)", text)
+    if match is None:
+        return None
+    return int(float(match[1]) * 1024 ** ("bKMGTPE".index(match[2][0])))
 
 
 def kind_of(engine: Engine, database: str) -> str:
