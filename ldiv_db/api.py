@@ -214,7 +214,7 @@ def profile(
     *,
     population_size: int | None = None,
 ) -> Profile:
-    """How identifying the columns of a table, view or data file are, in counts of rows.
+    """Count how identifying the columns of a table, view or data file are.
 
     Without `qi` the quasi-identifiers are guessed. The Profile has `rows`, `columns`, `uniqueness` (None
     if there is no quasi-identifier) and `sensitive`, one entry a sensitive column; `as_dict()` adds shares

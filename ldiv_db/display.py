@@ -1,4 +1,4 @@
-"""What is returned, as people look at it: in a line, as a frame, and in a notebook as a page with charts.
+"""Forms in which people look at what is returned: a line, a frame, and in a notebook a page with charts.
 
 How each class looks is said above (`reporting/forms.py`), which enters it in `FORMS`.
 """
@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 @dataclass(frozen=True)
 class Form:
-    """How the objects of a class look: in a line, as rows of a frame (column to value), and as HTML."""
+    """The forms of a class's objects: in a line, as rows of a frame (column to value), and as HTML."""
 
     line: Callable[[Any], str]
     records: Callable[[Any], Iterable[Mapping[str, Any]]]
@@ -26,7 +26,7 @@ FORMS: dict[type, Form] = {}
 
 
 class Shown:
-    """What has a form. None of it holds a row of the data, or a value that the policy does not name."""
+    """An object with a form. None holds a row of the data, or a value that the policy does not name."""
 
     def to_frame(self) -> Any:
         """The figures as a frame of pandas'."""

@@ -1,1 +1,1 @@
-"""Where a release goes, how it gets there whole or not at all; the ledger, series and their inference check."""
+"""Publication: destinations, drafts, one protocol that is whole or not at all, the ledger, series and their check."""

@@ -39,7 +39,7 @@ Where = Relation | FileRelation
 
 
 class Destination(ABC):
-    """Where a draft goes."""
+    """A place that a draft goes to."""
 
     def __init__(self, engine: Engine):
         self.engine = engine
@@ -47,12 +47,12 @@ class Destination(ABC):
     @property
     @abstractmethod
     def folder(self) -> Path | None:
-        """Where what is published takes up room, None if that is memory."""
+        """The folder in which what is published takes up room, None if that is memory."""
 
     @property
     @abstractmethod
     def place(self) -> Place:
-        """Where what was published can be read afterwards."""
+        """The place where what was published can be read afterwards."""
 
     @abstractmethod
     def publish(self, draft: Draft[Outcome]) -> Outcome:
@@ -150,7 +150,7 @@ class InOtherDatabase(InTable):
         return outcome
 
     def _staged(self, run_id: str) -> Relation:
-        """What the table of a run is called until it is renamed."""
+        """The table of a run until it is renamed."""
         return Relation((*self.table.parts[:-1], f"{_STAGED}{run_id}_{self._mark}"))
 
     @property

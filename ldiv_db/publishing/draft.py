@@ -1,4 +1,4 @@
-"""Drafts: what is to be published, which a destination has written, audited and entered in the ledger."""
+"""Drafts: publications that a destination has written, audited and entered in the ledger."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Outcome = TypeVar("Outcome")
 
 
 class Draft(ABC, Generic[Outcome]):
-    """What is to be published: a table, or the tables of a release; `where` is that table, its file, or their prefix.
+    """A publication: a table, or the tables of a release; `where` is that table, its file, or their prefix.
 
     A destination calls `announce`, `write`, `audit`, `enter`, and for a file `settle` at the end, or `withdraw` if it
     did not come to `enter`.
@@ -39,12 +39,12 @@ class Draft(ABC, Generic[Outcome]):
     @property
     @abstractmethod
     def run_id(self) -> str:
-        """What it is known by in the ledger, and in the name of the folder in which a file is written."""
+        """The id in the ledger, and in the name of the folder in which a file is written."""
 
     @property
     @abstractmethod
     def replaces(self) -> bool:
-        """Whether it takes the place of a file that is there."""
+        """True if it takes the place of a file that is there."""
 
     @property
     def extends(self) -> bool:
@@ -66,7 +66,7 @@ class Draft(ABC, Generic[Outcome]):
 
     @abstractmethod
     def audit(self, where: Relation | FileRelation) -> Outcome:
-        """What was written, once it is audited; raises AuditError if it fails the policy."""
+        """Audit what was written and return the outcome; raises AuditError if it fails the policy."""
 
     @abstractmethod
     def enter(self, outcome: Outcome, status: str) -> None:
@@ -76,7 +76,7 @@ class Draft(ABC, Generic[Outcome]):
         """Have it said with the outcome; called before the audit."""
 
     def committed(self, outcome: Outcome, snapshot: int | None) -> Outcome:
-        """What its publication returns, once it is committed; as `snapshot` where the database numbers them."""
+        """The outcome once it is committed, as `snapshot` where the database numbers them."""
         return outcome
 
     @abstractmethod
@@ -141,7 +141,7 @@ class RunDraft(Draft[Result]):
         return self.resolved.target.if_exists != "fail"
 
     def rows(self, last_class: int = 0, texts: bool = False) -> AbstractContextManager[dict[str, Any]]:
-        """What fills the template of the release; class ids follow `last_class`, as `texts` all columns are text."""
+        """Parameters of the release's template; class ids follow `last_class`, as `texts` all columns are text."""
         ids = self.resolved.released.has_class_ids
         return published_rows(self.engine, self.encoded, self.recoding, ids, last_class, texts)
 

@@ -45,7 +45,7 @@ class PublishedTables:
 
 
 def check_series(engine: Engine, series: str) -> Inference:
-    """What all releases of a series tell, by the tables as they are now and each attribute's l of the last release."""
+    """Check all releases of a series, by the tables as they are now and each attribute's l of the last release."""
     last = require_release(engine, series)
     file = last.report.get("file")
     if file is not None and not Path(file).is_file():
@@ -61,12 +61,12 @@ def check_series(engine: Engine, series: str) -> Inference:
 
 
 def _allowed(first: Entry) -> bool:
-    """Whether the policy of a first release asked for combinations whatever they tell."""
+    """True if the policy of a first release asked for combinations whatever they tell."""
     return bool((first.report.get("combinations") or {}).get("option") == "first")
 
 
 def check_sequence(engine: Engine, asked: PublishedTables) -> Inference:
-    """What published tables of anybody's tell when they are compared; raises PolicyError if they lack a column.
+    """Check published tables of anybody's against each other; raises PolicyError if they lack a column.
 
     All keys of a group are looked at together, group after group: several groups at once may tell more.
     """
@@ -106,7 +106,7 @@ def _require_table(engine: Engine, relation: Any, key: str) -> None:
 
 
 def difference(engine: Engine, series: str, first: int, last: int) -> dict[str, Any]:
-    """What happened to rows between two releases of a series, in counts."""
+    """Counts of what happened to rows between two releases of a series."""
     if first >= last:
         raise PolicyError([Problem("release", "the first comes before the last", f"{last} {first}")])
     one, other = (require_release(engine, series, number) for number in (first, last))

@@ -1,9 +1,4 @@
-"""What several releases tell of all keys together: values that no assignment of keys to rows leaves are ruled out.
-
-The attacker knows every key's group in every release. The inference check looks at keys one by one, and at groups in
-pairs; here all groups of all releases decide at once which values a key may have (`attacking.joint`).
-
-The inference check: what published tables tell of a key when they are compared.
+"""The inference check: what published tables tell of a key when they are compared.
 
 For every key and sensitive attribute the values still possible are those that its groups have in all releases. And
 where two releases have groups with keys in common, what one group has and the other lacks is of the keys that only the
@@ -12,7 +7,8 @@ that are the same in two releases tell nothing new, so only groups that differ a
 sensitive values those of the new groups are worked out, and what they tell of pairings within these (`pairings`).
 
 The first is of one key at a time, the second of two groups at a time. Releases of our own keep their groups, so that
-nothing more follows from them; of other tables all keys and groups are looked at together as well (`together`).
+nothing more follows from them; of other tables all groups of all releases decide at once which values a key may have:
+those that no assignment of keys to rows leaves are ruled out.
 """
 
 from __future__ import annotations
@@ -74,7 +70,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Inference:
-    """What a sequence of releases tells: the best probability for each attribute, and where it is too much.
+    """Findings on a sequence of releases: the best probability for each attribute, and where it is too much.
 
     `allowed` are channels that the policy has asked for, `ordered` releases whose groups were formed in an order that
     tells who has which value.
@@ -110,7 +106,7 @@ class Inference:
         return replace(self, channels=(*self.channels, *pairings))
 
     def keeps(self, attribute: str) -> bool:
-        """Whether no key's value of the attribute can be told too well."""
+        """True if no key's value of the attribute can be told too well."""
         return all(channel.attribute != attribute for channel in self.channels)
 
     def require_good(self) -> None:
@@ -134,7 +130,7 @@ def check_releases(
     allowed: bool = False,
     jointly: bool = False,
 ) -> Inference:
-    """What the releases, in their order, tell of their keys; pairs before release number `since` were checked before.
+    """Check what releases, in their order, tell of their keys; pairs before release number `since` were checked before.
 
     With `allowed` combinations may tell what they do. With `jointly` values are ruled out over all keys and groups at
     once too, which tells more only where keys change groups.
@@ -187,7 +183,7 @@ def _channels(
 def _pairings(
     engine: Engine, cells: Relation, releases: Sequence[Release], limits: Sequence[Limited], since: int
 ) -> list[Channel]:
-    """What combinations tell of the groups that are new since the last release that published combinations."""
+    """Channels by combinations of the groups that are new since the last release that published combinations."""
     channels: list[Channel] = []
     before: tuple[int, Relation | None] = (0, None)
     for number, release in enumerate(releases, 1):
@@ -241,7 +237,7 @@ def _require_sound(engine: Engine, members: Relation, cells: Relation) -> None:
 
 
 def _weigh_changes(engine: Engine, members: Relation, cells: Relation, since: int) -> tuple[Relation, Relation]:
-    """What groups tell that differ from release to release: of keys that only one has, and of all keys in them."""
+    """Weights of groups that differ from release to release: of keys that only one has, and of all keys in them."""
     params = {"members": members, "cells": cells}
     differing = engine.materialise("differing", "publishing/list_differing", since=Value(since), **params)
     weighed = engine.materialise("weighed", "publishing/weigh_twins", differing=differing, cells=cells)

@@ -73,12 +73,12 @@ class Entry:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether its groups were formed in the order of the quasi-identifiers, as all were before it was noted how."""
+        """True if its groups were formed in the order of the quasi-identifiers, as all were before it was noted how."""
         return self.report.get("algorithm") in DECOMPOSITIONS and self.grouped_by is None
 
     @property
     def warning(self) -> str | None:
-        """What must be said of it."""
+        """A warning on how its groups were formed, None if there is none."""
         return f"release {self.release} of {self.series}: {ORDERED}; {WITHDRAW}" if self.is_ordered else None
 
     def as_dict(self) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def hash_key(engine: Engine) -> str:
 
 
 def earlier_release(engine: Engine, source: str, fingerprint: Fingerprint | None) -> Earlier:
-    """What the ledger knows of earlier releases: of what the fingerprint is of, or else of the source of that name."""
+    """The latest release with the same fingerprint, else the latest of the source of that name."""
     secrets_of_runs = table(engine, "run_secret")
     if fingerprint is not None and catalog.table_exists(engine, secrets_of_runs):
         hashes = {"rows_hash": fingerprint.rows, "policy_hash": fingerprint.policy, "hash_key": fingerprint.key}
@@ -207,7 +207,7 @@ def earlier_release(engine: Engine, source: str, fingerprint: Fingerprint | None
 
 
 def has_releases(engine: Engine) -> bool:
-    """Whether the catalog has the tables of releases yet; raises DatabaseError for tables there that are not ours."""
+    """True if the catalog has the tables of releases; raises DatabaseError for tables there that are not ours."""
     migrate.refuse_foreign(engine)
     return catalog.table_exists(engine, table(engine, "release_member"))
 

@@ -1,12 +1,11 @@
-"""What an attacker may come to, and by which releases he comes to more.
-
-Combinations of sensitive values: what they tell of pairings within groups, and whether they are published.
+"""Channels by which releases tell too much, and combinations of sensitive values, which may be one.
 
 Of somebody of whom no sensitive value is known combinations tell nothing: which of a group's rows is a person's was
-dealt by coins (`algorithms.decomposition`), whatever the rows have in common. But who knows one value of a person, say
-a, looks which of the group's values of another attribute are combined with a, and how often. In every group, for every
-value and every other attribute, the most frequent of these combinations must not have more than 1/l of them. It is each
-group by itself that is looked at, by all combinations: who solves all groups at once, as a puzzle, is not bounded so.
+dealt by coins (`algorithms.decomposition`), whatever the rows have in common. But an attacker who knows one value of a
+person, say a, looks which of the group's values of another attribute are combined with a, and how often. In every
+group, for every value and every other attribute, the most frequent of these combinations must not have more than 1/l of
+them. Each group is looked at by itself, by all combinations: an attacker who solves all groups at once, as a puzzle, is
+not bounded so.
 
 The combinations of a second release less those of the first are those of the new groups alone, in a group of three all
 its pairings. So only the first release of a series has a table of them, and there are no differences.
@@ -70,7 +69,7 @@ Option = Literal["checked", "first", "none"]
 
 @dataclass(frozen=True)
 class Combined:
-    """What becomes of the combinations of a release: what was asked for, whether they are published, what they tell."""
+    """The decision on combinations of a release: what was asked for, whether they are published, what they tell."""
 
     option: Option
     published: bool
@@ -78,7 +77,7 @@ class Combined:
 
     @property
     def allowed(self) -> bool:
-        """Whether they are published whatever they tell."""
+        """True if they are published whatever they tell."""
         return self.option == "first"
 
     def as_dict(self) -> dict[str, Any]:
@@ -87,7 +86,7 @@ class Combined:
 
     @property
     def note(self) -> str | None:
-        """What the user should hear of them."""
+        """A note on them for the user, None if they tell nothing."""
         if not self.told:
             return None
         worst = max(self.told, key=lambda channel: (channel.best, channel.keys))
@@ -101,7 +100,7 @@ class Combined:
 
 
 def plan_combinations(engine: Engine, option: Option, shown: Relation, secrets: Sequence[Secret]) -> Combined:
-    """Whether the first groups, `shown` (group_no, the codes to be published), have a table of combinations beside."""
+    """Decide if the first groups, `shown` (group_no, the codes to be published), get a table of combinations."""
     if option == "none":
         return Combined(option, published=False)
     coded = [Limited(secret.number, secret.code, secret.l) for secret in secrets]
@@ -126,7 +125,7 @@ def tell_pairings(
     limits: Sequence[Limited],
     releases: tuple[str, ...],
 ) -> list[Channel]:
-    """What combinations tell of the groups that they are of, `cells` (group_id, attribute_no, value, n).
+    """Channels by the combinations of groups, `cells` (group_id, attribute_no, value, n).
 
     With `before` it is their difference from the combinations that an earlier release published.
     """

@@ -1,4 +1,4 @@
-"""Why a target is refused: for what it is, for what is there already, and for what would be read and replaced."""
+"""Refusals of targets: for what they are, for what is there already, and for what would be read and replaced."""
 
 from __future__ import annotations
 

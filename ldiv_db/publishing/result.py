@@ -1,9 +1,8 @@
-"""What a run had to publish, as a fingerprint by which a later run knows that it has the same.
+"""Results, for machines (`as_dict`) and for people (rich tables), and fingerprints of what runs published.
 
-A fingerprint says nothing to who lacks its key: it stands with that key among the secrets of the ledger, where the seed
-is. Whoever has the key can only try whether a whole source is the one that they think of, as with the seed.
-
-Results, for machines (`as_dict`) and for people (rich tables).
+A run with the fingerprint of an earlier one publishes the same again. It says nothing to anybody who lacks its key: it
+stands with that key among the secrets of the ledger, where the seed is. Whoever has the key can only try if a whole
+source is the one that they think of, as with the seed.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class Earlier:
         return (None, None, None) if found is None else (found.key, found.rows, found.policy)
 
     def told(self, run_id: str = "") -> list[str]:
-        """What is said of it; `run_id` is the new run's, if it has one yet."""
+        """Notes on it; `run_id` is the new run's, if it has one yet."""
         if self.run_id is None:
             return []
         if self.unchanged:
@@ -127,7 +126,7 @@ class Similarity:
 
 @dataclass(frozen=True, repr=False)
 class Result(Shown):
-    """What a run did: the object that `ldiv run --json` prints."""
+    """Result of a run: the object that `ldiv run --json` prints."""
 
     run_id: str
     algorithm: str
@@ -208,7 +207,7 @@ class Result(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Released(Shown):
-    """What a release published and kept back: the object that `ldiv release publish --json` prints."""
+    """Result of a release of a series: the object that `ldiv release publish --json` prints."""
 
     figures: dict[str, Any]
     audits: Sequence[Audit] = ()
@@ -295,7 +294,7 @@ def print_audits(console: Console, audits: Sequence[Audit]) -> None:
 
 
 def print_inferred(console: Console, inferred: Sequence[Mapping[str, Any]]) -> None:
-    """How quasi-identifiers generalise of which the policy does not say it, by their entries in a result."""
+    """Print how quasi-identifiers generalise of which the policy does not say it, by their entries in a result."""
     if inferred:
         rows = [(one["column"], written(one["as"]), one["why"]) for one in inferred]
         print_rows(console, "inferred", ("column", "as", "why"), rows)

@@ -1,13 +1,10 @@
-"""Names of series: `file.duckdb:schema.prefix`, or without a file; the same series in any spelling.
+"""Series: all releases under one target, with the keys and groups that the ledger knows of them.
 
-The key of a series: which column it is, and that its values are written as they were in all releases before.
+Keys stand in it as hashes after a secret of their series; of sensitive values there is a hash, to notice changes. Keys
+are hashed as text. Under another column, or another type that is written otherwise (1 and 1.0), everybody would count
+as new and be published once more, in other groups, and comparing releases would tell what the check cannot see.
 
-Keys are hashed as text. Under another column, or another type that is written otherwise (1 and 1.0), everybody would
-count as new and be published once more, in other groups, and comparing releases would tell what the check cannot see.
-
-Series: all releases under one target, with the keys and groups that the ledger knows of them.
-
-Keys stand in it as hashes after a secret of their series; of sensitive values there is a hash, to notice changes.
+A series is named `file.duckdb:schema.prefix`, or without a file, in any spelling.
 """
 
 from __future__ import annotations
@@ -85,7 +82,7 @@ class Key:
     kind: str
 
     def is_written_as(self, other: Key | None) -> bool:
-        """Whether keys are surely the same text as the other's: it is known, and of the same kind."""
+        """True if keys are surely the same text as the other's: it is known, and of the same kind."""
         return other is not None and self.kind == other.kind
 
 
@@ -157,7 +154,7 @@ def _require_coins(name: str, entries: Sequence[Entry]) -> None:
 
 
 def _find_series(engine: Engine, name: str) -> dict[str, Any] | None:
-    """What is noted of the series, None if there is none; a catalog of an older version notes no key."""
+    """The ledger's row of the series, None if there is none; a catalog of an older version notes no key."""
     noted = ("algorithm", "key_name", "key_kind")
     all_series, secrets_of_series = table(engine, "series"), table(engine, "series_secret")
     columns = [Identifier(c.name) for c in catalog.columns_of(engine, all_series) if c.name in noted]
@@ -169,7 +166,7 @@ def _find_series(engine: Engine, name: str) -> dict[str, Any] | None:
 
 
 def name_of(engine: Engine, text: str, path: Path | None = None) -> str:
-    """What the ledger calls the series that `text` names, with its file at `path`; `text` if it has no such series."""
+    """The ledger's name of the series that `text` names, with its file at `path`; `text` if it has no such series."""
     known = {entry.series: entry.report.get("file") for entry in releases(engine)}
     return known_as(text, path or series_file_of(text), known, catalog.current_schema(engine))
 

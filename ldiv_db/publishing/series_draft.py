@@ -32,7 +32,7 @@ from ldiv_db.recoding.encoded import Renamed
 
 @dataclass(frozen=True)
 class Start:
-    """What a release starts from: a policy held against its source, and the series so far.
+    """The start of a release: a policy held against its source, and the series so far.
 
     `begun` is when its work began.
     """
@@ -85,7 +85,7 @@ class SeriesDraft(Draft[Released]):
 
     @property
     def combined(self) -> Combined | None:
-        """What becomes of combinations of sensitive values, None if the algorithm knows none."""
+        """The decision on combinations of sensitive values, None if the algorithm knows none."""
         return None
 
     @property
@@ -103,11 +103,11 @@ class SeriesDraft(Draft[Released]):
 
     @abstractmethod
     def figures(self) -> dict[str, Any]:
-        """What the result says of the algorithm's work."""
+        """Figures of the algorithm's work, for the result."""
 
     @property
     def notes(self) -> list[str]:
-        """What the user should hear of it."""
+        """Notes for the user."""
         return []
 
     # -- what a destination asks for -------------------------------------------------------------------
@@ -151,7 +151,7 @@ class SeriesDraft(Draft[Released]):
         self.write_tables(self.tables(_prefix(where)), before)
 
     def audit(self, where: Relation | FileRelation) -> Released:
-        """What was written, once it is audited and compared with all earlier releases, by the keys in the ledger."""
+        """The release as written, audited and compared with all earlier ones by the keys in the ledger."""
         engine, series, prefix = self.start.engine, self.start.series, _prefix(where)
         with engine.transaction():
             record_members(engine, series, self.matched.rows, self.shown)
@@ -178,14 +178,14 @@ class SeriesDraft(Draft[Released]):
         return tables if self.combined and self.combined.published else tables.plain
 
     def _counted(self) -> tuple[dict[str, Any], Expected]:
-        """What became of rows, in numbers, and what the tables must add up to."""
+        """Counts of what became of rows, and what the tables must add up to."""
         matched = self.matched
         counts = self.start.engine.record("publishing/summarise_rows", rows=matched.rows, known=matched.known)
         short = counts.pop("short_groups")
         return counts, Expected(counts["rows_kept"] + self.rows_new, counts["counterfeits"], short)
 
     def _figures(self, counts: dict[str, Any], people: int) -> dict[str, Any]:
-        """What the result says in numbers."""
+        """The figures of the result."""
         start, matched = self.start, self.matched
         waiting = start.engine.record(
             "publishing/summarise_waiting", rows=matched.rows, shown=self.shown, threshold=Value(self.threshold)
@@ -221,7 +221,7 @@ def _prefix(where: Relation | FileRelation) -> Relation:
 
 
 def _notes(counts: dict[str, Any]) -> list[str]:
-    """What the user should hear."""
+    """Notes for the user."""
     notes = []
     if counts["rows_changed"]:
         rows = count_phrase(counts["rows_changed"], "published row has", "published rows have")

@@ -1,6 +1,4 @@
-"""The tables of a release, by the series' prefix and the release's number.
-
-Where a series of releases goes: tables of the source's database, or a DuckDB file of their own with all of them.
+"""Target of a series: tables of the source's database, or a DuckDB file of their own with those of all releases.
 
 A release to a file that a process died over is finished or rolled back by the next command, which finds out by the
 file itself what is true.
@@ -71,7 +69,7 @@ def tables_of(prefix: Relation, algorithm: str, release: int) -> ReleaseTables:
 
 @dataclass(frozen=True)
 class Expected:
-    """What tables must add up to: rows of people, places whose row is gone, and groups that have such places."""
+    """Totals that tables must add up to: rows of people, places whose row is gone, and groups that have such places."""
 
     people: int
     counterfeits: int
@@ -138,7 +136,7 @@ class SeriesTarget:
 
     @property
     def where(self) -> dict[str, str]:
-        """What the report says of it."""
+        """The target as a release's report has it."""
         file = {"file": str(self.destination.path)} if isinstance(self.destination, DatabaseFile) else {}
         return {"prefix": str(self.prefix), **file}
 

@@ -1,6 +1,6 @@
-"""The replay of a release: worlds are made, the program is run on each, and what gives the release is counted.
+"""Attacks as a caller asks for them: tables and policies by name, and the release replayed where that is asked for.
 
-Attacks as a caller asks for them: tables and policies by name, and the release replayed where that is asked for.
+A replay makes worlds, runs the program on each, and counts which of them give the release.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _NO_RELEASE = "no world, not even the source's own values, gives this release"
 
 @dataclass(frozen=True)
 class _Tried:
-    """What was tried of a release, by which method, and what of it gave the release."""
+    """The worlds tried of a release by its method, and which of them gave it."""
 
     method: Method
     found: Replayed
@@ -66,7 +66,7 @@ class _Tried:
 def replay_table(
     subject: ReplaySubject, wanted: Replay, require: Sequence[RequirementSpec], budget: int
 ) -> list[Attack]:
-    """What replay tells of each sensitive attribute of a table of classes, against what `require` promises.
+    """Attacks by replay on each sensitive attribute of a table of classes, against what `require` promises.
 
     Raises PolicyError for a release that the policy and the source do not give, and for one that cannot be replayed.
     """
@@ -78,7 +78,7 @@ def replay_table(
 
 
 def replay_groups(subject: ReplaySubject, wanted: Replay, budget: int) -> Attacks:
-    """What replay tells of each sensitive attribute of an anatomised release; raises as `replay_table`."""
+    """Attacks by replay on each sensitive attribute of an anatomised release; raises as `replay_table`."""
     tried = _replayed(subject, wanted, budget)
     limits = tried.method.resolved.limits.items()
     promises = {name: Guarantee(share=Fraction(1, least), values=least, size=least) for name, least in limits}
@@ -110,7 +110,7 @@ def _replayed(subject: ReplaySubject, wanted: Replay, budget: int) -> _Tried:
 
 
 def _sampled(method: Method, seed: int, most: int) -> tuple[SampledWorlds, int, int]:
-    """What is to be tried, and the rows and classes published.
+    """The worlds to try, and the rows and classes published.
 
     Raises PolicyError unless the source's own values give the release.
     """
@@ -194,7 +194,7 @@ def attack(
     listener: Listener | None = None,
     catalog: str | None = None,
 ) -> Attacks:
-    """What attackers gain at best from a published table, view, data file or frame, and what is promised at most.
+    """Measure what attackers gain at best from a published table, view, data file or frame, against what is promised.
 
     Every table may be named, or given as a frame or a relation; in place of `con` it is the `table`.
     The columns are `qi` and `sensitive` (names, or a mapping as in a policy), or those of the release that `policy`

@@ -33,7 +33,7 @@ OUTCOME = "ldiv_outcome"
 
 @dataclass(frozen=True)
 class Model:
-    """What dbt says of a model.
+    """A model as dbt describes it.
 
     `source` and `target` are the parts of names, database first. `policy` is the policy, without source and target, or
     the name of a file with one, which is looked for in `folders`, the model's own first.
@@ -48,7 +48,7 @@ class Model:
 
 
 class NotPublishedError(LdivError):
-    """Why nothing of a model was published, in the words of the first error."""
+    """Nothing of a model was published, for the reason of the first error, in its words."""
 
 
 def prepare(session: Any, settings: str) -> None:
@@ -82,7 +82,7 @@ def publish(session: Any, settings: str) -> None:
 
 
 def _published(session: Any, model: Model) -> dict[str, Any]:
-    """What was published: its rows, what is to be warned of, and for a series the release's number and its table."""
+    """The outcome: rows published, warnings, and for a series the release's number and its table."""
     if not Engine(session).in_transaction():
         what = "dbt has no transaction open, so that a failed audit could not be taken back"
         raise DatabaseError(f"{what}: remove disable_transactions from the profile")
@@ -109,7 +109,7 @@ def _published(session: Any, model: Model) -> dict[str, Any]:
 
 
 def _next_release(session: Any, model: Model, reading: Examined, folder: Path) -> dict[str, Any]:
-    """What the next release of a series published."""
+    """Publish the next release of a series; returns its outcome."""
     policy = reading.required()
     if policy.decomposes:
         what = f"{policy.algorithm.name} publishes several tables, and a model is one"
@@ -129,7 +129,7 @@ def _next_release(session: Any, model: Model, reading: Examined, folder: Path) -
 
 
 def _is_series(document: Mapping[str, Any]) -> bool:
-    """Whether rows are told again over time: every build publishes the next release."""
+    """True if rows are told again over time, so that every build publishes the next release."""
     return document.get("key") is not None
 
 

@@ -34,7 +34,7 @@ Rows = list[tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demonstration shows: rows before and after, and the result; `folder` is where it is kept, if it is."""
+    """The demonstration: rows before and after, and the result; `folder` is where it is kept, if it is."""
 
     policy: Policy
     result: Result
@@ -147,7 +147,7 @@ def _run(folder: Path, policy: Policy, directory: Path | None, listener: Listene
 
 
 def print_demo(out: Console, demo: Demo) -> None:
-    """What was done, in words and tables, and what to try next."""
+    """Print the demonstration in words and tables, and what to try next."""
     result = demo.result
     frequency = next(found["parameters"]["l"] for found in result.requirements if found["name"] == "frequency")
     out.print(

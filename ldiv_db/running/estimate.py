@@ -1,11 +1,9 @@
-"""How long a run takes: its stages by name, what each is expected to take, and what is left as it goes.
+"""Time and room that a run takes: its stages, the seconds expected of each and those left, memory, and the release.
 
 A stage takes some seconds and more for its work: for every cell, rows times quasi-identifiers. How many was measured
 once by `python -m tests.benchmarks.pace`, in the processor's seconds of two cores. Another machine, other requirements
-and other data take another time: so what is expected is multiplied by what stages took that are done, and within a
-stage by the counted work that is done of it.
-
-What a run will need, before it starts: time, memory, room for what does not fit into it, room for the release.
+and other data take another time, so the seconds expected are multiplied by how long finished stages took against
+theirs, and within a stage by the counted work that is done of it.
 
 The figures of memory were measured on tables of 200,000 to a million rows, one to seven quasi-identifiers and up to
 three kept columns; a run needs between half and twice as much. So nothing is refused that would fit by half.
@@ -78,7 +76,7 @@ def expected(work: Stages, cells: int) -> tuple[Stage, ...]:
 
 
 class Pace:
-    """What is left of a run, told by the stages that it enters and the work that it counts; `clock` gives seconds."""
+    """The time left of a run, by the stages that it enters and the work that it counts; `clock` gives seconds."""
 
     def __init__(self, first: str, clock: Callable[[], float] = time.monotonic):
         self._clock = clock
@@ -140,12 +138,12 @@ class Pace:
 
     @property
     def share(self) -> float:
-        """How much of the run is done, at most `MOST`."""
+        """The share of the run that is done, at most `MOST`."""
         left = self.left
         return 0.0 if left is None else min(MOST, self.seconds / (self.seconds + left or 1.0))
 
     def __str__(self) -> str:
-        """How far the run is, in words: no figure has more digits than somebody knows."""
+        """The progress in words: no figure has more digits than somebody knows."""
         left = self.left
         if left is None:
             return f"{self.seconds:.0f} s so far"
@@ -207,7 +205,7 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """What the stages of the run are expected to take, on two cores that have nothing else to do."""
+        """The seconds that the stages are expected to take, on two cores that have nothing else to do."""
         return sum(stage.seconds for stage in self.stages)
 
     def as_dict(self) -> dict[str, Any]:
@@ -224,7 +222,7 @@ class Estimate:
 
     @property
     def notes(self) -> list[str]:
-        """What the user should hear."""
+        """Notes for the user."""
         return list(self._notes())
 
     def _notes(self) -> Iterator[str]:
@@ -250,7 +248,7 @@ class Estimate:
 
 
 def estimate_run(engine: Engine, encoded: Encoded, folder: Path | None, stages: tuple[Stage, ...] = ()) -> Estimate:
-    """What a run on the encoded table will need; `folder` is where the release goes, None if into memory."""
+    """The estimate of a run on the encoded table; `folder` is where the release goes, None if into memory."""
     widths = _widths(engine, encoded)
     rows, axes = encoded.row_count, len(encoded.axes)
     memory = rows * (_ROW + _AXIS * axes + sum(_KEPT + _CHARACTER * width for width in widths))

@@ -1,9 +1,7 @@
-"""The people of populations that a policy's requirements name, in the codes of the source that is to be recoded.
+"""Preparation of a run: its source is encoded, its requirements are held against it, and counts say if they can be met.
 
-Whom a node of a taxonomy covers is read from its label, as an attacker reads it: of every value of the population, the
-smallest node whose label covers it.
-
-What a run begins with: its source encoded, its requirements held against it, and whether they can be met.
+People of populations, which requirements may name, are counted in the codes of the source. The nodes of a taxonomy that
+cover them are read from labels, as an attacker reads them: of every value the smallest node whose label covers it.
 """
 
 from __future__ import annotations
@@ -116,7 +114,7 @@ class PreparedRun:
 
     @property
     def requirements(self) -> Mapping[str, Sequence[Requirement]]:
-        """What is required of each sensitive attribute."""
+        """The requirements on each sensitive attribute."""
         return self.task.wanted
 
 
@@ -189,7 +187,7 @@ def prepare(context: Context, spec: RunSpec) -> Preparation:
 
 
 def _earlier(engine: Engine, spec: RunSpec, coding: Coding) -> Earlier:
-    """What the ledger knows of earlier releases of the source as it was read."""
+    """Earlier releases of the source as it was read, by the ledger."""
     key = ledger.hash_key(engine)
     fingerprint = take_fingerprint(engine, spec.policy, spec.resolved, coding.snapshot, versions(), key)
     return ledger.earlier_release(engine, coding.source.name, fingerprint)
@@ -210,7 +208,7 @@ def strictest(ready: Preparation) -> Preparation:
 def make_ready(
     context: Context, resolved: Resolved, algorithm: Algorithm, encoded: Encoded
 ) -> tuple[PreparedRun, str, list[Named]]:
-    """What classes are made of, why that algorithm makes them if there is a reason, and values that no row has.
+    """The prepared run, why that algorithm was chosen if there is a reason, and named values that no row has.
 
     Raises PolicyError for what the algorithm does not take.
     """
@@ -228,7 +226,7 @@ def make_ready(
 
 
 def check_ready(ready: PreparedRun) -> Feasibility:
-    """What the counts say; raises InfeasibleError with its reasons if what is required cannot be met."""
+    """The feasibility by counts; raises InfeasibleError with the reasons if the requirements cannot be met."""
     algorithm, task = ready.algorithm, ready.task
     says, takes = algorithm.says_why, algorithm.takes_any_class
     with explained(task.engine, ready.encoded, ready.requirements, says, takes, ready.context.show_values):
@@ -254,7 +252,7 @@ def _people(engine: Engine, resolved: Resolved) -> LikelyPeople | None:
 
 
 def _warnings(engine: Engine, resolved: Resolved, task: Task) -> list[str]:
-    """What a reader takes for one value where requirements count several."""
+    """A line for values that a reader takes for one where requirements count several."""
     attributes = resolved.required.attributes
     return [
         line
@@ -271,7 +269,7 @@ def make_task(
     seed: int,
     transparent: bool = False,
 ) -> Task:
-    """What an algorithm is given."""
+    """The task of an algorithm."""
     every = [requirement for own in wanted.values() for requirement in own]
     listener = context.listener
     told = (listener.on_progress, listener.on_search)
@@ -282,7 +280,7 @@ def make_task(
 def resolve_requirements(
     engine: Engine, required: Required, encoded: Encoded
 ) -> tuple[dict[str, list[Requirement]], list[Named]]:
-    """What is required of each sensitive attribute, with what the source's values make of it.
+    """The requirements on each sensitive attribute, resolved against the source's values.
 
     Also the values with thresholds of their own that no row has.
     """

@@ -1,4 +1,4 @@
-"""What a run would do, for machines and for people: feasibility, algorithm, the columns' roles, the SQL."""
+"""Plan of a run, for machines and for people: feasibility, algorithm, the columns' roles, the SQL."""
 
 from __future__ import annotations
 

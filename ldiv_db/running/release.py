@@ -1,13 +1,12 @@
-"""Releases of BSGI: classes as they were published, and new ones of the rows that are in none.
-
-A class, once published, stays as it is in all later releases, label for label and value for value: who has left the
-source leaves a place in it, and of who has changed the old values stay. New rows form classes of their own, together
-with those that found none before; of a value of which there are too many those that have waited longest come first.
-
-Releases over time: plan with what was published before, write, audit, compare, and enter in the ledger.
+"""Releases over time: plan with what was published before, write, audit, compare, and enter in the ledger.
 
 A row that was published stays in its group or class for ever. All of a release appears together: its tables and its
 place in the ledger.
+
+A class of BSGI, once published, stays as it is in all later releases, label for label and value for value: a row that
+has left the source leaves a place in it, and one that has changed its old values. New rows form classes of their own,
+together with those that found none before; of a value that too many rows have, those that have waited longest come
+first.
 """
 
 from __future__ import annotations
@@ -256,7 +255,7 @@ def judge_series_algorithm(found: Findings) -> None:
 
 
 def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: float) -> Start:
-    """What the next release starts from, once target and earlier releases are known to go together."""
+    """The start of the next release, once target and earlier releases are known to go together."""
     engine, algorithm, source = context.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))

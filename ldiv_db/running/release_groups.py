@@ -1,17 +1,14 @@
-"""The tables of a decomposed release: written and audited, numbered release by release.
-
-Quasi-identifiers go to one table with the group of each row, sensitive values to another with each column of a group
-in an order of its own, combinations of sensitive values to a third without groups, in the first release alone and where
-they do not tell too much of pairings within groups (`pairings`). What a release has published of
-sensitive values stays in all later ones as it is: rows that are gone from the source, or have changed, leave their
-values in their group, so that comparing releases tells nothing of them.
-
-The third table holds values as they are published, noise included: with the true ones it would tell which are noise.
-
-Releases of a decomposition: groups of new rows, and of those that were kept back, in tables of their own.
+"""Releases of a decomposition: groups of new rows, and of those that were kept back, in tables of their own.
 
 A row that was published keeps its group for ever. New rows, and those that were kept back, form new groups, the
 longest waiting first.
+
+Quasi-identifiers go to one table with the group of each row, sensitive values to another with each column of a group
+in an order of its own, combinations of sensitive values to a third without groups, in the first release alone and where
+they do not tell too much of pairings within groups (`pairings`). Sensitive values that a release has published stay in
+all later ones: rows that are gone from the source, or have changed, leave their values in their group, so that
+comparing releases tells nothing of them. The third table holds values as they are published, noise included: with the
+true ones it would tell which are noise.
 """
 
 from __future__ import annotations
@@ -211,7 +208,7 @@ def _require_everybody(matched: Matched, groups: Groups) -> None:
 
 
 def _plan_combined(start: Start, source: Decomposed, groups: Groups, options: DecompositionOptions) -> Combined | None:
-    """Whether there is a table of combinations; anatomy, which has one attribute, knows none."""
+    """Plans the table of combinations; None for anatomy, which has one attribute."""
     if start.resolved.algorithm == "anatomy":
         return None
     if start.series.releases:
@@ -245,7 +242,7 @@ def _problem(name: str, item: Any) -> Problem:
 
 
 def _why_none(source: Decomposed, groups: Groups) -> str:
-    """Why there is not one group, and what could be."""
+    """The reason why there is not one group, and what could be."""
     primary = source.primary
     if not groups.formed:
         values = primary.distribution

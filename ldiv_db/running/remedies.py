@@ -1,9 +1,7 @@
-"""A policy that cannot be met, and changes of it: what a run under the policy so changed would leave out.
-
-What to change in a policy that cannot be met: each change is tried on the counts before it is named.
+"""Remedies for a policy that cannot be met: each change is tried on the counts before it is named.
 
 In the order of what is given up: nothing, by another algorithm; a little of one requirement; the protection of a value
-that is too frequent; rows. What is named a run then accepts.
+that is too frequent; rows. A remedy that is named is one that a run accepts.
 """
 
 from __future__ import annotations
@@ -128,7 +126,7 @@ class WhatIf:
 
 
 def _is_left_open(task: Task) -> bool:
-    """Whether counts alone do not tell how many rows find a class, so that classes have to be made."""
+    """True if counts alone do not tell how many rows find a class, so that classes have to be made."""
     return len(task.encoded.keys) > 1 or task.transparent
 
 
@@ -231,7 +229,7 @@ def _largest_size(what_if: WhatIf) -> int:
 
 
 def _weaker_at(what_if: WhatIf, size: int) -> list[Weaker]:
-    """What takes larger classes of different values, with the parameters that classes of this size meet."""
+    """The requirements that take larger classes of different values, with parameters that classes of this size meet."""
     return [
         Weaker(*place, requirement, requirement.weaker_at(size))
         for place, requirement in what_if.places.items()
@@ -263,7 +261,7 @@ def _with_other_algorithm(what_if: WhatIf, change: Change) -> Iterator[Change]:
 
 
 def _promises_nothing(what_if: WhatIf, change: Change) -> bool:
-    """Whether a requirement of the policy so changed, which was none such, is met by any row as a class."""
+    """True if the change lets a requirement be met by any single row as a class, which it was not before."""
     try:
         _, task = what_if.attempt(change)
     except LdivError:

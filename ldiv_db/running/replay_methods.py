@@ -1,8 +1,6 @@
-"""The method of releases of classes, in one table: by `run`, or the first of a series of `bsgi`.
+"""Methods of releases, as an attacker replays them: of classes in one table, and of anatomised groups in two.
 
-The method of anatomised releases: groups of people in one table, and of their values in another.
-
-Which method made a release: what its policy says, held against the source that an attacker replays it on.
+A method is the policy of a release held against the source that it is replayed on.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ _CLASS_ID = Identifier("class_id")
 
 @dataclass
 class ClassesMethod(Method):
-    """What is read of the source once: its codes, and what the policy requires of its values."""
+    """A method with the source read once: its codes, and what the policy requires of its values."""
 
     coding: Coding
     #: Whether the release is a file of texts.
@@ -118,7 +116,7 @@ _GROUP_NO = Identifier("group_no")
 
 @dataclass
 class GroupsMethod(Method):
-    """What is read of the source once; groups are compared by their numbers too if they are `numbered`.
+    """A method with the source read once; groups are compared by their numbers too if they are `numbered`.
 
     Numbers are drawn: who lacks the seed is told nothing by them, and compares what groups hold.
     """

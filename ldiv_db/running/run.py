@@ -1,10 +1,8 @@
-"""The similarity attack on what a run is to publish: rows whose class tells the category of their sensitive value.
+"""The main job: resolve, encode, plan, recode, draft and publish, in one call.
 
-A class whose values all are of one category tells it for certain, however many different values there are
-((l,alpha) paper, Section 2). Counted on the source, where rows that agree on all quasi-identifiers are a class, and
-on the classes that can be told apart in the release.
-
-The main job: resolve, encode, plan, recode, draft and publish, in one call.
+A run also measures the similarity attack: a class whose values all are of one category tells it for certain, however
+many different values there are ((l,alpha) paper, Section 2). It is counted on the source, where rows that agree on all
+quasi-identifiers are a class, and on the classes that can be told apart in the release.
 """
 
 from __future__ import annotations
@@ -151,7 +149,7 @@ def plan(
     show_values: bool = False,
     rehearse: bool = False,
 ) -> Preparation:
-    """What a run would do, by counts alone; writes nothing but TEMP tables, which are gone on return.
+    """Plan a run by counts alone; writes nothing but TEMP tables, which are gone on return.
 
     `show_values` as for `run`. To `rehearse` is to go through all that a run does, with a TEMP table in place of the
     release and nothing in the ledger: `listener` then hears of every statement, and it takes as long.
@@ -193,14 +191,14 @@ def work_out(ready: PreparedRun) -> tuple[Plan, Recoding]:
 
 
 def _recode(ready: PreparedRun, plan: Plan) -> Recoding:
-    """How the plan's classes are published."""
+    """The recoding by which the plan's classes are published."""
     engine, forms = ready.task.engine, ready.resolved.released.forms
     return plan_recoding(engine, ready.encoded, plan.assigned, forms, plan.classes, plan.blanked, plan.stars)
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a run would have done: `release` is a TEMP table in place of what it would have published."""
+    """A run without its publication: `release` is a TEMP table in place of what it would have published."""
 
     plan: Plan
     recoding: Recoding
@@ -233,14 +231,14 @@ def _draft(
 
 
 def _measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:
-    """What is lost, and how many rows are open to the similarity attack, of what is to be published."""
+    """The loss of what is to be published, and how many of its rows are open to the similarity attack."""
     engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.resolved.released.has_class_ids
     similarity = measure_similarity(engine, encoded, recoding, ready.resolved.required.attributes, has_ids)
     return _lost(ready, recoding), similarity
 
 
 def _told_of_people(ready: Preparation, recoding: Recoding) -> str:
-    """What counting rows hides in the classes of the release, where people may have several."""
+    """A note on what counting rows hides in the classes of the release, where people may have several."""
     if ready.people is None:
         return ""
     engine, rows = ready.task.engine, ready.encoded.rows
@@ -251,14 +249,14 @@ def _told_of_people(ready: Preparation, recoding: Recoding) -> str:
 
 
 def _lost(ready: PreparedRun, recoding: Recoding) -> Loss:
-    """What is lost of what is to be published."""
+    """The loss of what is to be published."""
     return measure_recoding(ready.task.engine, ready.encoded, recoding, ready.resolved.released.has_class_ids)
 
 
 def _result(
     ready: Preparation, plan: Plan, start: float, run_id: str, measured: Mapping[str, Any], audits: list[Audit]
 ) -> Result:
-    """What was done; `start` is when it began, `measured` what its release was found to lose and tell."""
+    """The result; `start` is when the run began, `measured` what its release was found to lose and tell."""
     return Result(
         run_id=run_id,
         algorithm=plan.algorithm or ready.algorithm.name,
@@ -287,7 +285,7 @@ def _divergence(ready: PreparedRun, recoding: Recoding) -> float | None:
 
 
 def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:
-    """What every value is published as, if that does not depend on the rows of its class."""
+    """The label of every value, if it does not depend on the rows of its class."""
     if not ready.algorithm.recodes_globally:
         return None
     return recoding_of(ready.task.engine, ready.resolved.source, recoding, plan.search, ready.task.requirements)

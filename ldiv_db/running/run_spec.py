@@ -1,6 +1,6 @@
-"""What a run needs to be allowed: looked up before any work, and named with the grants that are lacking.
+"""Specification of a run: its policy held against the source, its algorithm, where it goes, and the rights it needs.
 
-What a run of one release adds to a policy held against its source: its algorithm, and where it goes.
+Rights are looked up before work starts, and errors name the grants that are lacking.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _require_folder(folder: Path) -> None:
 
 
 def _lacking_on_ledger(engine: Engine, database: str, user: str, ledger: Sequence[Right]) -> list[str]:
-    """What the owner of the database has to run so that the user may use the ledger."""
+    """The statements by which the owner of the database lets the user use the ledger."""
     is_there = catalog.table_exists(engine, catalog.catalog_table(engine, "migration"))
     lacking = grants_lacking(engine, database, _LOOK)
     if is_there and lacking:
@@ -106,14 +106,14 @@ def _lacking_on_ledger(engine: Engine, database: str, user: str, ledger: Sequenc
 
 
 def _to_migrate(engine: Engine) -> list[Right]:
-    """What it takes to bring a ledger up to date: tables are made, and altered by their owner."""
+    """The rights to bring a ledger up to date: tables are made, and altered by their owner."""
     names = ("migration", "run", "release", "series")
     there = [name for name in names if catalog.table_exists(engine, catalog.catalog_table(engine, name))]
     return [Right("CREATE", catalog.SCHEMA), *(Right("OWNER", catalog.SCHEMA, name) for name in there)]
 
 
 def _on_ledger(target: Target, has_rules: bool) -> list[Right]:
-    """What entering a run takes; one whose release is moved into place later is settled, or taken back."""
+    """The rights to enter a run; one whose release is moved into place later is settled, or taken back."""
     found = [(READ, name) for name in _READ]
     found += [(ADD, name) for name in (*_WRITTEN, *(_RULES if has_rules else ()))]
     if target.file is not None or target.database is not None:
@@ -122,7 +122,7 @@ def _on_ledger(target: Target, has_rules: bool) -> list[Right]:
 
 
 def _on_target(engine: Engine, target: Target, table: Relation, columns: Iterable[str]) -> list[Right]:
-    """What writing the release takes: to make its table, to empty and fill one, or to own one that is made anew."""
+    """The rights to write the release: to make its table, to empty and fill one, or to own one that is made anew."""
     _, schema, name = catalog.located(engine, table)
     verbs = [READ, ADD]
     if not catalog.table_exists(engine, table):

@@ -1,6 +1,6 @@
-"""The method of a release, ready to be run on worlds: what an attacker has who has the program and the policy.
+"""Worlds that a release leaves open to an attacker who has the program and the policy, and the method to try them.
 
-What is tried of a release: all worlds that it leaves open, or those of some of its classes, drawn by coins.
+All worlds are tried where they are few, else those of some classes, drawn by coins.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Made:
-    """What the method made of a world: rows (row_id, row_no, ...), their classes, and the tables of the release.
+    """The release that the method made of a world: rows (row_id, row_no, ...), their classes, and the tables.
 
     `assigned` is (row_id, `class_id`), `blanked` (class_id, code) are values of the first sensitive attribute that are
     published as NULL. Rows of classes with labels (class_id, label_rank, the columns `shown`) fit all
@@ -106,10 +106,10 @@ class Method(ABC):
 
     @abstractmethod
     def make(self, world: Relation, seed: int) -> Made:
-        """What the program makes of a world; raises InfeasibleError if that is no release."""
+        """The release that the program makes of a world; raises InfeasibleError if there is none."""
 
     def gives_release(self, world: Relation, seed: int) -> bool:
-        """Whether the program makes of a world what was published."""
+        """True if the program makes of a world what was published."""
         try:
             made = self.make(world, seed)
         except InfeasibleError:
@@ -117,7 +117,7 @@ class Method(ABC):
         return self.is_release(made)
 
     def is_release(self, made: Made) -> bool:
-        """Whether that is what was published."""
+        """True if that is what was published."""
         if len(made.tables) != len(self.release):
             return False
         return not any(
@@ -141,7 +141,7 @@ _FIRST = Identifier("s1")
 
 
 def sample_worlds(method: Method, made: Made, most: int) -> SampledWorlds:
-    """What is tried of the release that was `made` of the source: about `most` worlds."""
+    """Worlds to try of the release that was `made` of the source, about `most` of them."""
     engine = method.engine
     seats = engine.materialise(
         "seats",
@@ -200,7 +200,7 @@ def _world_set(rows: Iterable[int], worlds: list[World] | None, true: Mapping[in
 
 
 def _left_open(fits: Mapping[int, set[int]], cells: Mapping[Cell, int]) -> _Open:
-    """What the release leaves open: a row that fits one place, all of one payload, has that."""
+    """The rows and cells that the release leaves open: a row that fits one place, all of one payload, has that."""
     payloads: dict[int, list[int]] = defaultdict(list)
     for place, payload in cells:
         payloads[place].append(payload)
