@@ -53,7 +53,9 @@ def sampled(task: Task, most: int) -> Task:
     For tasks without an individual.
     """
     engine, encoded = task.engine, task.encoded
-    rows = engine.materialise("sample", "auto/draw_sample", rows=encoded.rows, seed=Value(task.seed), most=Value(most))
+    rows = engine.materialise(
+        "sample", "solving/draw_sample", rows=encoded.rows, seed=Value(task.seed), most=Value(most)
+    )
     sensitive = tuple(counted_among(engine, rows, axis) for axis in encoded.sensitive)
     part = replace(encoded, rows=rows, sensitive=sensitive, rows_in=engine.count(rows), left_out=0)
     return replace(task, encoded=part)
@@ -68,7 +70,7 @@ def counted_among(engine: Engine, rows: Relation, axis: SensitiveAxis) -> Sensit
 
 def _tally(engine: Engine, rows: Relation, axis: SensitiveAxis, dictionary: Relation) -> tuple[Relation, Distribution]:
     params = {"dictionary": dictionary, "sample": rows, "key": axis.code}
-    counted = engine.materialise("counted", "auto/count_sample", **params)
+    counted = engine.materialise("counted", "solving/count_sample", **params)
     return counted, Distribution(sorted(engine.column(counted, "rows"), reverse=True))
 
 

@@ -73,7 +73,7 @@ def _split(
         splits = scope.keep(_choose(task, counts, costs, l, PART if most * PART >= 100 * l else 50, side))
         cells = scope.keep(engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l)))
     rows.move("bsgi/split_cells", cells=cells, splits=splits, weight=None, **params)
-    halves = sorted(engine.rows("distributing/list_halves", splits=splits))
+    halves = sorted(engine.rows("solving/list_halves", splits=splits))
     engine.drop(splits, cells)
     return halves
 
@@ -165,7 +165,7 @@ def _started(
     """The rows, all in the first node."""
     params = {"rows": rows, "positions": positions, "sensitive": task.encoded.sensitive}
     in_classes = {"classes": Value(classes), "in_classes": classes is not None}
-    return engine.materialise("node", "distributing/start_nodes", **params, **in_classes)
+    return engine.materialise("node", "solving/start_nodes", **params, **in_classes)
 
 
 def _divided(rows: RowsHere, parts: list[tuple[int, int]]) -> Division:

@@ -60,10 +60,10 @@ class RowsHere:
         engine, params = self._engine, {"nodes": self._nodes}
         listed = engine.load("listed", {"node": "BIGINT"}, [(node,) for node in nodes])
         if self.parts:
-            engine.insert(self.parts, "distributing/list_settled", listed=listed, others=False, **params)
+            engine.insert(self.parts, "solving/list_settled", listed=listed, others=False, **params)
         else:
-            self.parts = engine.materialise("parts", "distributing/list_settled", listed=listed, others=False, **params)
-        self._replace(engine.materialise("node", "distributing/list_settled", listed=listed, others=True, **params))
+            self.parts = engine.materialise("parts", "solving/list_settled", listed=listed, others=False, **params)
+        self._replace(engine.materialise("node", "solving/list_settled", listed=listed, others=True, **params))
         engine.drop(listed)
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ def positions_of(task: Task) -> tuple[Grained, ...]:
     positions = []
     for number, axis in enumerate(task.encoded.axes, 1):
         params = {"grains": Value(GRAINS), "null_code": Value(axis.null_code)}
-        grains = task.engine.materialise("grains", "distributing/list_grains", dictionary=axis.dictionary, **params)
+        grains = task.engine.materialise("grains", "solving/list_grains", dictionary=axis.dictionary, **params)
         if task.engine.count(grains) > GRAINS:
             positions.append(Grained(Value(number), axis, None, Identifier(f"{axis.code.name}_grain"), grains))
         else:
@@ -141,7 +141,7 @@ class HalvedNodes:
         if not planned.tables:
             return {}
         params = {"sides": planned.sides, "cells": planned.cells, "positions": self.positions}
-        self.rows.move("distributing/move_rows", sensitive=sensitive, **params)
+        self.rows.move("solving/move_rows", sensitive=sensitive, **params)
         engine.drop(*planned.tables)
         self._settle([(node, rows) for node, rows in planned.children.items() if rows <= self.part_rows])
         return {node: rows for node, rows in planned.children.items() if rows > self.part_rows}
@@ -153,7 +153,7 @@ class HalvedNodes:
     def _plan(self, nodes: dict[int, int]) -> _Planned:
         """How the nodes are split that can be: in each way in turn those that no earlier way split."""
         engine, planned = self.task.engine, _Planned()
-        counts = self.rows.count("counts", "distributing/count_codes", scales=self._scales, positions=self.positions)
+        counts = self.rows.count("counts", "solving/count_codes", scales=self._scales, positions=self.positions)
         trying = engine.load("trying", {"node": "BIGINT"}, [(node,) for node in nodes])
         for attempt, way in self._ways():
             if len(planned.split) == len(nodes):
@@ -178,49 +178,45 @@ class HalvedNodes:
         """Where the rows of each node would go."""
         engine = self.task.engine
         params: dict[str, Any] = {"counts": counts, "trying": trying, "widths": self._widths, "attempt": Value(attempt)}
-        bounds = engine.materialise("bounds", "distributing/bound_nodes", **params)
+        bounds = engine.materialise("bounds", "solving/bound_nodes", **params)
         if way == "whole":
             beyond = Value(2 * NUMBER_SCALE)
-            return engine.materialise("sides", "distributing/list_whole_sides", bounds=bounds, beyond=beyond)
+            return engine.materialise("sides", "solving/list_whole_sides", bounds=bounds, beyond=beyond)
         params = {"bounds": bounds, "widths": self._widths, "least": Value(2 * self._checker.least)}
         choices = engine.materialise("choices", "local/mondrian/choose_axes", **params)
         placed = self._placed(counts, choices)
         if way == "cut":
-            medians = engine.materialise("medians", "distributing/find_cells", placed=placed)
+            medians = engine.materialise("medians", "solving/find_cells", placed=placed)
         else:
             medians = engine.materialise(
                 "medians", "local/mondrian/find_medians", placed=placed, weight=Identifier("found")
             )
-        return engine.materialise(
-            "sides", "distributing/list_sides", choices=choices, medians=medians, cut=way == "cut"
-        )
+        return engine.materialise("sides", "solving/list_sides", choices=choices, medians=medians, cut=way == "cut")
 
     def _placed(self, counts: Relation, choices: Relation) -> Relation:
         """The rows at each position of the quasi-identifier chosen, value by value around the median."""
         engine = self.task.engine
-        grains = engine.materialise("grains", "distributing/find_grains", counts=counts, choices=choices)
+        grains = engine.materialise("grains", "solving/find_grains", counts=counts, choices=choices)
         if engine.count(grains):
-            inside = self.rows.count("inside", "distributing/count_grain", grains=grains, positions=self.positions)
+            inside = self.rows.count("inside", "solving/count_grain", grains=grains, positions=self.positions)
         else:
             inside = engine.load("inside", {"node": "BIGINT", "position": "BIGINT", "rows": "BIGINT"}, [])
         params = {"counts": counts, "choices": choices, "grains": grains, "inside": inside}
-        return engine.materialise("placed", "distributing/list_positions", **params)
+        return engine.materialise("placed", "solving/list_positions", **params)
 
     def _try(self, planned: _Planned, trying: Relation, sides: Relation) -> None:
         """Split the nodes both of whose sides are good; they are tried no longer."""
         engine, sensitive = self.task.engine, self.task.encoded.sensitive
         params = {"sides": sides, "positions": self.positions}
-        counts = self.rows.count("sided", "distributing/count_sides", sensitive=sensitive, **params)
-        cells = engine.materialise("cells", "distributing/share_cells", counts=counts, sides=sides, sensitive=sensitive)
-        halves = engine.materialise(
-            "halves", "distributing/count_halves", counts=counts, cells=cells, sensitive=sensitive
-        )
+        counts = self.rows.count("sided", "solving/count_sides", sensitive=sensitive, **params)
+        cells = engine.materialise("cells", "solving/share_cells", counts=counts, sides=sides, sensitive=sensitive)
+        halves = engine.materialise("halves", "solving/count_halves", counts=counts, cells=cells, sensitive=sensitive)
         margins = self._checker.margins(halves)
         splits = engine.materialise("splits", "local/mondrian/list_splits", margins=margins, last=Value(self.last))
         self.last += 2 * engine.count(splits)
-        children = engine.materialise("children", "distributing/list_children", halves=halves, splits=splits)
+        children = engine.materialise("children", "solving/list_children", halves=halves, splits=splits)
         kept = [
-            engine.materialise(name, "distributing/keep_split", planned=table, splits=splits)
+            engine.materialise(name, "solving/keep_split", planned=table, splits=splits)
             for name, table in (("split_sides", sides), ("split_cells", cells))
         ]
         planned.add(engine, kept, children, splits)

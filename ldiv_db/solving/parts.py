@@ -137,7 +137,7 @@ def numbered(work: Work, engine: Engine, cells: Relation) -> Relation:
         "kept": encoded.kept,
         "weight": WEIGHT,
     }
-    counted = engine.materialise("cells", "distributing/number_cells", cells=cells, **params)
+    counted = engine.materialise("cells", "solving/number_cells", cells=cells, **params)
     return engine.view(
         "repeated", "recoding/input/repeat_rows", cells=counted, columns=row_columns(encoded), weight=WEIGHT
     )
@@ -199,7 +199,7 @@ def solve_part(
     codes = {"axes": work.encoded.axes, "sensitive": work.encoded.sensitive}
     with engine.scope() as scope:
         params = {"node": Value(node), "of_node": node is not None}
-        part = engine.materialise("part", "distributing/list_part", rows=rows, **codes, **params)
+        part = engine.materialise("part", "solving/list_part", rows=rows, **codes, **params)
         plan = solve(work, part_task(work, engine, part, progress, report))
-        named = engine.materialise("named", "distributing/name_rows", assigned=plan.assigned, rows=part)
+        named = engine.materialise("named", "solving/name_rows", assigned=plan.assigned, rows=part)
         return SolvedPart(scope.keep(named), plan.search)

@@ -261,11 +261,11 @@ def test_a_release_is_the_same_for_any_order_and_number_of_threads():
 def test_a_sample_has_the_rows_whose_hashes_come_first(most, con, engine):
     con.execute("CREATE TABLE t AS SELECT 3 * i AS row_id, i % 7 AS code FROM range(40) AS r(i)")
     con.execute("CREATE TABLE d AS SELECT 'v' || i AS value, 99 AS rows, i AS code FROM range(9) AS r(i)")
-    sample = engine.materialise("sample", "auto/draw_sample", rows=Relation(("t",)), seed=Value(5), most=Value(most))
+    sample = engine.materialise("sample", "solving/draw_sample", rows=Relation(("t",)), seed=Value(5), most=Value(most))
     ranked = sorted((md5(f"5:{3 * i}".encode()).hexdigest(), i) for i in range(40))[:most]
     assert sorted(engine.columns(sample, "row_id", "code")) == sorted((3 * i, i % 7) for _, i in ranked)
     params = {"dictionary": Relation(("d",)), "sample": sample, "key": Identifier("code")}
-    counted = engine.materialise("counted", "auto/count_sample", **params)
+    counted = engine.materialise("counted", "solving/count_sample", **params)
     counts = Counter(i % 7 for _, i in ranked)
     assert sorted(engine.columns(counted, "value", "rows", "code")) == sorted(
         (f"v{code}", rows, code) for code, rows in counts.items()

@@ -941,7 +941,7 @@ LOOPS = {
     "cuts/spread_counts": "a row becomes one a value",
     "decomposition/list_openings": "nearly every new group lacks a value that waits, and is one of the result",
     "decomposition/list_wanted": "a row of the result a jump",
-    "distributing/count_codes": "a row becomes one a quasi-identifier",
+    "solving/count_codes": "a row becomes one a quasi-identifier",
     "local/peel/list_homes": "one vector of levels is looked up",
     "local/peel/list_keys": "a row of the result a vector",
     "local/peel/rank_classes": "the rows left are in the trial of each power of two",

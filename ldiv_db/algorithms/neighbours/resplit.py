@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.local.class_checker import ClassChecker
-from ldiv_db.algorithms.local.stratified import StratifiedSplits
+from ldiv_db.algorithms.local.stratified_splits import StratifiedSplits
 from ldiv_db.algorithms.neighbours.moves import measured_classes
 from ldiv_db.algorithms.neighbours.rounds import SPLITTING, Changed, Orders, run_rounds
 from ldiv_db.database.templates import Relation, Value

@@ -21,7 +21,7 @@ from ldiv_db.solving.nodes import Grained
 from ldiv_db.solving.parts import row_columns
 
 #: How cells are moved in place of rows.
-MOVES = {"bsgi/split_cells": "running/spark/split_cells", "distributing/move_rows": "running/spark/move_cells"}
+MOVES = {"bsgi/split_cells": "running/spark/split_cells", "solving/move_rows": "running/spark/move_cells"}
 
 
 @dataclass(frozen=True)

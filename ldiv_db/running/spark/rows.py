@@ -93,7 +93,7 @@ def counted(engine: Engine, encoded: Encoded, counts: Relation) -> Encoded:
     """The encoded table with the counts (codes, kept columns, weight) of its equal rows in place of these."""
     numbering = as_numbered(engine, encoded.axes)
     params = {"axes": numbering, "sensitive": encoded.sensitive, "own": [], "kept": encoded.kept, "weight": WEIGHT}
-    numbered = engine.materialise("cells", "distributing/number_cells", cells=counts, **params)
+    numbered = engine.materialise("cells", "solving/number_cells", cells=counts, **params)
     engine.drop(counts)
     rows = engine.view(
         "repeated", "recoding/input/repeat_rows", cells=numbered, columns=row_columns(encoded), weight=WEIGHT
