@@ -25,7 +25,7 @@ from typing import Any
 
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes, list_cells
 from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, gain_of, mean_of, share_in
-from ldiv_db.attacking.matching import keep_keys, match_cells
+from ldiv_db.attacking.matching import match_cells
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
@@ -77,7 +77,7 @@ def _candidates(engine: Engine, options: Relation, cells: Relation) -> Relation:
 def _narrowed(engine: Engine, cells: Relation, told: Relation, options: Relation, candidates: Relation) -> Relation:
     """The options whose value all releases allow, and that no full set keeps for others."""
     with engine.scope() as scope:
-        kept = engine.materialise("kept", "attacking/joint/keep_options", options=options, candidates=candidates)
+        kept = engine.select_among("kept", options, candidates, "cell_no", "value_no")
         members = engine.materialise(
             "members", "attacking/joint/list_members", options=kept, told=told, cells=cells, most=Value(MOST_PLACES)
         )
@@ -133,7 +133,7 @@ def people_in_all(
             matches = match_cells(engine, classes, axes, cells, budget // (_PAIR * len(releases)))
             cells = matches.cells
             engine.insert(fits, "attacking/composition/list_fits", pairs=matches.pairs, release=Value(number))
-        cells, fits = scope.keep(cells), scope.keep(keep_keys(engine, fits, cells, "cell_no"))
+        cells, fits = scope.keep(cells), scope.keep(engine.select_among("kept", fits, cells, "cell_no"))
     yield OverlappingPeople(engine, cells, fits, len(releases), everybody)
     engine.drop(cells, fits)
 

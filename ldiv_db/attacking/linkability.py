@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from ldiv_db.attacking.covering import KnownAxis
 from ldiv_db.attacking.disclosure import Attack
-from ldiv_db.attacking.matching import KEPT, keep_keys, prefixes_of
+from ldiv_db.attacking.matching import KEPT, prefixes_of
 from ldiv_db.attacking.trials import TrialPeople, Tried, drawn_rows, tried_attack, tried_on
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
@@ -115,7 +115,7 @@ def _side(people: TrialPeople, drawn: Relation, axes: tuple[KnownAxis, ...]) -> 
             params = {"pairs": found.pairs, "boxes": found.boxes, "codes": found.codes, "unit": Value(_UNIT)}
             engine.insert(nearest, "attacking/linkability/find_nearest", axes=distanced, last=numbered.last, **params)
             engine.extend(tried, part.part, "cell_no")
-        cells = keep_keys(engine, numbered.cells, tried, "cell_no")
+        cells = engine.select_among("kept", numbered.cells, tried, "cell_no")
         yield _Side(people.placed(drawn, cells, axes), nearest, numbered.boxes, numbered.last)
 
 

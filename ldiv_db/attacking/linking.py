@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, Gain, gain_of, mean_of, share_in
-from ldiv_db.attacking.matching import Prefixes, keep_keys, pairs_of
+from ldiv_db.attacking.matching import Prefixes, pairs_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.measuring.population_uniqueness import estimate_uniqueness, refuse_population
@@ -75,7 +75,7 @@ def population_attacks(exposure: Exposure, people: Prefixes, budget: int) -> lis
     engine = exposure.engine
     populations = engine.load("populations", _POPULATIONS, [])
     for drawn in people.drawn(budget, by_classes=True):
-        classes = keep_keys(engine, exposure.classes, drawn.part, "class_no")
+        classes = engine.select_among("kept", exposure.classes, drawn.part, "class_no")
         engine.insert(populations, "attacking/count_population", classes=classes, **drawn.alike())
     tried = engine.count(populations), engine.count(exposure.classes)
     summary = engine.record(

@@ -18,7 +18,7 @@ from typing import Any
 
 from ldiv_db.attacking.covering import NONE, KnownAxis, list_cells, read_axes
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Relation, Value
 
 #: So many pairs of people alike and classes an attack makes, unless it is said.
 BUDGET = 200_000_000
@@ -219,14 +219,8 @@ def match_cells(
     if engine.count(tried) == engine.count(classes if by_classes else cells):
         return Matches(tuple(axes), classes, cells, pairs, whole)
     if by_classes:
-        return Matches(tuple(axes), keep_keys(engine, classes, tried, key), cells, pairs, whole, False)
-    return Matches(tuple(axes), classes, keep_keys(engine, cells, tried, key), pairs, whole, False)
-
-
-def keep_keys(engine: Engine, rows: Relation, drawn: Relation, key: str) -> Relation:
-    """The rows whose key is among those drawn."""
-    params = {"rows": rows, "drawn": drawn, "key": Identifier(key)}
-    return engine.materialise("kept", "attacking/covering/keep_drawn", **params)
+        return Matches(tuple(axes), engine.select_among("kept", classes, tried, key), cells, pairs, whole, False)
+    return Matches(tuple(axes), classes, engine.select_among("kept", cells, tried, key), pairs, whole, False)
 
 
 def pairs_of(found: Prefixes, alike: bool = False) -> Relation:

@@ -249,7 +249,7 @@ def replay_attack(
     and the figures say how many people are above the promise.
     """
     engine = found.engine
-    totals = engine.materialise("totals", "attacking/replay/count_values", people=found.people, column=column)
+    totals = engine.count_groups("totals", found.people, (column.name, "value"))
     priors = place_values(engine, totals, promise, None)
     kinds = engine.records("attacking/count_priors", priors=priors)
     bounds = Bounds(promise, [prior_of(kind) for kind in kinds])

@@ -135,7 +135,9 @@ class Queries(ABC):
             return int(self.scalar("database/count_groups", rows=rows, columns=[], conditions=_conditions(where)))
         return int(self.scalar("database/count_rows", rows=rows))
 
-    def count_groups(self, name: str, rows: Relation, *columns: ColumnName, where: Sequence[Where] = ()) -> Relation:
+    def count_groups(
+        self, name: str, rows: Relation | FileRelation, *columns: ColumnName, where: Sequence[Where] = ()
+    ) -> Relation:
         """(the columns, rows): how many rows have each combination of their values."""
         params = {"columns": _columns(columns), "conditions": _conditions(where)}
         return self.materialise(name, "database/count_groups", rows=rows, **params)

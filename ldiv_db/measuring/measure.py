@@ -17,9 +17,8 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.display import Shown
-from ldiv_db.measuring.divergence import Divergence, grow_tries, measure_divergence
-from ldiv_db.measuring.queries import QueryErrors, measure_queries
 from ldiv_db.measuring.resolve import ResolvedColumn, Resolver, Spread, compare_columns
+from ldiv_db.measuring.utility import Divergence, QueryErrors, grow_tries, measure_divergence, measure_queries
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.reading import Policy, names_of, parse_policy
 from ldiv_db.policy.release_columns import published_columns
@@ -218,10 +217,7 @@ class _Measuring:
         rows_in: int,
     ) -> Loss:
         engine = self._engine
-        classes = engine.materialise(
-            "classes", "measuring/list_classes", numbered=numbered, columns=found, others=self._classes
-        )
-        sums = engine.record("measuring/sum_classes", classes=classes)
+        sums = engine.record("measuring/sum_classes", numbered=numbered, columns=found, others=self._classes)
         blanks = sum(
             int(engine.scalar("measuring/sum_blanks", values_of=column.values, weights=column.weights))
             for column in sensitive

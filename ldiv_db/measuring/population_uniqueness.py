@@ -14,7 +14,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.templates import Relation
 from ldiv_db.measuring import pitman, slide_negative_binomial
 
 PITMAN, ZAYATZ, SNB = "pitman", "zayatz", "snb"
@@ -83,7 +83,7 @@ def refuse_population(population: int | None, rows: int) -> None:
 
 def estimate_uniqueness(engine: Engine, classes: Relation, rows: str, population: int) -> PopulationUniqueness | None:
     """The estimates for the table of these classes, whose sizes are in the column `rows`; None of an empty table."""
-    sizes = dict(engine.rows("measuring/profile/count_sizes", classes=classes, rows=Identifier(rows)))
+    sizes = dict(engine.tally(classes, rows))
     return estimate(sizes, population) if sizes else None
 
 

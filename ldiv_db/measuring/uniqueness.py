@@ -146,7 +146,7 @@ def measure_uniqueness(
     if not summaries:
         return None
     columns = [Renamed(Identifier(s.column.name), Identifier(f"q{i}")) for i, s in enumerate(summaries, 1)]
-    cells = engine.materialise("cells", "measuring/profile/count_combinations", source=table, columns=columns)
+    cells = engine.count_groups("cells", table, *((c.column.name, c.alias.name) for c in columns))
     size = engine.count(cells)
     if len(columns) <= MANY_COLUMNS and size * len(columns) ** 2 <= LEFT_OUT_BUDGET:
         whole, *parts = _with_each_left_out(engine, cells, columns)

@@ -1,0 +1,294 @@
+"""Utility of a published table by its cells: KL divergence, and the error of random COUNT queries.
+
+Cells of the source and published combinations are tries, one column a level, the column that tells most apart first:
+what holds for a prefix of columns is found once for all that begin with it, and most pairs are never formed.
+
+KL is `sum F(x) ln(F(x) / F*(x))` over the cells x of the source. F is the share of the source's rows in a cell, F* what
+a published table makes of it: each published row spreads evenly over all cells that its values cover, and a suppressed
+row over the whole domain.
+
+A query (as in the papers on Anatomy and on LDIV) asks for the rows whose values lie within given ones: of 1 to all
+quasi-identifiers, at random, a range of numbers or a node of the tree, and of one sensitive attribute, if there is one,
+some values. Every such predicate with q quasi-identifiers takes `SELECTIVITY ** (1 / (q + 1))` of its column's domain,
+around a row of the source drawn at random, so that rare values are asked for rarely. The answer is estimated as if each
+published row spread evenly over what its values cover. The error is `|estimate - answer|` over the answer, or over
+0.1 % of the rows where the answer is less: small counts would otherwise outweigh all others. All that is random is
+drawn here from md5 of the seed, in whole numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.queries import Where
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.measuring.resolve import ResolvedColumn
+
+#: Masses are whole numbers below two to this power.
+_MASS_BITS = 126
+#: Divergence, and estimates of a row, are summed in this many parts of one, as whole numbers.
+_UNIT = 10**12
+#: Cells times published combinations of a part at most; few of them are pairs.
+_MOST_PAIRS = 12_000_000_000
+#: The part of all rows that a query would count if columns were uniform and independent.
+SELECTIVITY = 0.05
+#: Answers below this part of the rows are taken for this part.
+SANITY_BOUND = 0.001
+#: Queries are answered in batches: each may meet every published combination.
+_BATCH_PAIRS = 10_000_000
+
+
+@dataclass(frozen=True)
+class PrefixStep:
+    """A column, one level of the tries, with the names of its working columns."""
+
+    column: ResolvedColumn
+    number: int
+    earlier: tuple[PrefixStep, ...] = ()
+
+    @property
+    def until(self) -> tuple[PrefixStep, ...]:
+        """The steps up to this one, itself included."""
+        return (*self.earlier, self)
+
+    @property
+    def prefix(self) -> Identifier:
+        return Identifier(f"prefix_{self.number}")
+
+    @property
+    def flag(self) -> Identifier:
+        return Identifier(f"flag_{self.number}")
+
+    @property
+    def previous(self) -> Identifier:
+        return Identifier(f"previous_{self.number}")
+
+
+@dataclass(frozen=True)
+class PrefixTrees:
+    """`cells` is (codes, rows, prefixes), `boxes` is (numbers of published values, rows, mass, prefixes).
+
+    `mass` is what a cell gets of the rows of a combination that covers it, in parts of a row, `grain` of them.
+    """
+
+    steps: tuple[PrefixStep, ...]
+    cells: Relation
+    boxes: Relation
+    grain: int
+
+
+def grow_tries(
+    engine: Engine, columns: Sequence[ResolvedColumn], cells: Relation, numbered: Relation, rows: int, published: int
+) -> PrefixTrees:
+    """The tries of the source's `cells` (`rows` rows) and of `numbered` (`published` rows, values by number)."""
+    grain = 2 ** (_MASS_BITS - max(rows, published).bit_length())
+    boxes = engine.materialise(
+        "boxes", "measuring/list_boxes", numbered=numbered, columns=columns, grain=Value(float(grain))
+    )
+    steps = _steps(engine, columns, rows)
+    cell_trie = engine.materialise("cell_trie", "measuring/number_prefixes", rows=cells, steps=steps)
+    box_trie = engine.materialise("box_trie", "measuring/number_prefixes", rows=boxes, steps=steps)
+    engine.drop(boxes)
+    return PrefixTrees(steps, cell_trie, box_trie, grain)
+
+
+def _steps(engine: Engine, columns: Sequence[ResolvedColumn], rows: int) -> tuple[PrefixStep, ...]:
+    """The columns in the order of the levels: first the one whose published cells cover least."""
+
+    def share(column: ResolvedColumn) -> float:
+        covered = engine.scalar(
+            "measuring/estimate_share",
+            values_of=column.values,
+            spans=column.spans,
+            dictionary=column.dictionary,
+            numeric=column.numeric,
+        )
+        return float(covered / (column.leaves if column.numeric else rows))
+
+    steps: tuple[PrefixStep, ...] = ()
+    for number, column in enumerate(sorted(columns, key=share), 1):
+        steps += (PrefixStep(column, number, steps),)
+    return steps
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """KL in nats, None if no published row covers some row of the source; how many rows of either miss each other."""
+
+    kl: float | None
+    rows_uncovered: int
+    rows_unmatched: int
+
+
+def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published: int) -> Divergence:
+    """The divergence of the `published` rows from the `rows` of the source."""
+    suppressed, total = max(0, rows - published), max(rows, published)
+    domain = math.prod(step.column.leaves for step in tries.steps)
+    everywhere = max(1, suppressed * tries.grain // domain) if suppressed else 0
+    scale = float(tries.grain) * total / rows
+    last = tries.steps[-1].prefix
+    matched = engine.load("matched", {"box": "BIGINT"}, [])
+    sums = []
+    for cells in _parts(engine, tries):
+        covered = {"cells": cells, "boxes": tries.boxes}
+        pairs = _pairs(engine, replace(tries, cells=cells))
+        params = {"everywhere": Value(everywhere), "scale": Value(scale), "unit": Value(float(_UNIT))}
+        sums.append(engine.record("measuring/sum_divergence", pairs=pairs, prefix=last, **covered, **params))
+        boxes = engine.select("matched_boxes", pairs, "box", distinct=True)
+        engine.extend(matched, boxes)
+        engine.drop(pairs, boxes, cells)
+    rest = engine.select_others("unmatched", tries.boxes, matched, (last.name, "box"), columns=["rows"])
+    unmatched = engine.total(rest, "rows")
+    engine.drop(matched, rest)
+    found = [part["divergence"] for part in sums]
+    kl = None if None in found else sum(found) / (_UNIT * rows)
+    return Divergence(kl, sum(int(part["uncovered"]) for part in sums), unmatched)
+
+
+def _parts(engine: Engine, tries: PrefixTrees) -> Iterator[Relation]:
+    """The cells in parts, neighbours in the trie together, so that no part has too many pairs."""
+    number, cells = tries.steps[-1].prefix.name, engine.count(tries.cells)
+    most = max(1, _MOST_PAIRS // max(1, engine.count(tries.boxes)))
+    for first in range(1, max(cells, 1) + 1, most):
+        bounds = Where(number, first, ">="), Where(number, first + most, "<")
+        yield engine.select("part_of_cells", tries.cells, where=bounds)
+
+
+def _pairs(engine: Engine, tries: PrefixTrees) -> Relation:
+    """The TEMP table (cell, box) of all pairs of which the second covers the first."""
+    both = {"cells": tries.cells, "boxes": tries.boxes}
+    return _descend(engine, tries, "pairs", lambda step: {**both, "spans": step.column.spans})
+
+
+def _descend(engine: Engine, tries: PrefixTrees, what: str, params: Callable[[PrefixStep], dict[str, Any]]) -> Relation:
+    """The TEMP table of what `measuring/extend_...` finds for whole combinations: level by level of the tries."""
+    found, parent = None, None
+    for step in tries.steps:
+        names = {"code": step.column.code, "parent": parent, "prefix": step.prefix}
+        name = f"{what}_{step.number}"
+        longer = engine.materialise(name, f"measuring/extend_{what}", found=found, **names, **params(step))
+        engine.drop(*([found] if found else []))  # a row for every pair of prefixes, once a column
+        found, parent = longer, step.prefix
+    if found is None:
+        raise AssertionError("tries have a level at least")
+    return found
+
+
+@dataclass(frozen=True)
+class QueryErrors:
+    """The relative errors of `queries` random queries; `floored` of them had an answer below `bound` rows."""
+
+    queries: int
+    seed: int
+    mean: float
+    median: float
+    bound: float
+    floored: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "queries": self.queries,
+            "seed": self.seed,
+            "mean_relative_error": self.mean,
+            "median_relative_error": self.median,
+            "bound": self.bound,
+            "below_bound": self.floored,
+        }
+
+
+def measure_queries(
+    engine: Engine,
+    keys: Sequence[ResolvedColumn],
+    sensitive: Sequence[ResolvedColumn],
+    tries: PrefixTrees,
+    rows: int,
+    queries: int,
+    seed: int,
+) -> QueryErrors:
+    """The errors of `queries` random queries over the quasi-identifiers `keys` and the sensitive attributes."""
+    draws = _draws(keys, sensitive, rows, queries, seed)
+    batch = max(1, _BATCH_PAIRS // max(1, engine.count(tries.boxes)))
+    answers: list[tuple[int, float]] = []
+    for start in range(0, queries, batch):
+        answers += _answer(engine, [*keys, *sensitive], tries, draws[start : start + batch])
+    bound = max(1.0, rows * SANITY_BOUND)
+    errors = [abs(estimate - answer) / max(answer, bound) for answer, estimate in answers]
+    floored = sum(answer < bound for answer, _ in answers)
+    return QueryErrors(queries, seed, math.fsum(errors) / queries, statistics.median(errors), bound, floored)
+
+
+def _answer(
+    engine: Engine, columns: Sequence[ResolvedColumn], tries: PrefixTrees, draws: Sequence[Sequence[int]]
+) -> list[tuple[int, float]]:
+    """What every query counts in the source, and what the published table says that it counts."""
+    names = ["query", "anchor", *(f"{column.code.name}_{what}" for column in columns for what in ("width", "shift"))]
+    with engine.scope():
+        loaded = engine.load("draws", dict.fromkeys(names, "BIGINT"), draws)
+        params = {"draws": loaded, "cells": tries.cells, "columns": columns}
+        anchors = engine.materialise("anchors", "measuring/draw_anchors", **params)
+        asked = {column.name: _ask(engine, anchors, column) for column in columns}
+        answered = _descend(
+            engine, tries, "answers", lambda step: {"cells": tries.cells, "asked": asked[step.column.name]}
+        )
+        shared = _descend(
+            engine,
+            tries,
+            "shares",
+            lambda step: {
+                "boxes": tries.boxes,
+                "asked": asked[step.column.name],
+                "spans": step.column.spans,
+                "weights": step.column.weights,
+            },
+        )
+        params = {"cells": tries.cells, "boxes": tries.boxes, "unit": Value(float(_UNIT))}
+        made = {"answered": answered, "shared": shared, "prefix": tries.steps[-1].prefix}
+        pairs = engine.rows("measuring/list_answers", **made, **params)
+    return [(int(answer), int(estimate) / _UNIT) for answer, estimate in pairs]
+
+
+def _draws(
+    keys: Sequence[ResolvedColumn], sensitive: Sequence[ResolvedColumn], rows: int, queries: int, seed: int
+) -> list[tuple[int, ...]]:
+    """For each query its number, its anchor's, and for each column how many codes it takes (0: all) and its shift."""
+    draws = []
+    for query in range(queries):
+        count = 1 + _draw(seed, query, "count", len(keys))
+        order = sorted(range(len(keys)), key=lambda place: _draw(seed, query, f"order {place}", 2**64))
+        asked = set(order[:count])
+        asked |= {len(keys) + _draw(seed, query, "sensitive", len(sensitive))} if sensitive else set()
+        line: list[int] = [query, _draw(seed, query, "anchor", rows)]
+        for place, column in enumerate([*keys, *sensitive]):
+            width = _width(column, count) if place in asked else 0
+            line += [width, _draw(seed, query, f"shift {place}", width) if width else 0]
+        draws.append(tuple(line))
+    return draws
+
+
+def _draw(seed: int, query: int, what: str, below: int) -> int:
+    """A number from 0 to `below` - 1."""
+    digest = hashlib.md5(f"{seed}:{query}:{what}".encode(), usedforsecurity=False).hexdigest()
+    return int(digest, base=16) % below
+
+
+def _width(column: ResolvedColumn, count: int) -> int:
+    """How many codes a query on `count` quasi-identifiers asks for; NULL is none of them."""
+    codes = column.leaves - (column.null_code is not None)
+    return max(1, round(codes * math.pow(SELECTIVITY, 1 / (count + 1))))
+
+
+def _ask(engine: Engine, anchors: Relation, column: ResolvedColumn) -> Relation:
+    """The TEMP table (query, low, high) of the codes that the queries ask for."""
+    code = column.code.name
+    params: dict[str, Any] = {"anchors": anchors, "column": column.code, "width": Identifier(f"{code}_width")}
+    if column.nodes:
+        return engine.materialise(f"asked_{code}", "measuring/choose_query_nodes", nodes=column.nodes, **params)
+    first, last = Value(column.first), Value(column.first + column.leaves - 1)
+    params |= {"shift": Identifier(f"{code}_shift"), "first": first, "last": last, "null_code": Value(column.null_code)}
+    return engine.materialise(f"asked_{code}", "measuring/choose_query_spans", **params)
