@@ -41,7 +41,7 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import Policy, read_policy
-from ldiv_db.publishing.result import TOLD_APART, print_rows
+from ldiv_db.publishing.result import DISTINCT_CLASSES, print_rows
 from ldiv_db.requirements.parameters import LARGEST
 
 #: What the table says of a promise; there is none where it says nothing.
@@ -303,7 +303,7 @@ def print_attacks(console: Console, published: str, found: Attacks) -> None:
         for gain in item.gains
     ]
     headings = ("attack", "sensitive", "the attacker's best gain", "", "bound promised", "holds")
-    print_rows(console, f"{published}: {found.rows:,} rows, {found.classes:,} {TOLD_APART}", headings, rows)
+    print_rows(console, f"{published}: {found.rows:,} rows, {found.classes:,} {DISTINCT_CLASSES}", headings, rows)
     for item in found.attacks:
         _print_figures(console, item)
     for warning in found.warnings:

@@ -28,7 +28,7 @@ from ldiv_db.commands.options import (
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, PolicyError, Problem
 from ldiv_db.database.interrupts import INTERRUPTED
 from ldiv_db.policy.reading import examine_file
-from ldiv_db.publishing.result import TOLD_APART
+from ldiv_db.publishing.result import DISTINCT_CLASSES
 from ldiv_db.reporting.exploration_page import write_page
 from ldiv_db.running.exploring.explore import explore, processors
 from ldiv_db.running.exploring.outcomes import Exploration, Outcome, findings
@@ -182,7 +182,7 @@ def print_exploration(console: Console, found: Exploration) -> None:
     if found.done:
         table = Table(title=f"{found.source}: {len(found.done):,} variants, {found.rows:,} rows")
         risks = ["posterior", "prosecutor"] if found.sensitive else ["prosecutor"]
-        for heading in ("variant", "*", "loss", *risks, TOLD_APART, "algorithm", "rows left out"):
+        for heading in ("variant", "*", "loss", *risks, DISTINCT_CLASSES, "algorithm", "rows left out"):
             table.add_column(heading)
         for outcome in found.ranked:
             table.add_row(*_cells(found, outcome, outcome.variant.number in best))

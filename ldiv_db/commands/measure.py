@@ -27,7 +27,7 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.measuring.measure import MOST_QUERIES, Measurement
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.reading import read_policy
-from ldiv_db.publishing.result import TOLD_APART
+from ldiv_db.publishing.result import DISTINCT_CLASSES
 from ldiv_db.requirements.parameters import LARGEST
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -134,7 +134,7 @@ def print_measurement(console: Console, found: Measurement) -> None:
     if found.rows_added:
         table.add_row("rows more than the source has", f"{found.rows_added:,}")
     table.add_row("sensitive cells left blank", f"{loss.cells_suppressed:,}")
-    table.add_row(TOLD_APART, f"{loss.classes:,}")
+    table.add_row(DISTINCT_CLASSES, f"{loss.classes:,}")
     sizes = f"{loss.average_class_size:.2f} on average, {loss.smallest_class} to {loss.largest_class}"
     table.add_row("class size", sizes)
     table.add_row("LM, NCP", f"{loss.lm_mean:.4f}, {loss.ncp_mean:.4f} of 1 per cell")

@@ -9,7 +9,7 @@ from ldiv_db.commands.options import Catalog, Database, Json, ShowSeed, catalog_
 from ldiv_db.database.addresses import address_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.result import TOLD_APART, print_rows
+from ldiv_db.publishing.result import DISTINCT_CLASSES, print_rows
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -39,7 +39,7 @@ def runs_command(database: Database, json: Json = False, catalog: Catalog = None
             "source",
             "target",
             "rows published",
-            TOLD_APART,
+            DISTINCT_CLASSES,
             "LM",
             "",
         )

@@ -14,6 +14,7 @@ from typing import Any
 
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing.result import Earlier, Fingerprint, Result
@@ -157,13 +158,9 @@ def runs(engine: Engine, show_seeds: bool = False) -> list[dict[str, Any]]:
 
 def seed_of(engine: Engine, target: str) -> int | None:
     """The seed of the last run that published the target, None if the ledger knows of none."""
-    migrate.refuse_foreign(engine)
-    runs = table(engine, "run")
-    seeds = _seeds(engine, "run") if catalog.table_exists(engine, runs) else None
-    if seeds is None:
-        return None
-    found = engine.rows("publishing/find_seed", runs=runs, seeds=seeds, target=Value(target), status=Value(PUBLISHED))
-    return next((int(seed) for (seed,) in found if seed is not None), None)
+    published = [run for run in runs(engine, True) if (run["target"], run["status"]) == (target, PUBLISHED)]
+    seed = published[-1].get("seed") if published else None
+    return None if seed is None else int(seed)
 
 
 def _seeds(engine: Engine, name: str) -> Relation | None:
@@ -185,21 +182,21 @@ def hash_key(engine: Engine) -> str:
     secrets_of_runs = table(engine, "run_secret")
     found = []
     if catalog.table_exists(engine, secrets_of_runs):
-        found = engine.rows("publishing/find_hash_key", secrets=secrets_of_runs)
-    return found[0][0] if found else secrets.token_hex(32)
+        found = engine.tally(secrets_of_runs, "hash_key", where=[Where("hash_key", None, "<>")])
+    return min(found, key=lambda row: (-row[1], row[0]))[0] if found else secrets.token_hex(32)
 
 
 def earlier_release(engine: Engine, source: str, fingerprint: Fingerprint | None) -> Earlier:
     """The latest release with the same fingerprint, else the latest of the source of that name."""
-    secrets_of_runs = table(engine, "run_secret")
-    if fingerprint is not None and catalog.table_exists(engine, secrets_of_runs):
+    listed, secrets_of_runs = runs(engine), table(engine, "run_secret")
+    if fingerprint is not None and listed and catalog.table_exists(engine, secrets_of_runs):
         hashes = {"rows_hash": fingerprint.rows, "policy_hash": fingerprint.policy, "hash_key": fingerprint.key}
-        values = {name: Value(text) for name, text in hashes.items()}
-        for run_id, seed in engine.rows(
-            "publishing/find_same", runs=table(engine, "run"), secrets=secrets_of_runs, **values
-        ):
-            return Earlier(run_id, int(seed), fingerprint)
-    published = [run["run_id"] for run in runs(engine) if (run["source"], run["status"]) == (source, PUBLISHED)]
+        where = [Where(name, text) for name, text in hashes.items()]
+        seeds = dict(engine.find(secrets_of_runs, "run_id", "seed", where=where))
+        for run in reversed(listed):
+            if run["run_id"] in seeds:
+                return Earlier(run["run_id"], int(seeds[run["run_id"]]), fingerprint)
+    published = [run["run_id"] for run in listed if (run["source"], run["status"]) == (source, PUBLISHED)]
     return Earlier(published[-1] if published else None, None, fingerprint)
 
 
@@ -240,7 +237,7 @@ def release_seed(engine: Engine, series: str, release: int) -> int | None:
     seeds = _seeds(engine, "release") if has_releases(engine) else None
     if seeds is None:
         return None
-    found = engine.rows("publishing/find_release_seed", seeds=seeds, series=Value(series), release=Value(release))
+    found = engine.find(seeds, "seed", where=[Where("series", series), Where("release", release)])
     return next((int(seed) for (seed,) in found if seed is not None), None)
 
 

@@ -107,7 +107,7 @@ def take_fingerprint(
 
 #: What classes are called on every screen: those with different labels or published ids, which readers can tell apart,
 #: and those that an algorithm made, of which several may be published with equal labels.
-TOLD_APART, MADE = "distinct classes", "classes made"
+DISTINCT_CLASSES, CLASSES_MADE = "distinct classes", "classes made"
 #: The columns of an audit; the worst class is that of the least margin.
 _HEADINGS = ("requirement", "holds", "worst reached", "worst class", "margin", "violating classes", "rows in them")
 
@@ -241,10 +241,10 @@ def print_result(console: Console, result: Result, show_seed: bool = False) -> N
     table.add_row("rows suppressed", f"{loss.rows_suppressed:,}")
     if loss.cells_suppressed:
         table.add_row("sensitive cells blanked", f"{loss.cells_suppressed:,}")
-    table.add_row(TOLD_APART, f"{loss.classes:,}")
+    table.add_row(DISTINCT_CLASSES, f"{loss.classes:,}")
     if loss.classes_made is not None:
         alike = "" if loss.classes_made == loss.classes else "; those with equal labels are one to a reader"
-        table.add_row(MADE, f"{loss.classes_made:,}{alike}")
+        table.add_row(CLASSES_MADE, f"{loss.classes_made:,}{alike}")
     table.add_row(
         "class size", f"{loss.average_class_size:.2f} on average, {loss.smallest_class} to {loss.largest_class}"
     )
@@ -272,7 +272,7 @@ def print_audits(console: Console, audits: Sequence[Audit]) -> None:
     """The verdicts of an audit, one table a sensitive attribute of which something is required."""
     for audit in (audit for audit in audits if audit.verdicts):
         about = audit.sensitive or "rows alone"
-        table = Table(title=f"audit of {about}: {audit.classes:,} {TOLD_APART}, {audit.rows:,} rows")
+        table = Table(title=f"audit of {about}: {audit.classes:,} {DISTINCT_CLASSES}, {audit.rows:,} rows")
         for heading in _HEADINGS:
             table.add_column(heading)
         for verdict in audit.verdicts:

@@ -22,6 +22,7 @@ from ldiv_db.database import catalog, migrate
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.publishing.ledger import ORDERED, STARTED, WITHDRAW, Entry, has_releases, releases, table
 
@@ -142,8 +143,9 @@ def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
     check_key(key, before)
     entries = releases(engine, name)
     _require_coins(name, entries)
-    last = engine.record("publishing/find_last_group", groups=table(engine, "release_group"), series=Value(name))
-    return Series(name, noted["secret"], key, False, len(entries), last["last"], last["groups"], before)
+    groups, own = table(engine, "release_group"), Where("series", name)
+    last, count = engine.most(groups, "group_id", own) or 0, engine.count(groups, own)
+    return Series(name, noted["secret"], key, False, len(entries), last, count, before)
 
 
 def _require_coins(name: str, entries: Sequence[Entry]) -> None:

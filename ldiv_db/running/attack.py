@@ -123,9 +123,8 @@ def _sampled(method: Method, seed: int, most: int) -> tuple[SampledWorlds, int, 
             raise _no_release(seed) from None
         if not method.is_release(made):
             raise _no_release(seed)
-        params = {"assigned": made.assigned, "class_id": made.class_id}
-        published = engine.record("running/replaying/count_published", **params)
-        return sample_worlds(method, made, most), published["rows"], published["classes"]
+        classes = engine.count(engine.select("classes", made.assigned, made.class_id.name, distinct=True))
+        return sample_worlds(method, made, most), engine.count(made.assigned), classes
 
 
 def _no_release(seed: int) -> PolicyError:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from ldiv_db.database.templates import Statement
 from ldiv_db.policy.release_columns import Form
-from ldiv_db.publishing.result import MADE, print_inferred, print_rows
+from ldiv_db.publishing.result import CLASSES_MADE, print_inferred, print_rows
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.running.estimate import about, size
 from ldiv_db.running.preparation import Preparation
@@ -98,7 +98,7 @@ def print_plan(console: Console, document: dict[str, Any]) -> None:
     table.add_row("rows of the source", f"{document['rows_in']:,}")
     most = "" if document["most_suppressed"] is None else f"; up to {document['most_suppressed']:,} are allowed"
     table.add_row("rows suppressed", f"{document['rows_suppressed']:,}{most}")
-    table.add_row(MADE, f"up to {document['classes_made']:,}")
+    table.add_row(CLASSES_MADE, f"up to {document['classes_made']:,}")
     needs = document["needs"]
     table.add_row("time", about(needs["seconds"]))
     table.add_row("memory", f"about {size(needs['memory_bytes'])}; {size(needs['memory_limit_bytes'])} are allowed")

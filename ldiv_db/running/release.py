@@ -58,8 +58,8 @@ from ldiv_db.running.preparation import make_task, resolve_requirements
 from ldiv_db.running.release_groups import check_decomposed_before, plan_decomposition, read_options
 
 
-class Waiting(Bsgi):
-    """BSGI of rows that may wait: those that find no class are left out, however many share a value."""
+class SeriesBsgi(Bsgi):
+    """BSGI of the rows of a series: those that find no class wait for a later release, however many share a value."""
 
     def check(self, task: Task) -> Feasibility:
         l, distinct = class_size(task), {k.column.name: k.distribution.distinct for k in task.encoded.keys}  # noqa: E741
@@ -126,7 +126,7 @@ def plan_classes(start: Start) -> ClassesDraft:
 def plan_encoded(start: Start, encoded: Encoded) -> ClassesDraft:
     """The release of an encoded source as it will be; raises if it cannot be made."""
     engine, resolved, source = start.engine, start.resolved, start.source
-    algorithm = Waiting(dict(resolved.options))
+    algorithm = SeriesBsgi(dict(resolved.options))
     requirements, _ = resolve_requirements(engine, resolved.required, encoded)
     matched = match_rows(start, encoded.rows, encoded.rows_in, encoded.left_out)
     encoded = replace(encoded, rows=matched.rows)
@@ -141,7 +141,7 @@ def plan_encoded(start: Start, encoded: Encoded) -> ClassesDraft:
     return ClassesDraft(start, matched, shown, classes, rows_new, encoded, recoding, plan, requirements, loss)
 
 
-def _plan(start: Start, algorithm: Waiting, task: Task) -> Plan:
+def _plan(start: Start, algorithm: SeriesBsgi, task: Task) -> Plan:
     """Classes of the rows that are in none; none at all if there cannot be any and some were published before."""
     l = class_size(task)  # noqa: E741 - the field's name for it
     subtask = _unpublished(start, task, l)

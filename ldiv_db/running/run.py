@@ -70,11 +70,11 @@ def published_members(engine: Engine, recoding: Recoding, class_id: bool) -> Rel
     """(row_id, class_no) of the published rows."""
     params = {"classes": recoding.classes, "spans": recoding.spans}
     labels = engine.materialise("labels", "recoding/publish/label_classes", many=False, **params)
-    seats = engine.materialise(
-        "seats", "recoding/publish/name_classes", assigned=recoding.assigned, labels=labels, class_id=class_id
+    members = engine.materialise(
+        "members", "recoding/publish/name_classes", assigned=recoding.assigned, labels=labels, class_id=class_id
     )
     engine.drop(labels)
-    return seats
+    return members
 
 
 def _open_rows(engine: Engine, encoded: Encoded, members: Relation, axis: SensitiveAxis, categories: Categories) -> int:

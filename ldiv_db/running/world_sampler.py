@@ -143,9 +143,9 @@ _FIRST = Identifier("s1")
 def sample_worlds(method: Method, made: Made, most: int) -> SampledWorlds:
     """Worlds to try of the release that was `made` of the source, about `most` of them."""
     engine = method.engine
-    seats = engine.materialise(
-        "seats",
-        "running/replaying/list_seats",
+    placed = engine.materialise(
+        "placed",
+        "running/replaying/place_rows",
         people=method.people.relation,
         rows=made.rows,
         assigned=made.assigned,
@@ -154,7 +154,7 @@ def sample_worlds(method: Method, made: Made, most: int) -> SampledWorlds:
         blanked=made.blanked,
         blank=_FIRST,
     )
-    return _all_worlds(method, made, seats, most) or _drawn(engine, seats, most)
+    return _all_worlds(method, made, placed, most) or _drawn(engine, placed, most)
 
 
 # -- all worlds ----------------------------------------------------------------------------------------
@@ -169,25 +169,25 @@ class _Open:
     sure: Sequence[int]
 
 
-def _all_worlds(method: Method, made: Made, seats: Relation, most: int) -> SampledWorlds | None:
+def _all_worlds(method: Method, made: Made, placed: Relation, most: int) -> SampledWorlds | None:
     """One set of every world that the release leaves open; None if they are more than `most`."""
     engine = method.engine
-    if engine.count(seats) > _FEW_ROWS:
+    if engine.count(placed) > _FEW_ROWS:
         return None
-    counted = engine.materialise("cells", "running/replaying/count_cells", seats=seats)
+    counted = engine.materialise("cells", "running/replaying/count_cells", placed=placed)
     listed = engine.columns(counted, "place_no", "payload_no", "rows")
     cells = {(place, payload): rows for place, payload, rows in listed}
     fits: dict[int, set[int]] = defaultdict(set)
-    found = _fits(method, made, seats)
+    found = _fits(method, made, placed)
     if made.blanked is not None:
-        found = engine.materialise("fits", "running/replaying/list_hidden_fits", fits=found, seats=seats)
+        found = engine.materialise("fits", "running/replaying/list_hidden_fits", fits=found, placed=placed)
     for row, place in engine.columns(found, "row_no", "place_no"):
         fits[row].add(place)
     left = _left_open(fits, cells)
     worlds = consistent_worlds(list(left.rows.values()), left.cells, most)
     if worlds is None:
         return None
-    true = dict(engine.columns(seats, "row_no", "payload_no"))
+    true = dict(engine.columns(placed, "row_no", "payload_no"))
     sets = [_world_set(rows, worlds, true) for rows, worlds in ((left.rows, worlds), (left.sure, None)) if rows]
     return SampledWorlds(sets, True)
 
@@ -214,14 +214,16 @@ def _left_open(fits: Mapping[int, set[int]], cells: Mapping[Cell, int]) -> _Open
     return _Open(rows, left, list(sure))
 
 
-def _fits(method: Method, made: Made, seats: Relation) -> Relation:
+def _fits(method: Method, made: Made, placed: Relation) -> Relation:
     """(row_no, place_no): where the attacker, who knows what people are known by, may look for them."""
     engine, people = method.engine, method.people
     if made.labels is None:
         shown = [column for column in people.known if column.name[0] in _SHOWN]
         template = "running/replaying/list_fits_of_people"
-        return engine.materialise("fits", template, people=people.relation, seats=seats, shown=shown)
-    places = engine.materialise("places", "running/replaying/list_places", labels=made.labels, shown=made.shown)
+        return engine.materialise("fits", template, people=people.relation, placed=placed, shown=shown)
+    places = engine.select(
+        "places", made.labels, *(one.alias.name for one in made.shown), ("label_rank", "class_no"), distinct=True
+    )
     aliases = iter(made.shown)
     axes = [
         replace(axis, name=f"q{number}", columns=tuple(next(aliases).alias for _ in axis.columns))
@@ -236,19 +238,19 @@ def _fits(method: Method, made: Made, seats: Relation) -> Relation:
             cells=found.cells,
             matches=found.pairs,
             axes=known,
-            seats=seats,
+            placed=placed,
         )
 
 
 # -- drawn classes -------------------------------------------------------------------------------------
 
 
-def _drawn(engine: Engine, seats: Relation, most: int) -> SampledWorlds:
+def _drawn(engine: Engine, placed: Relation, most: int) -> SampledWorlds:
     """Classes drawn by coins, each a set of worlds: its rows may have any of their payloads, all else is known."""
     coins = Random(_COINS)  # noqa: S311 - draws what is tried, and hides nothing
     sets: list[WorldSet] = []
     left = most
-    for rows, payloads in _classes(engine, seats, most, coins):
+    for rows, payloads in _classes(engine, placed, most, coins):
         found = arrange(payloads, max(min(_MOST_WORLDS, most, _MOST_MOVES // len(rows)), 2), coins)
         if len(found.worlds) > max(left, 2):
             break
@@ -258,13 +260,13 @@ def _drawn(engine: Engine, seats: Relation, most: int) -> SampledWorlds:
 
 
 def _classes(
-    engine: Engine, seats: Relation, most: int, coins: Random
+    engine: Engine, placed: Relation, most: int, coins: Random
 ) -> Iterator[tuple[Sequence[int], tuple[int, ...]]]:
     """(rows, payloads) of up to `most` classes, drawn by coins; the rows that are not published are one too."""
-    numbers = range(int(engine.least(seats, "class_no")), int(engine.most(seats, "class_no")) + 1)
+    numbers = range(int(engine.least(placed, "class_no")), int(engine.most(placed, "class_no")) + 1)
     drawn = coins.sample(numbers, min(most, len(numbers)))
     loaded = engine.load("drawn", {"class_no": "BIGINT"}, [(number,) for number in drawn])
-    members = engine.materialise("members", "running/replaying/list_members", seats=seats, drawn=loaded)
+    members = engine.select_among("members", placed, loaded, "class_no")
     classes: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for number, row, payload in engine.columns(members, "class_no", "row_no", "payload_no"):
         classes[number].append((row, payload))
