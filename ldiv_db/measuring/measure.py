@@ -24,7 +24,7 @@ from ldiv_db.policy.reading import Policy, names_of, parse_policy
 from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.resolve import Described
 from ldiv_db.policy.sensitive import smallest_class
-from ldiv_db.recoding.encode import scan
+from ldiv_db.recoding.axes import scan
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.requirements import Distribution

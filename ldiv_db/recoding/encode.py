@@ -1,31 +1,20 @@
 """Encoding: every quasi-identifier and sensitive value becomes an integer, once, in TEMP tables.
 
-Algorithms see codes and counts only. A code's distance is what generalisation costs: for a taxonomy
-the leaf's number, for numbers the place between the column's bounds. NULL has the last code, alone.
-
-A coding whose tables lie elsewhere: where other connections read them.
+Algorithms see codes and counts only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, PolicyError, Problem, count_phrase
-from ldiv_db.database.queries import Where
+from ldiv_db.database.errors import AuditError
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
-from ldiv_db.recoding.encoded import NUMBER_SCALE, WEIGHT, Axis, Encoded, Renamed, SensitiveAxis
-from ldiv_db.recoding.snapshot import Snapshot, bounds_of, loose, names_of, own_columns, refuse_odd_years, renamed
-from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
-from ldiv_db.taxonomies import readers as taxonomy_sources
-from ldiv_db.taxonomies import taxonomy as taxonomies
-from ldiv_db.taxonomies.taxonomy import Taxonomy
-
-#: How to have values named that an error only counts.
-NAMED = "--show-values (in Python show_values=True) names up to ten"
+from ldiv_db.recoding.axes import Encoder, as_numbered, scan
+from ldiv_db.recoding.encoded import Axis, Encoded, Renamed, SensitiveAxis
+from ldiv_db.recoding.snapshot import loose, names_of, own_columns, renamed
 
 
 def encode(
@@ -47,7 +36,26 @@ def read_source(
     engine: Engine, source: Source, secret: str | None = None, show_values: bool = False, counted: bool = False
 ) -> Coding:
     """The source copied, with codes for all its values; raises as `encode`, whose first half it is."""
-    return _Encoder(engine, source, show_values, counted).read(secret)
+    own = own_columns(engine, source)
+    key = renamed("h", [source.key.name]) if source.key and secret else []
+    found = scan(engine, source, show_values, [*own, *key], counted)
+    encoder = Encoder(engine, source, show_values, counted)
+    return Coding(
+        engine,
+        source,
+        found.snapshot,
+        axes=tuple(found.axes),
+        ordered=as_numbered(engine, found.axes),
+        sensitive=encoder.sensitive(found.snapshot, own),
+        individual=encoder.individual(found.snapshot),
+        own=own,
+        kept=loose(source, renamed("k", names_of(source.keep))),
+        key=key[0] if key else None,
+        secret=secret,
+        rows_in=found.rows_in,
+        left_out=found.left_out,
+        weight=found.weight,
+    )
 
 
 @dataclass(frozen=True)
@@ -108,7 +116,7 @@ class Coding:
     def reseeded(self, seed: int) -> Coding:
         """The same with the codes that sensitive values have by another seed; the copy must be there still."""
         source = replace(self.source, seed=seed)
-        sensitive = _Encoder(self.engine, source, False, self.weight is not None).sensitive(self.snapshot, self.own)
+        sensitive = Encoder(self.engine, source, False, self.weight is not None).sensitive(self.snapshot, self.own)
         return replace(self, source=source, sensitive=sensitive)
 
     def generalising(self, source: Source) -> Coding:
@@ -116,290 +124,33 @@ class Coding:
 
         The copy must be there still, of which the rows do not depend on the quasi-identifiers.
         """
-        encoder = _Encoder(self.engine, source, False, self.weight is not None)
-        axes = tuple(encoder.axis_like(self, qi) for qi in source.quasi_identifiers)
+        encoder = Encoder(self.engine, source, False, self.weight is not None)
+        places = {qi.name: place for place, qi in enumerate(self.source.quasi_identifiers)}
+
+        def like(qi: QuasiColumn) -> Axis:
+            place = places[qi.name]
+            known = self.source.quasi_identifiers[place]
+            return encoder.axis_like(qi, self.snapshot, known, place + 1, self.axes[place])
+
+        axes = tuple(map(like, source.quasi_identifiers))
         return replace(self, source=source, axes=axes, ordered=as_numbered(self.engine, axes))
 
+    def relocated(self, move: Callable[[Relation], Relation]) -> Coding:
+        """The same with each of its tables where `move` takes it, as where other connections read; its engine stays."""
 
-def as_numbered(engine: Engine, axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The axes in the order in which they number rows: by the rows of their most frequent values, most first.
+        def axis(found: Axis) -> Axis:
+            nodes = None if found.nodes is None else move(found.nodes)
+            return replace(found, dictionary=move(found.dictionary), nodes=nodes)
 
-    With the most uniform quasi-identifier first, rows of a rare value are neighbours: mixing them with the rest is
-    what costs most.
-    """
-    return tuple(sorted(axes, key=lambda axis: int(engine.most(axis.dictionary, "rows")), reverse=True))
+        def sensitive(found: SensitiveAxis) -> SensitiveAxis:
+            judged = found.judged and (move(found.judged[0]), found.judged[1])
+            return replace(found, dictionary=move(found.dictionary), judged=judged)
 
-
-@dataclass(frozen=True)
-class Scan:
-    """A TEMP copy of a source under working names, its axes, the source's rows, and how many a NULL left out.
-
-    `weight` is the copy's column of counts, if these were not repeated.
-    """
-
-    snapshot: Relation
-    axes: list[Axis]
-    rows_in: int
-    left_out: int
-    weight: Identifier | None = None
-
-
-def scan(
-    engine: Engine,
-    source: Source,
-    show_values: bool = False,
-    beside: Sequence[Renamed] = (),
-    counted: bool = False,
-) -> Scan:
-    """The source copied and its quasi-identifiers encoded, with columns `beside` in the copy; raises as `encode`."""
-    taking = Snapshot(engine, source, beside, counted=counted)
-    snapshot, rows_in, left_out = taking.take()
-    axes = _Encoder(engine, source, show_values, counted).axes(snapshot)
-    return Scan(snapshot, axes, rows_in, left_out, taking.weight)
-
-
-def encode_counts(
-    engine: Engine, source: Source, counts: Mapping[str, Relation], show_values: bool = False
-) -> tuple[tuple[Axis, ...], tuple[SensitiveAxis, ...]]:
-    """The axes of a source whose rows lie elsewhere, by the counts of each column's values alone.
-
-    `counts` are relations (the column under its working name, `weight`) by that name. Raises as `encode`.
-    """
-    encoder = _Encoder(engine, source, show_values, True, counts)
-    nowhere = Relation(())
-    return tuple(encoder.axes(nowhere)), encoder.sensitive(nowhere, ())
-
-
-class _Encoder:
-    """Encodes one source: its copy, or the `counts` of each of its columns."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        source: Source,
-        show_values: bool,
-        counted: bool,
-        counts: Mapping[str, Relation] | None = None,
-    ):
-        self._engine = engine
-        self._source = source
-        self._show_values = show_values
-        self._counted = counted
-        self._counts = counts or {}
-        self._weight = WEIGHT if counts or (counted and source.weight) else None
-
-    def read(self, secret: str | None) -> Coding:
-        engine, source = self._engine, self._source
-        own = own_columns(engine, source)
-        key = renamed("h", [source.key.name]) if source.key and secret else []
-        found = scan(engine, source, self._show_values, [*own, *key], self._counted)
-        return Coding(
-            engine,
-            source,
-            found.snapshot,
-            axes=tuple(found.axes),
-            ordered=as_numbered(engine, found.axes),
-            sensitive=self.sensitive(found.snapshot, own),
-            individual=self._individual(found.snapshot),
-            own=own,
-            kept=loose(source, renamed("k", names_of(source.keep))),
-            key=key[0] if key else None,
-            secret=secret,
-            rows_in=found.rows_in,
-            left_out=found.left_out,
-            weight=found.weight,
+        return replace(
+            self,
+            snapshot=move(self.snapshot),
+            axes=tuple(map(axis, self.axes)),
+            ordered=tuple(map(axis, self.ordered)),
+            sensitive=tuple(map(sensitive, self.sensitive)),
+            individual=self.individual and sensitive(self.individual),
         )
-
-    # -- quasi-identifiers -----------------------------------------------------------------------------
-
-    def axes(self, snapshot: Relation) -> list[Axis]:
-        """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""
-        columns = renamed("q", [qi.name for qi in self._source.quasi_identifiers])
-        nulls = self._nulls(snapshot, columns)
-        axes: list[Axis] = []
-        problems = Problems()
-        for number, qi in enumerate(self._source.quasi_identifiers, 1):
-            make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
-            with problems.collected():
-                rows = self._counts.get(f"q{number}", snapshot)
-                axes.append(make(rows, number, qi, bool(nulls[f"q{number}"])))
-        problems.refuse()
-        return axes
-
-    def _nulls(self, snapshot: Relation, columns: Sequence[Renamed]) -> dict[str, int]:
-        """The NULLs of each column, by its working name."""
-        template = "recoding/input/count_nulls"
-        if not self._counts:
-            return self._engine.record(template, rows=snapshot, columns=columns, weight=self._weight)
-        names = [(column, column.alias.name) for column in columns]
-        counts = [
-            (c, self._engine.record(template, rows=self._counts[n], columns=[c], weight=WEIGHT)) for c, n in names
-        ]
-        return {column.alias.name: found[column.alias.name] for column, found in counts}
-
-    def _tree_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
-        code = Identifier(f"q{number}")
-        taxonomy = qi.hierarchy.taxonomy or self._made_taxonomy(snapshot, code, qi)
-        if nullable:
-            taxonomy = taxonomy.with_null()
-        last = taxonomy.nodes[0].high
-        nodes = taxonomies.load(self._engine, taxonomy, code.name)
-        dictionary = self._engine.materialise(
-            f"dictionary_{code.name}",
-            "taxonomies/map_leaves",
-            rows=snapshot,
-            nodes=nodes,
-            column=code,
-            by_range=taxonomy.by_range,
-            levels=qi.hierarchy.levels,
-            null_code=Value(last if nullable else None),
-            weight=self._weight,
-        )
-        self._refuse_missing(qi.name, taxonomy, dictionary)
-        null_code = last if nullable else None
-        return Axis.numbered(number, qi.name, dictionary, last, null_code, qi.weight, nodes, taxonomy)
-
-    def _refuse_missing(self, name: str, taxonomy: Taxonomy, dictionary: Relation) -> None:
-        shown = self._show_values
-        missing = self._engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=shown)
-        if not missing:
-            return
-        count = missing[0][1]
-        found = count_phrase(count, "value of the source", "values of the source")
-        if shown:
-            found = ", ".join(repr(value) for value, _ in missing)
-            found += f" and {count - len(missing):,} more" if count > len(missing) else ""
-        what = f"taxonomy {taxonomy.origin} has no leaf for {found}"
-        raise PolicyError([Problem(f"quasi_identifiers.{name}", what, "" if shown else NAMED)])
-
-    def _made_taxonomy(self, snapshot: Relation, code: Identifier, qi: QuasiColumn) -> Taxonomy:
-        """The taxonomy that is described by ranges, prefixes or stretches of time."""
-        hierarchy = qi.hierarchy
-        if not hierarchy.levels:
-            return self._ranges(snapshot, code, qi)
-        if hierarchy.of_times:
-            refuse_odd_years(self._engine, snapshot, code, qi.column)
-        return taxonomy_sources.from_values(self._engine, snapshot, code, hierarchy.levels, hierarchy.origin)
-
-    def _ranges(self, snapshot: Relation, code: Identifier, qi: QuasiColumn) -> Taxonomy:
-        bounds = bounds_of(self._engine, snapshot, code, qi.column)
-        widths, start = qi.hierarchy.widths or (), qi.hierarchy.start
-        problems = Problems()
-        with problems.collected(f"quasi_identifiers.{qi.name}.taxonomy"):
-            return taxonomy_sources.from_ranges(widths, start, *bounds, qi.column.is_integer)
-        raise PolicyError(problems.found)
-
-    def _number_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
-        code, kind = Identifier(f"q{number}"), qi.column.kind
-        smallest, largest = bounds_of(self._engine, snapshot, code, qi.column)
-        width = largest - smallest
-        shifted = kind != "real" and width <= NUMBER_SCALE
-        scale = int(width) if shifted else NUMBER_SCALE
-        null_code = scale + 1 if nullable else None
-        dictionary = self._engine.materialise(
-            f"dictionary_{code.name}",
-            "recoding/input/map_numbers",
-            rows=snapshot,
-            column=code,
-            kind=kind,
-            shifted=shifted,
-            smallest=Value(smallest),
-            width=Value(width or 1.0),
-            scale=Value(scale),
-            null_code=Value(null_code),
-            weight=self._weight,
-        )
-        return Axis.numbered(number, qi.name, dictionary, scale, null_code, qi.weight)
-
-    def axis_like(self, coding: Coding, qi: QuasiColumn) -> Axis:
-        """The axis of a quasi-identifier that a copy has already, its own if that generalises alike."""
-        number, known = next((i, of) for i, of in enumerate(coding.source.quasi_identifiers, 1) if of.name == qi.name)
-        axis = next(axis for axis in coding.axes if axis.name == qi.name)
-        if known.hierarchy == qi.hierarchy:
-            return replace(axis, weight=qi.weight)
-        make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
-        return make(coding.snapshot, number, qi, axis.null_code is not None)
-
-    # -- sensitive attributes --------------------------------------------------------------------------
-
-    def sensitive(self, snapshot: Relation, own: Sequence[Renamed]) -> tuple[SensitiveAxis, ...]:
-        """The sensitive attributes, their values numbered by the source's seed; the rows alone if there are none."""
-        names = names_of(self._source.sensitive) or [ROWS_ALONE.name]
-        return tuple(
-            self._sensitive(self._counts.get(f"s{number}", snapshot), number, name, own)
-            for number, name in enumerate(names, 1)
-        )
-
-    def _sensitive(self, snapshot: Relation, number: int, name: str, own: Sequence[Renamed]) -> SensitiveAxis:
-        code = Identifier(f"s{number}")
-        shown = next((column.alias for column in own if column.column.name == name), None)
-        dictionary = self._engine.materialise(
-            f"dictionary_{code.name}",
-            "recoding/input/map_sensitive",
-            rows=snapshot,
-            column=code,
-            seed=Value(self._source.seed),
-            weight=self._weight,
-        )
-        distribution = self._distribution(dictionary)
-        judged = None if self._source.judges_null else self._judged(dictionary, distribution)
-        spared = self._spared(name, judged[0] if judged else dictionary)
-        axis = SensitiveAxis(Identifier(name), code, Identifier(f"t_{code.name}"), dictionary, distribution)
-        return replace(axis, judged=judged, own=shown, spared=spared)
-
-    def _spared(self, name: str, dictionary: Relation) -> Distribution | None:
-        """The distribution of the values that are not harmless; None if all are not."""
-        engine, harmless = self._engine, self._source.harmless.get(name, ())
-        if not harmless:
-            return None
-        histogram = engine.materialise("whole", "requirements/take_whole", dictionary=dictionary)
-        classes = Classes(engine, histogram)
-        found = classes.distribution(engine, harmless)
-        classes.drop()
-        engine.drop(histogram)
-        return found
-
-    def _judged(self, dictionary: Relation, distribution: Distribution) -> tuple[Relation, Distribution] | None:
-        """The dictionary without NULL, with its distribution; None if there is no NULL."""
-        values = self._engine.select("judged", dictionary, "value", "rows", "code", where=[Where("value", None, "<>")])
-        found = self._distribution(values)
-        if found.distinct < distribution.distinct:
-            return values, found
-        self._engine.drop(values)
-        return None
-
-    def _distribution(self, dictionary: Relation) -> Distribution:
-        return Distribution(sorted(self._engine.column(dictionary, "rows"), reverse=True))
-
-    def _individual(self, snapshot: Relation) -> SensitiveAxis | None:
-        """Whose row it is, encoded; None if nothing says so. Each row of nobody known is somebody else's."""
-        column = self._source.individual
-        if column is None:
-            return None
-        code, engine = Identifier("p1"), self._engine
-        dictionary = engine.materialise("dictionary_p1", "recoding/input/map_individuals", rows=snapshot, column=code)
-        counts: list[int] = []
-        for rows, individuals in engine.rows("recoding/input/count_individuals", dictionary=dictionary):
-            counts += [rows] * individuals
-        return SensitiveAxis(Identifier(column.name), code, Identifier("t_p1"), dictionary, Distribution(counts))
-
-
-def moved(coding: Coding, move: Callable[[Relation], Relation]) -> Coding:
-    """The coding with each of its tables where `move` takes it; its engine stays."""
-
-    def axis(found: Axis) -> Axis:
-        nodes = None if found.nodes is None else move(found.nodes)
-        return replace(found, dictionary=move(found.dictionary), nodes=nodes)
-
-    def sensitive(found: SensitiveAxis) -> SensitiveAxis:
-        judged = found.judged and (move(found.judged[0]), found.judged[1])
-        return replace(found, dictionary=move(found.dictionary), judged=judged)
-
-    return replace(
-        coding,
-        snapshot=move(coding.snapshot),
-        axes=tuple(map(axis, coding.axes)),
-        ordered=tuple(map(axis, coding.ordered)),
-        sensitive=tuple(map(sensitive, coding.sensitive)),
-        individual=coding.individual and sensitive(coding.individual),
-    )

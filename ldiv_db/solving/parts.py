@@ -19,7 +19,7 @@ from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.frames import Packed, pack, unpack
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.release_columns import Form
-from ldiv_db.recoding.encode import as_numbered
+from ldiv_db.recoding.axes import as_numbered
 from ldiv_db.recoding.encoded import WEIGHT, Axis, Encoded, SensitiveAxis
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, plan_recoding, published_rows

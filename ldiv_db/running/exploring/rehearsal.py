@@ -30,7 +30,7 @@ from ldiv_db.database.frames import another_connection, shared_memory
 from ldiv_db.database.templates import Relation, Statement
 from ldiv_db.policy.reading import Examined, problems_of
 from ldiv_db.policy.resolve import Findings, Resolved, Source, resolve
-from ldiv_db.recoding.encode import Coding, moved, read_source
+from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.running.exploring.outcomes import Outcome, Risk, Status
 from ldiv_db.running.exploring.variants import Variant
 from ldiv_db.running.preparation import check_ready, make_ready
@@ -50,7 +50,7 @@ class Job:
 
     def moved(self, move: Callable[[Relation], Relation]) -> Job:
         """The same with its codes where `move` takes them."""
-        return replace(self, coding=self.coding and moved(self.coding, move))
+        return replace(self, coding=self.coding and self.coding.relocated(move))
 
 
 class Codes:

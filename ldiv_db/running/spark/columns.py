@@ -19,7 +19,7 @@ from ldiv_db.database.spark import SparkEngine, is_remote, plainly
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.resolve import Source
-from ldiv_db.recoding.encode import encode_counts
+from ldiv_db.recoding.axes import encode_counts
 from ldiv_db.recoding.encoded import WEIGHT, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import loose, names_of, reject_nulls, renamed
 from ldiv_db.requirements import ROWS_ALONE

@@ -24,7 +24,7 @@ from ldiv_db.database.spark import SparkEngine, arrow_schema, plainly
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.result import Result, versions
-from ldiv_db.recoding.encode import as_numbered
+from ldiv_db.recoding.axes import as_numbered
 from ldiv_db.recoding.encoded import WEIGHT, Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import Recoding, keep_types

@@ -1,0 +1,265 @@
+"""Axes of a source: every quasi-identifier and sensitive value gets an integer code, by the counts of its values.
+
+A code's distance is what generalisation costs: for a taxonomy the leaf's number, for numbers the place between the
+column's bounds. NULL has the last code, alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase
+from ldiv_db.database.queries import Where
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.policy.parts import Problems
+from ldiv_db.policy.resolve import QuasiColumn, Source
+from ldiv_db.recoding.encoded import NUMBER_SCALE, WEIGHT, Axis, Renamed, SensitiveAxis
+from ldiv_db.recoding.snapshot import Snapshot, bounds_of, names_of, refuse_odd_years, renamed
+from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
+from ldiv_db.taxonomies import readers as taxonomy_sources
+from ldiv_db.taxonomies import taxonomy as taxonomies
+from ldiv_db.taxonomies.taxonomy import Taxonomy
+
+#: How to have values named that an error only counts.
+NAMED = "--show-values (in Python show_values=True) names up to ten"
+
+
+def as_numbered(engine: Engine, axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The axes in the order in which they number rows: by the rows of their most frequent values, most first.
+
+    With the most uniform quasi-identifier first, rows of a rare value are neighbours: mixing them with the rest is
+    what costs most.
+    """
+    return tuple(sorted(axes, key=lambda axis: int(engine.most(axis.dictionary, "rows")), reverse=True))
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A TEMP copy of a source under working names, its axes, the source's rows, and how many a NULL left out.
+
+    `weight` is the copy's column of counts, if these were not repeated.
+    """
+
+    snapshot: Relation
+    axes: list[Axis]
+    rows_in: int
+    left_out: int
+    weight: Identifier | None = None
+
+
+def scan(
+    engine: Engine,
+    source: Source,
+    show_values: bool = False,
+    beside: Sequence[Renamed] = (),
+    counted: bool = False,
+) -> Scan:
+    """The source copied and its quasi-identifiers encoded, with columns `beside` in the copy; raises as `encode`."""
+    taking = Snapshot(engine, source, beside, counted=counted)
+    snapshot, rows_in, left_out = taking.take()
+    axes = Encoder(engine, source, show_values, counted).axes(snapshot)
+    return Scan(snapshot, axes, rows_in, left_out, taking.weight)
+
+
+def encode_counts(
+    engine: Engine, source: Source, counts: Mapping[str, Relation], show_values: bool = False
+) -> tuple[tuple[Axis, ...], tuple[SensitiveAxis, ...]]:
+    """The axes of a source whose rows lie elsewhere, by the counts of each column's values alone.
+
+    `counts` are relations (the column under its working name, `weight`) by that name. Raises as `encode`.
+    """
+    encoder = Encoder(engine, source, show_values, True, counts)
+    nowhere = Relation(())
+    return tuple(encoder.axes(nowhere)), encoder.sensitive(nowhere, ())
+
+
+class Encoder:
+    """Encodes one source: its copy, or the `counts` of each of its columns."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        source: Source,
+        show_values: bool,
+        counted: bool,
+        counts: Mapping[str, Relation] | None = None,
+    ):
+        self._engine = engine
+        self._source = source
+        self._show_values = show_values
+        self._counted = counted
+        self._counts = counts or {}
+        self._weight = WEIGHT if counts or (counted and source.weight) else None
+
+    # -- quasi-identifiers -----------------------------------------------------------------------------
+
+    def axes(self, snapshot: Relation) -> list[Axis]:
+        """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""
+        columns = renamed("q", [qi.name for qi in self._source.quasi_identifiers])
+        nulls = self._nulls(snapshot, columns)
+        axes: list[Axis] = []
+        problems = Problems()
+        for number, qi in enumerate(self._source.quasi_identifiers, 1):
+            make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
+            with problems.collected():
+                rows = self._counts.get(f"q{number}", snapshot)
+                axes.append(make(rows, number, qi, bool(nulls[f"q{number}"])))
+        problems.refuse()
+        return axes
+
+    def _nulls(self, snapshot: Relation, columns: Sequence[Renamed]) -> dict[str, int]:
+        """The NULLs of each column, by its working name."""
+        template = "recoding/input/count_nulls"
+        if not self._counts:
+            return self._engine.record(template, rows=snapshot, columns=columns, weight=self._weight)
+        names = [(column, column.alias.name) for column in columns]
+        counts = [
+            (c, self._engine.record(template, rows=self._counts[n], columns=[c], weight=WEIGHT)) for c, n in names
+        ]
+        return {column.alias.name: found[column.alias.name] for column, found in counts}
+
+    def _tree_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
+        code = Identifier(f"q{number}")
+        taxonomy = qi.hierarchy.taxonomy or self._made_taxonomy(snapshot, code, qi)
+        if nullable:
+            taxonomy = taxonomy.with_null()
+        last = taxonomy.nodes[0].high
+        nodes = taxonomies.load(self._engine, taxonomy, code.name)
+        dictionary = self._engine.materialise(
+            f"dictionary_{code.name}",
+            "taxonomies/map_leaves",
+            rows=snapshot,
+            nodes=nodes,
+            column=code,
+            by_range=taxonomy.by_range,
+            levels=qi.hierarchy.levels,
+            null_code=Value(last if nullable else None),
+            weight=self._weight,
+        )
+        self._refuse_missing(qi.name, taxonomy, dictionary)
+        null_code = last if nullable else None
+        return Axis.numbered(number, qi.name, dictionary, last, null_code, qi.weight, nodes, taxonomy)
+
+    def _refuse_missing(self, name: str, taxonomy: Taxonomy, dictionary: Relation) -> None:
+        shown = self._show_values
+        missing = self._engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=shown)
+        if not missing:
+            return
+        count = missing[0][1]
+        found = count_phrase(count, "value of the source", "values of the source")
+        if shown:
+            found = ", ".join(repr(value) for value, _ in missing)
+            found += f" and {count - len(missing):,} more" if count > len(missing) else ""
+        what = f"taxonomy {taxonomy.origin} has no leaf for {found}"
+        raise PolicyError([Problem(f"quasi_identifiers.{name}", what, "" if shown else NAMED)])
+
+    def _made_taxonomy(self, snapshot: Relation, code: Identifier, qi: QuasiColumn) -> Taxonomy:
+        """The taxonomy that is described by ranges, prefixes or stretches of time."""
+        hierarchy = qi.hierarchy
+        if not hierarchy.levels:
+            return self._ranges(snapshot, code, qi)
+        if hierarchy.of_times:
+            refuse_odd_years(self._engine, snapshot, code, qi.column)
+        return taxonomy_sources.from_values(self._engine, snapshot, code, hierarchy.levels, hierarchy.origin)
+
+    def _ranges(self, snapshot: Relation, code: Identifier, qi: QuasiColumn) -> Taxonomy:
+        bounds = bounds_of(self._engine, snapshot, code, qi.column)
+        widths, start = qi.hierarchy.widths or (), qi.hierarchy.start
+        problems = Problems()
+        with problems.collected(f"quasi_identifiers.{qi.name}.taxonomy"):
+            return taxonomy_sources.from_ranges(widths, start, *bounds, qi.column.is_integer)
+        raise PolicyError(problems.found)
+
+    def _number_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
+        code, kind = Identifier(f"q{number}"), qi.column.kind
+        smallest, largest = bounds_of(self._engine, snapshot, code, qi.column)
+        width = largest - smallest
+        shifted = kind != "real" and width <= NUMBER_SCALE
+        scale = int(width) if shifted else NUMBER_SCALE
+        null_code = scale + 1 if nullable else None
+        dictionary = self._engine.materialise(
+            f"dictionary_{code.name}",
+            "recoding/input/map_numbers",
+            rows=snapshot,
+            column=code,
+            kind=kind,
+            shifted=shifted,
+            smallest=Value(smallest),
+            width=Value(width or 1.0),
+            scale=Value(scale),
+            null_code=Value(null_code),
+            weight=self._weight,
+        )
+        return Axis.numbered(number, qi.name, dictionary, scale, null_code, qi.weight)
+
+    def axis_like(self, qi: QuasiColumn, snapshot: Relation, known: QuasiColumn, number: int, axis: Axis) -> Axis:
+        """The axis of a quasi-identifier that a copy has as `known`; its `axis` if that generalises alike."""
+        if known.hierarchy == qi.hierarchy:
+            return replace(axis, weight=qi.weight)
+        make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
+        return make(snapshot, number, qi, axis.null_code is not None)
+
+    # -- sensitive attributes --------------------------------------------------------------------------
+
+    def sensitive(self, snapshot: Relation, own: Sequence[Renamed]) -> tuple[SensitiveAxis, ...]:
+        """The sensitive attributes, their values numbered by the source's seed; the rows alone if there are none."""
+        names = names_of(self._source.sensitive) or [ROWS_ALONE.name]
+        return tuple(
+            self._sensitive(self._counts.get(f"s{number}", snapshot), number, name, own)
+            for number, name in enumerate(names, 1)
+        )
+
+    def _sensitive(self, snapshot: Relation, number: int, name: str, own: Sequence[Renamed]) -> SensitiveAxis:
+        code = Identifier(f"s{number}")
+        shown = next((column.alias for column in own if column.column.name == name), None)
+        dictionary = self._engine.materialise(
+            f"dictionary_{code.name}",
+            "recoding/input/map_sensitive",
+            rows=snapshot,
+            column=code,
+            seed=Value(self._source.seed),
+            weight=self._weight,
+        )
+        distribution = self._distribution(dictionary)
+        judged = None if self._source.judges_null else self._judged(dictionary, distribution)
+        spared = self._spared(name, judged[0] if judged else dictionary)
+        axis = SensitiveAxis(Identifier(name), code, Identifier(f"t_{code.name}"), dictionary, distribution)
+        return replace(axis, judged=judged, own=shown, spared=spared)
+
+    def _spared(self, name: str, dictionary: Relation) -> Distribution | None:
+        """The distribution of the values that are not harmless; None if all are not."""
+        engine, harmless = self._engine, self._source.harmless.get(name, ())
+        if not harmless:
+            return None
+        histogram = engine.materialise("whole", "requirements/take_whole", dictionary=dictionary)
+        classes = Classes(engine, histogram)
+        found = classes.distribution(engine, harmless)
+        classes.drop()
+        engine.drop(histogram)
+        return found
+
+    def _judged(self, dictionary: Relation, distribution: Distribution) -> tuple[Relation, Distribution] | None:
+        """The dictionary without NULL, with its distribution; None if there is no NULL."""
+        values = self._engine.select("judged", dictionary, "value", "rows", "code", where=[Where("value", None, "<>")])
+        found = self._distribution(values)
+        if found.distinct < distribution.distinct:
+            return values, found
+        self._engine.drop(values)
+        return None
+
+    def _distribution(self, dictionary: Relation) -> Distribution:
+        return Distribution(sorted(self._engine.column(dictionary, "rows"), reverse=True))
+
+    def individual(self, snapshot: Relation) -> SensitiveAxis | None:
+        """Whose row it is, encoded; None if nothing says so. Each row of nobody known is somebody else's."""
+        column = self._source.individual
+        if column is None:
+            return None
+        code, engine = Identifier("p1"), self._engine
+        dictionary = engine.materialise("dictionary_p1", "recoding/input/map_individuals", rows=snapshot, column=code)
+        counts: list[int] = []
+        for rows, individuals in engine.rows("recoding/input/count_individuals", dictionary=dictionary):
+            counts += [rows] * individuals
+        return SensitiveAxis(Identifier(column.name), code, Identifier("t_p1"), dictionary, Distribution(counts))
