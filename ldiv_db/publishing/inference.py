@@ -21,6 +21,7 @@ from ldiv_db.attacking.composition import infer
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import AuditError, count_phrase
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.publishing.pairings import Channel, Limited, tell_pairings
 
@@ -142,15 +143,14 @@ def check_releases(
     loaded = engine.load(
         "limits", {"attribute_no": "INTEGER", "l": "BIGINT"}, [(limit.number.value, limit.l) for limit in limits]
     )
-    weights = engine.materialise("weights", "publishing/weigh_groups", cells=cells)
     twins, keys = _weigh_changes(engine, members, cells, since)
     if jointly and len(releases) > 1:
         weigh_together(engine, members, cells, keys, [limit.number for limit in limits])
-    params = {"weights": weights, "twins": twins, "keys": keys, "members": members, "limits": loaded}
+    params = {"cells": cells, "twins": twins, "keys": keys, "members": members, "limits": loaded}
     exposed = engine.materialise("exposed", "publishing/list_exposed", **params)
     channels, keys_exposed = _channels(engine, exposed, limits, releases)
     names = {limit.number.value: limit.column.name for limit in limits}
-    best = engine.rows("publishing/find_best_share", weights=weights, twins=twins, keys=keys)
+    best = engine.rows("publishing/find_best_share", cells=cells, twins=twins, keys=keys)
     inference = Inference(
         releases=tuple(release.name for release in releases),
         best={names[number]: share for number, share in best},
@@ -158,7 +158,7 @@ def check_releases(
         keys_exposed=keys_exposed,
         channels=channels,
     ).joined(_pairings(engine, cells, releases, limits, since), allowed)
-    engine.drop(members, cells, loaded, weights, twins, keys, exposed)
+    engine.drop(members, cells, loaded, twins, keys, exposed)
     return inference
 
 
@@ -191,10 +191,10 @@ def _pairings(
             continue
         if number >= since:
             named = [releases[last - 1].name for last in (before[0], number) if last]
-            new = {"release": Value(number), "before": Value(before[0])}
-            fresh = engine.materialise("fresh", "publishing/list_fresh_cells", cells=cells, **new)
-            channels += tell_pairings(engine, fresh, release.combinations, before[1], limits, tuple(named))
-            engine.drop(fresh)
+            with engine.scope():
+                own, old = (engine.select("own", cells, where=[Where("release_no", no)]) for no in (number, before[0]))
+                fresh = engine.select_others("fresh", own, old, "group_id")
+                channels += tell_pairings(engine, fresh, release.combinations, before[1], limits, tuple(named))
         before = (number, release.combinations)
     return channels
 

@@ -23,7 +23,7 @@ from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Relation, Value
 from ldiv_db.publishing.ledger import ORDERED, STARTED, WITHDRAW, Entry, has_releases, releases, table
 
 #: The schema of a file's tables where none is named.
@@ -159,12 +159,12 @@ def _find_series(engine: Engine, name: str) -> dict[str, Any] | None:
     """The ledger's row of the series, None if there is none; a catalog of an older version notes no key."""
     noted = ("algorithm", "key_name", "key_kind")
     all_series, secrets_of_series = table(engine, "series"), table(engine, "series_secret")
-    columns = [Identifier(c.name) for c in catalog.columns_of(engine, all_series) if c.name in noted]
+    columns, own = [c.name for c in catalog.columns_of(engine, all_series) if c.name in noted], [Where("series", name)]
     # In a ledger of an older version the secret stands beside the rest.
-    secret = secrets_of_series if catalog.table_exists(engine, secrets_of_series) else all_series
-    params = {"all_series": all_series, "secrets": secret, "columns": columns, "series": Value(name)}
-    rows = engine.records("publishing/find_series", **params)
-    return rows[0] if rows else None
+    holder = secrets_of_series if catalog.table_exists(engine, secrets_of_series) else all_series
+    secret = engine.find(holder, "secret", where=own)
+    rows = engine.find(all_series, *columns, where=own)
+    return {**dict(zip(columns, rows[0], strict=True)), "secret": secret[0][0]} if rows and secret else None
 
 
 def name_of(engine: Engine, text: str, path: Path | None = None) -> str:
@@ -217,14 +217,13 @@ def record_members(engine: Engine, series: Series, rows: Relation, shown: Relati
     if not series.is_new and series.key_before is None:
         key = {"key_name": series.key.name, "key_kind": series.key.kind}
         engine.update(table(engine, "series"), key, {"series": series.name})
-    params = {
-        "shown": shown,
-        "series": Value(series.name),
-        "release": Value(series.next),
-        "last": Value(series.last_group),
-    }
-    engine.insert(table(engine, "release_member"), "publishing/list_events", rows=rows, **params)
-    engine.insert(table(engine, "release_group"), "publishing/list_new_groups", **params)
+    members, own = table(engine, "release_member"), {"series": series.name, "release": series.next}
+    params = {name: Value(value) for name, value in own.items()} | {"last": Value(series.last_group)}
+    engine.insert(members, "publishing/list_events", rows=rows, shown=shown, **params)
+    where = [*(Where(name, value) for name, value in own.items()), Where("group_id", None, "<>")]
+    formed = engine.count_groups("formed", members, *own, "group_id", where=where)
+    engine.extend(table(engine, "release_group"), formed)
+    engine.drop(formed)
 
 
 def events(engine: Engine, series: str) -> list[dict[str, Any]]:

@@ -179,17 +179,14 @@ class SeriesDraft(Draft[Released]):
 
     def _counted(self) -> tuple[dict[str, Any], Expected]:
         """Counts of what became of rows, and what the tables must add up to."""
-        matched = self.matched
-        counts = self.start.engine.record("publishing/summarise_rows", rows=matched.rows, known=matched.known)
+        params = {"rows": self.matched.rows, "known": self.matched.known, "shown": self.shown}
+        counts = self.start.engine.record("publishing/summarise_rows", **params, threshold=Value(self.threshold))
         short = counts.pop("short_groups")
         return counts, Expected(counts["rows_kept"] + self.rows_new, counts["counterfeits"], short)
 
     def _figures(self, counts: dict[str, Any], people: int) -> dict[str, Any]:
         """The figures of the result."""
         start, matched = self.start, self.matched
-        waiting = start.engine.record(
-            "publishing/summarise_waiting", rows=matched.rows, shown=self.shown, threshold=Value(self.threshold)
-        )
         return {
             "series": start.series.name,
             "release": start.series.next,
@@ -204,7 +201,6 @@ class SeriesDraft(Draft[Released]):
             "rows_published": people,
             "rows_first_published": self.rows_new,
             **counts,
-            **waiting,
             "groups": start.series.groups + self.groups_new,
             "groups_new": self.groups_new,
             **self.figures(),

@@ -119,7 +119,7 @@ def _require_same_totals(engine: Engine, tables: ReleaseTables, names: Sequence[
     """Raise AuditError if combinations tell of values that the groups do not have, or the other way round."""
     for name in names if tables.marginals else []:
         params = {"one": tables.values, "other": tables.marginals}
-        if engine.scalar("publishing/count_unlike", column=Identifier(name), **params):
+        if engine.scalar("publishing/count_unlike", columns=[Identifier(name)], **params):
             raise AuditError(f"{name}: groups and combinations do not have the same values")
 
 

@@ -121,9 +121,7 @@ class Method(ABC):
         if len(made.tables) != len(self.release):
             return False
         return not any(
-            self.engine.scalar(
-                "running/replaying/count_unlike", one=one.table, other=other.table, columns=other.columns
-            )
+            self.engine.scalar("publishing/count_unlike", one=one.table, other=other.table, columns=other.columns)
             for one, other in zip(made.tables, self.release, strict=True)
         )
 
