@@ -1,27 +1,54 @@
 """How many people are unique in a population of which a table is a sample, estimated from its classes' sizes.
 
-Three models, which need no table of the population but its size: Pitman's sampling formula (`pitman.py`), Zayatz's
-conditional probability, and the slide negative binomial (`slide_negative_binomial.py`). The one that is shown follows
-Dankar, El Emam, Neisa and Roffey (BMC Medical Informatics and Decision Making 12:66, 2012). All take the table for a
-random sample without replacement, whose rows are of different people.
+Three models need no table of the population but its size; all take the table for a random sample without replacement,
+whose rows are of different people. The one that is shown follows Dankar, El Emam, Neisa and Roffey (BMC Medical
+Informatics and Decision Making 12:66, 2012).
+
+Pitman's sampling formula (Hoshino, Journal of Official Statistics 17(4), 2001): the population is of endlessly many
+classes. Of rows drawn one after the other, one that comes after i others in u classes opens a new class with
+probability (theta + u alpha) / (theta + i), and joins a class of j rows with (j - alpha) / (theta + i), for
+0 <= alpha < 1 and theta > -alpha; alpha = 0 is Ewens's formula. Both are taken where the likelihood of the classes is
+greatest, by halving intervals: theta for an alpha, and alpha where its slope is 0.
+
+Slide negative binomial (Chen and Keller-McNulty, JOS 14(1), 1998): a class of the population has 1 + x rows, where x is
+negative binomial: `alpha` failures, each row with probability `beta`. A row is in the sample with the same probability
+for all. How many classes the population has is estimated from the sample by Shlosser's modified estimator (Haas and
+Stokes, JASA 93, 1998, their third), and alpha and beta are such that as many classes of one and of two rows of the
+sample are expected as it has.
+
+Zayatz's conditional probability: US Bureau of the Census 91/08, 1991.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Relation
-from ldiv_db.measuring import pitman, slide_negative_binomial
 
 PITMAN, ZAYATZ, SNB = "pitman", "zayatz", "snb"
 #: Up to this share of the population Dankar et al. take Pitman's model.
 SMALL_SAMPLE = 0.1
 #: No population is larger.
 MOST_PEOPLE = 10**11
+#: A sum of reciprocals is taken term by term while its terms differ much: until the first is so many steps from 0.
+_STEPS = 32
+#: Intervals are halved so often: as a double has digits, and some more.
+_HALVINGS = 64
+#: The alphas between which one is looked for; below the least it counts as 0.
+_ALPHAS = (1e-6, 1 - 1e-9)
+#: The logarithms of theta + alpha between which one is looked for.
+_LOG_EXCESSES = (math.log(1e-15), math.log(1e24))
+#: From here on the logarithm of the gamma function is Stirling's, whose differences keep their digits.
+_STIRLING = 1e4
+#: The log odds of beta that are tried, and how often the interval between two of them is halved.
+_LOG_ODDS = tuple(i / 8 for i in range(-320, 281))
+_HALVED = 60
 
 
 @dataclass(frozen=True)
@@ -91,9 +118,9 @@ def estimate(sizes: Mapping[int, int], population: int) -> PopulationUniqueness:
     """The estimates for so many classes of each size, of rows drawn from a population no smaller than they are."""
     rows = sum(size * count for size, count in sizes.items())
     models: dict[str, Callable[[], float]] = {
-        PITMAN: lambda: pitman.fit(sizes).expected_uniques(population),
+        PITMAN: lambda: fit_pitman(sizes).expected_uniques(population),
         ZAYATZ: lambda: zayatz(sizes, population),
-        SNB: lambda: slide_negative_binomial.fit(sizes, population).expected_uniques,
+        SNB: lambda: fit_slide(sizes, population).expected_uniques,
     }
     if rows == population:
         found = dict.fromkeys(models, UniquesEstimate(float(sizes.get(1, 0)), "the table is the population: counted"))
@@ -139,3 +166,168 @@ def zayatz(sizes: Mapping[int, int], population: int) -> float:
             none_drawn *= max(0, population - rows - others + 1) / (population - others)
         weight += sizes[size] * size * none_drawn
     return ones * (ones / weight) * (population / rows)
+
+
+@dataclass(frozen=True)
+class Pitman:
+    """The formula's parameters: alpha, and what theta exceeds -alpha by."""
+
+    alpha: float
+    excess: float
+
+    @property
+    def theta(self) -> float:
+        return self.excess - self.alpha
+
+    def expected_uniques(self, population: int) -> float:
+        """The expected number of classes of one row among so many rows.
+
+        This is the expectation itself; `population ** alpha * gamma(theta + 1) / gamma(theta + alpha)` is its limit for
+        populations that are large against theta.
+        """
+        shrunk = _log_gamma_ratio(population - 1 + self.excess, 1 - self.alpha)
+        return population * math.exp(_log_gamma_ratio(self.excess, 1 - self.alpha) - shrunk)
+
+
+def fit_pitman(sizes: Mapping[int, int]) -> Pitman:
+    """The parameters for so many classes of each size; raises ValueError where the likelihood has no maximum."""
+    if set(sizes) == {1}:
+        raise ValueError("every row is unique: the likelihood grows with theta")
+    if sum(sizes.values()) == 1:
+        raise ValueError("there is one class: the likelihood grows as theta falls")
+    least, most = _ALPHAS
+    if _slope(least, sizes) <= 0:
+        return Pitman(0, _excess(0, sizes))
+    alpha = _root(lambda alpha: _slope(alpha, sizes), least, most)
+    return Pitman(alpha, _excess(alpha, sizes))
+
+
+def _excess(alpha: float, sizes: Mapping[int, int]) -> float:
+    """What the likeliest theta for an alpha exceeds -alpha by."""
+    classes = sum(sizes.values())
+    rows = sum(size * count for size, count in sizes.items())
+
+    def slope(log_excess: float) -> float:
+        excess = math.exp(log_excess)
+        return sum_reciprocals(excess, alpha, classes - 1) - sum_reciprocals(excess + 1 - alpha, 1, rows - 1)
+
+    return math.exp(_root(slope, *_LOG_EXCESSES))
+
+
+def _slope(alpha: float, sizes: Mapping[int, int]) -> float:
+    """How the logarithm of the likelihood grows with alpha, theta being the likeliest for it."""
+    excess, later = _excess(alpha, sizes), sum(sizes.values()) - 1
+    opened = (later - (excess - alpha) * sum_reciprocals(excess, alpha, later)) / alpha
+    joined, of_size = 0.0, 0.0
+    for smaller, size in pairwise([1, *sorted(sizes)]):
+        of_size += sum_reciprocals(smaller - alpha, 1, size - smaller)
+        joined += sizes[size] * of_size
+    return opened - joined
+
+
+def _root(falling: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function comes from above 0 to below it."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return (low + high) / 2
+
+
+def sum_reciprocals(first: float, step: float, count: int) -> float:
+    """The sum of `1 / (first + i step)` over i from 0 to below `count`, with some 14 digits."""
+    singly = min(count, math.ceil(max(0.0, _STEPS - first / step))) if step else 0
+    found = sum(1 / (first + i * step) for i in range(singly))
+    if singly == count:
+        return found
+    a, steps = first + singly * step, count - singly - 1
+    b = a + steps * step
+    # Euler and Maclaurin's formula; what it leaves out is below 1e-15 of the first term.
+    integral = math.log1p(steps * step / a) / step if step else steps / a
+    by_odd = ((1 / 12, 1), (-1 / 120, 3), (1 / 252, 5))
+    corrections = sum(c * step**n * (1 / a ** (n + 1) - 1 / b ** (n + 1)) for c, n in by_odd)
+    return found + integral + (1 / a + 1 / b) / 2 + corrections
+
+
+def _log_gamma_ratio(x: float, more: float) -> float:
+    """`log(gamma(x + more) / gamma(x))` for `more` from 0 to 1."""
+    if x < _STIRLING:
+        return math.lgamma(x + more) - math.lgamma(x)
+    y = x + more
+    return more * math.log(x) + (y - 0.5) * math.log1p(more / x) - more + (1 / y - 1 / x) / 12
+
+
+@dataclass(frozen=True)
+class SlideNegativeBinomial:
+    """The model's parameters, and the number of classes of the population."""
+
+    classes: float
+    alpha: float
+    beta: float
+
+    @property
+    def rows(self) -> float:
+        """The expected rows of all classes."""
+        return self.classes * (1 + self.alpha * (1 - self.beta) / self.beta)
+
+    @property
+    def expected_uniques(self) -> float:
+        """The expected number of classes of one row."""
+        return self.classes * math.pow(self.beta, self.alpha)
+
+
+def fit_slide(sizes: Mapping[int, int], population: int) -> SlideNegativeBinomial:
+    """The parameters for so many classes of each size in a sample of the population.
+
+    Of several that fit, those whose rows are nearest to the population's. Raises ValueError where none do.
+    """
+    if not sizes.get(1) or not sizes.get(2):
+        raise ValueError("needs classes of one and of two rows")
+    fraction = sum(size * count for size, count in sizes.items()) / population
+    classes = estimate_classes(sizes, fraction)
+    found = list(_solutions(classes, fraction, sizes[1], sizes[2]))
+    if not found:
+        raise ValueError("no parameters give so many classes of one and of two rows")
+    return min(found, key=lambda model: abs(math.log(model.rows / population)))
+
+
+def estimate_classes(sizes: Mapping[int, int], fraction: float) -> float:
+    """The number of classes of a population of which a fraction, below 1, was drawn: Haas and Stokes's Sh3."""
+    rest = 1 - fraction
+    squared = fraction * fraction
+    twice = sum(count * size * squared * (1 - squared) ** (size - 1) for size, count in sizes.items())
+    either = sum(count * ((1 - squared) ** size - rest**size) for size, count in sizes.items())
+    missed = sum(count * rest**size for size, count in sizes.items())
+    once = sum(count * size * fraction * rest ** (size - 1) for size, count in sizes.items())
+    return sum(sizes.values()) + sizes.get(1, 0) * (twice / either) * (missed / once) ** 2
+
+
+def _solutions(classes: float, fraction: float, ones: int, twos: int) -> Iterator[SlideNegativeBinomial]:
+    """All parameters between those that are tried that give so many classes of one and of two rows."""
+
+    def tried(log_odds: float) -> tuple[SlideNegativeBinomial, float]:
+        more = math.exp(-log_odds)
+        beta, other = 1 / (1 + more), more / (1 + more)
+        kept = beta + fraction * other  # 1 - (1 - fraction) (1 - beta)
+        unseen = (1 - fraction) * other
+        # Classes of two to those of one: a quadratic equation in alpha, with one solution above 0.
+        ratio = 2 * twos * kept / (ones * fraction * other)
+        half = (1 + kept - ratio * unseen) / 2
+        alpha = _positive_root(unseen, half, ratio * kept)
+        log_ones = -alpha * math.log1p(fraction * more) + math.log1p(alpha * unseen / kept)
+        return SlideNegativeBinomial(classes, alpha, beta), log_ones - math.log(ones / (classes * fraction))
+
+    for below, above in pairwise(_LOG_ODDS):
+        low, high = below, above
+        rising = tried(low)[1] < 0
+        if rising == (tried(high)[1] < 0):
+            continue
+        for _ in range(_HALVED):
+            middle = (low + high) / 2
+            low, high = (middle, high) if (tried(middle)[1] < 0) == rising else (low, middle)
+        yield tried(low)[0]
+
+
+def _positive_root(square: float, half: float, constant: float) -> float:
+    """The solution above 0 of `square x² + 2 half x = constant`, where square and constant are above 0."""
+    root = math.sqrt(half * half + square * constant)
+    return constant / (half + root) if half > 0 else (root - half) / square

@@ -14,9 +14,7 @@ import pytest
 
 import ldiv_db
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.measuring import pitman
 from ldiv_db.measuring import population_uniqueness as population
-from ldiv_db.measuring import slide_negative_binomial as snb
 from tests.times import seeds
 
 SIZES = {1: 50, 2: 20, 3: 5, 7: 2, 40: 1}
@@ -52,7 +50,7 @@ def log_likelihood(alpha: float, theta: float, sizes: dict[int, int]) -> float:
 def test_pitmans_parameters_are_the_likeliest(seed: int) -> None:
     """No point of a grid over both, and none nearby, has a greater likelihood."""
     sizes = draw(random.Random(seed))
-    fitted = pitman.fit(sizes)
+    fitted = population.fit_pitman(sizes)
     best = log_likelihood(fitted.alpha, fitted.theta, sizes)
     for alpha in (0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, fitted.alpha, fitted.alpha + 1e-3):
         for excess in (*(2.0**i for i in range(-6, 12)), fitted.excess * 0.99, fitted.excess * 1.01):
@@ -61,7 +59,7 @@ def test_pitmans_parameters_are_the_likeliest(seed: int) -> None:
 
 def test_the_slopes_of_the_likelihood_are_zero_by_plain_sums() -> None:
     """Hoshino's two equations, which other programs solve by Newton's method."""
-    fitted = pitman.fit(SIZES)
+    fitted = population.fit_pitman(SIZES)
     alpha, theta, classes = fitted.alpha, fitted.theta, sum(SIZES.values())
     by_theta = sum(1 / (theta + i * alpha) for i in range(1, classes))
     by_theta -= sum(1 / (theta + i) for i in range(1, rows_of(SIZES)))
@@ -73,7 +71,7 @@ def test_the_slopes_of_the_likelihood_are_zero_by_plain_sums() -> None:
 
 def test_pitmans_expectation_is_that_of_drawing_row_by_row() -> None:
     """Classes of one after each draw: one more for a new class, one less for a row that joins one."""
-    model = pitman.Pitman(alpha=0.3, excess=2.5)
+    model = population.Pitman(alpha=0.3, excess=2.5)
     classes, ones = 1.0, 1.0
     for drawn in range(1, 500):
         opened = (model.theta + classes * model.alpha) / (model.theta + drawn)
@@ -84,7 +82,7 @@ def test_pitmans_expectation_is_that_of_drawing_row_by_row() -> None:
 
 @pytest.mark.parametrize(("alpha", "excess"), [(0.4, 30.0), (0.8, 5.0), (1e-5, 700.0)])
 def test_for_large_populations_it_comes_near_hoshinos_limit(alpha: float, excess: float) -> None:
-    model = pitman.Pitman(alpha, excess)
+    model = population.Pitman(alpha, excess)
     limit = math.exp(math.lgamma(model.theta + 1) - math.lgamma(excess) + alpha * math.log(10**9))
     assert model.expected_uniques(10**9) == pytest.approx(limit, rel=1e-5)
 
@@ -94,7 +92,7 @@ def test_for_large_populations_it_comes_near_hoshinos_limit(alpha: float, excess
 @pytest.mark.parametrize("count", [0, 1, 2, 31, 33, 5_000])
 def test_reciprocals_are_summed(first: float, step: float, count: int) -> None:
     plain = math.fsum(1 / (first + i * step) for i in range(count))
-    assert pitman.sum_reciprocals(first, step, count) == pytest.approx(plain, rel=1e-12)
+    assert population.sum_reciprocals(first, step, count) == pytest.approx(plain, rel=1e-12)
 
 
 # -- Zayatz -------------------------------------------------------------------------------------------
@@ -130,7 +128,7 @@ def test_the_negative_binomial_expects_the_samples_ones_and_twos(seed: int) -> N
     sizes = draw(source)
     people = int(rows_of(sizes) * source.choice([1.5, 2, 4]))
     try:
-        model = snb.fit(sizes, people)
+        model = population.fit_slide(sizes, people)
     except ValueError:
         return
     drawn = rows_of(sizes) / people
@@ -154,7 +152,7 @@ def test_most_samples_have_a_negative_binomial() -> None:
     found = 0
     for seed in range(40):
         try:
-            found += snb.fit(draw(random.Random(seed)), 10_000).classes > 0
+            found += population.fit_slide(draw(random.Random(seed)), 10_000).classes > 0
         except ValueError:
             continue
     assert found > 20
@@ -169,7 +167,7 @@ def test_the_number_of_classes_by_whole_numbers() -> None:
         i * q * (1 - q) ** (i - 1) * f for i, f in SIZES.items()
     )
     expected = sum(SIZES.values()) + SIZES[1] * first * second**2
-    assert snb.estimate_classes(SIZES, 0.25) == pytest.approx(float(expected), rel=1e-12)
+    assert population.estimate_classes(SIZES, 0.25) == pytest.approx(float(expected), rel=1e-12)
 
 
 # -- known populations --------------------------------------------------------------------------------
@@ -229,7 +227,7 @@ def test_a_small_sample_is_judged_by_pitman_and_another_by_the_lower_of_two() ->
 
 def test_a_model_that_fits_nothing_says_so_and_another_is_taken() -> None:
     found = population.estimate({1: 10}, 1_000)
-    assert found.estimates[population.PITMAN] == population.Estimate(
+    assert found.estimates[population.PITMAN] == population.UniquesEstimate(
         None, "every row is unique: the likelihood grows with theta"
     )
     assert found.estimates[population.SNB].reason == "needs classes of one and of two rows"
