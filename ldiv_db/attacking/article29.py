@@ -1,57 +1,52 @@
-"""Singling out: a predicate that is true of exactly one person, found in the release alone.
+"""The three risks of the Article 29 Working Party (Opinion 05/2014, WP216): singling out, linkability, inference.
 
-A predicate takes the label of one or more quasi-identifiers and perhaps the sensitive value of a published row: "age
-within 20-30, zip within 12*, disease flu". Those are tried that hold for exactly one row of the release, a row
-holding if it is published with the same labels and value. All such predicates of each single column are found, and
-those of up to 32 sets of several columns, drawn; of either kind at most `tries` are tried. One is right if exactly
-one of all targets fits it: labels cover their values, and the sensitive value is theirs (predicate singling out:
-Cohen & Nissim, "Towards formalizing the GDPR's notion of singling out", PNAS 2020; Anonymeter's attacks by one and by
-several attributes, which take bounds `>=` and `<=` for numbers). The random guess is a predicate with as many
-columns, of each the label of a row drawn for it alone.
+Each is tried on a sample of targets, on one of the control, and by random guesses; nothing is promised against any.
 
-A predicate singles out more easily among few people. With a control of another size the larger table is
-therefore cut to the smaller one's for the risk, by a draw, where Anonymeter fits a correction.
+Singling out finds a predicate that is true of exactly one person, in the release alone. It takes the label of one or
+more quasi-identifiers and perhaps the sensitive value of a published row: "age within 20-30, zip within 12*, disease
+flu". Those are tried that hold for exactly one row of the release: of each single column all, and those of up to 32
+sets of several columns, drawn; of either kind at most `tries`. One is right if exactly one of all targets fits it:
+labels cover their values, and the sensitive value is theirs (predicate singling out: Cohen & Nissim, "Towards
+formalizing the GDPR's notion of singling out", PNAS 2020; Anonymeter's attacks by one and by several attributes, which
+take bounds `>=` and `<=` for numbers). The random guess is a predicate with as many columns, of each the label of a row
+drawn for it alone. A predicate singles out more easily among few people: with a control of another size the larger
+table is cut to the smaller one's for the risk, by a draw, where Anonymeter fits a correction.
 
-Nothing is promised: l different values in a class make its rows different from one another.
-
-Inference: the sensitive value of somebody whose quasi-identifiers are known is guessed.
-
-The guess is the most frequent value among the rows of all classes that cover the person; whom no class covers gets
-the most frequent value of the release. It is right if it is the person's own value (Anonymeter's inference attack
-takes the value of the nearest row in its place, and of numbers one that differs by 5 % for right). The random guess
-is the value of a row of the release drawn at random.
-
-Nothing is promised, not even where the shares of values in classes are bounded: people of one class may fit other
-classes as well, each other ones, and all be guessed right. And what succeeds on a control as often as on targets
-tells what the release says of people, not of those in it.
-
-The three risks of the Article 29 Working Party (Opinion 05/2014, WP216): singling out, linkability, inference.
+Linkability puts two parts of what is known of somebody together. One attacker knows some quasi-identifiers of a person,
+another one others. Each looks for the classes nearest to the part: of those whose labels cover it the ones whose labels
+say most, by the share of the known values that a label covers, summed over the part's columns. The parts are linked if
+exactly one class is among the nearest of both. (Anonymeter takes the nearest row for each part, and links if it is the
+same: here a row is nowhere nearer than the rest of its class.) The random guess draws two rows, which link if they are
+of one class.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 
 from ldiv_db.attacking.covering import KnownAxis
-from ldiv_db.attacking.disclosure import Attack
-from ldiv_db.attacking.linkability import linkability, parts_of
-from ldiv_db.attacking.matching import matched
+from ldiv_db.attacking.gains import Attack, Tried, tried_attack
+from ldiv_db.attacking.matching import KEPT, matched, prefixes_of
 from ldiv_db.attacking.trials import (
     AttackedRelease,
     PeopleTrial,
     SecretColumn,
     TrialPeople,
-    Tried,
     draw,
     drawn_rows,
+    inference,
     people_of,
-    tried_attack,
     tried_on,
 )
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
 
+#: Distances are summed in parts of a column's known values.
+_UNIT = 10**9
+Parts = tuple[tuple[KnownAxis, ...], tuple[KnownAxis, ...]]
 #: So many sets of several columns are asked for.
 SETS = 32
 #: So many of them at once: what each finds is held in memory.
@@ -61,6 +56,105 @@ _TIMES = 2
 _KINDS = {"one": "singling out by one column", "several": "singling out by several columns"}
 _VALUE = Identifier("value")
 Counts = dict[str, Tried]
+
+
+@dataclass(frozen=True)
+class _Distanced:
+    """A quasi-identifier with the `spans` of its labels, and the number of known values, of which they are shares."""
+
+    code: Identifier
+    table: Identifier
+    spans: Relation
+    codes: Value
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One part of the people: who has which cell, the nearest boxes of each cell, and the boxes of classes."""
+
+    people: Relation
+    nearest: Relation
+    boxes: Relation
+    last: KnownAxis
+
+
+def parts_of(people: TrialPeople) -> Parts | None:
+    """The two parts of a person: those that are asked for, or halves; None of a single quasi-identifier.
+
+    Raises PolicyError for parts with columns that are not known, or in both parts, and for empty ones.
+    """
+    asked = people.trial.link_columns
+    if asked is None:
+        half = (len(people.axes) + 1) // 2
+        halves = people.axes[:half], people.axes[half:]
+        return None if not halves[1] else (_numbered(halves[0]), _numbered(halves[1]))
+    known = {axis.axis.name.lower(): axis for axis in people.axes}
+    names = [name.lower() for part in asked for name in part]
+    unknown = [name for part in asked for name in part if name.lower() not in known]
+    problems = [Problem("link_columns", f"{name} is not a quasi-identifier that targets have") for name in unknown]
+    if not all(asked):
+        problems.append(Problem("link_columns", "takes two lists of columns", "a,b|c,d"))
+    if len(set(names)) < len(names):
+        problems.append(Problem("link_columns", "has a column twice"))
+    if problems:
+        raise PolicyError(problems)
+    first, second = ([known[name.lower()] for name in part] for part in asked)
+    return _numbered(first), _numbered(second)
+
+
+def _numbered(axes: Sequence[KnownAxis]) -> tuple[KnownAxis, ...]:
+    return tuple(replace(axis, number=number) for number, axis in enumerate(axes, 1))
+
+
+def linkability(people: TrialPeople, drawn: Relation, parts: Parts) -> Attack:
+    """The attack on `drawn` people."""
+    engine = people.released.engine
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(_side(people, drawn, part)) for part in parts)
+        counts = engine.rows(
+            "attacking/linkability/count_linked",
+            first_people=first.people,
+            second_people=second.people,
+            first_nearest=first.nearest,
+            second_nearest=second.nearest,
+            first_boxes=first.boxes,
+            second_boxes=second.boxes,
+            first_last=first.last,
+            second_last=second.last,
+        )
+    pair = tried_on(counts)
+    guessed = _guessed(people)
+    compared = None if people.control is None else pair
+    found = tried_attack("linkability", None, "share of people linked", pair[0], guessed, compared)
+    return found.with_untried("people", sum(one.attempts for one in pair), engine.count(drawn))
+
+
+@contextmanager
+def _side(people: TrialPeople, drawn: Relation, axes: tuple[KnownAxis, ...]) -> Iterator[_Side]:
+    """What the holder of one part finds."""
+    engine = people.released.engine
+    with prefixes_of(engine, people.released.classes, axes, drawn) as numbered, engine.scope():
+        distanced = [
+            _Distanced(axis.code, axis.table, axis.spans, Value(engine.count(axis.dictionary)))
+            for axis in numbered.axes
+        ]
+        nearest = engine.load("nearest", {"cell_no": "BIGINT", "box": "BIGINT"}, [])
+        tried = engine.load("tried", {"cell_no": "BIGINT"}, [])
+        for part in numbered.drawn(people.released.budget // KEPT):
+            found = part.prefixes
+            params = {"pairs": found.pairs, "boxes": found.boxes, "codes": found.codes, "unit": Value(_UNIT)}
+            engine.insert(nearest, "attacking/linkability/find_nearest", axes=distanced, last=numbered.last, **params)
+            engine.extend(tried, part.part, "cell_no")
+        cells = engine.select_among("kept", numbered.cells, tried, "cell_no")
+        yield _Side(people.placed(drawn, cells, axes), nearest, numbered.boxes, numbered.last)
+
+
+def _guessed(people: TrialPeople) -> Tried:
+    """How often two random rows are of one class."""
+    engine, tries = people.released.engine, min(people.trial.tries, people.targets)
+    with drawn_rows(people.released, people.trial, tries) as draws:
+        params = {"classes": people.released.classes, "draws": draws}
+        return Tried(**engine.record("attacking/linkability/count_random", **params))
 
 
 @dataclass(frozen=True)
@@ -226,45 +320,6 @@ def _draws(people: TrialPeople, sets: Sequence[ColumnSet], counts: dict[str, int
         places = of_kind[kind][draw(seed, number, "set", len(of_kind[kind]))]
         asked = [(int(place in places), draw(seed, number, f"row {place}", rows)) for place in range(columns + 1)]
         yield (number, kind, *asked[columns], *(item for pair in asked[:columns] for item in pair))
-
-
-def inference(people: TrialPeople, drawn: Relation, histograms: dict[str, Relation]) -> list[Attack]:
-    """The attack on each sensitive attribute, by its histogram (class_no, value, rows), on `drawn` people."""
-    engine, classes = people.released.engine, people.released.classes
-    attacks = []
-    with matched(engine, classes, people.axes, drawn, people.released.budget) as matches, engine.scope():
-        placed = people.placed(drawn, matches.cells, people.axes)
-        tried = engine.count(placed), engine.count(drawn)
-        for secret in people.secrets:
-            histogram = histograms[secret.name]
-            guesses = engine.materialise(
-                "guesses",
-                "attacking/inference/guess_values",
-                cells=matches.cells,
-                matches=matches.pairs,
-                histogram=histogram,
-            )
-            params = {"people": placed, "secret": secret.alias}
-            pair = tried_on(engine.rows("attacking/inference/count_right", guesses=guesses, **params))
-            measure = "share of guesses right"
-            attack = tried_attack(
-                "inference",
-                secret.name,
-                measure,
-                pair[0],
-                _guessed(people, placed, histogram, secret),
-                None if people.control is None else pair,
-            )
-            attacks.append(attack.with_untried("people", *tried))
-    return attacks
-
-
-def _guessed(people: TrialPeople, placed: Relation, histogram: Relation, secret: SecretColumn) -> Tried:
-    """What random guesses get right."""
-    engine, tries = people.released.engine, min(people.trial.tries, people.targets)
-    with drawn_rows(people.released, people.trial, tries) as draws:
-        params = {"people": placed, "draws": draws, "histogram": histogram, "secret": secret.alias}
-        return Tried(**engine.record("attacking/inference/count_random", **params))
 
 
 def try_attacks(released: AttackedRelease, trial: PeopleTrial, histograms: dict[str, Relation]) -> list[Attack]:

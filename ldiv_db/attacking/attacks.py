@@ -22,9 +22,19 @@ from ldiv_db.attacking.composition import OverlappingPeople, composition, people
 from ldiv_db.attacking.counting import Counting, count_places, counting
 from ldiv_db.attacking.covering import LabelAxis, as_text, known_axes
 from ldiv_db.attacking.definetti import SLOT, GuessedPeople, by_groups, by_labels, definetti
-from ldiv_db.attacking.disclosure import Attack, AttackedAttribute, all_hold, disclosures, gain_of, make_target
+from ldiv_db.attacking.disclosure import (
+    AttackedAttribute,
+    Exposure,
+    disclosures,
+    linking,
+    make_target,
+    marketer,
+    population_attacks,
+    population_uniqueness,
+    prosecutor,
+)
 from ldiv_db.attacking.downcoding import CANDIDATE, Coded, downcoding, why_not_least
-from ldiv_db.attacking.linking import Exposure, linking, marketer, population_attacks, population_uniqueness, prosecutor
+from ldiv_db.attacking.gains import Attack, all_hold, gain_of
 from ldiv_db.attacking.matching import Matches, Prefixes, matched, prefixes_of
 from ldiv_db.attacking.question import Attackers, Columns, OtherRelease, Table, refuse, refuse_shared, within
 from ldiv_db.attacking.trials import AttackedRelease

@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, gain_of, share_in
+from ldiv_db.attacking.disclosure import AttackedAttribute
+from ldiv_db.attacking.gains import UNIT, Attack, gain_of, share_in
 from ldiv_db.attacking.matching import Matches
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem

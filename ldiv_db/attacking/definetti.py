@@ -19,7 +19,8 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.attacking.covering import KnownAxis
-from ldiv_db.attacking.disclosure import UNIT, Attack, AttackedAttribute, gain_of, mean_of
+from ldiv_db.attacking.disclosure import AttackedAttribute
+from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of
 from ldiv_db.attacking.matching import Matches
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine

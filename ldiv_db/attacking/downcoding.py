@@ -36,7 +36,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis
-from ldiv_db.attacking.disclosure import Attack, Gain, gain_of
+from ldiv_db.attacking.gains import Attack, Gain, gain_of
 from ldiv_db.attacking.matching import BUDGET, Matches
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from ldiv_db.attacking.bounds import Bounds
-from ldiv_db.attacking.disclosure import UNIT, Attack, gain_of, mean_of, place_values, prior_of, share_in
+from ldiv_db.attacking.disclosure import place_values, prior_of
+from ldiv_db.attacking.gains import UNIT, Attack, Bounds, gain_of, mean_of, share_in
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import Identifier, Relation, Value

@@ -1,117 +1,33 @@
-"""How often an attack succeeds, and how much of that is due to people being in the release.
+"""Attacks that are tried on people: on targets, who are in the release, and on a control of people who are not.
 
-After Giomi et al., "A Unified Framework for Quantifying Privacy Risk in Synthetic Data" (PoPETs 2023), as their
-program Anonymeter computes it: a rate of successes is estimated by the centre of its Wilson score interval (Wilson,
-JASA 22, 1927) of 95 %, half as wide is its error. The risk is what the rate on targets, who are in the release, has
-above the rate on a control, people like them who are not: `(r - c) / (1 - c)`, of what there was to gain. Errors are
-propagated to first order; risk and interval are cut to 0..1.
+A control tells what is learnt of anybody like that, in the release or not. All that is drawn is drawn by md5 of the
+seed: the same for any number of threads and any order of rows. People are read as text and compared as labels are read
+(`covering`); sensitive values are compared as text.
 
-Attacks that are tried on people: on targets, who are in the release, and on a control of people who are not.
-
-The three risks by which the Article 29 Working Party judges anonymization (Opinion 05/2014, WP216), singling out,
-linkability and inference, are each tried on a sample of targets, on one of the control, and by random guesses
-(`estimates`). A control tells what is learnt of anybody like that, in the release or not.
-
-All that is drawn is drawn by md5 of the seed: the same for any number of threads and any order of rows. People are
-read as text and compared as labels are read (`covering`); sensitive values are compared as text.
+Inference guesses the sensitive value of somebody whose quasi-identifiers are known: the most frequent value among the
+rows of all classes that cover the person; whom no class covers gets the most frequent value of the release. It is right
+if it is the person's own value (Anonymeter's inference attack takes the value of the nearest row in its place, and of
+numbers one that differs by 5 % for right). The random guess is the value of a row of the release drawn at random.
+Nothing is promised, not even where the shares of values in classes are bounded: people of one class may fit other
+classes as well, each other ones, and all be guessed right.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any
 
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes
-from ldiv_db.attacking.disclosure import Attack, Gain, gain_of
+from ldiv_db.attacking.gains import Attack, Tried, tried_attack
+from ldiv_db.attacking.matching import matched
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.parts import LARGEST_SEED
-
-#: The 97.5 % quantile of the normal distribution: of intervals of 95 %.
-Z = 1.959963984540054
-
-
-@dataclass(frozen=True)
-class Tried:
-    """How often an attack was tried, and how often it succeeded."""
-
-    attempts: int
-    successes: int
-
-    @property
-    def share(self) -> Fraction | None:
-        return Fraction(self.successes, self.attempts) if self.attempts else None
-
-    @property
-    def rate(self) -> float:
-        """The centre of the Wilson interval."""
-        return (self.successes + Z * Z / 2) / (self.attempts + Z * Z)
-
-    @property
-    def error(self) -> float:
-        """Half the width of the Wilson interval; half of all that a rate may be if nothing was tried."""
-        if not self.attempts:
-            return 0.5
-        spread = self.successes * (self.attempts - self.successes) / self.attempts + Z * Z / 4
-        return Z / (self.attempts + Z * Z) * math.sqrt(spread)
-
-    @property
-    def interval(self) -> list[float]:
-        """The Wilson interval of 95 %: from 0 if nothing succeeded, to 1 if all did, which rounding would miss."""
-        low, high = _cut(self.rate, self.error)
-        return [low if self.successes else 0.0, high if self.successes < self.attempts else 1.0]
-
-
-def _cut(value: float, error: float) -> list[float]:
-    return [min(max(bound, 0.0), 1.0) for bound in (value - error, value + error)]
-
-
-@dataclass(frozen=True)
-class ExcessRisk:
-    """What a success rate has above that of a control, of what it could have, and its interval of 95 %; all 0..1."""
-
-    value: float
-    interval: list[float]
-
-
-def risk_beyond(targets: Tried, control: Tried) -> ExcessRisk:
-    """The risk of the targets beyond that of the control."""
-    left = 1 - control.rate
-    value = (targets.rate - control.rate) / left
-    error = math.hypot(targets.error / left, control.error * (targets.rate - 1) / left**2)
-    return ExcessRisk(min(max(value, 0.0), 1.0), _cut(value, error))
-
-
-def tried_attack(
-    name: str, sensitive: str | None, measure: str, tried: Tried, guessed: Tried, pair: tuple[Tried, Tried] | None
-) -> Attack:
-    """The attack as a report has it: nothing is promised of it.
-
-    `guessed` is the same by random guesses; `pair` is what succeeds on targets and on as many of the control, if
-    there is one.
-    """
-    gains: tuple[Gain, ...] = (gain_of(measure, tried.share, None),)
-    figures: dict[str, Any] = {**_counts("", tried), **_counts("random_", guessed)}
-    if pair:
-        risk = risk_beyond(*pair) if pair[0].attempts and pair[1].attempts else None
-        gains += (Gain("risk beyond the control", risk.value if risk else None, None, None),)
-        figures |= {**_counts("control_", pair[1]), "risk_interval": risk.interval if risk else None}
-    return Attack(name, sensitive, gains, figures)
-
-
-def _counts(prefix: str, tried: Tried) -> dict[str, Any]:
-    """The counts and the interval as figures."""
-    counts = {"attempts": tried.attempts, "successes": tried.successes}
-    return {f"{prefix}{key}": value for key, value in {**counts, "interval": tried.interval}.items()}
-
 
 Table = Relation | FileRelation
 #: More tries than this say nothing more of a rate.
@@ -277,3 +193,42 @@ def tried_on(counts: Sequence[tuple[int, int, int]]) -> tuple[Tried, Tried]:
     """What succeeded on targets and on the control, of (control, attempts, successes)."""
     found = {control: Tried(attempts, successes) for control, attempts, successes in counts}
     return found.get(0, Tried(0, 0)), found.get(1, Tried(0, 0))
+
+
+def inference(people: TrialPeople, drawn: Relation, histograms: dict[str, Relation]) -> list[Attack]:
+    """The attack on each sensitive attribute, by its histogram (class_no, value, rows), on `drawn` people."""
+    engine, classes = people.released.engine, people.released.classes
+    attacks = []
+    with matched(engine, classes, people.axes, drawn, people.released.budget) as matches, engine.scope():
+        placed = people.placed(drawn, matches.cells, people.axes)
+        tried = engine.count(placed), engine.count(drawn)
+        for secret in people.secrets:
+            histogram = histograms[secret.name]
+            guesses = engine.materialise(
+                "guesses",
+                "attacking/inference/guess_values",
+                cells=matches.cells,
+                matches=matches.pairs,
+                histogram=histogram,
+            )
+            params = {"people": placed, "secret": secret.alias}
+            pair = tried_on(engine.rows("attacking/inference/count_right", guesses=guesses, **params))
+            measure = "share of guesses right"
+            attack = tried_attack(
+                "inference",
+                secret.name,
+                measure,
+                pair[0],
+                _guessed_values(people, placed, histogram, secret),
+                None if people.control is None else pair,
+            )
+            attacks.append(attack.with_untried("people", *tried))
+    return attacks
+
+
+def _guessed_values(people: TrialPeople, placed: Relation, histogram: Relation, secret: SecretColumn) -> Tried:
+    """What random guesses get right."""
+    engine, tries = people.released.engine, min(people.trial.tries, people.targets)
+    with drawn_rows(people.released, people.trial, tries) as draws:
+        params = {"people": placed, "draws": draws, "histogram": histogram, "secret": secret.alias}
+        return Tried(**engine.record("attacking/inference/count_random", **params))

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ldiv_db.api import attack
 from ldiv_db.attacking.attacks import Attacks
-from ldiv_db.attacking.disclosure import Attack, Gain
+from ldiv_db.attacking.gains import Attack, Gain
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import MOST_TRIES

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks, attack_table
-from ldiv_db.attacking.disclosure import Attack
-from ldiv_db.attacking.linking import Exposure, prosecutor
+from ldiv_db.attacking.disclosure import Exposure, prosecutor
+from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.question import Attackers, columns_asked, columns_by_policy
 from ldiv_db.attacking.trials import PeopleTrial
 from ldiv_db.auditing.audit import counted

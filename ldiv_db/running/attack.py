@@ -16,7 +16,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Progress
 from ldiv_db.attacking.attacks import Attacks, attack_table
-from ldiv_db.attacking.disclosure import Attack
+from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.question import Attackers, OtherRelease, columns_asked, columns_by_policy
 from ldiv_db.attacking.replay import Replay, Replayed, SampledWorlds, WorldTally, replay_attack

@@ -16,7 +16,7 @@ from times import seeds
 import ldiv_db
 from ldiv_db.attacking import article29 as singling_out
 from ldiv_db.attacking.article29 import SETS, _drawn_sets
-from ldiv_db.attacking.trials import Tried, risk_beyond
+from ldiv_db.attacking.gains import Tried, risk_beyond
 from ldiv_db.database.errors import PolicyError
 
 NAMES = ["singling out by one column", "singling out by several columns", "linkability", "inference"]

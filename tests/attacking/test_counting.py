@@ -11,7 +11,7 @@ from times import seeds
 import ldiv_db
 from ldiv_db.attacking import counting
 from ldiv_db.attacking import counting as transport
-from ldiv_db.attacking.disclosure import Untried
+from ldiv_db.attacking.gains import Untried
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.database.errors import PolicyError
 

@@ -11,7 +11,7 @@ import oracle
 import pytest
 from times import TIMES
 
-from ldiv_db.attacking.bounds import Bounds, Prior
+from ldiv_db.attacking.gains import Bounds, Prior
 from ldiv_db.requirements import REQUIREMENTS, Attribute, RequirementSpec, make_categories
 from ldiv_db.requirements.guarantees import Guarantee
 
