@@ -1,12 +1,11 @@
-"""What the form of a published table says beyond its classes: the order of its rows, its numbers, what lies beside it.
+"""`ldiv attack`: what attackers gain from any published table, and what its requirements promise at most.
 
-Whoever has the source, or a table in the same order, holds the k-th row of a class for the k-th of its people. So rows
-are looked at in the order in which they lie. Where the values of a class rise or fall they stand as anybody could put
-them, and nothing is told; any other order may be that of the source. Numbers of classes that do not rise with the
-labels may be the order in which classes were made, which follows from sensitive values. Nothing is promised of either;
-a release of ours has neither.
-
-`ldiv attack`: what attackers gain from any published table, and what its requirements promise at most.
+The form of a table says something beyond its classes: the order of its rows, its numbers, what lies beside it. Whoever
+has the source, or a table in the same order, holds the k-th row of a class for the k-th of its people. So rows are
+looked at in the order in which they lie. Where the values of a class rise or fall they stand as anybody could put them,
+and nothing is told; any other order may be that of the source. Numbers of classes that do not rise with the labels may
+be the order in which classes were made, which follows from sensitive values. Nothing is promised of either; a release
+of ours has neither.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any
 from ldiv_db.attacking.article29 import try_attacks
 from ldiv_db.attacking.composition import OverlappingPeople, composition, people_in_all
 from ldiv_db.attacking.counting import Counting, count_places, counting
-from ldiv_db.attacking.covering import LabelAxis, as_text, known_axes
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes
 from ldiv_db.attacking.definetti import SLOT, GuessedPeople, by_groups, by_labels, definetti
 from ldiv_db.attacking.disclosure import (
     AttackedAttribute,
@@ -234,33 +233,67 @@ class _Knowledge:
 @contextmanager
 def _knowledge(engine: Engine, first: Counted, columns: Columns, attackers: Attackers) -> Iterator[_Knowledge]:
     """The people that attackers know in the classes of a table."""
-    axes = within(first, columns.quasi_identifiers)
     with ExitStack() as stack:
+        people = _KnownPeople(engine, stack, first, within(first, columns.quasi_identifiers), attackers.budget)
         same = attackers.known == attackers.population
-        budget = attackers.budget if same or len(columns.sensitive) > 1 else None
-        known = stack.enter_context(_known(engine, first.listed, axes, attackers.known, "known", budget))
-        population = known
-        if not same:
-            population = stack.enter_context(_known(engine, first.listed, axes, attackers.population, "population"))
-        everybody = None
-        if attackers.population and (attackers.counting or attackers.downcoding or attackers.promised_population):
-            everybody = stack.enter_context(
-                _matches(
-                    engine, first.listed, axes, attackers.population, "population", attackers.budget // CANDIDATE, True
-                )
-            )
-        places = None
+        known = people.prefixes(attackers.known, "known", again=same or len(columns.sensitive) > 1)
+        population = known if same else people.prefixes(attackers.population, "population")
+        everybody, places = None, None
+        if attackers.counting or attackers.downcoding or attackers.promised_population:
+            everybody = people.matches(attackers.population, "population", CANDIDATE, by_classes=True)
         if attackers.counting and everybody:
             places = count_places(engine, first.listed, everybody, attackers.budget)
-        guessed = stack.enter_context(_guessed_people(engine, first, axes, columns.labels, attackers))
+        guessed = people.guessed(attackers.definetti, columns.labels)
         others = [_count_other(engine, stack, other, columns.sensitive) for other in attackers.also]
         releases = None
         if attackers.known and others:
-            seen = [(first.listed, axes), *map(_listed, attackers.also, others)]
-            people = as_text(engine, attackers.known)
-            releases = stack.enter_context(people_in_all(engine, seen, people, attackers.budget))
+            seen = [(first.listed, people.axes), *map(_listed, attackers.also, others)]
+            releases = stack.enter_context(
+                people_in_all(engine, seen, as_text(engine, attackers.known), attackers.budget)
+            )
         yield _Knowledge(known, population, everybody, places, guessed, releases, others)
         engine.drop(*({places.pairs} - {places.everybody.pairs} if places else ()))
+
+
+@dataclass(frozen=True)
+class _KnownPeople:
+    """Tables of people held against the classes of a table, as long as the stack is open; None where there is none."""
+
+    engine: Engine
+    stack: ExitStack
+    first: Counted
+    axes: Sequence[LabelAxis]
+    budget: int
+
+    def _known(self, people: Table, key: str) -> list[KnownAxis]:
+        return known_axes(self.axes, columns_of(self.engine, people), key)
+
+    def prefixes(self, people: Table | None, key: str, again: bool = False) -> Prefixes | None:
+        """The people and the labels of classes, to be matched, `again` by the budget more than once."""
+        if people is None:
+            return None
+        known, read = self._known(people, key), as_text(self.engine, people)
+        budget = self.budget if again else None
+        return self.stack.enter_context(prefixes_of(self.engine, self.first.listed, known, read, budget))
+
+    def matches(self, people: Table | None, key: str, cost: int, by_classes: bool = False) -> Matches | None:
+        """The classes that cover the people; drawn ones beyond the budget, a pair being as many as its cost."""
+        if people is None:
+            return None
+        known, read = self._known(people, key), as_text(self.engine, people)
+        found = matched(self.engine, self.first.listed, known, read, self.budget // cost, by_classes)
+        return self.stack.enter_context(found)
+
+    def guessed(self, people: Table | None, names: Sequence[str]) -> GuessedPeople | None:
+        """The people to be guessed: by the labels that cover them, or in the groups of a pair."""
+        if people is None:
+            return None
+        read, first = as_text(self.engine, people), self.first
+        if first.subject.pair is None:
+            matches = self.matches(people, "definetti", SLOT)
+            return by_labels(read, matches, first.listed) if matches else None
+        group = first.columns[0]
+        return self.stack.enter_context(by_groups(self.engine, first.subject.table, first.listed, group, names, read))
 
 
 def _count_other(engine: Engine, stack: ExitStack, other: OtherRelease, sensitive: Iterable[str]) -> dict[str, Counted]:
@@ -291,24 +324,6 @@ def _by_knowledge(
         yield definetti(target, known.guessed)
 
 
-@contextmanager
-def _guessed_people(
-    engine: Engine, counts: Counted, axes: Sequence[LabelAxis], names: Sequence[str], attackers: Attackers
-) -> Iterator[GuessedPeople | None]:
-    """The people to be guessed, if there are any: by the labels that cover them, or in the groups of a pair."""
-    people = attackers.definetti
-    if people is None:
-        yield None
-    elif counts.subject.pair is None:
-        budget = attackers.budget // SLOT
-        with _matches(engine, counts.listed, axes, people, "definetti", budget) as matches:
-            yield by_labels(as_text(engine, people), matches, counts.listed) if matches else None
-    else:
-        group = counts.columns[0]
-        with by_groups(engine, counts.subject.table, counts.listed, group, names, as_text(engine, people)) as guessed:
-            yield guessed
-
-
 def _on_rows(
     exposure: Exposure, first: Counted, columns: Columns, attackers: Attackers, known: _Knowledge
 ) -> Iterator[Attack]:
@@ -322,40 +337,3 @@ def _on_rows(
         axes = within(first, columns.quasi_identifiers)
         coded = Coded(exposure.engine, first.listed, first.rows, axes, why_not_least(columns.algorithm), budget)
         yield downcoding(coded, known.everybody)
-
-
-@contextmanager
-def _known(
-    engine: Engine,
-    classes: Relation,
-    axes: Sequence[LabelAxis],
-    people: Table | None,
-    key: str,
-    budget: int | None = None,
-) -> Iterator[Prefixes | None]:
-    """The known people and the labels of classes, to be matched, if there are any, by a budget more than once."""
-    if people is None:
-        yield None
-        return
-    known = known_axes(axes, columns_of(engine, people), key)
-    with prefixes_of(engine, classes, known, as_text(engine, people), budget) as found:
-        yield found
-
-
-@contextmanager
-def _matches(
-    engine: Engine,
-    classes: Relation,
-    axes: Sequence[LabelAxis],
-    people: Table | None,
-    key: str,
-    budget: int,
-    by_classes: bool = False,
-) -> Iterator[Matches | None]:
-    """The classes that cover the people of a table, if there is one; drawn ones beyond the budget."""
-    if people is None:
-        yield None
-        return
-    known = known_axes(axes, columns_of(engine, people), key)
-    with matched(engine, classes, known, as_text(engine, people), budget, by_classes) as matches:
-        yield matches
