@@ -22,7 +22,7 @@ from beds import bed, bench, call, first_bed  # noqa: E402, F401 - fixtures of w
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 #: What tests in parallel are told of the terminal is no business of the output that they compare.
 os.environ.pop("COLUMNS", None)
-#: With LDIV_TEST_SHARE=3 a third of all tests is run: always the same ones, in short passes another one each turn.
+#: With LDIV_TEST_SHARE=3 a third of all tests is run: the same ones in each pass of the same turn.
 SHARE = int(os.environ.get("LDIV_TEST_SHARE", "1"))
 
 
@@ -57,19 +57,22 @@ def pytest_generate_tests(metafunc: Any) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is not of the share that is asked for, and of heavy tests what is not this short pass's turn.
+    """Leave out what is not of the share that is asked for, and the heavy tests whose turn it is not.
 
-    Tests are drawn by their names.
+    Tests are drawn by their names. One that is named itself (`pytest FILE::TEST`) is run.
     """
-    left = [item for item in items if not _is_drawn(item)]
+    heavy = times.HEAVY if times.FEW and not all("::" in word for word in config.args) else 1
+    left = [item for item in items if not _is_drawn(item, heavy)]
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in set(left)]
 
 
-def _is_drawn(item: pytest.Item) -> bool:
-    number, heavy = zlib.crc32(item.nodeid.encode()), times.FEW and item.get_closest_marker("heavy")
-    return not (number + times.TURN) % SHARE and not (heavy and (number // SHARE + times.TURN) % times.HEAVY)
+def _is_drawn(item: pytest.Item, heavy: int) -> bool:
+    number = zlib.crc32(item.nodeid.encode())
+    if item.get_closest_marker("heavy") and (number // SHARE + times.TURN) % heavy:
+        return False
+    return not (number + times.TURN) % SHARE
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ def git(folder, *words):
 
 def turn(folder):
     """What the script draws in this checkout, by its own lines."""
-    lines = re.findall(r"^(?:turn=|export LDIV_TEST_FEW=).*$", SCRIPT.read_text(encoding="utf-8"), re.MULTILINE)
-    words = ["bash", "-euo", "pipefail", "-c", "\n".join([*lines, "echo $LDIV_TEST_FEW"])]
+    lines = re.findall(r"^(?:turn=|export LDIV_TEST_TURN=).*$", SCRIPT.read_text(encoding="utf-8"), re.MULTILINE)
+    words = ["bash", "-euo", "pipefail", "-c", "\n".join([*lines, "echo $LDIV_TEST_TURN"])]
     return int(subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True).stdout)
 
 

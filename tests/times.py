@@ -1,24 +1,25 @@
-"""How many random cases are drawn: half of what a test names.
+"""How many random cases are drawn, and how many of the tests that are marked `heavy`.
 
-With LDIV_TEST_TIMES=10 in the environment ten times as many, for a long check. With LDIV_TEST_FEW=7, for a pass that
-is to be short, a third of them, and of the tests that are marked `heavy` a quarter; the number is the pass's turn: the
-next one runs another quarter, four in a row run all.
+A pass by default draws a third of the cases that a test names, and a quarter of the heavy tests: what finds rare
+defects is left to long checks. LDIV_TEST_TURN=7 in the environment draws another quarter; four turns in a row draw all.
+With LDIV_TEST_TIMES=1 half of the cases are drawn and all heavy tests, with LDIV_TEST_TIMES=10 ten times as many cases.
 """
 
 import os
 
-TIMES = int(os.environ.get("LDIV_TEST_TIMES", "1"))
-FEW = bool(os.environ.get("LDIV_TEST_FEW"))
-TURN = int(os.environ.get("LDIV_TEST_FEW") or 0)
-#: Of so many heavy tests one is run in a short pass.
+#: Whether this is no long check.
+FEW = not os.environ.get("LDIV_TEST_TIMES")
+TIMES = int(os.environ.get("LDIV_TEST_TIMES") or 1)
+TURN = int(os.environ.get("LDIV_TEST_TURN") or 0)
+#: Of so many heavy tests one is run in a pass by default.
 HEAVY = 4
 
 
 def seeds(count: int, first: int = 0) -> range:
-    """Half of so many seeds, or a multiple of that, or a third."""
+    """A third of so many seeds, in a long check half or a multiple of that."""
     return range(first, first + often(count))
 
 
 def often(count: int) -> int:
-    """Half of so many cases, at least one, or a multiple of that, or a third."""
+    """A third of so many cases, at least one; in a long check half or a multiple of that."""
     return max(1, count // 3) if FEW else (count + 1) // 2 * TIMES

@@ -1,16 +1,15 @@
 """What an error says would be accepted is accepted, and leaves out as many rows as it says."""
 
 import json
-import os
 import random
 
 import duckdb
 import pytest
+from times import TIMES
 
 import ldiv_db
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 
-TIMES = int(os.environ.get("LDIV_TEST_TIMES", "1"))
 CATEGORIES = {"categories": [["v0"], ["v1", "v2"], ["v3", "v4"]]}
 QUASI = {"age": {"taxonomy": {"ranges": [5, 20], "origin": 0}}, "place": {"taxonomy": {"file": "place.json"}}}
 TREE = {"*": {"P": {"a": {}, "b": {}}, "Q": {"c": {}, "d": {}}}}
