@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ldiv_db
-from ldiv_db.measuring import divergence
+from ldiv_db.measuring import utility
 
 KEYS = {
     "published", "source", "rows_in", "rows_published", "rows_suppressed", "rows_added", "rows_unmatched",
@@ -201,9 +201,9 @@ def test_parts_of_cells_diverge_as_all_of_them(con: Any, monkeypatch: pytest.Mon
     asked: dict[str, Any] = {"source": "stays", "qi": ["age", "ward"], "sensitive": ["said"]}
     whole = ldiv_db.measure(con, "theirs", **asked)
     assert whole.rows_uncovered and whole.rows_unmatched == 0
-    monkeypatch.setattr(divergence, "_MOST_PAIRS", 500)
+    monkeypatch.setattr(utility, "_MOST_PAIRS", 500)
     parts: list[Any] = []
-    monkeypatch.setattr(divergence, "_pairs", lambda *given, pairs=divergence._pairs: parts.append(1) or pairs(*given))
+    monkeypatch.setattr(utility, "_pairs", lambda *given, pairs=utility._pairs: parts.append(1) or pairs(*given))
     again = ldiv_db.measure(con, "theirs", **asked)
     assert len(parts) > 10
     assert again.as_dict() == whole.as_dict()
