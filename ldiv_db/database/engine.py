@@ -22,7 +22,8 @@ import duckdb
 from ldiv_db.database import interrupts
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.failures import failure_of, first_sentence, refuse_half_characters
-from ldiv_db.database.queries import Queries, Step, Where
+from ldiv_db.database.queries import Step, Where
+from ldiv_db.database.table_queries import TableQueries
 from ldiv_db.database.templates import (
     CallerView,
     FileRelation,
@@ -66,7 +67,7 @@ class Scope:
 _WRITERS: dict[str, threading.RLock] = {}
 
 
-class Engine(Queries):
+class Engine(TableQueries):
     """Runs templates on one connection and remembers the steps it took.
 
     `on_step` is called after every named step, `on_statement` before every statement is sent. `catalog` names the

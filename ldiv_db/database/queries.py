@@ -1,4 +1,4 @@
-"""Queries of an engine: by a template, or of any table without one of its own (counts, copies, selections, bounds).
+"""Queries of an engine by a template, and the statements of floor 0 that change tables of others.
 
 All are told in terms of a statement that is run, and of one that becomes a TEMP table.
 """
@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import BUILT_IN, FileRelation, Identifier, Relation, Statement, Value, literal
+from ldiv_db.database.templates import BUILT_IN, FileRelation, Identifier, Relation, Statement, literal
 
 #: The file formats of `export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
 EXPORTS = {
     "csv": "FORMAT csv, HEADER true, DELIMITER ',', QUOTE '\"', ESCAPE '\"', NULLSTR '', FORCE_QUOTE *",
     "parquet": "FORMAT parquet, COMPRESSION zstd",
 }
-#: A column, or a column and the name that it gets.
-ColumnName = str | tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -40,19 +38,6 @@ class Where:
     column: str
     value: Any
     sign: Literal["=", "<>", "<", "<=", ">", ">="] = "="
-
-
-@dataclass(frozen=True)
-class _Column:
-    name: Identifier
-    alias: Identifier
-
-
-@dataclass(frozen=True)
-class _Condition:
-    column: Identifier
-    sign: str
-    value: Value | None
 
 
 class Queries(ABC):
@@ -126,90 +111,6 @@ class Queries(ABC):
         that stays.
         """
         return self._execute(Statement(BUILT_IN, sql, dict(values or {}), reads, writes))[1]
-
-    # -- of any table ------------------------------------------------------------------------------
-
-    def count(self, rows: Relation | FileRelation, *where: Where) -> int:
-        """The number of rows, or of those that meet all conditions."""
-        if where:
-            return int(self.scalar("database/count_groups", rows=rows, columns=[], conditions=_conditions(where)))
-        return int(self.scalar("database/count_rows", rows=rows))
-
-    def count_groups(
-        self, name: str, rows: Relation | FileRelation, *columns: ColumnName, where: Sequence[Where] = ()
-    ) -> Relation:
-        """(the columns, rows): how many rows have each combination of their values."""
-        params = {"columns": _columns(columns), "conditions": _conditions(where)}
-        return self.materialise(name, "database/count_groups", rows=rows, **params)
-
-    def tally(self, rows: Relation, *columns: str, where: Sequence[Where] = ()) -> list[tuple[Any, ...]]:
-        """As `count_groups`, read, in no order: for counts, bounds and plans, never for data."""
-        params = {"columns": _columns(columns), "conditions": _conditions(where)}
-        return self.rows("database/count_groups", rows=rows, **params)
-
-    def copy(self, name: str, rows: Relation, *columns: str) -> Relation:
-        """A TEMP table of the same rows, with the columns named, or all of them."""
-        return self.materialise(name, "database/list_rows", rows=rows, columns=[*map(Identifier, columns)])
-
-    def extend(self, target: Relation, rows: Relation, *columns: str) -> None:
-        """Append the rows of another table to `target`, with the columns named, or all of them."""
-        self.insert(target, "database/list_rows", rows=rows, columns=[*map(Identifier, columns)])
-
-    def select(
-        self, name: str, rows: Relation, *columns: ColumnName, where: Sequence[Where] = (), distinct: bool = False
-    ) -> Relation:
-        """A TEMP table of the rows that meet all conditions, with the columns named, or all of them."""
-        return self.materialise(name, "database/select_rows", **_selection(rows, columns, where, distinct))
-
-    def select_among(
-        self, name: str, rows: Relation, listed: Relation, *keys: ColumnName, columns: Sequence[ColumnName] = ()
-    ) -> Relation:
-        """As `select`, the rows whose keys some row of `listed` has; a pair is their name in `rows` and in `listed`."""
-        params = _selection(rows, columns) | {"listed": listed, "keys": _columns(keys)}
-        return self.materialise(name, "database/select_rows", **params)
-
-    def select_others(
-        self, name: str, rows: Relation, listed: Relation, *keys: ColumnName, columns: Sequence[ColumnName] = ()
-    ) -> Relation:
-        """The rows that `select_among` leaves out; keys are never NULL."""
-        params = _selection(rows, columns) | {"listed": listed, "keys": _columns(keys), "lacking": True}
-        return self.materialise(name, "database/select_rows", **params)
-
-    def number_groups(self, name: str, rows: Relation, column: str) -> Relation:
-        """(row_id, class_id): the rows by the number of their group, from 1 in the order of `column`, without gaps."""
-        return self.materialise(name, "database/number_groups", rows=rows, column=Identifier(column))
-
-    def find(self, rows: Relation, *columns: str, where: Sequence[Where] = ()) -> list[tuple[Any, ...]]:
-        """The columns named of the rows that meet all conditions, in no order: for plans and ledgers, never data."""
-        return self.rows("database/select_rows", **_selection(rows, columns, where))
-
-    def columns(self, rows: Relation, *columns: str) -> list[tuple[Any, ...]]:
-        """The columns named of all rows, in no order: for counts, bounds and plans, never for data."""
-        return self.rows("database/list_rows", rows=rows, columns=[*map(Identifier, columns)])
-
-    def column(self, rows: Relation, column: str) -> list[Any]:
-        """As `columns`, of a single one."""
-        return [value for (value,) in self.columns(rows, column)]
-
-    def least(self, rows: Relation, column: str, *where: Where) -> Any:
-        """The smallest value of a column, None without rows."""
-        return self._summary(rows, column, "min", where)
-
-    def most(self, rows: Relation, column: str, *where: Where) -> Any:
-        """The largest value of a column, None without rows."""
-        return self._summary(rows, column, "max", where)
-
-    def total(self, rows: Relation, column: str, *where: Where) -> int:
-        """The sum of a column of whole numbers, 0 without rows."""
-        return int(self._summary(rows, column, "sum", where) or 0)
-
-    def sum_of(self, rows: Relation, column: str) -> Value:
-        """The sum of a column of whole numbers, 0 without rows, as a parameter of a template takes it."""
-        return Value(self.total(rows, column))
-
-    def _summary(self, rows: Relation, column: str, function: str, where: Sequence[Where]) -> Any:
-        params = {"column": Identifier(column), "conditions": _conditions(where), "function": function}
-        return self.scalar("database/summarise_column", rows=rows, **params)
 
     # -- changes -----------------------------------------------------------------------------------
 
@@ -314,29 +215,3 @@ class Queries(ABC):
 def _eq(values: Mapping[str, Any], separator: str) -> str:
     """`"column" = $column` for each column."""
     return separator.join(f"{Identifier(column).sql()} = ${column}" for column in values)
-
-
-def _columns(columns: Sequence[ColumnName]) -> list[_Column]:
-    pairs = [(column, column) if isinstance(column, str) else column for column in columns]
-    return [_Column(Identifier(name), Identifier(alias)) for name, alias in pairs]
-
-
-def _conditions(where: Sequence[Where]) -> list[_Condition]:
-    return [
-        _Condition(Identifier(one.column), one.sign, None if one.value is None else Value(one.value)) for one in where
-    ]
-
-
-def _selection(
-    rows: Relation, columns: Sequence[ColumnName], where: Sequence[Where] = (), distinct: bool = False
-) -> dict[str, Any]:
-    """The parameters of the template that selects rows."""
-    return {
-        "rows": rows,
-        "listed": None,
-        "columns": _columns(columns),
-        "conditions": _conditions(where),
-        "keys": [],
-        "distinct": distinct,
-        "lacking": False,
-    }
