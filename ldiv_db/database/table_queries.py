@@ -60,9 +60,21 @@ class TableQueries(Queries):
         """A TEMP table of the same rows, with the columns named, or all of them."""
         return self.materialise(name, "database/list_rows", rows=rows, columns=[*map(Identifier, columns)])
 
-    def extend(self, target: Relation, rows: Relation, *columns: str) -> None:
-        """Append the rows of another table to `target`, with the columns named, or all of them."""
-        self.insert(target, "database/list_rows", rows=rows, columns=[*map(Identifier, columns)])
+    def extend(self, target: Relation, rows: Relation, *columns: ColumnName, where: Sequence[Where] = ()) -> None:
+        """Append the rows of another table to `target`, or those that meet all conditions, as `select` has them."""
+        if where or not all(isinstance(column, str) for column in columns):
+            self.insert(target, "database/select_rows", **_selection(rows, columns, where))
+        else:
+            self.insert(target, "database/list_rows", rows=rows, columns=[Identifier(str(one)) for one in columns])
+
+    def extend_others(self, target: Relation, rows: Relation, listed: Relation, key: str, *columns: ColumnName) -> None:
+        """Append to `target` the rows whose `key` no row of `listed` has, as `select_others` has them."""
+        params = _selection(rows, columns) | {"listed": listed, "keys": _columns([key]), "lacking": True}
+        self.insert(target, "database/select_rows", **params)
+
+    def reassign(self, assigned: Relation, moved: Relation) -> Relation:
+        """(row_id, class_id): the rows assigned to classes, with the class that `moved` has of some."""
+        return self.materialise("assigned", "database/overlay_rows", assigned=assigned, moved=moved)
 
     def select(
         self, name: str, rows: Relation, *columns: ColumnName, where: Sequence[Where] = (), distinct: bool = False

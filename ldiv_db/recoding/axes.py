@@ -263,3 +263,8 @@ class Encoder:
         for rows, individuals in engine.rows("recoding/input/count_individuals", dictionary=dictionary):
             counts += [rows] * individuals
         return SensitiveAxis(Identifier(column.name), code, Identifier("t_p1"), dictionary, Distribution(counts))
+
+
+def counts_falling(engine: Engine, attribute: SensitiveAxis) -> list[tuple[int, int]]:
+    """(code, rows) of the values of a sensitive attribute, the most frequent first, ties in the order of codes."""
+    return sorted(engine.columns(attribute.dictionary, "code", "rows"), key=lambda found: (-found[1], found[0]))

@@ -171,8 +171,7 @@ def classes_of(engine: Engine, table: Table, question: CheckRequest) -> dict[str
 
 def _sizes(engine: Engine, classes: Relation) -> dict[str, Any]:
     """The histogram of class sizes, in bins of equal width from the least size on."""
-    bounds = engine.record("reporting/bound_sizes", classes=classes)
-    least, most = int(bounds["least"] or 0), int(bounds["most"] or 0)
+    least, most = (int(found(classes, "class_rows") or 0) for found in (engine.least, engine.most))
     width = max(1, -(-(most - least + 1) // SIZE_BINS))
     params = {"least": Value(least), "width": Value(width)}
     rows = engine.rows("reporting/count_sizes", classes=classes, **params)

@@ -179,8 +179,13 @@ def _shown(start: Start, encoded: Encoded, recoding: Recoding) -> Relation:
     """The rows of new classes, with the numbers that these are published under."""
     engine = start.engine
     with published_rows(engine, encoded, recoding, True) as params:
-        return engine.materialise(
-            "shown", "publishing/number_classes", assigned=recoding.assigned, labels=params["labels"]
+        return engine.join(
+            "shown",
+            recoding.assigned,
+            params["labels"],
+            "class_id",
+            left_columns=["row_id"],
+            right_columns=[("published_id", "group_no")],
         )
 
 

@@ -87,7 +87,7 @@ def number_people(engine: Engine, snapshot: Relation, told: str, key: Renamed | 
         "told": [column for column in columns if column.name[0] in told],
     }
     people = engine.materialise("people", "running/replaying/number_people", snapshot=snapshot, key=key, **parts)
-    donors = engine.materialise("donors", "running/replaying/list_donors", people=people)
+    donors = engine.group("donors", people, "payload_no", row_no=("min", "row_no"))
     return People(engine, people, donors, **parts)
 
 

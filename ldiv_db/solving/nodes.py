@@ -216,7 +216,7 @@ class HalvedNodes:
         self.last += 2 * engine.count(splits)
         children = engine.materialise("children", "solving/list_children", halves=halves, splits=splits)
         kept = [
-            engine.materialise(name, "solving/keep_split", planned=table, splits=splits)
+            engine.join(name, table, splits, "node", right_columns=["first"])
             for name, table in (("split_sides", sides), ("split_cells", cells))
         ]
         planned.add(engine, kept, children, splits)

@@ -201,5 +201,7 @@ def solve_part(
         params = {"node": Value(node), "of_node": node is not None}
         part = engine.materialise("part", "solving/list_part", rows=rows, **codes, **params)
         plan = solve(work, part_task(work, engine, part, progress, report))
-        named = engine.materialise("named", "solving/name_rows", assigned=plan.assigned, rows=part)
+        named = engine.join(
+            "named", plan.assigned, part, "row_id", left_columns=["class_id"], right_columns=[("whole_id", "row_id")]
+        )
         return SolvedPart(scope.keep(named), plan.search)

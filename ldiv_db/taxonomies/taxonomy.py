@@ -229,7 +229,7 @@ def stored(engine: Engine) -> dict[str, str]:
     if not table_exists(engine, table):
         return {}
     migrate.refuse_foreign(engine)
-    return dict(engine.rows("taxonomies/list_taxonomies", taxonomies=table))
+    return dict(sorted(engine.columns(table, "name", "origin")))
 
 
 def fetch(engine: Engine, name: str) -> Taxonomy | None:

@@ -232,7 +232,15 @@ class Lattice:
             (number, trees[place].number, vector[place]) for number, vector in enumerate(vectors) for place in places
         ]
         listed = engine.load("vectors", {"node_no": "BIGINT", "axis": "INTEGER", "level": "INTEGER"}, rows)
-        placed = engine.materialise("places", "baselines/incognito/place_codes", vectors=listed, levels=self._loaded)
+        placed = engine.join(
+            "places",
+            listed,
+            self._loaded,
+            "axis",
+            "level",
+            left_columns=["node_no", "axis"],
+            right_columns=["code", "part"],
+        )
         engine.drop(listed)
         return placed, [self.codings.axes[place] for place in places]
 

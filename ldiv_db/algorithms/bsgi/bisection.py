@@ -33,6 +33,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, SpanCosts, span_costs
+from ldiv_db.database.table_queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import WEIGHT, Axis, SensitiveAxis
 
@@ -177,14 +178,14 @@ def split(
     depth, level, largest = -(-halvings * DEPTH // 100), 0, classes
     with engine.scope() as scope:
         nodes = _root(task, quotas, classes)
-        settled = engine.materialise("settled", "bsgi/settle_nodes", nodes=nodes)
+        settled = engine.select("settled", nodes, "row_id", "node", where=[Where("classes", 1)])
         domain = _domain(task, measures)
         while largest > 1:
             task.progress(level, depth)
             level += 1
             nodes, largest, least = _split(task, nodes, domain, l, largest, 2 ** (depth - level))
             if least == 1:
-                engine.insert(settled, "bsgi/settle_nodes", nodes=nodes)
+                engine.extend(settled, nodes, "row_id", "node", where=[Where("classes", 1)])
         task.progress(depth, depth)
         return scope.keep(engine.number_groups("assigned", settled, "node"))
 

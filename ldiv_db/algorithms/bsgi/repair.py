@@ -96,7 +96,7 @@ def repair(
             return assigned, []
         state = _first_state(task, assigned, keys, classes)
         conflicts, exchanges = _run_rounds(task, state, conflicts, l, classes)
-        good = engine.materialise("assigned", "neighbours/repair/keep_good", members=state.members, conflicts=conflicts)
+        good = engine.select_others("assigned", state.members, conflicts, "class_id", columns=["row_id", "class_id"])
         return scope.keep(good), exchanges
 
 
@@ -221,7 +221,7 @@ def _apply(task: Task, state: _Members, moves: Relation) -> None:
         measures=state.measures,
         keys=[key.axis for key in state.keys],
     )
-    touched = engine.materialise("touched", "neighbours/repair/list_touched", members=state.members, moves=moves)
+    touched = engine.select_among("touched", state.members, moves, "class_id", columns=["row_id", "class_id"])
     bounds = engine.materialise(
         "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=touched, axes=encoded.axes
     )

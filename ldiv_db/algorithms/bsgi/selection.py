@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, ncp_measures
 from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.recoding.axes import counts_falling
 from ldiv_db.recoding.encoded import SensitiveAxis
 
 #: How far the order of ties is turned from one class to the next, lest all classes want the same of equal rows.
@@ -139,7 +140,7 @@ def select(
 
 def _draws(task: Task, l: int, classes: int) -> Relation:  # noqa: E741
     """The schedule as a TEMP table (class_id, step, bucket), buckets by the code of their sensitive value."""
-    buckets = task.engine.rows("bsgi/list_buckets", dictionary=task.encoded.sensitive[0].dictionary)
+    buckets = counts_falling(task.engine, task.encoded.sensitive[0])
     plan = schedule([rows for _, rows in buckets], l, classes)
     columns = {"class_id": "BIGINT", "step": "INTEGER", "bucket": "INTEGER"}
     return task.engine.load("draws", columns, [(c, step, buckets[bucket - 1][0]) for c, step, bucket in plan])
@@ -287,7 +288,7 @@ def _round(task: Task, state: _GrownClasses, residual: Relation) -> tuple[Relati
             measures=state.measures,
             modulus=state.modulus,
         )
-        settled = engine.materialise("settled", "bsgi/residue/settle_rows", choices=choices)
+        settled = engine.group("settled", choices, "class_id", row_id=("min", "row_id"))
         waiting = engine.materialise(
             "residual", "bsgi/residue/keep_waiting", residual=residual, choices=choices, settled=settled
         )

@@ -215,7 +215,9 @@ def _accepted(task: Grouping, members: Relation, chosen: Relation) -> Relation:
             "trial", "decomposition/list_trial", members=members, chosen=chosen, secrets=task.secrets
         )
         refused = list_refused(task, trial)
-        return scope.keep(engine.materialise("accepted", "decomposition/keep_accepted", chosen=chosen, refused=refused))
+        return scope.keep(
+            engine.select_others("accepted", chosen, refused, "group_no", columns=["row_id", "code", "group_no"])
+        )
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from ldiv_db.algorithms.base import Feasibility, Task
 from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.steps import OneStatement, Steps
+from ldiv_db.database.table_queries import Where
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Classes, Requirement, Verdict, judge
@@ -204,10 +205,10 @@ def require_good(task: Task, name: str, assigned: Relation) -> None:
         return
     engine = task.engine
     with engine.scope():
-        members = engine.materialise("members", "local/name_classes", assigned=assigned)
+        members = engine.select("members", assigned, "row_id", ("class_id", "class_no"))
         params = {"members": members, "rows": task.encoded.rows, "sensitive": task.encoded.sensitive}
         margins = ClassChecker(task).margins(engine.materialise("counts", "local/count_classes", **params))
-        classes, bad = engine.count(margins), engine.count(margins) - engine.scalar("local/count_good", margins=margins)
+        classes, bad = engine.count(margins), engine.count(margins, Where("margin", 0, "<"))
     if bad:
         what = "the whole table does not, and no part of it was split off" if classes == 1 else f"{bad:,} do not"
         raise nothing_found(task, name, what, "algorithm: peel looks for others")

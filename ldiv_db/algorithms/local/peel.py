@@ -33,6 +33,7 @@ from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.local.class_checker import ClassChecker, check_monotone, nothing_found, require_good
 from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, generalise_rows, hierarchies_of, vectors_of
 from ldiv_db.algorithms.neighbours.moves import trade
+from ldiv_db.database.table_queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Distribution
@@ -66,7 +67,7 @@ class Absorption:
             self.costs = scope.keep(self._load_costs())
             self.powers = scope.keep(engine.load("powers", {"power": "BIGINT", "guests": "BIGINT"}, powers))
             self.assigned = scope.keep(engine.number_groups("numbered", self.assigned, "class_id"))
-            members = engine.materialise("members", "local/name_classes", assigned=self.assigned)
+            members = engine.select("members", self.assigned, "row_id", ("class_id", "class_no"))
             counts, margins = self._judged(members)
             params = {"counts": counts, "margins": margins, "origins": origins, "costs": self.costs}
             self.standing = scope.keep(
@@ -127,7 +128,7 @@ class Absorption:
         params = {"assigned": self.assigned, "standing": self.standing, "waiting": self.left, "powers": self.powers}
         trials = engine.materialise("trials", "local/peel/rank_classes", **params)
         _, margins = self._judged(trials)
-        first = engine.scalar("local/find_first", margins=margins)
+        first = engine.least(margins, "class_no", Where("margin", 0, ">="))
         if first is None:  # of monotone requirements all classes together are good
             what = f"{self.waiting:,} rows fit no class"
             raise nothing_found(self.task, "peel", what, "algorithm.residue: suppress leaves them out")
@@ -139,7 +140,7 @@ class Absorption:
     def _judged(self, members: Relation) -> tuple[Relation, Relation]:
         """The counts and margins of the classes of (row_id, class_no)."""
         engine = self.task.engine
-        listed = engine.materialise("listed", "local/list_classes", members=members)
+        listed = engine.select("listed", members, "class_no", distinct=True)
         params = {"members": members, "rows": self.grid, "listed": listed, "sensitive": self.task.encoded.sensitive}
         counts = engine.materialise("counts", "local/count_members", **params)
         return counts, self.checker.margins(counts)
@@ -186,7 +187,9 @@ class Peeling:
             seats = engine.materialise("seats", "local/peel/choose_classes", keys=keys, good=good)
             engine.drop(keys)  # a row for every row and vector
             kept = self._good(seats, good)
-            return self._place(engine.materialise("placed", "local/keep_listed", members=seats, listed=kept))
+            return self._place(
+                engine.select_among("placed", seats, kept, "class_no", columns=["row_id", ("class_no", "class_id")])
+            )
 
     def keys(self, numbers: range, vectors: Sequence[Vector], of: Relation | None = None) -> Relation:
         engine = self.task.engine
@@ -216,7 +219,7 @@ class Peeling:
                 "counts", "local/count_members", **params, sensitive=self.task.encoded.sensitive
             )
             margins = self.checker.margins(counts)
-            return scope.keep(engine.materialise("good", "local/list_good", margins=margins))
+            return scope.keep(engine.select("good", margins, "class_no", where=[Where("margin", 0, ">=")]))
 
     def absorption(self, left: Relation, waiting: int, vectors: Sequence[Vector], limit: int) -> Absorption:
         """What has the rows `left` join classes that lose no more than `limit` by it."""
@@ -240,8 +243,8 @@ class Peeling:
     def take_bad(self) -> Relation:
         """The rows of the classes that violate something, which have a class no longer."""
         engine = self.task.engine
-        members = engine.materialise("members", "local/name_classes", assigned=self.assigned)
-        listed = engine.materialise("listed", "local/list_classes", members=members)
+        members = engine.select("members", self.assigned, "row_id", ("class_id", "class_no"))
+        listed = engine.select("listed", members, "class_no", distinct=True)
         good = self._good(members, listed, self.grid)
         bad = engine.materialise("bad", "local/peel/list_bad", rows=self.grid, assigned=self.assigned, good=good)
         engine.delete_listed(self.assigned, Identifier("row_id"), bad)

@@ -85,7 +85,7 @@ class StratifiedSplits:
             chosen = engine.materialise(
                 "chosen", "local/stratified/choose_cuts", traced=traced, cuts=cuts, nodes=nodes, last=Value(last)
             )
-            engine.insert(assigned, "local/topdown/list_settled", active=active, chosen=chosen)
+            engine.extend_others(assigned, active, chosen, "node", "row_id", ("node", "class_id"))
             splits = engine.count(chosen)
             if not splits:
                 return None
@@ -104,7 +104,7 @@ class StratifiedSplits:
             placed = engine.materialise(
                 "placed", "local/stratified/place_rows", **params, least=Value(2 * self.checker.least)
             )
-            counted = engine.materialise("counted", "local/stratified/count_places", placed=placed)
+            counted = engine.count_groups("counted", placed, "node", "axis", "code", "stratum")
             cuts = engine.materialise("cuts", "local/stratified/list_cuts", counted=counted, parts=Value(PARTS))
             mixed = engine.materialise(
                 "mixed", "local/stratified/mix_shares", cuts=cuts, counted=counted, mixes=self.mixes, last=last

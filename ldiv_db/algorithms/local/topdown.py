@@ -162,7 +162,7 @@ class _Round:
             splits = find_splits(self.task, self.checker, self.children, counts, measured, chosen)
             if splits is not None:
                 measured = add_splits(self.task, splits, nodes, measured, chosen, taken)
-            engine.insert(assigned, "local/topdown/list_settled", active=active, chosen=chosen)
+            engine.extend_others(assigned, active, chosen, "node", "row_id", ("node", "class_id"))
             moved = self._move(nodes, measured, chosen, taken)
             self.rounds += 1
             return scope.keep(moved) if moved else None

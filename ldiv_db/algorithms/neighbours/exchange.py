@@ -71,9 +71,7 @@ def exchange_rows(
         state = _first_state(task, members, measures, l, parts)
         engine.drop(members)  # all the rows, as long as exchanges go on
         exchanges = _run_rounds(task, state, rounds)
-        result = engine.materialise(
-            "assigned", "neighbours/exchange/assign_members", assigned=assigned, members=state.members
-        )
+        result = engine.reassign(assigned, state.members)
         return scope.keep(result), tuple(exchanges)
 
 

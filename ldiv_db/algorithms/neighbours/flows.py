@@ -106,7 +106,7 @@ def _turn(task: Task, checker: ClassChecker, flows: Relation, assigned: Relation
             ranked=Value(RANKED),
         )
         chosen = engine.materialise("chosen", "neighbours/trade/choose_trades", trades=good, margins=[], passes=PASSES)
-        count, gain = engine.rows("neighbours/trade/sum_gains", chosen=chosen)[0]
+        count, gain = engine.count(chosen), engine.total(chosen, "gain")
         moved = engine.materialise("assigned", "neighbours/flow/move_rows", assigned=assigned, good=good, chosen=chosen)
         return scope.keep(moved), int(count), int(gain)
 
@@ -134,5 +134,5 @@ def _swap(
                 prime=PRIME,
                 offset=Value(number % 2),
             )
-            swapped = engine.materialise("assigned", "neighbours/flow/swap_rows", assigned=swapped, swaps=swaps)
+            swapped = engine.reassign(swapped, swaps)
         return scope.keep(swapped)

@@ -109,7 +109,7 @@ def _round(
         chosen = engine.materialise(
             "chosen", "neighbours/trade/choose_trades", trades=trades, margins=[margins], passes=PASSES
         )
-        count, gain = engine.rows("neighbours/trade/sum_gains", chosen=chosen)[0]
+        count, gain = engine.count(chosen), engine.total(chosen, "gain")
         params = {"assigned": assigned, "sides": sides, "chosen": chosen}
         moved = scope.keep(engine.materialise("assigned", "neighbours/trade/move_rows", **params))
         cost = int(engine.scalar("neighbours/trade/sum_costs", measured=measured))

@@ -68,7 +68,7 @@ class Orders:
     """The orders of quasi-identifiers by which rounds sort classes."""
 
     def __init__(self, task: Task, measures: Sequence[Measure]):
-        codes = [task.engine.scalar("neighbours/exchange/count_codes", dictionary=m.axis.dictionary) for m in measures]
+        codes = [len(task.engine.tally(m.axis.dictionary, "code")) for m in measures]
         self._coarse_first = [measures[i] for _, i in sorted((count, i) for i, count in enumerate(codes))]
         self._seed = task.seed
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.table_queries import Where
 from ldiv_db.database.templates import Relation, Value
 
 #: Values rise by such a part of the gap, shared between them; rounds close such a part of it.
@@ -52,7 +53,7 @@ class Histogram:
         """Phase one: the core of every group is kept; `cells` is (group_no, code, rows)."""
         state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))
         residue = engine.materialise("residue", "tp/count_residue", state=state)
-        return cls(engine, l, state, residue, Residue(**engine.record("tp/sum_residue", residue=residue)))
+        return cls(engine, l, state, residue, Residue(engine.total(residue, "rows"), engine.most(residue, "rows") or 0))
 
     @property
     def gap(self) -> int:
@@ -65,7 +66,7 @@ class Histogram:
         engine.drop(self.state, self.residue, taken)
         self.state = state
         self.residue = engine.materialise("residue", "tp/count_residue", state=state)
-        self.removed = Residue(**engine.record("tp/sum_residue", residue=self.residue))
+        self.removed = Residue(engine.total(self.residue, "rows"), engine.most(self.residue, "rows") or 0)
 
 
 @dataclass(frozen=True)
@@ -212,9 +213,7 @@ def _cover(histogram: Histogram) -> int:
 def _choose(histogram: Histogram, pillars: Relation) -> list[int]:
     """The groups of a greedy cover of the residue's pillars: each of these is no pillar of one of them."""
     engine, chosen = histogram.engine, list[int]()
-    uncovered = engine.materialise(
-        "uncovered", "tp/list_crowded", residue=histogram.residue, height=Value(histogram.removed.height)
-    )
+    uncovered = engine.select("uncovered", histogram.residue, "code", where=[Where("rows", histogram.removed.height)])
     while engine.count(uncovered):
         group_no = int(engine.scalar("tp/choose_group", pillars=pillars, uncovered=uncovered))
         if group_no in chosen:

@@ -30,6 +30,7 @@ from ldiv_db.algorithms.infeasible import cannot_promise, too_frequent
 from ldiv_db.algorithms.tp.three_phases import Histogram, Phases, run_phases
 from ldiv_db.algorithms.tp.variants import check_levels, coarsen, cut, publish_bounds, try_levels
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.table_queries import Where
 from ldiv_db.database.templates import Relation, Value
 
 
@@ -145,7 +146,7 @@ class TpPlus(Tp):
     def _split(self, task: Task, assigned: Relation, l: int) -> Relation:  # noqa: E741
         engine, rows = task.engine, task.encoded.rows
         removed = engine.materialise("removed", "tp/list_removed", rows=rows, assigned=assigned)
-        kept = engine.materialise("assigned", "tp/keep_groups", assigned=assigned)
+        kept = engine.select("assigned", assigned, "row_id", "class_id", where=[Where("class_id", 0, "<>")])
         classes, last = cut(task, removed, l)
         engine.insert(classes, "bsgi/residue/shift_classes", assigned=kept, last=Value(last))
         engine.drop(removed, kept, assigned)  # all the rows, before classes are bounded
@@ -257,7 +258,9 @@ class Matching(Tp):
             surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in listed]
             flows = number_pairs(match(surplus), engine.most(cells, "group_no") or 0)
             assigned = assign_groups(task, cells, state)
-            kept = scope.keep(engine.materialise("assigned", "tp/keep_groups", assigned=assigned))
+            kept = scope.keep(
+                engine.select("assigned", assigned, "row_id", "class_id", where=[Where("class_id", 0, "<>")])
+            )
             loaded = engine.load("flows", dict.fromkeys(("group_no", "first", "last", "class_id"), "BIGINT"), flows)
             params = {"assigned": assigned, "cells": cells, "flows": loaded, **keys}
             engine.insert(kept, "tp/pair_rows", seed=Value(task.seed), **params)

@@ -24,7 +24,9 @@ from typing import Any
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, SpanCosts, lm_measures, span_costs
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
+from ldiv_db.database.table_queries import Where
 from ldiv_db.database.templates import Relation, Value
+from ldiv_db.recoding.axes import counts_falling
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def build(task: Task, l: int, rounds: int | None = None) -> Built:  # noqa: E741
     if rounds is None:
         rounds = ROUNDS if task.encoded.row_count < MANY_ROWS else FEWER_ROUNDS
     with engine.scope() as scope:
-        values = engine.rows("transparent/list_values", dictionary=sensitive.dictionary)
+        values = counts_falling(engine, sensitive)
         columns = task.encoded.row_count // l
         buckets = lay_out([rows for _, rows in values], columns)
         seats = seats_of(buckets, [code for code, _ in values])
@@ -219,8 +221,8 @@ def build_from(task: Task, coins: Relation, seats: Seats, rounds: int) -> tuple[
         measures = lm_measures(task)
         settled = split(task, measures, nodes, seats.largest)
         numbered = engine.materialise("numbered", "transparent/number_classes", settled=settled)
-        members = engine.materialise("members", "transparent/list_members", numbered=numbered, size=Value(seats.size))
-        parts = engine.materialise("parts", "transparent/list_parts", numbered=numbered)
+        members = engine.select("members", numbered, "row_id", "class_id", where=[Where("rows", seats.size)])
+        parts = engine.select("parts", numbered, "class_id", "part", distinct=True)
         unnamed = replace(task, encoded=replace(encoded, rows=settled))
         exchanged, exchanges = exchange_rows(unnamed, measures, members, seats.size, rounds, parts)
         params = {"numbered": numbered, "exchanged": exchanged}
