@@ -33,7 +33,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, SpanCosts, span_costs
-from ldiv_db.database.table_queries import Where
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import WEIGHT, Axis, SensitiveAxis
 

@@ -20,8 +20,8 @@ from dataclasses import replace
 from ldiv_db.algorithms.base import Feasibility, Task
 from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import OneStatement, Steps
-from ldiv_db.database.table_queries import Where
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Classes, Requirement, Verdict, judge

@@ -33,7 +33,7 @@ from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.local.class_checker import ClassChecker, check_monotone, nothing_found, require_good
 from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, generalise_rows, hierarchies_of, vectors_of
 from ldiv_db.algorithms.neighbours.moves import trade
-from ldiv_db.database.table_queries import Where
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Distribution

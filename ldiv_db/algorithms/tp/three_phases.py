@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.table_queries import Where
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
 
 #: Values rise by such a part of the gap, shared between them; rounds close such a part of it.

@@ -30,7 +30,7 @@ from ldiv_db.algorithms.infeasible import cannot_promise, too_frequent
 from ldiv_db.algorithms.tp.three_phases import Histogram, Phases, run_phases
 from ldiv_db.algorithms.tp.variants import check_levels, coarsen, cut, publish_bounds, try_levels
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
-from ldiv_db.database.table_queries import Where
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
 
 

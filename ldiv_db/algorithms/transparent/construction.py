@@ -24,7 +24,7 @@ from typing import Any
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, SpanCosts, lm_measures, span_costs
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
-from ldiv_db.database.table_queries import Where
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.axes import counts_falling
 
