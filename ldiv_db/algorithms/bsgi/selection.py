@@ -42,11 +42,10 @@ _SMALLEST_BATCH = 8
 
 @dataclass(frozen=True)
 class Candidates:
-    """What classes grow from: the free rows, each row's gains, and the schedule of draws."""
+    """What classes grow from: the free rows and the schedule of draws."""
 
     measures: Sequence[Measure]
     free: Relation
-    gains: Relation
     draws: Relation
     others: Sequence[SensitiveAxis]
 
@@ -127,7 +126,7 @@ def select(
             task.progress(first - 1, classes)
             batch = _grow_batch(task, candidates, first, min(first + size, classes + 1), l)
             engine.append(picked, columns, batch.accepted())
-            rest = engine.materialise("free", "bsgi/keep_free", rows=candidates.free, picked=picked, first=Value(first))
+            rest = engine.select_others("free", candidates.free, picked, "row_id")
             engine.drop(candidates.free)  # all free rows, once a batch
             # Where classes crowd, most of a large batch would be thrown away.
             size = max(min(BATCH, _SMALLEST_BATCH), min(BATCH, 2 * (batch.end - first)))
@@ -159,8 +158,7 @@ def _candidates(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis
         others=others,
         seed=Value(task.seed),
     )
-    gains = engine.materialise("gains", "bsgi/list_gains", rows=encoded.rows, measures=measures)
-    return Candidates(measures, free, gains, _draws(task, l, classes), others)
+    return Candidates(measures, free, _draws(task, l, classes), others)
 
 
 def _grow_batch(
@@ -178,7 +176,7 @@ def _grow_batch(
             "bsgi/start_classes",
             rows=candidates.free,
             draws=candidates.draws,
-            gains=candidates.gains,
+            coded=task.encoded.rows,
             measures=candidates.measures,
             first=Value(first),
             end=Value(end),

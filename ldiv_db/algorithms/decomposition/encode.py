@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ldiv_db.algorithms.decomposition.grouping import Secret
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import Resolved
@@ -112,7 +113,7 @@ def _secrets(engine: Engine, resolved: Resolved, snapshot: Relation) -> tuple[Se
         if taxonomy and resolved.source.nulls_sensitive == "value":
             taxonomy = taxonomy.with_null()
         secret = _secret(engine, snapshot, number, name, resolved.limits[name], taxonomy)
-        leafless = engine.scalar("decomposition/count_leafless", dictionary=secret.dictionary)
+        leafless = engine.count(secret.dictionary, Where("leaf", None))
         if leafless:
             origin = taxonomy.origin if taxonomy else ""
             what = f"taxonomy {origin} has no leaf for {leafless:,} values of the source"

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: Values rise by such a part of the gap, shared between them; rounds close such a part of it.
 _PARTS = 2
@@ -53,7 +53,7 @@ class Histogram:
         """Phase one: the core of every group is kept; `cells` is (group_no, code, rows)."""
         state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))
         residue = engine.materialise("residue", "tp/count_residue", state=state)
-        return cls(engine, l, state, residue, Residue(engine.total(residue, "rows"), engine.most(residue, "rows") or 0))
+        return cls(engine, l, state, residue, _measured(engine, residue))
 
     @property
     def gap(self) -> int:
@@ -66,7 +66,12 @@ class Histogram:
         engine.drop(self.state, self.residue, taken)
         self.state = state
         self.residue = engine.materialise("residue", "tp/count_residue", state=state)
-        self.removed = Residue(engine.total(self.residue, "rows"), engine.most(self.residue, "rows") or 0)
+        self.removed = _measured(engine, self.residue)
+
+
+def _measured(engine: Engine, residue: Relation) -> Residue:
+    rows = engine.column(residue, "rows")
+    return Residue(sum(rows), max(rows, default=0))
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ def drain(histogram: Histogram, on_gap: Callable[[int], None]) -> int:
                 l=Value(histogram.l),
                 height=Value(histogram.removed.height),
             )
-            values = [_Value(*row) for row in engine.rows("tp/list_levels", alive=alive)]
+            values = [_Value(*row) for row in engine.rows("tp/list_levels", cells=alive, offered=Identifier("slack"))]
             if not values:
                 break
             taken = scope.keep(_take(histogram, alive, values))
@@ -152,7 +157,7 @@ def _take_offers(histogram: Histogram, alive: Relation, level: int) -> tuple[Rel
     engine = histogram.engine
     with engine.scope() as scope:
         offers = engine.materialise("offers", "tp/offer_rows", alive=alive, level=Value(level))
-        rows = engine.rows("tp/count_offers", offers=offers, residue=histogram.residue)
+        rows = engine.rows("tp/list_levels", cells=offers, offered=Identifier("offered"))
         quotas = share_out([_Value(*row) for row in rows], level, histogram.gap)
         loaded = engine.load("quotas", {"code": "BIGINT", "quota": "BIGINT"}, quotas)
         taken = scope.keep(engine.materialise("taken", "tp/take_offers", offers=offers, quotas=loaded))
@@ -219,9 +224,8 @@ def _choose(histogram: Histogram, pillars: Relation) -> list[int]:
         if group_no in chosen:
             raise AssertionError("some group covers a pillar as long as the table is eligible")
         chosen.append(group_no)
-        uncovered = engine.materialise(
-            "uncovered", "tp/keep_uncovered", pillars=pillars, uncovered=uncovered, group_no=Value(group_no)
-        )
+        shared = engine.select("shared", pillars, "code", where=[Where("group_no", group_no)])
+        uncovered = engine.select_among("uncovered", uncovered, shared, "code")
     return chosen
 
 
@@ -231,13 +235,13 @@ def _count_rounds(histogram: Histogram, pillars: Relation, chosen: Relation, ali
     A round, with the rows that the chosen groups lose after it, brings R nearer to that by l rows a group at most.
     """
     engine = histogram.engine
-    margin = engine.scalar(
-        "tp/find_margin",
+    bounds = engine.record(
+        "tp/bound_rounds",
+        alike=alike,
         pillars=pillars,
         chosen=chosen,
         residue=histogram.residue,
         height=Value(histogram.removed.height),
     )
-    groups = engine.count(chosen)
-    limits = [engine.scalar("tp/bound_rounds", alike=alike), histogram.gap // (_PARTS * histogram.l * groups)]
-    return int(max(1, min(limits if margin is None else [*limits, margin])))
+    limits = [bounds["room"], histogram.gap // (_PARTS * histogram.l * bounds["groups"])]
+    return int(max(1, min(limits if bounds["margin"] is None else [*limits, bounds["margin"]])))

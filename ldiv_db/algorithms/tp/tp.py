@@ -29,6 +29,7 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.infeasible import cannot_promise, too_frequent
 from ldiv_db.algorithms.tp.three_phases import Histogram, Phases, run_phases
 from ldiv_db.algorithms.tp.variants import check_levels, coarsen, cut, publish_bounds, try_levels
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
@@ -145,8 +146,8 @@ class TpPlus(Tp):
 
     def _split(self, task: Task, assigned: Relation, l: int) -> Relation:  # noqa: E741
         engine, rows = task.engine, task.encoded.rows
-        removed = engine.materialise("removed", "tp/list_removed", rows=rows, assigned=assigned)
-        kept = engine.select("assigned", assigned, "row_id", "class_id", where=[Where("class_id", 0, "<>")])
+        kept = _kept(engine, assigned)
+        removed = engine.select_others("removed", rows, kept, "row_id")
         classes, last = cut(task, removed, l)
         engine.insert(classes, "bsgi/residue/shift_classes", assigned=kept, last=Value(last))
         engine.drop(removed, kept, assigned)  # all the rows, before classes are bounded
@@ -179,6 +180,11 @@ def _assign(task: Task, l: int) -> tuple[Relation, Phases]:  # noqa: E741 - the 
         first = max(1, histogram.gap)
         phases = run_phases(histogram, lambda gap: task.progress(max(0, first - gap), first))
         return scope.keep(assign_groups(task, cells, histogram.state)), phases
+
+
+def _kept(engine: Engine, assigned: Relation) -> Relation:
+    """(row_id, class_id) of the rows that stay in their groups."""
+    return engine.select("kept", assigned, where=[Where("class_id", 0, "<>")])
 
 
 def assign_groups(task: Task, cells: Relation, state: Relation) -> Relation:
@@ -258,9 +264,7 @@ class Matching(Tp):
             surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in listed]
             flows = number_pairs(match(surplus), engine.most(cells, "group_no") or 0)
             assigned = assign_groups(task, cells, state)
-            kept = scope.keep(
-                engine.select("assigned", assigned, "row_id", "class_id", where=[Where("class_id", 0, "<>")])
-            )
+            kept = scope.keep(_kept(engine, assigned))
             loaded = engine.load("flows", dict.fromkeys(("group_no", "first", "last", "class_id"), "BIGINT"), flows)
             params = {"assigned": assigned, "cells": cells, "flows": loaded, **keys}
             engine.insert(kept, "tp/pair_rows", seed=Value(task.seed), **params)

@@ -125,11 +125,8 @@ def _split(
 def _choose(task: Task, ways: Sequence[Way], costs: SpanCosts, nodes: Relation, deepest: int) -> Relation:
     """How each node splits, as (node, axis, classes, left_classes)."""
     engine, sensitive = task.engine, task.encoded.sensitive[0]
-    directions = engine.materialise(
-        "directions", "transparent/list_directions", nodes=nodes, ways=ways, simple=Value(SIMPLE)
-    )
     codes = engine.materialise(
-        "codes", "transparent/count_codes", nodes=nodes, directions=directions, ways=ways, sensitive=sensitive
+        "codes", "transparent/count_codes", nodes=nodes, ways=ways, sensitive=sensitive, simple=Value(SIMPLE)
     )
     return engine.materialise(
         "splits",
