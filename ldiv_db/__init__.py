@@ -13,42 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ldiv_db.api import (
-        Attacks,
-        Audit,
-        AuditError,
-        Audits,
-        DatabaseError,
-        Exploration,
-        InfeasibleError,
-        LdivError,
-        Listener,
-        Measurement,
-        Policy,
-        PolicyError,
-        Profile,
-        QuasiIdentifier,
-        Released,
-        Replay,
-        Report,
-        Result,
-        Sensitive,
-        Target,
-        TaxonomySpec,
-        attack,
-        check,
-        check_sql,
-        counts_sql,
-        explore,
-        measure,
-        parse_policy,
-        plan,
-        profile,
-        publish_release,
-        read_policy,
-        report,
-        run,
-    )
+    from ldiv_db.api import *
 
 __all__ = [
     "Attacks",
