@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -37,6 +37,25 @@ class Options(BaseModel):
     """The options of an algorithm, as written in the policy beside its name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Given = TypeVar("Given", bound=BaseModel)
+
+
+def read_options(name: str, options_type: type[Given], given: Mapping[str, Any]) -> Given:
+    """The options of the algorithm of that name; raises PolicyError for what it does not have or take."""
+
+    def problem(item: Any) -> Problem:
+        key = ".".join(["algorithm", *map(str, item["loc"])])
+        if item["type"] == "extra_forbidden":
+            known = [field.alias or name for name, field in options_type.model_fields.items()]
+            return Problem(key, f"{name} has no such option", nearest(str(item["loc"][-1]), known))
+        return Problem(key, what_is_wrong(item))
+
+    try:
+        return options_type.model_validate(given)
+    except ValidationError as error:
+        raise PolicyError(map(problem, error.errors())) from None
 
 
 @dataclass(frozen=True)
@@ -153,17 +172,7 @@ class Algorithm(ABC):
 
     def __init__(self, options: dict[str, Any]):
         """Raises PolicyError for options that the algorithm does not have or take."""
-        try:
-            self.options = self.options_type.model_validate(options)
-        except ValidationError as error:
-            raise PolicyError(map(self._problem, error.errors())) from None
-
-    def _problem(self, item: Any) -> Problem:
-        key = ".".join(["algorithm", *map(str, item["loc"])])
-        if item["type"] == "extra_forbidden":
-            known = [field.alias or name for name, field in self.options_type.model_fields.items()]
-            return Problem(key, f"{self.name} has no such option", nearest(str(item["loc"][-1]), known))
-        return Problem(key, what_is_wrong(item))
+        self.options = read_options(self.name, self.options_type, options)
 
     def chosen(self, task: Task) -> tuple[Algorithm, str]:
         """The algorithm that does the work, this one by default, and why, if there is anything to say."""

@@ -26,39 +26,8 @@ STARTED, WRITTEN, PUBLISHED = "started", "written", "published"
 COINS = "coins"
 ORDERED = "groups were formed in the order of the quasi-identifiers, which may reveal nearly everybody's value"
 WITHDRAW = "withdraw what was published, and publish the table anew under another target"
-#: The columns of runs, of the requirements that a run met, and of releases.
-_RUN_COLUMNS = {
-    "run_id": "VARCHAR",
-    "finished_at": "TIMESTAMPTZ",
-    "algorithm": "VARCHAR",
-    "source": "VARCHAR",
-    "target": "VARCHAR",
-    "rows_in": "BIGINT",
-    "rows_published": "BIGINT",
-    "rows_suppressed": "BIGINT",
-    "classes": "BIGINT",
-    "lm_mean": "DOUBLE",
-    "versions": "VARCHAR",
-    "status": "VARCHAR",
-    "inferred": "VARCHAR",
-}
-_RUN_SECRETS = dict.fromkeys(("run_id", "seed", "hash_key", "rows_hash", "policy_hash"), "VARCHAR")
-_REQUIREMENT_COLUMNS = {
-    "run_id": "VARCHAR",
-    "requirement": "VARCHAR",
-    "parameters": "VARCHAR",
-    "holds": "BOOLEAN",
-    "worst": "DOUBLE",
-}
-_RELEASE_COLUMNS = {
-    "series": "VARCHAR",
-    "release": "INTEGER",
-    "status": "VARCHAR",
-    "released_at": "TIMESTAMPTZ",
-    "report": "VARCHAR",
-    "grouped_by": "VARCHAR",
-}
-_RELEASE_SECRETS = {"series": "VARCHAR", "release": "INTEGER", "seed": "VARCHAR"}
+#: The types of values that are entered; all others are text.
+_TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", datetime: "TIMESTAMPTZ"}
 
 
 @dataclass(frozen=True)
@@ -91,42 +60,48 @@ def table(engine: Engine, name: str) -> Relation:
     return catalog.catalog_table(engine, name)
 
 
+def enter(engine: Engine, name: str, **values: Any) -> None:
+    """Append a row to a table of the ledger."""
+    types = {column: _TYPES.get(type(value), "VARCHAR") for column, value in values.items()}
+    engine.append(table(engine, name), types, [tuple(values.values())])
+
+
 # -- runs ----------------------------------------------------------------------------------------------
 
 
 def enter_run(engine: Engine, result: Result, status: str) -> None:
     """Write the run into the ledger, the catalog brought up to date first; call inside a transaction."""
     migrate.migrate(engine)
-    run = (
-        result.run_id,
-        datetime.now(UTC),
-        result.algorithm,
-        result.source,
-        result.target,
-        result.loss.rows_published + result.loss.rows_suppressed,
-        result.loss.rows_published,
-        result.loss.rows_suppressed,
-        result.loss.classes,
-        result.loss.lm_mean,
-        json.dumps(result.versions),
-        status,
-        json.dumps([inferred.as_dict() for inferred in result.inferred]),
+    loss, earlier = result.loss, result.earlier.hashes
+    enter(
+        engine,
+        "run",
+        run_id=result.run_id,
+        finished_at=datetime.now(UTC),
+        algorithm=result.algorithm,
+        source=result.source,
+        target=result.target,
+        rows_in=loss.rows_published + loss.rows_suppressed,
+        rows_published=loss.rows_published,
+        rows_suppressed=loss.rows_suppressed,
+        classes=loss.classes,
+        lm_mean=loss.lm_mean,
+        versions=json.dumps(result.versions),
+        status=status,
+        inferred=json.dumps([inferred.as_dict() for inferred in result.inferred]),
     )
-    engine.append(table(engine, "run"), _RUN_COLUMNS, [run])
-    secret = (result.run_id, str(result.seed), *result.earlier.hashes)
-    engine.append(table(engine, "run_secret"), _RUN_SECRETS, [secret])
-    requirements = [
-        (
-            result.run_id,
-            verdict.requirement.name,
-            json.dumps({name: plain(value) for name, value in verdict.requirement.shown.items()}),
-            verdict.holds,
-            verdict.worst,
+    hashes = dict(zip(("hash_key", "rows_hash", "policy_hash"), earlier, strict=True))
+    enter(engine, "run_secret", run_id=result.run_id, seed=str(result.seed), **hashes)
+    for verdict in (verdict for audit in result.audits for verdict in audit.verdicts):
+        enter(
+            engine,
+            "run_requirement",
+            run_id=result.run_id,
+            requirement=verdict.requirement.name,
+            parameters=json.dumps({name: plain(value) for name, value in verdict.requirement.shown.items()}),
+            holds=verdict.holds,
+            worst=verdict.worst,
         )
-        for audit in result.audits
-        for verdict in audit.verdicts
-    ]
-    engine.append(table(engine, "run_requirement"), _REQUIREMENT_COLUMNS, requirements)
     if result.recoding is not None:
         record_recoding(engine, result.run_id, result.recoding)
 
@@ -227,9 +202,17 @@ def unsettled(engine: Engine, series: str | None = None) -> list[Entry]:
 def start_release(engine: Engine, series: str, release: int, seed: int, report: dict[str, Any]) -> None:
     """Write that a release is being made, with the seed that it is drawn by."""
     grouped_by = COINS if report["algorithm"] in DECOMPOSITIONS else None
-    row = (series, release, STARTED, datetime.now(UTC), _text(report), grouped_by)
-    engine.append(table(engine, "release"), _RELEASE_COLUMNS, [row])
-    engine.append(table(engine, "release_secret"), _RELEASE_SECRETS, [(series, release, str(seed))])
+    key = {"series": series, "release": release}
+    enter(
+        engine,
+        "release",
+        **key,
+        status=STARTED,
+        released_at=datetime.now(UTC),
+        report=_text(report),
+        grouped_by=grouped_by,
+    )
+    enter(engine, "release_secret", **key, seed=str(seed))
 
 
 def release_seed(engine: Engine, series: str, release: int) -> int | None:

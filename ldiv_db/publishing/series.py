@@ -24,7 +24,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
-from ldiv_db.publishing.ledger import ORDERED, STARTED, WITHDRAW, Entry, has_releases, releases, table
+from ldiv_db.publishing.ledger import ORDERED, STARTED, WITHDRAW, Entry, enter, has_releases, releases, table
 
 #: The schema of a file's tables where none is named.
 MAIN = "main"
@@ -205,11 +205,10 @@ def record_series(engine: Engine, series: Series, algorithm: str, source: str) -
     """Write the series, if it is new, the catalog brought up to date first; call inside a transaction."""
     migrate.migrate(engine)
     if series.is_new:
-        columns = dict.fromkeys(["series", "algorithm", "source", "key_name", "key_kind"], "VARCHAR")
-        row = (series.name, algorithm, source, series.key.name, series.key.kind, datetime.now(UTC))
-        engine.append(table(engine, "series"), columns | {"created_at": "TIMESTAMPTZ"}, [row])
-        secret = dict.fromkeys(["series", "secret"], "VARCHAR")
-        engine.append(table(engine, "series_secret"), secret, [(series.name, series.secret)])
+        key = {"key_name": series.key.name, "key_kind": series.key.kind}
+        now = datetime.now(UTC)
+        enter(engine, "series", series=series.name, algorithm=algorithm, source=source, **key, created_at=now)
+        enter(engine, "series_secret", series=series.name, secret=series.secret)
 
 
 def record_members(engine: Engine, series: Series, rows: Relation, shown: Relation) -> None:

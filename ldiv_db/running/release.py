@@ -55,7 +55,7 @@ from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, publishe
 from ldiv_db.recoding.snapshot import require_keys
 from ldiv_db.requirements import Requirement
 from ldiv_db.running.preparation import make_task, resolve_requirements
-from ldiv_db.running.release_groups import check_decomposed_before, plan_decomposition, read_options
+from ldiv_db.running.release_groups import check_decomposed_before, decomposition_options, plan_decomposition
 
 
 class SeriesBsgi(Bsgi):
@@ -248,7 +248,7 @@ def judge_series_algorithm(found: Findings) -> None:
     """Raise PolicyError unless the policy is one of releases over time, and the algorithm has its options."""
     policy, name = found.policy, found.policy.algorithm.name
     if policy.decomposes:
-        read_options(name, policy.algorithm.options)
+        decomposition_options(name, policy.algorithm.options)
     elif name not in REPEATED:
         what = f"{name} publishes one table, without releases over time"
         raise PolicyError([Problem("algorithm.name", what, nearest(name, [*DECOMPOSITIONS, *REPEATED]))])

@@ -17,8 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
+from ldiv_db.algorithms.base import read_options
 from ldiv_db.algorithms.decomposition.encode import Decomposed, encode_source
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping
 from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
@@ -27,7 +26,7 @@ from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.subject import Pair, Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem, nearest, what_is_wrong
+from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import GROUP_ID
@@ -182,7 +181,7 @@ def plan_decomposition(start: Start) -> DecomposedDraft:
 def plan_groups(start: Start, source: Decomposed) -> DecomposedDraft:
     """The release of an encoded source as it will be; raises if it cannot be made."""
     engine, resolved, series = start.engine, start.resolved, start.series
-    options = read_options(resolved.algorithm, resolved.options)
+    options = decomposition_options(resolved.algorithm, resolved.options)
     matched = match_rows(start, source.rows, source.rows_in, source.left_out)
     keeps_back = resolved.algorithm == "decomposition_plus" and not resolved.transparent
     waits = options.starvation if keeps_back else AT_ONCE
@@ -216,29 +215,15 @@ def _plan_combined(start: Start, source: Decomposed, groups: Groups, options: De
     return plan_combinations(start.engine, options.combinations, groups.shown, source.secrets)
 
 
-def read_options(name: str, given: Mapping[str, Any]) -> DecompositionOptions:
+def decomposition_options(name: str, given: Mapping[str, Any]) -> DecompositionOptions:
     """The options of the algorithm of that name; raises PolicyError if it has no such options."""
-    try:
-        options = DecompositionOptions.model_validate({**_defaults(name), **given})
-    except ValidationError as error:
-        raise PolicyError([_problem(name, item) for item in error.errors()]) from None
+    defaults = {"noise": "random"} if name == "decomposition" else {}
+    options = read_options(name, DecompositionOptions, {**defaults, **given})
     if name != "decomposition_plus" and "starvation" in given:
         raise PolicyError([Problem("algorithm.starvation", f"{name} keeps no row back that could join a group")])
     if name == "anatomy" and "combinations" in given:
         raise PolicyError([Problem("algorithm.combinations", "anatomy has one attribute, and no combinations")])
     return options
-
-
-def _defaults(name: str) -> dict[str, Any]:
-    return {"noise": "random"} if name == "decomposition" else {}
-
-
-def _problem(name: str, item: Any) -> Problem:
-    key = ".".join(["algorithm", *map(str, item["loc"])])
-    if item["type"] == "extra_forbidden":
-        hint = nearest(str(item["loc"][-1]), DecompositionOptions.model_fields)
-        return Problem(key, f"{name} has no such option", hint)
-    return Problem(key, what_is_wrong(item))
 
 
 def _why_none(source: Decomposed, groups: Groups) -> str:
