@@ -40,6 +40,7 @@ def run(con, **hears):
     return ldiv_db.run(con, POLICY, listener=ldiv_db.Listener(**hears))
 
 
+@pytest.mark.heavy
 def test_boxes_that_are_too_many_are_not_made(con, monkeypatch):
     made, proved = [], run(con).search
     con.execute("DROP TABLE published")

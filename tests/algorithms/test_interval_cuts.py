@@ -406,6 +406,7 @@ def test_intervals_know_their_places_and_cuts(con, tmp_path):
     assert len(shown) == 9
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("scheme", ["none", "allRec", "vioRec"])
 @pytest.mark.parametrize("kind", ["INTEGER", "DOUBLE", "DATE"])
 def test_intervals_are_published_as_bounds_of_the_source_s_type(con, scheme, kind):

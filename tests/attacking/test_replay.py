@@ -276,6 +276,7 @@ def test_a_series_is_replayed_by_its_first_release_alone(con: Any) -> None:
     assert "has several releases" in refused(con, "anatomy_1_qit", policy)
 
 
+@pytest.mark.heavy
 def test_the_first_release_of_classes_is_replayed(con: Any) -> None:
     fill(con, APART, tuple("AABBCC"))
     policy = policy_of("bsgi", {"unique_distinct": 2}, key="id") | {"target": {"prefix": "series"}}
@@ -287,6 +288,7 @@ def test_the_first_release_of_classes_is_replayed(con: Any) -> None:
     assert attack.figures["worlds"] >= attack.figures["worlds_left"] >= 1
 
 
+@pytest.mark.heavy
 def test_figures_do_not_depend_on_threads_or_the_order_of_rows() -> None:
     """Also of releases in files, and of several sensitive and kept columns."""
     rows = [(i, 20 + i * 7 % 30, "ABCD"[i * 3 % 4], "xyz"[i % 3], "kl"[i % 2]) for i in range(12)]

@@ -84,6 +84,7 @@ def test_the_bound_is_that_of_the_cheapest_regions(con: Any, tmp_path: Path, see
     engine.close_scratch()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("asked", ASKED, ids=lambda asked: asked[0])
 def test_no_release_loses_less(con: Any, tmp_path: Path, asked: tuple[str, float]) -> None:
     rows = place(con, tmp_path, 1)

@@ -279,6 +279,7 @@ def test_a_policy_of_one_table_has_no_releases_over_time(bed):
     assert "publishes one table" in bed.fails(2, "release", "publish", bed.database, bed.policy)
 
 
+@pytest.mark.heavy
 def test_the_benchmark_meets_the_papers_table(bench, monkeypatch):
     monkeypatch.setattr(decomposition, "TABLE_7A", {7: decomposition.TABLE_7A[7]})
     (found,) = bench("decomposition", "--json").json["results"]

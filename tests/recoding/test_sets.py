@@ -125,6 +125,7 @@ def nasty_tree(draw):
     return tree, leaves + [leaf for below in branches.values() for leaf in below]
 
 
+@pytest.mark.heavy
 @OFTEN
 @given(draw=st.randoms(use_true_random=False))
 def test_what_is_published_reads_back_as_the_values_of_its_class(draw):
@@ -198,6 +199,7 @@ def test_order_and_threads_do_not_matter(tmp_path):
     assert all(release == releases[0] for release in releases)
 
 
+@pytest.mark.heavy
 def test_sets_change_labels_and_losses_alone(con, fixtures):
     """On Adult the classes are the same, and every tree loses less; the loss is read off the published labels."""
     trees = ("education", "marital_status", "native_country", "race", "sex", "workclass")

@@ -148,6 +148,7 @@ def test_ids_are_unique(page):
     assert len(ids) == len(set(ids))
 
 
+@pytest.mark.heavy
 def test_the_page_is_the_same_for_any_order_of_rows_and_number_of_threads(report):
     for threads in (1, 2):
         with duckdb.connect(config={"threads": threads}) as con:

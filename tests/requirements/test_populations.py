@@ -227,6 +227,7 @@ def test_presence_is_not_known_of_classes_that_share_people(con: Any, tmp_path: 
     assert ldiv_db.check(con, "released", policy=policy_of(fewest, "tds"), **asked)[0].holds
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", seeds(6))
 def test_the_release_is_the_same_for_any_order_and_two_threads(tmp_path: Path, seed: int) -> None:
     rows, people = draw_case(seed)

@@ -97,6 +97,7 @@ def test_counts_give_what_the_rows_give(con, seed, way):
     assert found[0] == found[1]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("way", range(len(WAYS)))
 def test_a_plan_from_counts_says_what_that_of_the_rows_says(con, way):
     algorithm, required = WAYS[way]
@@ -351,6 +352,7 @@ def test_a_file_of_counts_is_a_source(con, tmp_path):
     assert con.execute("FROM released").fetchall() == expected
 
 
+@pytest.mark.heavy
 def test_a_release_from_counts_is_measured_attacked_and_replayed_by_its_rows(con):
     policy = make(con, 6, rows=12) | {"algorithm": "tp_plus", "require": [SHARES], "nulls": "value"}
     found = []

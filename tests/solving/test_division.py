@@ -59,6 +59,7 @@ def test_rows_beyond_classes_are_in_the_last_part(residue, rows):
     assert result.search["residue_suppressed"] == rows - len(release)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("algorithm", ["bsgi", "auto", "fast", "topdown", "mondrian", "peel", "stratified"])
 @pytest.mark.parametrize(("count", "l", "part_rows"), [(12, 3, 2), (12, 12, 2), (150, 40, 120)])
 def test_what_cannot_be_divided_is_solved_whole(algorithm, count, l, part_rows):  # noqa: E741

@@ -74,6 +74,7 @@ def test_classes_stay_distinct_and_rows_are_conserved(tree, l, seed, n):  # noqa
     assert improved.loss.classes == plain.loss.classes == len(classes)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", seeds(1))
 def test_loss_falls_from_round_to_round(tree, seed):
     rows = random_rows(seed, 300)

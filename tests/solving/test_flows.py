@@ -96,6 +96,7 @@ def jobs_of(classes, rows):
     return {number: collections.Counter(rows[i][2] for i in ids) for number, ids in classes.items()}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("require", REQUIRES, ids=str)
 @pytest.mark.parametrize("seed", seeds(2))
 def test_no_step_costs_more_and_classes_stay_good(seed, require, heard, tmp_path):

@@ -1,9 +1,8 @@
-"""`ldiv demo`, and the benchmark of BSGI."""
+"""`python -m tests.benchmarks.bsgi`, and what all benchmarks have in common."""
 
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,55 +24,6 @@ BENCH_KEYS = {
 }  # fmt: skip
 
 
-def test_demo_shows_before_after_and_the_verdict(call: Any) -> None:
-    called = call("demo")
-    assert called.code == 0, called.err
-    for text in ("30,162", "before", "after", "1,521", "the policy holds", "What to try next"):
-        assert text in called.out
-
-
-def test_demo_json(call: Any) -> None:
-    found = call("demo", "--json", "--l", 6).json
-    assert (found["rows_in"], found["algorithm"], found["classes"]) == (30162, "bsgi", 3726)
-    assert [requirement["holds"] for requirement in found["requirements"]] == [True, True]
-
-
-def test_the_demo_selects_by_bsgi_as_it_is_told(call: Any) -> None:
-    found = call("demo", "--json", "--l", 6, "--select", "bisect").json
-    assert (found["classes"], found["avg_class_size"]) == (5027, 6)
-
-
-def test_demo_keeps_a_folder_to_go_on_with(bed: Any, tmp_path: Path) -> None:
-    folder = tmp_path / "kept"
-    called = bed.call("demo", "--directory", folder)
-    assert called.code == 0 and f"ldiv plan {folder}" in called.out
-    plan = bed.call("plan", folder / "adult.duckdb", folder / "policy.yml", "--json").json
-    assert (plan["algorithm"], plan["tries"]) == ("auto", ["topdown"])
-    keys = ",".join(adult_policy()["quasi_identifiers"])
-    words = ("--qi", keys, "--sensitive", "occupation", "--require", "k:5", "--require", "frequency:3")
-    assert bed.call("check", folder / "adult.duckdb", "published.adult", *words).code == 0
-    assert "exists" in bed.fails(2, "demo", "--directory", folder)
-
-
-@pytest.mark.heavy
-def test_the_report_on_the_demo_has_no_red_mark(bed: Any, tmp_path: Path) -> None:
-    """Nor has that for outsiders: what the demonstration does is what a user should do."""
-    folder = tmp_path / "kept"
-    bed.call("demo", "--directory", folder)
-    words = ("report", folder / "adult.duckdb", "published.adult", "--policy", folder / "policy.yml")
-    for more in ((), ("--public",)):
-        assert "within the threshold of 0.2" in bed.call(*words, *more, "--out", tmp_path / "r.html").out
-        page = (tmp_path / "r.html").read_text(encoding="utf-8")
-        assert re.findall(r'class="[^"]*\bgood\b', page) and not re.findall(r'class="[^"]*\b(?:bad|warn)\b', page)
-
-
-def test_a_demo_that_cannot_be_met_keeps_nothing(bed: Any, tmp_path: Path) -> None:
-    folder = tmp_path / "kept"
-    assert "too frequent in occupation for frequency l=15" in bed.fails(1, "demo", "--l", 15, "--directory", folder)
-    assert not folder.exists()
-    assert bed.fails(2, "demo", "--l", 1)
-
-
 @pytest.mark.heavy
 def test_bench_measures_every_size(bench: Any) -> None:
     called = bench("bsgi", "--rows", 2000, "--rows", 3000, "--json")
@@ -85,6 +35,7 @@ def test_bench_measures_every_size(bench: Any) -> None:
     assert small["seconds"] > 0 and small["peak_memory_mb"] > 10
 
 
+@pytest.mark.heavy
 def test_bench_says_what_failed(bench: Any) -> None:
     called = bench("bsgi", "--rows", 100, "--l", 20)
     assert called.code == 1 and "benchmark of 100 rows failed" in called.err and "impossible" in called.err
@@ -103,6 +54,7 @@ def test_help_of_every_benchmark(bench: Any, name: str) -> None:
     assert shown.code == 0 and "Example" in shown.out and f"python -m tests.benchmarks.{name}" in shown.out
 
 
+@pytest.mark.heavy
 def test_a_benchmark_runs_from_a_checkout() -> None:
     words = ["cuts", "--only", "LM:none", "--rows", "300", "--json"]
     call = [sys.executable, "-m", f"tests.benchmarks.{words[0]}", *words[1:]]

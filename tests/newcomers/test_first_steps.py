@@ -219,6 +219,7 @@ def test_the_policy_of_k_alone(shell: Shell) -> None:
     assert shell.policy()["require"] == [{"k": 5}] and "sensitive" not in shell.policy()
 
 
+@pytest.mark.heavy
 def test_k_alone(shell: Shell) -> None:
     shell.sql(CENSUS)
     shell.type("ldiv profile w.duckdb people --qi age,sex,education --policy policy.yml")
@@ -276,6 +277,7 @@ def test_a_policy_that_cannot_be_met(shell: Shell) -> None:
     assert shell.sql("SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'published'") == [(0,)]
 
 
+@pytest.mark.heavy
 @pytest.mark.long
 def test_a_value_with_more_than_half_the_rows(shell: Shell) -> None:
     """The policy that is written publishes every row; the screen shows no value unless it is asked to."""
@@ -309,6 +311,7 @@ def test_the_value_is_harmless(shell: Shell) -> None:
     assert after["loss"]["lm_mean"] < before["loss"]["lm_mean"]
 
 
+@pytest.mark.heavy
 def test_dates_and_postal_codes(shell: Shell) -> None:
     shell.sql(
         f"CREATE TABLE visits AS SELECT DATE '1940-01-01' + CAST({drawn(1, 20000)} AS INTEGER) AS born,"
