@@ -15,6 +15,7 @@ from ldiv_db.algorithms.infeasible.reasons import too_many_left_out
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, SuppressionError, nearest, what_is_wrong
 from ldiv_db.database.templates import Relation
+from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
 
@@ -88,12 +89,11 @@ class Task:
     transparent: bool = False
     #: The KL divergence of what a plan would publish, None for infinite; for those who compare plans.
     divergence: Callable[[Plan], float | None] = lambda plan: None
-    #: The mean LM of a cell, by the weights of quasi-identifiers, of what a plan would publish of these rows.
-    loss: Callable[[Encoded, Plan], float] = lambda encoded, plan: 0.0
+    #: The form in which each quasi-identifier is published, and whether numbers of classes are.
+    forms: Mapping[str, Form] = field(default_factory=dict)
+    class_ids: bool = False
     #: Whether these are some rows of a table that is divided, so that they are split as those of a large one.
     is_part: bool = False
-    #: What an algorithm makes of a task, perhaps in parts; for those who have others do the work.
-    solve: Callable[[Algorithm, Task], Plan] = lambda algorithm, task: algorithm.run(task)
     #: The people of the populations that requirements name; None where they were not counted.
     people: People | None = None
     #: The share of the rows that may be left out, None for any.

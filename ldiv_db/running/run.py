@@ -29,7 +29,7 @@ from ldiv_db.publishing.draft import RunDraft
 from ldiv_db.publishing.result import Result, Similarity, versions
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.recoding.loss import Loss, measure_recoding
-from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, plan_recoding, published_rows
+from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_rows
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
 from ldiv_db.requirements import Attribute, Categories, Classes
 from ldiv_db.running.estimate import MEASURING, WRITING
@@ -37,7 +37,7 @@ from ldiv_db.running.preparation import Preparation, PreparedRun, prepare, stric
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import RunSpec, refuse_read_only, resolve_run
 from ldiv_db.solving.auto import Auto
-from ldiv_db.solving.outliers import told_of_outliers, without_outliers
+from ldiv_db.solving.improve import recode
 from ldiv_db.solving.solve import Dividing
 
 
@@ -165,35 +165,20 @@ def plan(
 
 def work_out(ready: PreparedRun) -> tuple[Plan, Recoding]:
     """The algorithm's plan, and how its classes are published."""
+    released = ready.resolved.released
+    task = replace(ready.task, forms=released.forms, class_ids=released.has_class_ids)
 
     def divergence(plan: Plan) -> float | None:
-        recoding = _recode(ready, plan)
+        recoding = recode(task, plan)
         found = _divergence(ready, recoding)
         ready.task.engine.drop(*(span.relation for span in recoding.spans))
         return found
 
-    weights = {axis.name: axis.weight for axis in ready.encoded.axes}
-
-    def loss(encoded: Encoded, plan: Plan) -> float:
-        with ready.task.engine.scope():
-            some = replace(ready, task=replace(ready.task, encoded=encoded))
-            return _lost(some, _recode(some, plan)).lm_by_weight(weights)
-
-    forms = ready.resolved.released.forms
-    polish = isinstance(ready.algorithm, Auto) and ready.algorithm.improves
-    dividing = Dividing(ready.resolved.part_rows, ready.context.workers, forms, polish)
-    task = replace(ready.task, divergence=divergence, loss=loss)
-    plan = dividing.solve(ready.algorithm, task)
-    task.refuse_left_out(task.encoded.row_count - task.engine.count(plan.assigned))
-    plan = without_outliers(task, ready.algorithm, plan)
-    plan = replace(plan, notes=(*plan.notes, *told_of_outliers(plan.search)))
-    return plan, _recode(ready, plan)
-
-
-def _recode(ready: PreparedRun, plan: Plan) -> Recoding:
-    """The recoding by which the plan's classes are published."""
-    engine, forms = ready.task.engine, ready.resolved.released.forms
-    return plan_recoding(engine, ready.encoded, plan.assigned, forms, plan.classes, plan.blanked, plan.stars)
+    improve = isinstance(ready.algorithm, Auto) and ready.algorithm.improves
+    dividing = Dividing(ready.resolved.part_rows, ready.context.workers, improve)
+    task = replace(task, divergence=divergence)
+    plan = dividing.plan(ready.algorithm, task)
+    return plan, recode(task, plan)
 
 
 @dataclass(frozen=True)

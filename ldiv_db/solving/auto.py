@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Literal
 
@@ -21,7 +22,8 @@ from ldiv_db.solving.choose import (
     leaving,
     sampled,
 )
-from ldiv_db.solving.trials import Trial, improvements, ranked, take_best, try_all, within
+from ldiv_db.solving.improve import stages
+from ldiv_db.solving.trials import Solver, Trial, ranked, take_best, try_all, within
 
 #: Enough for `topdown` and `bsgi` beside whichever comes first, and not for `peel`, which is the slowest by far.
 BUDGET = 5
@@ -37,7 +39,27 @@ class AutoOptions(Options):
     budget: int = Field(default=BUDGET, ge=0, le=1_000)
 
 
-class Auto(Algorithm):
+class Chooser(Algorithm):
+    """An algorithm that has others do the work."""
+
+    @abstractmethod
+    def choose(self, task: Task, solver: Solver) -> Plan:
+        """The plan of the algorithm that is chosen, whatever the solver makes of it; call after `check`."""
+
+    def run(self, task: Task) -> Plan:
+        """As `choose`, without a division into parts."""
+        return self.choose(task, Whole())
+
+
+class Whole:
+    """A solver that divides nothing."""
+
+    def solve(self, algorithm: Algorithm, task: Task) -> Plan:
+        """The algorithm's plan of the task."""
+        return algorithm.run(task)
+
+
+class Auto(Chooser):
     """The least loss that the candidates within the budget come to, after exchanges between neighbouring classes."""
 
     name = "auto"
@@ -69,15 +91,15 @@ class Auto(Algorithm):
         notes = (*found[0].feasible.notes, _planned(tried, left, _is_large(task)))
         return replace(found[0].feasible, notes=notes, tries=_names(tried))
 
-    def run(self, task: Task) -> Plan:
+    def choose(self, task: Task, solver: Solver) -> Plan:
         found, budget, before = self._checked(task), self._budget(task), list[Trial]()
         suppress = self._may_leave_out(task)
         if _is_large(task):
             with task.engine.scope():
-                found, before = ranked(sampled(task, SAMPLE), found, budget, suppress)
+                found, before = ranked(solver, sampled(task, SAMPLE), found, budget, suppress)
             budget = 0
-        trials = try_all(task, found, budget, suppress)
-        best, better = take_best(task, trials, suppress, polish=self.improves and task.encoded.row_count < MANY_ROWS)
+        trials = try_all(solver, task, found, budget, suppress)
+        best, better = take_best(task, trials, suppress, improve=self.improves and task.encoded.row_count < MANY_ROWS)
         assert better.plan is not None  # noqa: S101 - the best has one
         tried = [*before, *trials]
         search = better.plan.search | {"tried": [trial.as_dict() for trial in tried], "loss": better.loss}
@@ -90,7 +112,7 @@ class Auto(Algorithm):
         tried = [(forming(name), SAMPLE * len(task.encoded.axes) if large else cells) for name in names]
         if large:
             tried = [*(tried if len(tried) > 1 else []), (forming(names[0]), cells)]
-        return [*tried, *(improvements(task, names[0]) if self.improves and task.encoded.row_count < MANY_ROWS else [])]
+        return [*tried, *(stages(task, names[0]) if self.improves and task.encoded.row_count < MANY_ROWS else [])]
 
     def _checked(self, task: Task) -> list[Checked]:
         return checked_within(task, candidates_of(task, self._suppress))
@@ -107,7 +129,7 @@ class FastOptions(Options):
     """None."""
 
 
-class Fast(Algorithm):
+class Fast(Chooser):
     """The quickest algorithm that can meet the policy, by rule."""
 
     name = "fast"
@@ -131,9 +153,9 @@ class Fast(Algorithm):
         """As the algorithm that is chosen."""
         return self.chosen(task)[0].check(task)
 
-    def run(self, task: Task) -> Plan:
+    def choose(self, task: Task, solver: Solver) -> Plan:
         """As the algorithm that is chosen."""
-        return task.solve(self.chosen(task)[0], task)
+        return solver.solve(self.chosen(task)[0], task)
 
 
 def _settled(task: Task, only: Candidate) -> tuple[Algorithm, str]:

@@ -6,7 +6,7 @@ whole table's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -22,11 +22,10 @@ from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.axes import as_numbered
 from ldiv_db.recoding.encoded import WEIGHT, Axis, Encoded, SensitiveAxis
 from ldiv_db.recoding.loss import Loss, measure_recoding
-from ldiv_db.recoding.recode import PUBLISHED, plan_recoding, published_rows
+from ldiv_db.recoding.recode import PUBLISHED, published_rows
 from ldiv_db.requirements import Requirement
 from ldiv_db.solving.choose import counted_among
-from ldiv_db.solving.outliers import without_outliers
-from ldiv_db.solving.trials import improved
+from ldiv_db.solving.improve import improved, recode, without_outliers
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Work:
 
     `encoded` is the whole table's, of which a part has other rows; `tables` are those that it refers to, empty where
     a part is solved in the same database. `numbering` are the axes in the order in which they number rows, `forms`
-    what quasi-identifiers are published as. With `polish` rows are exchanged between a part's classes as `auto` does.
+    what quasi-identifiers are published as. With `improve` its classes are taken through improvements, as `auto` does.
     """
 
     encoded: Encoded
@@ -44,7 +43,7 @@ class Work:
     seed: int
     forms: Mapping[str, Form]
     numbering: tuple[Axis, ...]
-    polish: bool = False
+    improve: bool = False
     #: The share of each part's rows that may be left out, so that they are no more than that of all rows.
     suppression: Decimal | None = None
     tables: Mapping[Relation, Packed] | None = None
@@ -54,10 +53,10 @@ class Work:
         return replace(self, tables=pack(engine, _tables(self.encoded), folder))
 
 
-def work_of(task: Task, algorithm: Algorithm, forms: Mapping[str, Form] | None = None, polish: bool = False) -> Work:
+def work_of(task: Task, algorithm: Algorithm, improve: bool = False) -> Work:
     """The work on parts of a task by an algorithm."""
     numbering = as_numbered(task.engine, task.encoded.axes)
-    return Work(task.encoded, task.wanted, algorithm, task.seed, forms or {}, numbering, polish, task.suppression)
+    return Work(task.encoded, task.wanted, algorithm, task.seed, task.forms, numbering, improve, task.suppression)
 
 
 @contextmanager
@@ -85,12 +84,14 @@ def part_task(
     encoded = replace(work.encoded, rows=rows, cells=None, sensitive=sensitive, rows_in=count, left_out=0)
     requirements = [requirement for own in work.wanted.values() for requirement in own]
     task = Task(engine, encoded, requirements, work.seed, progress, report, work.wanted)
-    return replace(task, loss=_loss(work, engine), is_part=True, suppression=work.suppression)
+    return replace(task, forms=work.forms, is_part=True, suppression=work.suppression)
 
 
 def solve(work: Work, task: Task) -> Plan:
     """The plan of a part's task; of an algorithm that leaves rows out itself no outliers are left out beside these."""
-    plan = improved(task, work.algorithm) if work.polish else work.algorithm.run(task)
+    plan = work.algorithm.run(task)
+    if work.improve:
+        plan, _ = improved(task, work.algorithm.name, plan)
     leaves = getattr(work.algorithm.options, "residue", "") == "suppress"
     return plan if leaves else without_outliers(task, work.algorithm, plan)
 
@@ -115,9 +116,7 @@ def released(work: Work, engine: Engine, rows: Relation, class_id: bool = False,
     with engine.scope() as scope:
         task = part_task(work, engine, rows)
         plan = solve(work, task)
-        recoding = plan_recoding(
-            engine, task.encoded, plan.assigned, work.forms, plan.classes, plan.blanked, plan.stars
-        )
+        recoding = recode(task, plan)
         with published_rows(engine, task.encoded, recoding, class_id, last_class) as params:
             release = scope.keep(engine.materialise("release", PUBLISHED, **params))
         return PartRelease(release, measure_recoding(engine, task.encoded, recoding, class_id), plan.search)
@@ -147,18 +146,6 @@ def row_columns(encoded: Encoded) -> list[Identifier]:
     """The columns of an encoded row besides its number."""
     codes = [*(axis.code for axis in encoded.axes), *(axis.code for axis in encoded.sensitive)]
     return [*codes, *(axis.own for axis in encoded.sensitive if axis.own), *(column.alias for column in encoded.kept)]
-
-
-def _loss(work: Work, engine: Engine) -> Callable[[Encoded, Plan], float]:
-    """The mean LM of a cell, by weights, of what a plan would publish."""
-    weights = {axis.name: axis.weight for axis in work.encoded.axes}
-
-    def loss(encoded: Encoded, plan: Plan) -> float:
-        with engine.scope():
-            recoding = plan_recoding(engine, encoded, plan.assigned, work.forms, plan.classes, plan.blanked, plan.stars)
-            return measure_recoding(engine, encoded, recoding, class_id=False).lm_by_weight(weights)
-
-    return loss
 
 
 def _counted(engine: Engine, rows: Relation, axis: SensitiveAxis) -> SensitiveAxis:

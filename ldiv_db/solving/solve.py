@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Task, forming
 from ldiv_db.policy.document import PART_ROWS
-from ldiv_db.policy.release_columns import Form
-from ldiv_db.solving.auto import Auto, Fast
+from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.choose import MANY_ROWS
 from ldiv_db.solving.divide import Division, divide, why_whole
+from ldiv_db.solving.improve import TRADED, told_of_outliers, without_outliers
 from ldiv_db.solving.parts import work_of
-from ldiv_db.solving.trials import POLISHED
 from ldiv_db.solving.workers import solve_by_workers, solve_here, workers_for
 
 
 @dataclass(frozen=True)
 class Dividing:
-    """How tasks are divided: the most rows of a part, the processes (None: as many as pay), what parts are recoded to.
+    """How tasks are divided: the most rows of a part, the processes (None: as many as pay).
 
-    With `polish` rows are exchanged between a part's classes, as `auto` does.
+    With `improve` a part's classes are taken through improvements, as `auto` does.
     """
 
     part_rows: int = PART_ROWS
     workers: int | None = 1
-    forms: Mapping[str, Form] = field(default_factory=dict)
-    polish: bool = False
+    improve: bool = False
+
+    def plan(self, algorithm: Algorithm, task: Task) -> Plan:
+        """The plan of a task as a whole: solved, without outliers; raises SuppressionError if it has too few rows."""
+        plan = self.solve(algorithm, task)
+        task.refuse_left_out(task.encoded.row_count - task.engine.count(plan.assigned))
+        plan = without_outliers(task, algorithm, plan)
+        return replace(plan, notes=(*plan.notes, *told_of_outliers(plan.search)))
 
     def solve(self, algorithm: Algorithm, task: Task) -> Plan:
         """The algorithm's plan of a task, as that of its parts together if it has too many rows for one."""
-        task = replace(task, solve=self.solve)
-        if not isinstance(algorithm, Auto | Fast):
-            task.stage(forming(algorithm.name))
-        if task.encoded.row_count <= self.part_rows or task.encoded.cells or isinstance(algorithm, Auto | Fast):
+        if isinstance(algorithm, Chooser):
+            return algorithm.choose(task, self)
+        task.stage(forming(algorithm.name))
+        if task.encoded.row_count <= self.part_rows or task.encoded.cells:
             return algorithm.run(task)
         reason = why_whole(task, algorithm)
         task.report("dividing the rows")
@@ -51,8 +56,8 @@ class Dividing:
     def _solved(self, algorithm: Algorithm, task: Task, division: Division) -> Plan:
         """The parts' classes, numbered one part after the other."""
         engine, feasible = task.engine, algorithm.check(task)
-        polish = self.polish and algorithm.name not in POLISHED and task.encoded.row_count < MANY_ROWS
-        work = work_of(task, algorithm, self.forms, polish)
+        improve = self.improve and algorithm.name not in TRADED and task.encoded.row_count < MANY_ROWS
+        work = work_of(task, algorithm, improve)
         workers = workers_for(self.workers, engine, len(division.parts))
         several = workers > 1
         found = solve_by_workers(work, task, division, workers) if several else solve_here(work, task, division)
@@ -71,7 +76,7 @@ def planned_parts(task: Task, algorithm: Algorithm, part_rows: int) -> str:
     rows = task.encoded.row_count
     if rows <= part_rows or task.encoded.cells:
         return ""
-    reason = "" if isinstance(algorithm, Auto | Fast) else why_whole(task, algorithm)
+    reason = "" if isinstance(algorithm, Chooser) else why_whole(task, algorithm)
     if reason:
         return _one_part(task, reason)
     parts = -(-rows // part_rows)

@@ -7,27 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
-from ldiv_db.algorithms.base import Algorithm, Plan, Stages, Task
-from ldiv_db.algorithms.costs import lm_measures
-from ldiv_db.algorithms.local.class_checker import ClassChecker
-from ldiv_db.algorithms.neighbours.flows import flow
-from ldiv_db.algorithms.neighbours.moves import trade, trade_rounds
-from ldiv_db.algorithms.neighbours.resplit import resplit
-from ldiv_db.algorithms.neighbours.rounds import FLOWING, SPLITTING, TRADING
+from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Relation
 from ldiv_db.solving.choose import Candidate, Checked
+from ldiv_db.solving.improve import improved, mean_loss, stages
 
-#: Those whose classes have been through these exchanges already.
-POLISHED = ("peel",)
-#: How many times the least loss comes near it: polishing was measured to save 7 to 35 %, whoever made the classes.
+#: How many times the least loss comes near it: improving was measured to save 7 to 35 %, whoever made the classes.
 NEAR = 1.25
-#: The classes of these are as small as there can be, or have been split anew; others are in so many rounds.
-SPLIT, SPLIT_ROUNDS = ("bsgi", "stratified"), 16
-#: The most cells of a table whose neighbouring classes are split anew, and between whose classes rows flow.
-SMALL_CELLS = 1_000_000
+
+
+class Solver(Protocol):
+    """Whoever has an algorithm do a task, perhaps in parts."""
+
+    def solve(self, algorithm: Algorithm, task: Task) -> Plan: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +64,7 @@ def within(candidates: Sequence[Checked], budget: int) -> tuple[list[Checked], l
     return taken, left
 
 
-def try_all(task: Task, candidates: Sequence[Checked], budget: int, suppress: bool) -> list[Trial]:
+def try_all(solver: Solver, task: Task, candidates: Sequence[Checked], budget: int, suppress: bool) -> list[Trial]:
     """The trials of the candidates, with their plans; raises InfeasibleError if no candidate comes to anything.
 
     Beyond the budget candidates are tried until one has published all rows, or may leave them out (`suppress`).
@@ -79,24 +74,24 @@ def try_all(task: Task, candidates: Sequence[Checked], budget: int, suppress: bo
     for number, found in enumerate([*taken, *left]):
         if number >= len(taken) and any(trial.plan and (suppress or not trial.left_out) for trial in trials):
             break
-        trials.append(attempt(task, found.candidate))
+        trials.append(attempt(solver, task, found.candidate))
     if not any(trial.plan for trial in trials):
         defect = next((trial.defect for trial in trials if trial.defect), None)
         raise defect or InfeasibleError("\n".join(dict.fromkeys(trial.failed for trial in trials)))
     return trials
 
 
-def take_best(task: Task, trials: Sequence[Trial], suppress: bool, polish: bool) -> tuple[Trial, Trial]:
-    """The trial that is taken, as it was and after exchanges, if they are to `polish`; the other plans are dropped.
+def take_best(task: Task, trials: Sequence[Trial], suppress: bool, improve: bool) -> tuple[Trial, Trial]:
+    """The trial that is taken, as it was and after exchanges, if they are to `improve`; the other plans are dropped.
 
-    Those that come near the least are polished as well: one of them may be the least afterwards.
+    Those that come near the least are improved as well: one of them may be the least afterwards.
     """
     made = [trial for trial in trials if trial.plan]
     out, loss = min(_rank(trial, suppress) for trial in made)
     near = [trial for trial in made if _rank(trial, suppress) <= (out, loss * NEAR)]
-    if polish:
-        task.ahead([stage for trial in near for stage in improvements(task, trial.candidate.name)])
-    after = {trial: polished(task, trial) if polish and trial in near else trial for trial in made}
+    if improve:
+        task.ahead([stage for trial in near for stage in stages(task, trial.candidate.name)])
+    after = {trial: _improved(task, trial) if improve and trial in near else trial for trial in made}
     best = min(made, key=lambda trial: _rank(after[trial], suppress))
     for trial in made:
         if trial is not best:
@@ -104,85 +99,42 @@ def take_best(task: Task, trials: Sequence[Trial], suppress: bool, polish: bool)
     return best, after[best]
 
 
-def ranked(part: Task, candidates: Sequence[Checked], budget: int, suppress: bool) -> tuple[list[Checked], list[Trial]]:
+def ranked(
+    solver: Solver, part: Task, candidates: Sequence[Checked], budget: int, suppress: bool
+) -> tuple[list[Checked], list[Trial]]:
     """The candidates, those first that lose least on a part of the rows, and their trials there; within the budget."""
     taken, left = within(candidates, budget)
     if len(taken) == 1:
         return [*candidates], []
-    trials = [attempt(part, found.candidate) for found in taken]
+    trials = [attempt(solver, part, found.candidate) for found in taken]
     order = sorted(range(len(taken)), key=lambda i: (trials[i].plan is None, *_rank(trials[i], suppress), i))
     return [*(taken[i] for i in order), *left], trials
 
 
-def attempt(task: Task, candidate: Candidate) -> Trial:
+def attempt(solver: Solver, task: Task, candidate: Candidate) -> Trial:
     """The candidate run; nothing but its plan is left of it."""
     engine, rows = task.engine, task.encoded.row_count
     with engine.scope() as scope:
         try:
-            plan = task.solve(candidate.algorithm, task)
+            plan = solver.solve(candidate.algorithm, task)
             left_out = rows - engine.count(plan.assigned)
             task.refuse_left_out(left_out)
         except InfeasibleError as error:
             return Trial(candidate, rows, failed=str(error))
         except AssertionError as error:  # of one algorithm: another may meet the policy
             return Trial(candidate, rows, failed="what the algorithm asserts does not hold", defect=error)
-        loss = task.loss(task.encoded, plan)
+        loss = mean_loss(task, plan)
         trial = Trial(candidate, rows, plan, loss, left_out)
         for table in _tables(trial):
             scope.keep(table)
         return trial
 
 
-def improved(task: Task, algorithm: Algorithm) -> Plan:
-    """The algorithm's plan, after exchanges between neighbouring classes if that loses less."""
-    plan = algorithm.run(task)
-    trial = Trial(Candidate(algorithm, ""), task.encoded.row_count, plan, task.loss(task.encoded, plan))
-    return polished(task, trial).plan or plan
-
-
-def polished(task: Task, trial: Trial) -> Trial:
-    """The trial after neighbouring classes were split anew and exchanged rows, if that loses less as it is published.
-
-    Those of a plan in parts have been through them.
-    """
-    plan, engine = trial.plan, task.engine
-    splits = _splits(task, trial.candidate.name)
-    if plan is None or plan.parts > 1 or (trial.candidate.name in POLISHED and not splits):
-        return trial
-    with engine.scope() as scope:
-        checker, measures, search = ClassChecker(task), lm_measures(task), dict(plan.search)
-        assigned = engine.copy("assigned", plan.assigned)
-        if splits:
-            assigned, search["resplit"] = resplit(task, checker, measures, assigned, splits)
-        if _is_small(task):
-            assigned, search["flows"] = flow(task, checker, measures, assigned)
-        assigned, search["polish"] = trade(task, checker, measures, assigned)
-        better = replace(plan, assigned=assigned, search=search)
-        loss = task.loss(task.encoded, better)
-        if loss >= trial.loss:
-            return trial
-        scope.keep(assigned)
-    engine.drop(plan.assigned)
-    return replace(trial, plan=better, loss=loss)
-
-
-def improvements(task: Task, algorithm: str) -> Stages:
-    """The stages in which an algorithm's classes become better, where they are whole, each with its work."""
-    splits, cells = _splits(task, algorithm), task.cell_count
-    if algorithm in POLISHED and not splits:
-        return []
-    flows = [(FLOWING, cells)] if _is_small(task) else []
-    return [*([(SPLITTING, cells)] if splits else []), *flows, (TRADING, cells * trade_rounds(task))]
-
-
-def _splits(task: Task, algorithm: str) -> int:
-    """The rounds in which neighbouring classes are split anew."""
-    return SPLIT_ROUNDS if algorithm not in SPLIT and _is_small(task) else 0
-
-
-def _is_small(task: Task) -> bool:
-    """Whether the table is small enough for what takes many rounds."""
-    return task.cell_count <= SMALL_CELLS
+def _improved(task: Task, trial: Trial) -> Trial:
+    """The trial after improvements, if it loses less then."""
+    assert trial.plan is not None  # noqa: S101 - others are not among those made
+    plan, loss = improved(task, trial.candidate.name, trial.plan, trial.loss)
+    return replace(trial, plan=plan, loss=loss) if plan is not trial.plan else trial
 
 
 def drop(task: Task, trial: Trial) -> None:

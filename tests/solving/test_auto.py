@@ -324,7 +324,7 @@ def test_the_release_and_the_ledger_tell_nothing_of_what_was_tried(con):
 
 def test_very_large_tables_are_not_tried(con, monkeypatch):
     for module in ("auto", "candidates"):
-        monkeypatch.setattr(f"ldiv_db.algorithms.auto.{module}.MANY_ROWS", 50)
+        monkeypatch.setattr(f"ldiv_db.solving.{module}.MANY_ROWS", 50)
     policy = simple(con, [{"distinct": 2}], ALL)
     assert describe_plan(plan(con, policy))["tries"] == ["mondrian"]
     result = ldiv_db.run(con, policy)

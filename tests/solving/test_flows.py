@@ -2,6 +2,7 @@
 
 import collections
 import random
+from dataclasses import replace
 
 import oracle
 import pytest
@@ -9,9 +10,10 @@ from times import seeds
 from towns import cost, run_on
 
 from ldiv_db.algorithms.neighbours import flows, moves
-from ldiv_db.algorithms.neighbours.resplit import resplit
+from ldiv_db.algorithms.neighbours.resplit import SPLITS
+from ldiv_db.algorithms.neighbours.rounds import Changed
 from ldiv_db.database.templates import Value
-from ldiv_db.solving import trials
+from ldiv_db.solving import improve
 
 TOWNS = ["a1", "a2", "a3", "b1", "b2", "c"]
 REQUIRES = [[{"k": 4}], [{"distinct": 3}], [{"entropy": 2}, {"k": 3}], [{"t_closeness": 0.4}]]
@@ -34,12 +36,24 @@ def classes_of(task, assigned):
     return dict(task.engine.connection.execute(query).fetchall())
 
 
-def some_merged(task, checker, measures, assigned, rounds):
+def merging(state):
     """In place of splitting neighbours anew: some classes become one, so that there is much to do."""
-    merged = task.engine.copy("merged", assigned)
-    change = f"UPDATE {merged.sql()} SET class_id = class_id - class_id % 3 WHERE class_id // 3 % 2 = 0"
-    task.engine.connection.execute(change)
-    return merged, []
+
+    def merge(assigned, number):
+        merged = state.task.engine.copy("merged", assigned)
+        change = f"UPDATE {merged.sql()} SET class_id = class_id - class_id % 3 WHERE class_id // 3 % 2 = 0"
+        state.task.engine.connection.execute(change)
+        return Changed(merged, 0, 0, 0)
+
+    return merge
+
+
+MERGES = replace(SPLITS, start=merging, rounds=lambda task: 1)
+
+
+def passes(first):
+    """All improvements, with another in place of splits anew."""
+    return (first, *improve.IMPROVEMENTS[1:])
 
 
 @pytest.fixture
@@ -59,11 +73,20 @@ def heard(monkeypatch):
 
         monkeypatch.setattr(module, name, told)
 
-    monkeypatch.setattr(trials, "resplit", some_merged)
-    monkeypatch.setattr(trials, "SPLIT", ())
+    def told(step, state, assigned, rounds=None):
+        before = classes_of(state.task, assigned)
+        found = run_pass(step, state, assigned, rounds)
+        if step.name == "flows":
+            steps.append(("flow", before, classes_of(state.task, found[0]), found))
+        return found
+
+    run_pass = improve.improve
+    monkeypatch.setattr(improve, "improve", told)
+    monkeypatch.setattr(improve, "SPLITS", MERGES)
+    monkeypatch.setattr(improve, "IMPROVEMENTS", passes(MERGES))
+    monkeypatch.setattr(improve, "SPLIT", ())
     listen(flows, "_turn", 2)
     listen(flows, "_swap", 1)
-    listen(trials, "flow", 2)
     return steps
 
 
@@ -137,8 +160,10 @@ def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch)
     monkeypatch.setattr(
         flows, "_swap", lambda task, measures, assigned, orders, number: task.engine.copy("a", assigned)
     )
-    for name, value in {"RANKED": 10**4, "ROUNDS": 200, "LEAST_PART": 10**12}.items():
+    for name, value in {"RANKED": 10**4, "ROUNDS": 200}.items():
         monkeypatch.setattr(flows, name, value)
+    patient = [replace(step, least_part=10**12) if step is flows.FLOWS else step for step in passes(MERGES)]
+    monkeypatch.setattr(improve, "IMPROVEMENTS", patient)
     rows = random_rows(seed, 60)
     run_on(rows, tmp_path, require, "auto")
     for name, before, after, found in heard:
@@ -163,13 +188,13 @@ def test_same_classes_for_any_order_of_rows_and_number_of_threads(require, heard
 
 
 def test_the_result_says_how_many_flows_each_round_had(heard, tmp_path, monkeypatch):
-    monkeypatch.setattr(trials, "resplit", resplit)
+    monkeypatch.setattr(improve, "IMPROVEMENTS", passes(SPLITS))
     result, _ = run_on(random_rows(3), tmp_path, [{"distinct": 3}], "auto")
     assert result.search["flows"] in [found[1] for name, _, _, found in heard if name == "flow"]
 
 
 def test_large_tables_have_no_flows(heard, tmp_path, monkeypatch):
-    monkeypatch.setattr(trials, "SMALL_CELLS", 100)
+    monkeypatch.setattr(improve, "SMALL_CELLS", 100)
     result, _ = run_on(random_rows(3), tmp_path, [{"distinct": 3}], "auto")
     assert not heard
     assert "flows" not in result.search

@@ -2,12 +2,14 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import oracle
 import pytest
 from times import seeds
 from towns import cost, run_on
 
+from ldiv_db.algorithms.local import peel
 from ldiv_db.algorithms.neighbours import moves
 from ldiv_db.database.templates import Value
 
@@ -28,16 +30,18 @@ def good(members, require):
 @pytest.fixture
 def rounds(monkeypatch):
     """What each round says of itself, as it is run."""
-    heard, run_rounds = [], moves.run_rounds
+    heard = []
 
-    def hear(task, stage, assigned, most, change, least_part):
+    def start(state):
+        change = moves.TRADES.start(state)
+
         def told(assigned, number):
             heard.append(change(assigned, number))
             return heard[-1]
 
-        return run_rounds(task, stage, assigned, most, told, least_part)
+        return told
 
-    monkeypatch.setattr(moves, "run_rounds", hear)
+    monkeypatch.setattr(peel, "TRADES", replace(moves.TRADES, start=start))
     return heard
 
 
@@ -69,8 +73,9 @@ def changed_classes(here, there):
 def test_in_the_end_no_trade_is_left_that_saves(seed, require, tmp_path, monkeypatch):
     """Every trade of two classes, by brute force, where a row looks at all others and every trade is judged."""
     wide = {"STEPS": tuple(map(Value, range(1, 26))), "RANKED": 10**4, "TRIED": 10**4, "ROUNDS": 200}
-    for name, value in (wide | {"LEAST_PART": 10**12}).items():
+    for name, value in wide.items():
         monkeypatch.setattr(moves, name, value)
+    monkeypatch.setattr(peel, "TRADES", replace(moves.TRADES, least_part=10**12))
     draw = random.Random(seed)
     towns = ["a1", "a2", "a3", "b1", "b2", "c"]
     rows = [(number, town, draw.choice("uvwx"), i) for i, (number, town) in enumerate([(0, "a1"), (19, "c")])]

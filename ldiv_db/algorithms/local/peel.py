@@ -32,7 +32,8 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
 from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.local.class_checker import ClassChecker, check_monotone, nothing_found, require_good
 from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, generalise_rows, hierarchies_of, vectors_of
-from ldiv_db.algorithms.neighbours.moves import trade
+from ldiv_db.algorithms.neighbours.moves import TRADES
+from ldiv_db.algorithms.neighbours.rounds import Improving, improve
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
@@ -294,7 +295,7 @@ class Peel(Algorithm):
             if state.waiting and any(requirement.of_whole for requirement in task.requirements):
                 self._settle(state, vectors)
             engine.drop(grid, left)  # all the rows, while trades are tried
-            assigned, trades = trade(task, state.checker, measures, state.assigned)
+            assigned, trades = improve(TRADES, Improving(task, state.checker, measures), state.assigned)
             scope.keep(assigned)
             require_good(task, self.name, assigned)
         search = self._search(state, vectors, left_over) | {"trades": trades}

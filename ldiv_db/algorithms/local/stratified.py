@@ -13,10 +13,13 @@ Guarantee: every class meets every requirement, no row is left out.
 from __future__ import annotations
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.costs import lm_measures
-from ldiv_db.algorithms.local.class_checker import ClassChecker, check_monotone, require_good
+from ldiv_db.algorithms.local.class_checker import check_monotone, require_good
 from ldiv_db.algorithms.local.stratified_splits import StratifiedSplits
-from ldiv_db.algorithms.neighbours.resplit import resplit
+from ldiv_db.algorithms.neighbours.resplit import SPLITS
+from ldiv_db.algorithms.neighbours.rounds import Improving, improve
+
+#: The rounds in which its classes are split anew.
+ROUNDS = 2
 
 
 class StratifiedOptions(Options):
@@ -39,10 +42,10 @@ class Stratified(Algorithm):
     def run(self, task: Task) -> Plan:
         feasible, engine = self.check(task), task.engine
         with engine.scope() as scope:
-            checker, measures = ClassChecker(task), lm_measures(task)
-            splits = StratifiedSplits(task, checker, measures)
+            state = Improving.of(task)
+            splits = StratifiedSplits(task, state.checker, state.measures)
             whole = engine.materialise("whole", "local/stratified/list_whole", rows=task.encoded.rows)
-            assigned, again = resplit(task, checker, measures, splits.split(whole, last=1))
+            assigned, again = improve(SPLITS, state, splits.split(whole, last=1), ROUNDS)
             scope.keep(assigned)
             require_good(task, self.name, assigned)
         return Plan(assigned, feasible.l, feasible.notes, {"rounds": splits.rounds, "resplit": again})

@@ -26,7 +26,7 @@ from ldiv_db.algorithms.neighbours.moves import (
     measured_neighbours,
     stride,
 )
-from ldiv_db.algorithms.neighbours.rounds import FLOWING, Changed, Orders, run_rounds
+from ldiv_db.algorithms.neighbours.rounds import Changed, Improving, Orders, Pass, Round
 from ldiv_db.database.templates import Relation, Value
 
 #: The most rounds, the orders of each in which classes are near, and the turns in which flows are made.
@@ -35,28 +35,27 @@ ROUNDS, ORDERS, TURNS = 32, 2, 4
 RANKED = 16
 
 
-def flow(
-    task: Task, checker: ClassChecker, measures: Sequence[Measure], assigned: Relation
-) -> tuple[Relation, list[int]]:
-    """The assignment (row_id, class_id) after some rounds, and the flows of each; `assigned` is dropped."""
-    orders = Orders(task, measures)
-
-    def change(assigned: Relation, number: int) -> Changed:
-        return _round(task, checker, measures, assigned, orders.several(number, ORDERS), number)
-
-    return run_rounds(task, FLOWING, assigned, ROUNDS, change, LEAST_PART, until_idle=True)
+def _flowing(state: Improving) -> Round:
+    """Rounds of flows."""
+    orders = Orders(state.task, state.measures)
+    return lambda assigned, number: _round(state, assigned, orders.several(number, ORDERS), number)
 
 
-def _round(
-    task: Task,
-    checker: ClassChecker,
-    measures: Sequence[Measure],
-    assigned: Relation,
-    orders: Sequence[Sequence[Measure]],
-    number: int,
-) -> Changed:
+#: Rows flow to near classes that cost less.
+FLOWS = Pass(
+    "flows",
+    "letting rows flow between classes",
+    lambda task: ROUNDS,
+    _flowing,
+    LEAST_PART,
+    until_idle=True,
+    small_only=True,
+)
+
+
+def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measure]], number: int) -> Changed:
     """One round: flows in turns, then swaps, unless nothing flows."""
-    engine = task.engine
+    task, measures, engine = state.task, state.measures, state.task.engine
     with engine.scope() as scope:
         measured, rests, near = measured_neighbours(task, measures, assigned, orders, number)
         flows = engine.materialise(
@@ -72,7 +71,7 @@ def _round(
         )
         count, gain, moved = 0, 0, assigned
         for _ in range(TURNS if engine.count(flows) else 0):
-            moved, made, saved = _turn(task, checker, flows, moved)
+            moved, made, saved = _turn(task, state.checker, flows, moved)
             count, gain = count + made, gain + saved
             if not made:
                 break

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import COST_UNIT, Measure
-from ldiv_db.algorithms.local.class_checker import ClassChecker
-from ldiv_db.algorithms.neighbours.rounds import TRADING, Changed, Orders, run_rounds
+from ldiv_db.algorithms.neighbours.rounds import Changed, Improving, Orders, Pass, Round
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: The most rounds and the fewest, and how many cells all of them may look at together.
@@ -57,32 +56,24 @@ class _Pass:
 PASSES = tuple(map(_Pass, range(3)))
 
 
-def trade(
-    task: Task, checker: ClassChecker, measures: Sequence[Measure], assigned: Relation
-) -> tuple[Relation, list[int]]:
-    """The assignment (row_id, class_id) after some rounds, and the trades of each; `assigned` is dropped."""
-    orders = Orders(task, measures)
-
-    def change(assigned: Relation, number: int) -> Changed:
-        return _round(task, checker, measures, assigned, orders.several(number, ORDERS), number)
-
-    return run_rounds(task, TRADING, assigned, trade_rounds(task), change, LEAST_PART)
+def _trading(state: Improving) -> Round:
+    """Rounds of trades."""
+    orders = Orders(state.task, state.measures)
+    return lambda assigned, number: _round(state, assigned, orders.several(number, ORDERS), number)
 
 
-def trade_rounds(task: Task) -> int:
+def _rounds(task: Task) -> int:
     """The rounds of a table: all there may be, fewer for tables of many cells; the first of them gain most."""
     return max(FEWEST_ROUNDS, min(ROUNDS, CELLS // max(task.cell_count, 1)))
 
 
-def _round(
-    task: Task,
-    checker: ClassChecker,
-    measures: Sequence[Measure],
-    assigned: Relation,
-    orders: Sequence[Sequence[Measure]],
-    number: int,
-) -> Changed:
+#: Classes trade rows with those of near rows.
+TRADES = Pass("polish", "trading rows", _rounds, _trading, LEAST_PART)
+
+
+def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measure]], number: int) -> Changed:
     """One round of trades."""
+    task, measures = state.task, state.measures
     engine, sensitive = task.engine, task.encoded.sensitive
     with engine.scope() as scope:
         measured, rests, near = measured_neighbours(task, measures, assigned, orders, number)
@@ -105,7 +96,7 @@ def _round(
         counts = engine.materialise(
             "counts", "neighbours/trade/count_sides", sides=sides, rests=rests, sensitive=sensitive
         )
-        margins = checker.margins(counts)
+        margins = state.checker.margins(counts)
         chosen = engine.materialise(
             "chosen", "neighbours/trade/choose_trades", trades=trades, margins=[margins], passes=PASSES
         )

@@ -12,28 +12,25 @@ from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.algorithms.local.stratified_splits import StratifiedSplits
 from ldiv_db.algorithms.neighbours.moves import measured_classes
-from ldiv_db.algorithms.neighbours.rounds import SPLITTING, Changed, Orders, run_rounds
+from ldiv_db.algorithms.neighbours.rounds import Changed, Improving, Orders, Pass, Round
 from ldiv_db.database.templates import Relation, Value
 
-#: The most rounds; classes of so many rows take no part.
-ROUNDS, LARGE = 2, 4096
+#: The most rounds, unless told otherwise; classes of so many rows take no part.
+ROUNDS, LARGE = 16, 4096
 
 
-def resplit(
-    task: Task, checker: ClassChecker, measures: Sequence[Measure], assigned: Relation, rounds: int = ROUNDS
-) -> tuple[Relation, list[int]]:
-    """The assignment (row_id, class_id) after at most so many rounds, and the pairs replaced in each; `assigned` is
-    dropped.
-    """
-    splits, orders = StratifiedSplits(task, checker, measures, reserved=False), Orders(task, measures)
+def _splitting(state: Improving) -> Round:
+    """Rounds of splits anew."""
+    task = state.task
+    splits = StratifiedSplits(task, state.checker, state.measures, reserved=False)
+    orders = Orders(task, state.measures)
+    return lambda assigned, number: _round(task, splits, assigned, orders.order(number), number // 2 % 2)
 
-    def change(assigned: Relation, number: int) -> Changed:
-        return _round(task, splits, assigned, orders.order(number), number // 2 % 2)
 
-    return run_rounds(task, SPLITTING, assigned, rounds, change)
+#: Pairs of near classes are put together and split anew.
+SPLITS = Pass("resplit", "splitting classes anew", lambda task: ROUNDS, _splitting, small_only=True)
 
 
 def _round(task: Task, splits: StratifiedSplits, assigned: Relation, order: Sequence[Measure], offset: int) -> Changed:

@@ -1,4 +1,4 @@
-"""Rounds: by which orders neighbours are found, round by round, and when no other round is worth its time."""
+"""Passes that improve classes round by round: their one loop, its stop rule, and the orders that find neighbours."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.costs import Measure
+from ldiv_db.algorithms.costs import Measure, lm_measures
+from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.database.templates import Relation
 
 #: Rounds end when two in a row lower the cost by less than this part of it.
 LEAST_PART = 200
-#: What rounds do.
-SPLITTING, FLOWING, TRADING = "splitting classes anew", "letting rows flow between classes", "trading rows"
 #: The jitter of an order by cardinality, in thousandths of a place.
 JITTER = 4000
 
@@ -30,26 +29,53 @@ class Changed:
     cost: int
 
 
-#: A round, of an assignment, with the number of the round from 0.
+@dataclass(frozen=True)
+class Improving:
+    """All that a pass needs besides the classes: the task, its judge of classes, and measures of what they cost."""
+
+    task: Task
+    checker: ClassChecker
+    measures: Sequence[Measure]
+
+    @staticmethod
+    def of(task: Task) -> Improving:
+        """The state in which a task's classes are improved by LM."""
+        return Improving(task, ClassChecker(task), lm_measures(task))
+
+
+#: A round: an assignment (row_id, class_id) and the number of the round from 0.
 Round = Callable[[Relation, int], Changed]
 
 
-def run_rounds(
-    task: Task,
-    stage: str,
-    assigned: Relation,
-    rounds: int,
-    change: Round,
-    least_part: int = LEAST_PART,
-    until_idle: bool = False,
-) -> tuple[Relation, list[int]]:
-    """The assignment after at most so many rounds, and the changes of each; `assigned` is dropped.
+@dataclass(frozen=True)
+class Pass:
+    """A pass over all classes in rounds, after which they meet the same requirements and cost no more.
 
-    They end when two in a row lower the cost by less than its `least_part`-th part, with `until_idle` also when one
-    changes nothing.
+    `name` is its key in the `search` of a plan, `stage` what is shown while it runs. `start` makes its round. With
+    `until_idle` it ends also when a round changes nothing; `small_only`: large tables are spared its many rounds.
     """
-    changes, before = list[int](), 0
-    task.stage(stage)
+
+    name: str
+    stage: str
+    rounds: Callable[[Task], int]
+    start: Callable[[Improving], Round]
+    least_part: int = LEAST_PART
+    until_idle: bool = False
+    small_only: bool = False
+
+    def work(self, task: Task) -> int:
+        """The cells that it looks at, as estimates count them."""
+        return task.cell_count * (1 if self.small_only else self.rounds(task))
+
+
+def improve(step: Pass, state: Improving, assigned: Relation, rounds: int | None = None) -> tuple[Relation, list[int]]:
+    """The assignment after a pass of at most so many rounds, and the changes of each; `assigned` is dropped.
+
+    It ends when two rounds in a row lower the cost by less than its `least_part`-th part.
+    """
+    task, changes, before = state.task, list[int](), 0
+    rounds, change = step.rounds(task) if rounds is None else rounds, step.start(state)
+    task.stage(step.stage)
     while len(changes) < rounds:
         if not task.is_part:  # which says itself how far its algorithm is
             task.progress(len(changes), rounds)
@@ -57,8 +83,8 @@ def run_rounds(
         task.engine.drop(assigned)  # all the rows, once a round
         assigned = changed.assigned
         changes.append(changed.changes)
-        slow = len(changes) > 1 and (before + changed.gain) * least_part <= changed.cost
-        if slow or (until_idle and not changed.changes):
+        slow = len(changes) > 1 and (before + changed.gain) * step.least_part <= changed.cost
+        if slow or (step.until_idle and not changed.changes):
             break
         before = changed.gain
     return assigned, changes

@@ -26,8 +26,8 @@ from ldiv_db.running.spark.counts import CellsThere, layout_of, started
 from ldiv_db.running.spark.executors import PartTold, PartWork, Sums, Told, part_solver, summed, unpacked
 from ldiv_db.running.spark.resolve import SparkChoices, release_fields
 from ldiv_db.solving.divide import divide_by_classes, divides, why_whole
+from ldiv_db.solving.improve import told_of_outliers
 from ldiv_db.solving.nodes import Grained, HalvedNodes, Movable, positions_of
-from ldiv_db.solving.outliers import told_of_outliers
 from ldiv_db.solving.parts import work_of
 from ldiv_db.solving.solve import planned_parts
 
@@ -175,7 +175,7 @@ def _solve(work: Dividing, task: Task, source: Source, divided: CellsThere) -> A
     schema = types.StructType(fields)
     zone = work.session.conf.get("spark.sql.session.timeZone")
     part = PartWork(
-        work_of(task, work.choices.algorithm, resolved.released.forms).carried(work.engine),
+        work_of(replace(task, forms=resolved.released.forms), work.choices.algorithm).carried(work.engine),
         tuple(resolved.released.all),
         tuple(resolved.typed),
         resolved.released.has_class_ids,

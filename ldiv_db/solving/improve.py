@@ -1,4 +1,7 @@
-"""Outliers: rows are left out of their classes where that loses less, as many as the policy has a budget for.
+"""Improvements: passes over the classes of a plan after which they lose less, and what a plan would lose.
+
+Neighbouring classes are split anew, let rows flow and trade them (`IMPROVEMENTS`). Then outliers are left out: rows
+leave their classes where that loses less, as many as the policy has a budget for.
 
 A row that is left out loses every cell, and its class may become narrower for all others. A round takes of each class
 the row whose leaving gains most, of those without which the class still meets every requirement, judged by counts as
@@ -13,29 +16,86 @@ on people of a population.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Plan, Task
-from ldiv_db.algorithms.costs import COST_UNIT, Measure, lm_measures
-from ldiv_db.algorithms.local.class_checker import ClassChecker
-from ldiv_db.algorithms.neighbours.moves import GAINS, measured_classes, rests_of
+from ldiv_db.algorithms.base import Algorithm, Plan, Stages, Task
+from ldiv_db.algorithms.costs import COST_UNIT
+from ldiv_db.algorithms.neighbours.flows import FLOWS
+from ldiv_db.algorithms.neighbours.moves import GAINS, TRADES, measured_classes, rests_of
+from ldiv_db.algorithms.neighbours.resplit import SPLITS
+from ldiv_db.algorithms.neighbours.rounds import Improving, Pass, improve
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.recoding.loss import measure_recoding
+from ldiv_db.recoding.recode import Recoding, plan_recoding
 
 #: Classes of so many rows keep them all: what one row of them costs the others is too little to look for.
 LARGE = 4096
 
 
-@dataclass(frozen=True)
-class _Search:
-    """What rounds look at: what rows cost, what classes must meet, and what a row costs that is left out."""
+#: What is done to classes, in this order.
+IMPROVEMENTS = (SPLITS, FLOWS, TRADES)
+#: The classes of these have been through trades already.
+TRADED = ("peel",)
+#: The classes of these are as small as there can be, or have been split anew already.
+SPLIT = ("bsgi", "stratified")
+#: The most cells of a table that is taken through passes of many rounds.
+SMALL_CELLS = 1_000_000
 
-    task: Task
-    checker: ClassChecker
-    measures: Sequence[Measure]
-    price: Value
+
+def recode(task: Task, plan: Plan) -> Recoding:
+    """The recoding by which the plan's classes are published."""
+    return plan_recoding(task.engine, task.encoded, plan.assigned, task.forms, plan.classes, plan.blanked, plan.stars)
+
+
+def mean_loss(task: Task, plan: Plan) -> float:
+    """The mean LM of a cell, by the weights of quasi-identifiers, of what a plan would publish of the task's rows."""
+    weights = {axis.name: axis.weight for axis in task.encoded.axes}
+    with task.engine.scope():
+        found = measure_recoding(task.engine, task.encoded, recode(task, plan), task.class_ids)
+        return found.lm_by_weight(weights)
+
+
+def improvements(task: Task, algorithm: str) -> tuple[Pass, ...]:
+    """The passes that an algorithm's classes are taken through: none where all that is left has been done already."""
+    small = task.cell_count <= SMALL_CELLS
+    passes = tuple(
+        step
+        for step in IMPROVEMENTS
+        if (small or not step.small_only) and (step is not SPLITS or algorithm not in SPLIT)
+    )
+    return () if algorithm in TRADED and SPLITS not in passes else passes
+
+
+def stages(task: Task, algorithm: str) -> Stages:
+    """The stages in which an algorithm's classes become better, where they are whole, each with its work."""
+    return [(step.stage, step.work(task)) for step in improvements(task, algorithm)]
+
+
+def improved(task: Task, algorithm: str, plan: Plan, loss: float | None = None) -> tuple[Plan, float]:
+    """The algorithm's plan after all improvements, if it loses less then, and its loss.
+
+    `loss` is what it loses before, where that is known.
+
+    The classes of a plan in parts have been through them part by part.
+    """
+    passes, loss = improvements(task, algorithm), mean_loss(task, plan) if loss is None else loss
+    if plan.parts > 1 or not passes:
+        return plan, loss
+    with task.engine.scope() as scope:
+        state, search = Improving.of(task), dict(plan.search)
+        assigned = task.engine.copy("assigned", plan.assigned)
+        for step in passes:
+            assigned, search[step.name] = improve(step, state, assigned)
+        better = replace(plan, assigned=assigned, search=search)
+        less = mean_loss(task, better)
+        if less >= loss:
+            return plan, loss
+        scope.keep(assigned)
+    task.engine.drop(plan.assigned)
+    return better, less
 
 
 def without_outliers(task: Task, algorithm: Algorithm, plan: Plan) -> Plan:
@@ -51,10 +111,9 @@ def without_outliers(task: Task, algorithm: Algorithm, plan: Plan) -> Plan:
     if spare <= 0:
         return none
     with engine.scope() as scope:
-        search = _Search(task, ClassChecker(task), lm_measures(task), _price(task))
-        assigned, rounds = _left_out(search, plan.assigned, spare)
+        assigned, rounds = _left_out(Improving.of(task), plan.assigned, spare)
         better = replace(plan, assigned=assigned, search=plan.search | {"outliers": rounds})
-        if not rounds or task.loss(task.encoded, better) >= task.loss(task.encoded, plan):
+        if not rounds or mean_loss(task, better) >= mean_loss(task, plan):
             return none
         scope.keep(assigned)
     engine.drop(plan.assigned)
@@ -79,7 +138,7 @@ def _price(task: Task) -> Value:
     return Value(sum(round(COST_UNIT * weight / (max(weights) or 1.0)) for weight in weights))
 
 
-def _left_out(search: _Search, assigned: Relation, spare: int) -> tuple[Relation, list[int]]:
+def _left_out(search: Improving, assigned: Relation, spare: int) -> tuple[Relation, list[int]]:
     """The assignment (row_id, class_id) after all rounds, and the rows left out in each."""
     engine, rounds = search.task.engine, list[int]()
     kept = engine.copy("assigned", assigned)
@@ -98,7 +157,7 @@ def _left_out(search: _Search, assigned: Relation, spare: int) -> tuple[Relation
     return kept, rounds
 
 
-def _round(search: _Search, assigned: Relation, most: int) -> Relation:
+def _round(search: Improving, assigned: Relation, most: int) -> Relation:
     """The rows (row_id, class_id, gain) that are left out of these classes, one of each, `most` of all."""
     engine, sensitive = search.task.engine, search.task.encoded.sensitive
     with engine.scope() as scope:
@@ -113,7 +172,7 @@ def _round(search: _Search, assigned: Relation, most: int) -> Relation:
             measures=search.measures,
             rest=Identifier("r"),
             gains=GAINS,
-            price=search.price,
+            price=_price(search.task),
         )
         counts = engine.materialise("counts", "local/outliers/count_others", outliers=outliers, **params)
         margins = search.checker.margins(counts)
