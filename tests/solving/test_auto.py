@@ -323,7 +323,7 @@ def test_the_release_and_the_ledger_tell_nothing_of_what_was_tried(con):
 
 
 def test_very_large_tables_are_not_tried(con, monkeypatch):
-    for module in ("auto", "candidates"):
+    for module in ("auto", "choose"):
         monkeypatch.setattr(f"ldiv_db.solving.{module}.MANY_ROWS", 50)
     policy = simple(con, [{"distinct": 2}], ALL)
     assert describe_plan(plan(con, policy))["tries"] == ["mondrian"]
