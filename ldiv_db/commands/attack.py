@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,53 +17,45 @@ from ldiv_db.attacking.gains import Attack, Gain
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import MOST_TRIES
-from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer, split_names
+from ldiv_db.commands.console import ProgressDisplay, print_json, printer, split_columns
 from ldiv_db.commands.options import (
-    Catalog,
-    CategoriesOf,
+    Attributes,
     ClassColumn,
+    CountColumn,
     Database,
-    HarmlessOf,
+    Group,
     Json,
-    Memory,
     PopulationSize,
-    SameOf,
-    TaxonomyOf,
-    TempDir,
-    Threads,
-    WeightsOf,
-    catalog_name,
-    sensitive_settings,
-    settings,
+    Published,
+    QuasiIdentifiers,
+    Resources,
+    SensitiveTable,
+    grouped,
 )
-from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import Policy, read_policy
 from ldiv_db.publishing.result import DISTINCT_CLASSES, print_rows
 from ldiv_db.requirements.parameters import LARGEST
+from ldiv_db.running.attack import TRIES
 
 #: What the table says of a promise; there is none where it says nothing.
 _VERDICTS = {True: "yes", False: "NO", None: "-"}
 #: More digits than any seed has are as wrong as one more.
 _DIGITS = 60
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+attack_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@app.command("attack")
-def attack_command(
-    database: Database,
-    published: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
-    qi: Annotated[
-        list[str] | None, typer.Option(help="Quasi-identifiers, comma-separated or repeated.", show_default=False)
-    ] = None,
+@dataclass(frozen=True)
+class Described:
+    """The published table: its columns and what is promised of it."""
+
+    qi: QuasiIdentifiers = None
     sensitive: Annotated[
         list[str] | None, typer.Option(help="A sensitive attribute; may be repeated.", show_default=False)
-    ] = None,
-    class_column: ClassColumn = None,
+    ] = None
+    class_column: ClassColumn = None
     policy: Annotated[
         Path | None,
         typer.Option(
@@ -70,89 +63,97 @@ def attack_command(
             " promised.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     require: Annotated[
         list[str] | None,
         typer.Option(help="What is promised, e.g. distinct:3; may be repeated.", show_default=False),
-    ] = None,
-    categories: CategoriesOf = None,
-    weights: WeightsOf = None,
-    taxonomy: TaxonomyOf = None,
-    harmless: HarmlessOf = None,
-    same: SameOf = None,
+    ] = None
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What attackers know besides, under the names that the Python call has for it."""
+
     m: Annotated[
         int, typer.Option("--m", min=0, max=LARGEST, help="How many values of a class the attacker can exclude.")
-    ] = 1,
-    threshold: Annotated[str, typer.Option(help="A risk of re-identification above this counts as high.")] = "0.2",
+    ] = 1
+    threshold: Annotated[str, typer.Option(help="A risk of re-identification above this counts as high.")] = "0.2"
     known: Annotated[
         str | None,
         typer.Option(help="A table or file of people whose quasi-identifiers are known.", show_default=False),
-    ] = None,
+    ] = None
     population: Annotated[
         str | None,
         typer.Option(
             help="A table or file of everybody who could be in the release, e.g. the source.", show_default=False
         ),
-    ] = None,
-    population_size: PopulationSize = None,
+    ] = None
+    population_size: PopulationSize = None
     counting: Annotated[
         bool, typer.Option("--counting", help="The population is everybody: count who can be in which class.")
-    ] = False,
+    ] = False
     also: Annotated[
         list[str] | None,
         typer.Option(help="Another release that holds the known people too; may be repeated.", show_default=False),
-    ] = None,
-    also_policy: Annotated[
+    ] = None
+    also_policies: Annotated[
         list[Path] | None,
         typer.Option(
+            "--also-policy",
             help="The policy of the other releases, or one for each, in their order; --policy if not given.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     definetti: Annotated[
         str | None,
         typer.Option(
             help="A table or file of people to be guessed, with their true values, e.g. the source.", show_default=False
         ),
-    ] = None,
-    sensitive_table: Annotated[
-        str | None, typer.Option(help="The sensitive table of an anatomised pair.", show_default=False)
-    ] = None,
-    group: Annotated[
-        str | None, typer.Option(help="The column that joins the two tables of a pair.", show_default=False)
-    ] = None,
-    count: Annotated[
-        str | None, typer.Option(help="The sensitive table's column of counts, if it has one.", show_default=False)
-    ] = None,
+    ] = None
+    sensitive_table: SensitiveTable = None
+    group: Group = None
+    count: CountColumn = None
     downcoding: Annotated[
         bool, typer.Option("--downcoding", help="Read labels backwards: a class has rows at both ends of a range.")
-    ] = False,
+    ] = False
     targets: Annotated[
         str | None,
         typer.Option(help="A table or file of people in the release, with sensitive values.", show_default=False),
-    ] = None,
+    ] = None
     control: Annotated[
         str | None,
         typer.Option(help="A table or file of people who are not in the release.", show_default=False),
-    ] = None,
+    ] = None
     link_columns: Annotated[
         str | None,
         typer.Option(help="Two parts of a target to be linked, e.g. 'age,sex|zip'.", show_default=False),
-    ] = None,
+    ] = None
     tries: Annotated[
         int, typer.Option(min=1, max=MOST_TRIES, help="How many targets, people of the control, predicates are tried.")
-    ] = 2_000,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of what is drawn.")] = 0,
+    ] = TRIES
+    seed: Annotated[int, typer.Option(min=0, help="The seed of what is drawn.")] = 0
     show_values: Annotated[
         bool, typer.Option("--show-values", help="List known people and what is revealed about them.")
-    ] = False,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Run the program again on all that the values could be.")
-    ] = False,
+    ] = False
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The same as Python callers write it."""
+        parts = {"also": self.also or (), "also_policies": self.also_policies or ()}
+        return {**vars(self), **parts, "link_columns": _two_parts(self.link_columns)}
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """How the program is run again."""
+
+    replay: Annotated[bool, typer.Option("--replay", help="Run the program again on all that the values could be.")] = (
+        False
+    )
     replay_seed: Annotated[
         str | None,
         typer.Option(help="The seed of the release; that of the policy or ledger if not given.", show_default=False),
-    ] = None,
+    ] = None
     replay_tries: Annotated[
         int | None,
         typer.Option(
@@ -161,17 +162,39 @@ def attack_command(
             help="Replay without the seed: so many others are drawn for each world.",
             show_default=False,
         ),
-    ] = None,
-    replay_limit: Annotated[
-        int, typer.Option(min=2, max=LARGEST, help="The most worlds that are tried, about.")
-    ] = Replay().limit,
+    ] = None
+    replay_limit: Annotated[int, typer.Option(min=2, max=LARGEST, help="The most worlds that are tried, about.")] = (
+        Replay().limit
+    )
+
+    @property
+    def asked(self) -> Replay | None:
+        """How the method is replayed, None if it is not; raises PolicyError for options that go with it alone."""
+        seed, tries = self.replay_seed, self.replay_tries
+        if not self.replay:
+            given = {"replay_seed": seed, "replay_tries": tries}
+            if beside := [name for name, value in given.items() if value is not None]:
+                raise PolicyError(Problem(name, "goes with a replay", "give --replay") for name in beside)
+            return None
+        if seed is not None and not (seed.isascii() and seed.isdigit()):
+            raise PolicyError([Problem("replay_seed", f"takes a whole number, not {seed!r}")])
+        return Replay(None if seed is None else int(seed[:_DIGITS]), tries or 0, self.replay_limit)
+
+
+@attack_app.command("attack")
+@grouped
+def attack_command(
+    *,
+    database: Database,
+    published: Published,
+    table: Described,
+    attributes: Attributes,
+    knowledge: Knowledge,
+    replaying: ReplayOptions,
     budget: Annotated[
         int, typer.Option(min=1, max=LARGEST, help="So many pairs of people and classes each attack makes, about.")
     ] = BUDGET,
-    threads: Threads = None,
-    memory_limit: Memory = None,
-    temp_dir: TempDir = None,
-    catalog: Catalog = None,
+    resources: Resources,
     json: Json = False,
 ) -> None:
     """Attack a published table: what an attacker gains at best, and what is promised at most.
@@ -197,66 +220,33 @@ def attack_command(
       ldiv attack warehouse.duckdb qit --sensitive-table st --group group_id --qi age --sensitive disease \\
         --definetti patients
     """
-    replayed = _replay(replay, replay_seed, replay_tries, replay_limit)
-    wanted = None if policy is None else read_policy(policy)
-    names = list(wanted.sensitive) if wanted else sensitive or []
-    said = (categories or [], weights or [], taxonomy or [], harmless or [], same or [])
-    described = sensitive_settings(names, *said)
-    limits = settings(threads, memory_limit, temp_dir)
+    replayed = replaying.asked
+    policy = None if table.policy is None else read_policy(table.policy)
+    described = attributes.of(list(policy.sensitive) if policy else table.sensitive or [])
     with (
-        open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection,
+        resources.open(database, read_only=True) as connection,
         ProgressDisplay() if replayed else nullcontext() as listener,
     ):
         found = attack(
             connection,
             published,
-            _split(connection, published, qi or []),
-            {name: described.get(name) for name in sensitive or []},
-            require or None,
-            policy=wanted and _completed(wanted, described),
-            folder=Path() if policy is None else policy.parent,
-            class_column=class_column,
-            m=m,
-            threshold=threshold,
-            known=known,
-            population=population,
-            population_size=population_size,
-            counting=counting,
-            also=also or [],
-            also_policies=also_policy or [],
-            definetti=definetti,
-            sensitive_table=sensitive_table,
-            group=group,
-            count=count,
-            downcoding=downcoding,
-            targets=targets,
-            control=control,
-            link_columns=_two_parts(link_columns),
-            tries=tries,
-            seed=seed,
-            show_values=show_values,
+            split_columns(connection, published, table.qi),
+            {name: described.get(name) for name in table.sensitive or []},
+            table.require or None,
+            policy=policy and _completed(policy, described),
+            folder=table.policy.parent if table.policy else Path(),
+            class_column=table.class_column,
+            **knowledge.asked,
             replay=replayed,
             budget=budget,
             listener=listener,
-            catalog=catalog_name(catalog),
+            catalog=resources.catalog_name,
         )
     if json:
         print_json({"table": published, **found.as_dict()})
     else:
         print_attacks(printer(), published, found)
     raise typer.Exit(1 if found.holds is False or found.undecided else 0)
-
-
-def _replay(asked: bool, seed: str | None, tries: int | None, limit: int) -> Replay | None:
-    """How the method is replayed, None if it is not; raises PolicyError for options that go with it alone."""
-    beside = [name for name, given in (("replay_seed", seed), ("replay_tries", tries)) if given is not None]
-    if not asked:
-        if beside:
-            raise PolicyError(Problem(name, "goes with a replay", "give --replay") for name in beside)
-        return None
-    if seed is not None and not (seed.isascii() and seed.isdigit()):
-        raise PolicyError([Problem("replay_seed", f"takes a whole number, not {seed!r}")])
-    return Replay(None if seed is None else int(seed[:_DIGITS]), tries or 0, limit)
 
 
 def _completed(policy: Policy, described: Mapping[str, Sensitive]) -> Policy:
@@ -277,15 +267,6 @@ def _two_parts(written: str | None) -> tuple[list[str], list[str]] | None:
     if len(parts) != 2:
         raise PolicyError([Problem("link_columns", f"takes two lists of columns, not {len(parts)}", "a,b|c,d")])
     return parts[0], parts[1]
-
-
-def _split(connection: Any, published: str, qi: list[str]) -> list[str]:
-    """The quasi-identifiers by name; one that is a column's whole name is not split at commas."""
-    if not qi:
-        return []
-    engine = Engine(connection)
-    columns = columns_of(engine, resolve_source(engine, published, Path(), "table"))
-    return split_names(qi, {column.name.lower() for column in columns})
 
 
 def print_attacks(console: Console, published: str, found: Attacks) -> None:

@@ -12,37 +12,26 @@ from rich.console import Console
 from ldiv_db.attacking.question import with_people
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.check import Violations, check, check_request
-from ldiv_db.auditing.subject import Pair, Suppressed
-from ldiv_db.commands import options
-from ldiv_db.commands.console import open_for_command, print_json, printer, split_names
+from ldiv_db.auditing.subject import Suppressed
+from ldiv_db.commands.console import print_json, printer, split_columns
 from ldiv_db.commands.options import (
-    CategoriesOf,
     ClassColumn,
-    CountColumn,
     Database,
-    Group,
-    HarmlessOf,
     Json,
-    Memory,
-    OthersKnown,
+    Judged,
+    Limits,
+    Published,
     QuasiIdentifiers,
-    SameOf,
     SensitiveColumns,
-    SensitiveTable,
-    SuppressedIfGiven,
-    TaxonomyOf,
-    TempDir,
-    Threads,
-    WeightsOf,
+    grouped,
 )
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.reading import read_policy
 from ldiv_db.publishing import result as report
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+check_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 #: How suppressed rows are taken.
 _TAKEN: dict[Suppressed, str] = {
@@ -52,10 +41,12 @@ _TAKEN: dict[Suppressed, str] = {
 }
 
 
-@app.command("check")
+@check_app.command("check")
+@grouped
 def check_command(
+    *,
     database: Database,
-    table: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
+    table: Published,
     require: Annotated[
         list[str] | None, typer.Option(help="name:value, e.g. distinct:3; may be repeated.", show_default=False)
     ] = None,
@@ -68,16 +59,7 @@ def check_command(
             help="The policy of the release: it says what is not given, and what labels stand for.", show_default=False
         ),
     ] = None,
-    categories: CategoriesOf = None,
-    weights: WeightsOf = None,
-    taxonomy: TaxonomyOf = None,
-    harmless: HarmlessOf = None,
-    same: SameOf = None,
-    others_known: OthersKnown = False,
-    suppressed: SuppressedIfGiven = None,
-    sensitive_table: SensitiveTable = None,
-    group: Group = None,
-    count: CountColumn = None,
+    judged: Judged,
     twice: Annotated[
         bool, typer.Option("--twice", help="Hold the verdicts against the tests of the dbt package.")
     ] = False,
@@ -86,9 +68,7 @@ def check_command(
     labels: Annotated[bool, typer.Option("--labels", help="List their quasi-identifiers as well.")] = False,
     show_values: Annotated[bool, typer.Option("--show-values", help="List their sensitive values as well.")] = False,
     most: Annotated[int, typer.Option(min=1, max=1_000_000, help="List so many for each requirement.")] = 20,
-    threads: Threads = None,
-    memory_limit: Memory = None,
-    temp_dir: TempDir = None,
+    limits: Limits,
     json: Json = False,
 ) -> None:
     """Audit any table: do all its classes meet the requirements?
@@ -122,27 +102,19 @@ def check_command(
       ldiv check w.duckdb published.patients --policy policy.yml --twice
       ldiv check w.duckdb qit --sensitive-table st --group group_id --sensitive disease --require frequency:3
     """
-    if policy is None and not require:
-        raise PolicyError([Problem("require", "is missing", "say what must hold, e.g. distinct:3, or name a --policy")])
-    specs = options.requirements_of(require, others_known) if require else ()
+    specs = judged.requirements(require, policy)
     parsed = None if policy is None else read_policy(policy)
-    with open_for_command(
-        database, read_only=into is None, settings=options.settings(threads, memory_limit, temp_dir)
-    ) as connection:
+    with limits.open(database, read_only=into is None) as connection:
         engine = Engine(connection)
         relation = resolve_source(engine, table, Path(), "table")
-        names = {column.name.lower() for column in catalog.columns_of(engine, relation)}
-        said = (categories or [], weights or [], taxonomy or [], harmless or [], same or [])
-        settings = options.sensitive_settings(sensitive or [], *said)
-        pair = _pair(engine, sensitive_table, group, count)
         question = check_request(
             parsed,
-            quasi_identifiers=split_names(qi or [], names),
-            sensitive=settings,
+            quasi_identifiers=split_columns(connection, table, qi),
+            sensitive=judged.of(sensitive or []),
             require=specs,
             class_column=class_column,
-            suppressed=suppressed,
-            pair=pair,
+            suppressed=judged.suppressed,
+            pair=judged.pair(lambda name, key: resolve_source(engine, name, Path(), key)),
             twice=twice,
         )
         found = Violations(engine, labels, show_values, most, catalog.new_table(engine, into, "into") if into else None)
@@ -157,12 +129,6 @@ def check_command(
     else:
         _print(printer(), audits, found, violations, question.suppressed)
     raise typer.Exit(0 if holds else 1)
-
-
-def _pair(engine: Engine, table: str | None, group: str | None, count: str | None) -> Pair | None:
-    """The anatomised pair, if one is named."""
-    names = options.pair_names(table, group, count)
-    return names and Pair(resolve_source(engine, names[0], Path(), "sensitive-table"), names[1], count)
 
 
 def _print(console: Console, audits: Sequence[Audit], found: Violations, listed: bool, suppressed: Suppressed) -> None:

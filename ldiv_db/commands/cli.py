@@ -146,7 +146,7 @@ def _interrupted(error: BaseException | None) -> bool:
     return type(error).__name__ == "InterruptException" or _interrupted(error.__cause__)
 
 
-#: The commands, each a module of that name in `ldiv_db.commands`, and how what it says of itself begins.
+#: The commands, and how what each says of itself begins.
 COMMANDS = {
     "demo": "Anonymize a real data set and audit the release.",
     "profile": "Show how identifying a table's columns are, and a policy to start from;"
@@ -165,8 +165,16 @@ COMMANDS = {
     "sql": "A plan's counts, a run's recoding and the audit of a table, as SQL for any database.",
     "dbt": "Find the dbt package: tests, and releases as models.",
 }
+#: The modules of commands that share one.
+_MODULES = {"plan": "run", "runs": "catalog", "migrate": "catalog", "dbt": "demo"}
 #: Where a context keeps whether the output is to be JSON, which failures ask before any command has read its options.
 _AS_JSON = "ldiv.json"
+
+
+def command_of(name: str) -> Any:
+    """The command of that name, whose module is imported."""
+    module = import_module(f"ldiv_db.commands.{_MODULES.get(name, name)}")
+    return typer.main.get_command(getattr(module, f"{name}_app"))
 
 
 class Commands(TyperGroup):
@@ -174,8 +182,7 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, _, rest = super().resolve_command(ctx, args)
-        module = import_module(f"ldiv_db.commands.{name}")
-        return name, typer.main.get_command(module.app), rest
+        return name, command_of(str(name)), rest
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         ctx.meta[_AS_JSON] = "--json" in args

@@ -28,11 +28,13 @@ from rich.table import Column, Table
 
 from ldiv_db.database.addresses import Address, address_of
 from ldiv_db.database.attach import open_address
+from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
-from ldiv_db.database.engine import Settings
+from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import spill_folder
 from ldiv_db.database.queries import Step
+from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.reading import Examined
 from ldiv_db.running.estimate import Pace, about
 
@@ -147,6 +149,15 @@ def split_names(texts: Sequence[str], names: set[str]) -> list[str]:
     for text in texts:
         parts += [text] if text.lower() in names else [part.strip() for part in text.split(",")]
     return list(dict.fromkeys(parts))
+
+
+def split_columns(connection: Any, table: str, texts: Sequence[str] | None) -> list[str]:
+    """The column names in `texts`; one that is a whole name of the table's is not split at commas."""
+    if not texts:
+        return []
+    engine = Engine(connection)
+    columns = columns_of(engine, resolve_source(engine, table, Path(), "table"))
+    return split_names(texts, {column.name.lower() for column in columns})
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`ldiv demo`: a real data set, anonymized and audited."""
+"""`ldiv demo` and `ldiv dbt`: a real data set, anonymized and audited; and the dbt package of this program."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import typer
 
 from ldiv_db.commands.console import ProgressDisplay, print_json, printer
 from ldiv_db.commands.options import Json, Quiet
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.running.demo import demonstrate, print_demo
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+demo_app = typer.Typer(add_completion=False, rich_markup_mode=None)
+dbt_app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 
-@app.command("demo")
+@demo_app.command("demo")
 def demo_command(
     json: Json = False,
     l: Annotated[  # noqa: E741 - the field's name for it
@@ -47,3 +49,23 @@ def demo_command(
         print_json(shown.result.as_dict())
     else:
         print_demo(printer(), shown)
+
+
+@dbt_app.callback()
+def dbt() -> None:
+    """Find the dbt package: tests, and releases as models."""
+
+
+@dbt_app.command("path")
+def path_command(json: Json = False) -> None:
+    """Print the folder of the dbt package, as `local:` in packages.yml takes it.
+
+    \b
+    Example:
+      ldiv dbt path
+    """
+    folder = str(resource_folder("sql") / "dbt")
+    if json:
+        print_json({"path": folder})
+    else:
+        typer.echo(folder)

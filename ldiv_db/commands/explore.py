@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,19 +12,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer
+from ldiv_db.commands.console import ProgressDisplay, print_json, printer
 from ldiv_db.commands.options import (
-    Catalog,
     Database,
     Json,
-    Memory,
     PolicyFile,
     Quiet,
+    Resources,
     ShowValues,
-    TempDir,
-    Threads,
-    catalog_name,
-    settings,
+    grouped,
 )
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, PolicyError, Problem
 from ldiv_db.database.interrupts import INTERRUPTED
@@ -34,14 +31,16 @@ from ldiv_db.running.exploring.explore import explore, processors
 from ldiv_db.running.exploring.outcomes import Exploration, Outcome, findings
 from ldiv_db.running.exploring.variants import MOST_VARIANTS
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+explore_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 #: More workers than this no machine of ours has processors for.
 _MOST_WORKERS = 256
 
 
-@app.command("explore")
+@explore_app.command("explore")
+@grouped
 def explore_command(
+    *,
     database: Database,
     policy: PolicyFile,
     l: Annotated[  # noqa: E741 - the field's name for it
@@ -80,10 +79,7 @@ def explore_command(
         typer.Option(min=1, max=_MOST_WORKERS, help="Variants rehearsed at once; as many as processors if not given."),
     ] = None,
     json: Json = False,
-    threads: Threads = None,
-    memory_limit: Memory = None,
-    temp_dir: TempDir = None,
-    catalog: Catalog = None,
+    resources: Resources,
     quiet: Quiet = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -103,9 +99,8 @@ def explore_command(
     wanted = examine_file(policy)
     if out is not None and not out.parent.is_dir():
         raise PolicyError([Problem("out", f"there is no folder {out.parent}", "make it, or name another")])
-    limits = settings(threads or _threads(workers), memory_limit, temp_dir)
     with (
-        open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection,
+        replace(resources, threads=resources.threads or _threads(workers)).open(database, read_only=True) as connection,
         ProgressDisplay(quiet) as listener,
     ):
         found = explore(
@@ -118,7 +113,7 @@ def explore_command(
             folder=policy.parent,
             workers=workers,
             listener=listener,
-            catalog=catalog_name(catalog),
+            catalog=resources.catalog_name,
             show_values=show_values,
         )
     if out is not None:

@@ -10,18 +10,15 @@ from rich.console import Console
 from rich.table import Table
 
 from ldiv_db.api import measure
-from ldiv_db.commands.console import open_for_command, print_json, printer
+from ldiv_db.commands.console import print_json, printer
 from ldiv_db.commands.options import (
-    Catalog,
     ClassColumn,
     Database,
     Json,
-    Memory,
+    Published,
+    Resources,
     ShowValues,
-    TempDir,
-    Threads,
-    catalog_name,
-    settings,
+    grouped,
 )
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.measuring.measure import MOST_QUERIES, Measurement
@@ -30,16 +27,18 @@ from ldiv_db.policy.reading import read_policy
 from ldiv_db.publishing.result import DISTINCT_CLASSES
 from ldiv_db.requirements.parameters import LARGEST
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+measure_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 #: The endings of files that hold a taxonomy.
 _TAXONOMY_FILES = (".csv", ".yml", ".yaml", ".json")
 
 
-@app.command("measure")
+@measure_app.command("measure")
+@grouped
 def measure_command(
+    *,
     database: Database,
-    published: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
+    published: Published,
     policy: Annotated[
         Path | None, typer.Option(help="A policy: its source, quasi-identifiers and l.", show_default=False)
     ] = None,
@@ -66,10 +65,7 @@ def measure_command(
     queries: Annotated[int, typer.Option(min=0, max=MOST_QUERIES, help="Random COUNT queries to answer.")] = 0,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Draws the queries.")] = 0,
     kl: Annotated[bool, typer.Option("--kl/--no-kl", help="Work out the KL divergence.")] = True,
-    threads: Threads = None,
-    memory_limit: Memory = None,
-    temp_dir: TempDir = None,
-    catalog: Catalog = None,
+    resources: Resources,
     show_values: ShowValues = False,
     json: Json = False,
 ) -> None:
@@ -89,8 +85,7 @@ def measure_command(
     wanted = read_policy(policy) if policy else None
     folder = policy.parent if policy else Path()
     keys = dict(map(_key, qi or []))
-    limits = settings(threads, memory_limit, temp_dir)
-    with open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection:
+    with resources.open(database, read_only=True) as connection:
         found = measure(
             connection,
             published,
@@ -105,7 +100,7 @@ def measure_command(
             queries=queries,
             seed=seed,
             kl=kl,
-            catalog=catalog_name(catalog),
+            catalog=resources.catalog_name,
             show_values=show_values,
         )
     if json:

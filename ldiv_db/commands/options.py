@@ -1,18 +1,28 @@
-"""Options that several commands share, and what their words mean."""
+"""Options that several commands share: single ones, and groups that are declared once, each a dataclass.
+
+A command takes a group as one parameter, and `grouped` has typer read its fields as options of their own.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
+from ldiv_db.auditing.subject import Pair, Suppressed
+from ldiv_db.commands.console import open_for_command
 from ldiv_db.database.attach import CATALOG
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
-from ldiv_db.database.engine import Settings
+from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.measuring.population_uniqueness import MOST_PEOPLE
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import read_requirements, read_sensitive
@@ -20,6 +30,28 @@ from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.values import read_named
 
 _SIZE = re.compile(r"\d+(\.\d+)?\s*(B|[KMGT]i?B)", re.IGNORECASE)
+#: The database makes all its threads at once.
+MOST_THREADS = 1_024
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer reads it: the fields of its option groups stand in their places, each an option."""
+    shape = signature(command, eval_str=True).parameters
+    groups: dict[str, Any] = {name: given.annotation for name, given in shape.items() if is_dataclass(given.annotation)}
+    spread: list[Parameter] = []
+    for name, given in shape.items():
+        spread += signature(groups[name], eval_str=True).parameters.values() if name in groups else [given]
+
+    @wraps(command)
+    def call(**given: Any) -> None:
+        made = {
+            name: group(**{one.name: given.pop(one.name) for one in fields(group)}) for name, group in groups.items()
+        }
+        command(**given, **made)
+
+    call.__signature__ = Signature([one.replace(kind=Parameter.KEYWORD_ONLY) for one in spread])  # type: ignore[attr-defined]
+    call.__annotations__ = {one.name: one.annotation for one in spread}
+    return call
 
 
 def _size(text: str | None) -> str | None:
@@ -28,6 +60,8 @@ def _size(text: str | None) -> str | None:
         return text
     raise typer.BadParameter(f"{text!r} is not a size, write e.g. 500MB or 4GB")
 
+
+# -- single options ----------------------------------------------------------------------------------
 
 Database = Annotated[
     str,
@@ -38,14 +72,10 @@ Database = Annotated[
         show_default=False,
     ),
 ]
+Published = Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)]
 PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only errors on stderr, no progress.")]
-#: The database makes all its threads at once.
-MOST_THREADS = 1_024
-Threads = Annotated[
-    int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use; all if not given.")
-]
 Memory = Annotated[
     str | None, typer.Option(callback=_size, help="Memory the database may use, e.g. 4GB; most of it if not given.")
 ]
@@ -55,23 +85,6 @@ PopulationSize = Annotated[
         min=1,
         max=MOST_PEOPLE,
         help="Of how many people the rows are a random sample: how many of them are unique is estimated.",
-        show_default=False,
-    ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=MOST_THREADS,
-        help="Processes that solve the parts of a table of more than the policy's part_rows rows; as many as threads"
-        " if not given.",
-    ),
-]
-TempDir = Annotated[
-    Path | None,
-    typer.Option(
-        help="Where the database puts what does not fit into memory; beside it, or where that may not be written in"
-        " the system's folder, if not given.",
         show_default=False,
     ),
 ]
@@ -97,35 +110,6 @@ ShowSeed = Annotated[
 ClassColumn = Annotated[
     str | None, typer.Option("--class", help="A column of class ids that distinguishes classes as well.")
 ]
-CategoriesOf = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Sensitive values by category, most sensitive first: a YAML list of lists, or a file of one."
-        " With several sensitive attributes COLUMN=….",
-        show_default=False,
-    ),
-]
-WeightsOf = Annotated[
-    list[str] | None,
-    typer.Option(help="Of the categories: uniform, {sensitivity: 2} or [0, .2, 1].", show_default=False),
-]
-TaxonomyOf = Annotated[
-    list[str] | None,
-    typer.Option(help="Of the sensitive values: a name in the catalog, or a file.", show_default=False),
-]
-HarmlessOf = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A sensitive value that needs no protection, though its rows count: COLUMN=VALUE; may be repeated. NULL"
-        ' is null, the text null is "null".',
-        show_default=False,
-    ),
-]
-SameOf = Annotated[
-    list[str] | None,
-    typer.Option(help="Texts are one value after these steps: trim, casefold, or both.", show_default=False),
-]
-
 SensitiveColumns = Annotated[
     list[str] | None,
     typer.Option(
@@ -136,12 +120,6 @@ QuasiIdentifiers = Annotated[
     list[str] | None,
     typer.Option(help="Quasi-identifiers, comma-separated or repeated.", show_default=False),
 ]
-OthersKnown = Annotated[bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")]
-_SUPPRESSED = "How to take rows whose QIs are all * or NULL, or whose sensitive value is NULL."
-SuppressedIfGiven = Annotated[
-    Literal["judge", "ignore", "unknown"] | None,
-    typer.Option(help=f"{_SUPPRESSED} The policy's, or judge, if not given.", show_default=False),
-]
 SensitiveTable = Annotated[
     str | None, typer.Option(help="The sensitive table of an anatomised pair.", show_default=False)
 ]
@@ -151,9 +129,49 @@ CountColumn = Annotated[
 ]
 
 
-def settings(threads: int | None, memory_limit: str | None, temp_dir: Path | None) -> Settings:
-    """The settings of a database that these options ask for."""
-    return Settings(threads, memory_limit, None if temp_dir is None else str(temp_dir))
+# -- the database ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a command's database may use."""
+
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use; all if not given.")
+    ] = None
+    memory_limit: Memory = None
+    temp_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the database puts what does not fit into memory; beside it, or where that may not be written in"
+            " the system's folder, if not given.",
+            show_default=False,
+        ),
+    ] = None
+
+    def open(self, database: str, read_only: bool = False) -> AbstractContextManager[Any]:
+        """A connection to the database within these limits, as `open_for_command` has it."""
+        return open_for_command(database, read_only, self.settings)
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(self.threads, self.memory_limit, None if self.temp_dir is None else str(self.temp_dir))
+
+
+@dataclass(frozen=True)
+class Resources(Limits):
+    """What a command's database may use, and the file of its catalog."""
+
+    catalog: Catalog = None
+
+    def open(self, database: str, read_only: bool = False) -> AbstractContextManager[Any]:
+        """The same with the catalog attached if it is a file of its own."""
+        return open_for_command(database, read_only, self.settings, self.catalog)
+
+    @property
+    def catalog_name(self) -> str | None:
+        """The name under which the catalog's file is attached."""
+        return catalog_name(self.catalog)
 
 
 def catalog_name(catalog: Path | None) -> str | None:
@@ -161,49 +179,112 @@ def catalog_name(catalog: Path | None) -> str | None:
     return None if catalog is None else CATALOG
 
 
-def sensitive_settings(
-    sensitive: Sequence[str],
-    categories: Sequence[str],
-    weights: Sequence[str],
-    taxonomy: Sequence[str],
-    harmless: Sequence[str] = (),
-    same: Sequence[str] = (),
-) -> dict[str, Sensitive]:
-    """What the options say of each sensitive attribute."""
-    documents: dict[str, dict[str, Any]] = {name: {} for name in sensitive}
-    for text in categories:
-        name, rest = _addressed(text, sensitive, "categories")
-        documents[name]["categories"] = _yaml(rest, "categories", [()])  # all its scalars are texts
-    for text in weights:
-        name, rest = _addressed(text, sensitive, "weights")
-        documents[name]["weights"] = _yaml(rest, "weights")
-    for text in taxonomy:
-        name, rest = _addressed(text, sensitive, "taxonomy")
-        documents[name]["taxonomy"] = {"file": rest} if Path(rest).is_file() else rest
-    for text in harmless:
-        name, rest = _addressed(text, sensitive, "harmless")
-        documents[name].setdefault("harmless", []).append(read_named(rest))
-    for text in same:
-        name, rest = _addressed(text, sensitive, "same")
-        documents[name]["same"] = [step.strip() for step in rest.split(",")]
-    return read_sensitive(documents)
+@contextmanager
+def catalog_engine(database: str, catalog: Path | None, read_only: bool = False) -> Iterator[Engine]:
+    """An engine on the database, for commands that work on the catalog alone."""
+    with open_for_command(database, read_only, catalog=catalog) as connection:
+        yield Engine(connection, catalog=catalog_name(catalog))
 
 
-def requirements_of(require: Sequence[str], others_known: bool) -> list[RequirementSpec]:
-    """The requirements that the options ask for; with `others_known` all of them of refined classes."""
-    return [
-        RequirementSpec(spec.name, spec.argument, spec.sensitive, spec.others_known or others_known)
-        for spec in read_requirements(require)
-    ]
+# -- sensitive attributes ----------------------------------------------------------------------------
 
 
-def pair_names(table: str | None, group: str | None, count: str | None) -> tuple[str, str] | None:
-    """The sensitive table of a pair and the column that joins it; None if there is no pair."""
-    if table is None and group is None and count is None:
-        return None
-    if table is None or group is None:
-        raise PolicyError([Problem("sensitive-table", "goes with --group: a pair is two tables joined by a column")])
-    return table, group
+@dataclass(frozen=True)
+class Attributes:
+    """What a command is told of sensitive attributes, each text perhaps with the attribute that it is about."""
+
+    categories: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Sensitive values by category, most sensitive first: a YAML list of lists, or a file of one."
+            " With several sensitive attributes COLUMN=….",
+            show_default=False,
+        ),
+    ] = None
+    weights: Annotated[
+        list[str] | None,
+        typer.Option(help="Of the categories: uniform, {sensitivity: 2} or [0, .2, 1].", show_default=False),
+    ] = None
+    taxonomy: Annotated[
+        list[str] | None,
+        typer.Option(help="Of the sensitive values: a name in the catalog, or a file.", show_default=False),
+    ] = None
+    harmless: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A sensitive value that needs no protection, though its rows count: COLUMN=VALUE; may be repeated."
+            ' NULL is null, the text null is "null".',
+            show_default=False,
+        ),
+    ] = None
+    same: Annotated[
+        list[str] | None,
+        typer.Option(help="Texts are one value after these steps: trim, casefold, or both.", show_default=False),
+    ] = None
+
+    def of(self, sensitive: Sequence[str]) -> dict[str, Sensitive]:
+        """The settings of each sensitive attribute; raises PolicyError for what is said of none of them."""
+        documents: dict[str, dict[str, Any]] = {name: {} for name in sensitive}
+        for option in ("categories", "weights", "taxonomy", "harmless", "same"):
+            for text in getattr(self, option) or ():
+                name, rest = _addressed(text, sensitive, option)
+                documents[name][option] = _setting(option, rest, documents[name].get(option))
+        return read_sensitive(documents)
+
+
+@dataclass(frozen=True)
+class Judged(Attributes):
+    """How a table is judged: its sensitive attributes, suppressed rows, and of a pair the other table."""
+
+    others_known: Annotated[
+        bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")
+    ] = False
+    suppressed: Annotated[
+        Suppressed | None,
+        typer.Option(
+            help="How to take rows whose QIs are all * or NULL, or whose sensitive value is NULL. The policy's, or"
+            " judge, if not given.",
+            show_default=False,
+        ),
+    ] = None
+    sensitive_table: SensitiveTable = None
+    group: Group = None
+    count: CountColumn = None
+
+    def pair(self, open_table: Callable[[str, str], Relation | FileRelation]) -> Pair | None:
+        """The anatomised pair, if one is named; raises PolicyError for half of one."""
+        table, group, count = self.sensitive_table, self.group, self.count
+        if table is None and group is None and count is None:
+            return None
+        if table is None or group is None:
+            what = "goes with --group: a pair is two tables joined by a column"
+            raise PolicyError([Problem("sensitive-table", what)])
+        return Pair(open_table(table, "sensitive-table"), group, count)
+
+    def requirements(self, require: Sequence[str] | None, policy: Path | None) -> list[RequirementSpec]:
+        """The requirements that are asked for; raises PolicyError if there are none, and no policy."""
+        if not require and policy is None:
+            what = "say what must hold, e.g. distinct:3, or name a --policy"
+            raise PolicyError([Problem("require", "is missing", what)])
+        return [
+            replace(spec, others_known=spec.others_known or self.others_known)
+            for spec in (read_requirements(require) if require else ())
+        ]
+
+
+def _setting(option: str, text: str, earlier: Any) -> Any:
+    """What a policy has of an attribute under the option's name; harmless values are collected."""
+    match option:
+        case "categories":
+            return _yaml(text, option, [()])  # all its scalars are texts
+        case "weights":
+            return _yaml(text, option)
+        case "taxonomy":
+            return {"file": text} if Path(text).is_file() else text
+        case "harmless":
+            return [*(earlier or []), read_named(text)]
+        case _:
+            return [step.strip() for step in text.split(",")]
 
 
 def _addressed(text: str, sensitive: Sequence[str], option: str) -> tuple[str, str]:

@@ -9,18 +9,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer, split_names
+from ldiv_db.commands.console import ProgressDisplay, print_json, printer, split_names
 from ldiv_db.commands.options import (
-    Catalog,
     Database,
     Json,
-    Memory,
     PopulationSize,
+    Published,
     Quiet,
-    TempDir,
-    Threads,
-    catalog_name,
-    settings,
+    Resources,
+    grouped,
 )
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
@@ -37,7 +34,7 @@ from ldiv_db.measuring.starter_policy import (
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.publishing.result import print_rows
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+profile_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 #: Values of a sensitive column whose rows are shown.
 _SHOWN = 20
@@ -45,10 +42,12 @@ _SHOWN = 20
 _TELLING = 0.01
 
 
-@app.command("profile")
+@profile_app.command("profile")
+@grouped
 def profile_command(
+    *,
     database: Database,
-    table: Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
+    table: Published,
     sensitive: Annotated[
         list[str] | None, typer.Option(help="A sensitive attribute; may be repeated.", show_default=False)
     ] = None,
@@ -69,10 +68,7 @@ def profile_command(
         bool, typer.Option("--show-values", help="Show the sensitive values that comments of the policy name.")
     ] = False,
     json: Json = False,
-    threads: Threads = None,
-    memory_limit: Memory = None,
-    temp_dir: TempDir = None,
-    catalog: Catalog = None,
+    resources: Resources,
     quiet: Quiet = False,
 ) -> None:
     """Show how identifying a table's columns are, and a policy to start from; writes nothing to the database.
@@ -87,14 +83,13 @@ def profile_command(
       ldiv profile warehouse.duckdb patients --sensitive disease --qi age,sex,zip --policy policy.yml
       ldiv profile warehouse.duckdb patients --qi age,sex,zip --population-size 83000000
     """
-    limits = settings(threads, memory_limit, temp_dir)
     if policy is not None:
         refuse_folder(policy)
     with (
-        open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection,
+        resources.open(database, read_only=True) as connection,
         ProgressDisplay(quiet, "counting columns") as listener,
     ):
-        engine = Engine(connection, on_step=listener.on_step, catalog=catalog_name(catalog))
+        engine = Engine(connection, on_step=listener.on_step, catalog=resources.catalog_name)
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in columns_of(engine, relation)}
         keys = None if qi is None else split_names(qi, names)

@@ -10,24 +10,22 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer, refuse_memory
+from ldiv_db.commands.console import ProgressDisplay, print_json, printer, refuse_memory
 from ldiv_db.commands.options import (
     Catalog,
     Database,
     Json,
-    Memory,
     PolicyFile,
     Quiet,
+    Resources,
     ShowSeed,
     ShowValues,
-    TempDir,
-    Threads,
-    catalog_name,
-    settings,
+    catalog_engine,
+    grouped,
 )
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.policy.reading import examine_file
+from ldiv_db.policy.reading import Examined, examine_file
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference
@@ -36,7 +34,7 @@ from ldiv_db.publishing.series import name_of, require_release
 from ldiv_db.publishing.series_target import settle_crashed
 from ldiv_db.running.release import publish_release
 
-app = typer.Typer(
+release_app = typer.Typer(
     add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Publish a table again as it changes."
 )
 
@@ -61,20 +59,19 @@ _SHOWN_OF_PLUS = _SHOWN | {"rows_placed": "  that had waited too long"}
 _IN_TURN = "note: all keys of a group were examined together, group after group; several groups at once may reveal more"
 
 
-@app.callback()
+@release_app.callback()
 def release_group() -> None:
     """Publish a table again as it changes, with nothing told by comparing releases."""
 
 
-@app.command("publish")
+@release_app.command("publish")
+@grouped
 def publish_command(
+    *,
     database: Database,
     policy: PolicyFile,
     json: Json = False,
-    threads: Threads = None,
-    memory_limit: Memory = None,
-    temp_dir: TempDir = None,
-    catalog: Catalog = None,
+    resources: Resources,
     quiet: Quiet = False,
     show_values: ShowValues = False,
     show_seed: ShowSeed = False,
@@ -86,24 +83,35 @@ def publish_command(
       ldiv release publish warehouse.duckdb census.yml
       ldiv release publish warehouse.duckdb census.yml --catalog ours.duckdb
     """
-    wanted = examine_file(policy)
+    publish(database, examine_file(policy), policy.parent, resources, quiet, show_values, show_seed, json)
+
+
+def publish(
+    database: str,
+    wanted: Examined,
+    folder: Path,
+    resources: Resources,
+    quiet: bool,
+    show_values: bool,
+    show_seed: bool,
+    json: bool,
+) -> None:
+    """Publish the next release of a series, and show what it did."""
     refuse_memory(database, wanted)
-    limits = settings(threads, memory_limit, temp_dir)
-    with open_for_command(database, settings=limits, catalog=catalog) as connection, ProgressDisplay(quiet) as listener:
-        result = publish_release(connection, wanted, policy.parent, listener, catalog_name(catalog), show_values)
+    with resources.open(database) as connection, ProgressDisplay(quiet) as listener:
+        result = publish_release(connection, wanted, folder, listener, resources.catalog_name, show_values)
     print_released(result, json, show_seed)
 
 
 @contextmanager
 def _settled(database: str, catalog: Path | None) -> Iterator[Engine]:
     """The database open for reading, after what a crashed release left there is finished or rolled back."""
-    with open_for_command(database, read_only=True, catalog=catalog) as connection:
-        crashed = ledger.unsettled(Engine(connection, catalog=catalog_name(catalog)))
+    with catalog_engine(database, catalog, read_only=True) as engine:
+        crashed = ledger.unsettled(engine)
     if crashed:
-        with open_for_command(database, catalog=catalog) as connection:
-            settle_crashed(Engine(connection, catalog=catalog_name(catalog)))
-    with open_for_command(database, read_only=True, catalog=catalog) as connection:
-        engine = Engine(connection, catalog=catalog_name(catalog))
+        with catalog_engine(database, catalog) as engine:
+            settle_crashed(engine)
+    with catalog_engine(database, catalog, read_only=True) as engine:
         try:
             yield engine
         finally:
@@ -148,7 +156,7 @@ def print_released(result: Released, json: bool, show_seed: bool = False) -> Non
         out.print(f"note: {note}")
 
 
-@app.command("list")
+@release_app.command("list")
 def list_command(
     database: Database,
     series: Annotated[str | None, typer.Argument(help="Only this series.", show_default=False)] = None,
@@ -179,7 +187,7 @@ def list_command(
             out.print(f"note: {entry.warning}")
 
 
-@app.command("show")
+@release_app.command("show")
 def show_command(
     database: Database,
     series: Series,
@@ -204,7 +212,7 @@ def show_command(
     print_released(Released(entry.report, notes=notes), json=False)
 
 
-@app.command("diff")
+@release_app.command("diff")
 def diff_command(
     database: Database,
     series: Series,
@@ -230,7 +238,7 @@ def diff_command(
         typer.echo(f"{name.replace('_', ' ')}: {found[name]:,}")
 
 
-@app.command("check")
+@release_app.command("check")
 def check_command(
     database: Database,
     series: Annotated[str | None, typer.Argument(help="A series of the ledger.", show_default=False)] = None,

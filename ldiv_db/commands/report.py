@@ -9,25 +9,19 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer, split_names
+from ldiv_db.commands.console import ProgressDisplay, print_json, printer, split_columns
 from ldiv_db.commands.options import (
-    Catalog,
     ClassColumn,
     Database,
     Json,
-    Memory,
     QuasiIdentifiers,
     Quiet,
+    Resources,
     SensitiveColumns,
-    TempDir,
-    Threads,
-    catalog_name,
-    settings,
+    grouped,
 )
-from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.reading import read_policy
 from ldiv_db.publishing.result import print_rows
@@ -36,15 +30,17 @@ from ldiv_db.reporting.report import Report, make_report, read_report, refuse_en
 from ldiv_db.reporting.request import QUERIES, Asked, said_of
 from ldiv_db.reporting.verification import Verification
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+report_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 #: Where the page goes if nothing is said, and how many differences a verification lists.
 _OUT, _LISTED = Path("report.html"), 20
 _STAGE = "looking the release up"
 
 
-@app.command("report")
+@report_app.command("report")
+@grouped
 def report_command(
+    *,
     database: Database,
     release: Annotated[
         str, typer.Argument(help="A table, a view, a .parquet or .csv file, or the id of a run.", show_default=False)
@@ -103,10 +99,7 @@ def report_command(
         Path | None,
         typer.Option(help="A report's JSON: work its numbers out again, and write no report.", show_default=False),
     ] = None,
-    threads: Threads = None,
-    memory_limit: Memory = None,
-    temp_dir: TempDir = None,
-    catalog: Catalog = None,
+    resources: Resources,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -151,13 +144,14 @@ def report_command(
         **said_of(texts),
     )
     reported = None if verify is None else read_report(verify)
-    limits = settings(threads, memory_limit, temp_dir)
     with (
-        open_for_command(database, read_only=True, settings=limits, catalog=catalog) as connection,
+        resources.open(database, read_only=True) as connection,
         ProgressDisplay(quiet, _STAGE) as listener,
     ):
-        asked = replace(asked, qi=_split(connection, release, qi or []))
-        how = (asked, listener, catalog_name(catalog))
+        asked = replace(
+            asked, qi=split_columns(connection, find_run(Engine(connection), release).table if qi else release, qi)
+        )
+        how = (asked, listener, resources.catalog_name)
         found: Report | Verification = (
             make_report(connection, release, *how)
             if reported is None
@@ -177,15 +171,6 @@ def _files(out: list[Path] | None, json: bool, verify: Path | None) -> list[Path
     for file in files:
         refuse_ending(file)
     return files
-
-
-def _split(connection: Any, release: str, qi: list[str]) -> list[str]:
-    """The quasi-identifiers by name; one that is a column's whole name is not split at commas."""
-    if not qi:
-        return []
-    engine = Engine(connection)
-    columns = columns_of(engine, resolve_source(engine, find_run(engine, release).table, Path(), "table"))
-    return split_names(qi, {column.name.lower() for column in columns})
 
 
 def _folder(policy: Path | None, verify: Path | None) -> Path:

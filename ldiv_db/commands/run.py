@@ -1,48 +1,57 @@
-"""`ldiv run`: anonymize, audit, publish."""
+"""`ldiv run` and `ldiv plan`: anonymize, audit, publish; and what that would do."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ldiv_db.commands.console import ProgressDisplay, open_for_command, print_json, printer, refuse_memory
+from ldiv_db.commands.console import ProgressDisplay, print_json, printer, refuse_memory
 from ldiv_db.commands.options import (
-    Catalog,
+    MOST_THREADS,
     Database,
     Json,
-    Memory,
     PolicyFile,
     Quiet,
+    Resources,
     ShowSeed,
     ShowValues,
-    TempDir,
-    Threads,
-    Workers,
-    catalog_name,
-    settings,
+    grouped,
 )
-from ldiv_db.commands.release import publish_command
+from ldiv_db.commands.release import publish
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.policy.reading import examine_file
-from ldiv_db.publishing import result as report
-from ldiv_db.running.run import run
+from ldiv_db.database.templates import Statement
+from ldiv_db.policy.reading import Examined, examine_file
+from ldiv_db.publishing.result import Result, print_result
+from ldiv_db.running.preview import describe_plan, print_plan
+from ldiv_db.running.run import plan, run
 from ldiv_db.running.spark.resolve import NAME as SPARK
 from ldiv_db.running.spark.resolve import environment_session
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+run_app = typer.Typer(add_completion=False, rich_markup_mode=None)
+plan_app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=MOST_THREADS,
+        help="Processes that solve the parts of a table of more than the policy's part_rows rows; as many as threads"
+        " if not given.",
+    ),
+]
 
 
-@app.command("run")
+@run_app.command("run")
+@grouped
 def run_command(
+    *,
     database: Database,
     policy: PolicyFile,
     json: Json = False,
-    threads: Threads = None,
-    memory_limit: Memory = None,
-    temp_dir: TempDir = None,
-    catalog: Catalog = None,
+    resources: Resources,
     quiet: Quiet = False,
     kl: Annotated[bool, typer.Option("--kl", help="Work out the KL divergence as well, which takes longer.")] = False,
     show_values: ShowValues = False,
@@ -61,38 +70,68 @@ def run_command(
     """
     wanted = examine_file(policy)
     if wanted.is_series:
-        publish_command(database, policy, json, threads, memory_limit, temp_dir, catalog, quiet, show_values, show_seed)
+        publish(database, wanted, policy.parent, resources, quiet, show_values, show_seed, json)
         return
     if database == SPARK:
-        from ldiv_db.running.spark.run import run_on_spark  # noqa: PLC0415 - few runs are on Spark
-
-        _refuse_limits(threads, memory_limit, temp_dir, workers)
-        with ProgressDisplay(quiet) as listener:
-            named = None if catalog is None else str(catalog)
-            result = run_on_spark(environment_session(), wanted, policy.parent, listener, named, kl, show_values)
+        result = _run_on_spark(wanted, policy.parent, resources, quiet, kl, show_values, workers)
     else:
         refuse_memory(database, wanted)
-        with (
-            open_for_command(database, settings=settings(threads, memory_limit, temp_dir), catalog=catalog) as opened,
-            ProgressDisplay(quiet) as listener,
-        ):
-            named = catalog_name(catalog)
-            result = run(opened, wanted, policy.parent, listener, named, kl, show_values, workers)
+        with resources.open(database) as opened, ProgressDisplay(quiet) as listener:
+            where = (policy.parent, listener, resources.catalog_name)
+            result = run(opened, wanted, *where, kl, show_values, workers)
     if json:
         print_json(result.as_dict(show_seed))
     else:
-        report.print_result(printer(), result, show_seed)
+        print_result(printer(), result, show_seed)
 
 
-def _refuse_limits(threads: int | None, memory_limit: str | None, temp_dir: Path | None, workers: int | None) -> None:
-    """Raise PolicyError for limits of a database that are Spark's own to say."""
-    given = {"threads": threads, "memory-limit": memory_limit, "temp-dir": temp_dir, "workers": workers}
-    problems = [
-        Problem(
-            name, "is for Spark's own settings to say", "spark.executor.cores, spark.executor.memory, spark.local.dir"
-        )
-        for name, value in given.items()
-        if value is not None
-    ]
-    if problems:
-        raise PolicyError(problems)
+def _run_on_spark(
+    wanted: Examined, folder: Path, resources: Resources, quiet: bool, kl: bool, show_values: bool, workers: int | None
+) -> Result:
+    """The run in the session of the environment; raises PolicyError for limits that are Spark's own to say."""
+    from ldiv_db.running.spark.run import run_on_spark  # noqa: PLC0415 - few runs are on Spark
+
+    limits = vars(resources) | {"workers": workers}
+    what = ("is for Spark's own settings to say", "spark.executor.cores, spark.executor.memory, spark.local.dir")
+    keys = [key for key, value in limits.items() if value is not None and key != "catalog"]
+    if keys:
+        raise PolicyError(Problem(key.replace("_", "-"), *what) for key in keys)
+    catalog = None if resources.catalog is None else str(resources.catalog)
+    with ProgressDisplay(quiet) as listener:
+        return run_on_spark(environment_session(), wanted, folder, listener, catalog, kl, show_values)
+
+
+@plan_app.command("plan")
+@grouped
+def plan_command(
+    *,
+    database: Database,
+    policy: PolicyFile,
+    json: Json = False,
+    sql: Annotated[bool, typer.Option("--sql", help="Show the SQL of every step: the run is rehearsed.")] = False,
+    resources: Resources,
+    quiet: Quiet = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Show what a run would do, by counts alone; writes nothing.
+
+    With --sql all steps are carried out on temporary tables, which takes as long as a run.
+
+    \b
+    Examples:
+      ldiv plan warehouse.duckdb policy.yml
+      ldiv plan warehouse.duckdb policy.yml --sql
+    """
+    wanted = examine_file(policy)
+    statements: list[Statement] = []
+    with (
+        resources.open(database, read_only=True) as connection,
+        ProgressDisplay(quiet) as shown,
+    ):
+        listener = replace(shown, on_statement=statements.append)
+        ready = plan(connection, wanted, policy.parent, listener, resources.catalog_name, show_values, rehearse=sql)
+    document = describe_plan(ready, statements if sql else None)
+    if json:
+        print_json(document)
+    else:
+        print_plan(printer(), document)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,30 +10,18 @@ import typer
 
 from ldiv_db.auditing.check import check_request
 from ldiv_db.auditing.statement import check_statement
-from ldiv_db.auditing.subject import Pair
 from ldiv_db.commands.console import open_for_command, print_json, split_names
 from ldiv_db.commands.options import (
     Catalog,
-    CategoriesOf,
     ClassColumn,
-    CountColumn,
     Database,
-    Group,
-    HarmlessOf,
     Json,
-    OthersKnown,
+    Judged,
     PolicyFile,
     QuasiIdentifiers,
-    SameOf,
     SensitiveColumns,
-    SensitiveTable,
-    SuppressedIfGiven,
-    TaxonomyOf,
-    WeightsOf,
-    catalog_name,
-    pair_names,
-    requirements_of,
-    sensitive_settings,
+    catalog_engine,
+    grouped,
 )
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.engine import Engine
@@ -44,7 +31,7 @@ from ldiv_db.policy.reading import read_policy
 from ldiv_db.recoding.branches import counted_columns, counting_sql, weight_of
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
-app = typer.Typer(
+sql_app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
@@ -55,12 +42,12 @@ Dialect = Literal[
 ]  # fmt: skip
 
 
-@app.callback()
+@sql_app.callback()
 def sql_group() -> None:
     """A plan's counts, a run's recoding and the audit of a table, as SQL for any database."""
 
 
-@app.command("recode")
+@sql_app.command("recode")
 def recode_command(
     database: Database,
     run: Annotated[str, typer.Argument(help="The run's id, or how it begins.", show_default=False)],
@@ -83,8 +70,7 @@ def recode_command(
       ldiv sql recode warehouse.duckdb 4f1d2c --dialect postgres --source public.patients --policy policy.yml
     """
     wanted = None if policy is None else read_policy(policy)
-    with open_for_command(database, read_only=True, catalog=catalog) as connection:
-        engine = Engine(connection, catalog=catalog_name(catalog))
+    with catalog_engine(database, catalog, read_only=True) as engine:
         found = find_run(engine, run)
         text = recoding_sql(engine, found, dialect, source, wanted)
     if json:
@@ -93,8 +79,10 @@ def recode_command(
         typer.echo(f"{text};")
 
 
-@app.command("check")
+@sql_app.command("check")
+@grouped
 def check_command(
+    *,
     table: Annotated[str, typer.Argument(help="The table there, e.g. analytics.patients.", show_default=False)],
     dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
     policy: Annotated[
@@ -115,16 +103,7 @@ def check_command(
             show_default=False,
         ),
     ] = None,
-    categories: CategoriesOf = None,
-    weights: WeightsOf = None,
-    taxonomy: TaxonomyOf = None,
-    harmless: HarmlessOf = None,
-    same: SameOf = None,
-    others_known: OthersKnown = False,
-    suppressed: SuppressedIfGiven = None,
-    sensitive_table: SensitiveTable = None,
-    group: Group = None,
-    count: CountColumn = None,
+    judged: Judged,
     labels: Annotated[bool, typer.Option("--labels", help="Give the classes' quasi-identifiers as well.")] = False,
     json: Json = False,
 ) -> None:
@@ -141,30 +120,26 @@ def check_command(
       ldiv sql check public.release --policy policy.yml --dialect postgres --labels
       ldiv sql check t --qi age --sensitive salary --type salary=INTEGER --require t_closeness:0.2 --dialect spark
     """
-    names = pair_names(sensitive_table, group, count)
-    if policy is None and not require:
-        raise PolicyError([Problem("require", "is missing", "say what must hold, e.g. distinct:3, or name a --policy")])
-    said = (categories or [], weights or [], taxonomy or [], harmless or [], same or [])
+    specs = judged.requirements(require, policy)
     question = check_request(
         None if policy is None else read_policy(policy),
         quasi_identifiers=split_names(qi or [], set()),
-        sensitive=sensitive_settings(sensitive or [], *said),
-        require=requirements_of(require, others_known) if require else (),
+        sensitive=judged.of(sensitive or []),
+        require=specs,
         class_column=class_column,
-        suppressed=suppressed,
+        suppressed=judged.suppressed,
+        pair=judged.pair(_table),
     )
     with open_for_command(":memory:") as connection:
-        engine = Engine(connection)
-        pair = names and Pair(_table(engine, names[0], "sensitive-table"), names[1], count)
-        held = (replace(question, pair=pair), _table(engine, table, "TABLE"))
-        text = check_statement(engine, *held, dialect, _types(types or []), labels)
+        found = _table(table, "TABLE")
+        text = check_statement(Engine(connection), question, found, dialect, _types(types or []), labels)
     if json:
         print_json({"table": table, "dialect": dialect, "sql": text})
     else:
         typer.echo(f"{text};")
 
 
-def _table(engine: Engine, text: str, key: str) -> Relation | FileRelation:
+def _table(text: str, key: str) -> Relation | FileRelation:
     """The table that is named, or a file that DuckDB reads."""
     file = None if text.startswith('"') else FileRelation.of(text)
     return file or named_table(text, key)
@@ -178,7 +153,7 @@ def _types(texts: Sequence[str]) -> dict[str, str]:
     return {name: kind for name, _, kind in pairs}
 
 
-@app.command("counts")
+@sql_app.command("counts")
 def counts_command(
     policy: PolicyFile,
     dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",

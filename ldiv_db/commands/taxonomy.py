@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.tree import Tree
 
-from ldiv_db.commands.console import open_for_command, print_json, printer
-from ldiv_db.commands.options import Catalog, Database, Json, catalog_name
+from ldiv_db.commands.console import print_json, printer
+from ldiv_db.commands.options import Catalog, Database, Json, catalog_engine
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
@@ -22,7 +22,7 @@ from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
-app = typer.Typer(
+taxonomy_app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
@@ -33,7 +33,7 @@ Name = Annotated[str, typer.Argument(help="The taxonomy's name in the catalog.",
 Replace = Annotated[bool, typer.Option("--replace", help="Replace the taxonomy of that name.")]
 
 
-@app.command("import")
+@taxonomy_app.command("import")
 def import_command(
     database: Database,
     name: Name,
@@ -60,15 +60,14 @@ def import_command(
     if (file is None) == (table is None) or any(edges) != all(edges) or (tree is not None and file is None):
         raise typer.BadParameter("give FILE (and perhaps --tree), or --table, --child and --parent")
     found = None if file is None else taxonomy_sources.read_taxonomy(file, tree)
-    with open_for_command(database, catalog=catalog) as connection:
-        engine = Engine(connection, catalog=catalog_name(catalog))
+    with catalog_engine(database, catalog) as engine:
         if found is None:
             found = _read_edges(engine, str(table), str(child), str(parent))
         _store(engine, name, found, replace)
     _say_stored(name, found, json)
 
 
-@app.command("build")
+@taxonomy_app.command("build")
 def build_command(
     database: Database,
     name: Name,
@@ -92,12 +91,12 @@ def build_command(
     if smallest > largest:
         raise PolicyError([Problem("from", f"{smallest:g} is above --to {largest:g}")])
     found = taxonomy_sources.from_ranges(widths, _whole(origin), _whole(smallest), _whole(largest), not decimal)
-    with open_for_command(database, catalog=catalog) as connection:
-        _store(Engine(connection, catalog=catalog_name(catalog)), name, found, replace)
+    with catalog_engine(database, catalog) as engine:
+        _store(engine, name, found, replace)
     _say_stored(name, found, json)
 
 
-@app.command("show")
+@taxonomy_app.command("show")
 def show_command(database: Database, name: Name, json: Json = False, catalog: Catalog = None) -> None:
     """Show a taxonomy of the catalog as a tree.
 
@@ -105,8 +104,8 @@ def show_command(database: Database, name: Name, json: Json = False, catalog: Ca
     Example:
       ldiv taxonomy show warehouse.duckdb country
     """
-    with open_for_command(database, read_only=True, catalog=catalog) as connection:
-        found = taxonomies.require(Engine(connection, catalog=catalog_name(catalog)), name)
+    with catalog_engine(database, catalog, read_only=True) as engine:
+        found = taxonomies.require(engine, name)
     if json:
         print_json({**_summary(name, found), "nodes": [_node(node) for node in found.nodes]})
         return
@@ -117,7 +116,7 @@ def show_command(database: Database, name: Name, json: Json = False, catalog: Ca
     printer().print(branches[found.nodes[0].node])
 
 
-@app.command("list")
+@taxonomy_app.command("list")
 def list_command(database: Database, json: Json = False, catalog: Catalog = None) -> None:
     """List the taxonomies of the catalog.
 
@@ -125,8 +124,7 @@ def list_command(database: Database, json: Json = False, catalog: Catalog = None
     Example:
       ldiv taxonomy list warehouse.duckdb
     """
-    with open_for_command(database, read_only=True, catalog=catalog) as connection:
-        engine = Engine(connection, catalog=catalog_name(catalog))
+    with catalog_engine(database, catalog, read_only=True) as engine:
         found = [_summary(name, taxonomies.require(engine, name)) for name in taxonomies.stored(engine)]
     if json:
         print_json({"taxonomies": found})
@@ -135,7 +133,7 @@ def list_command(database: Database, json: Json = False, catalog: Catalog = None
         report.print_rows(printer(), "taxonomies", columns, [[row[column] for column in columns] for row in found])
 
 
-@app.command("check")
+@taxonomy_app.command("check")
 def check_command(
     database: Database,
     name: Name,
@@ -152,8 +150,7 @@ def check_command(
       ldiv taxonomy check warehouse.duckdb country --table patients --column country
       ldiv taxonomy check warehouse.duckdb country --table patients --column country --show-values
     """
-    with open_for_command(database, read_only=True, catalog=catalog) as connection:
-        engine = Engine(connection, catalog=catalog_name(catalog))
+    with catalog_engine(database, catalog, read_only=True) as engine:
         taxonomy = taxonomies.require(engine, name)
         source = resolve_source(engine, table, Path(), "table")
         missing, values = _missing(engine, taxonomy, source, column, show_values)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 import ldiv_db
-from ldiv_db.commands.cli import COMMANDS
+from ldiv_db.commands.cli import COMMANDS, command_of
 
 FOLDER = Path(ldiv_db.__file__).parent / "commands"
 #: What takes long to import, and is not needed to say what there is.
@@ -46,14 +45,18 @@ def test_a_command_is_imported_when_it_is_called() -> None:
     assert "duckdb" in imported(call_main("run", "--help"))
 
 
-def test_every_command_has_a_module_and_every_module_of_one_is_named() -> None:
-    modules = {path.stem for path in FOLDER.glob("*.py") if "\napp = typer.Typer(" in path.read_text(encoding="utf-8")}
-    assert modules - {"cli"} == set(COMMANDS)
+def test_every_command_has_an_app_and_every_app_is_named() -> None:
+    made = [
+        re.findall(r"^(\w+)_app = typer.Typer\(", path.read_text(encoding="utf-8"), re.M)
+        for path in FOLDER.glob("*.py")
+    ]
+    assert sorted(name for names in made for name in names) == sorted(COMMANDS)
+    assert all(command_of(name) for name in COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_lists_a_command_with_what_it_says_of_itself(call: Any, name: str) -> None:
-    command = typer.main.get_command(import_module(f"ldiv_db.commands.{name}").app)
+    command = command_of(name)
     first = str(command.help).splitlines()[0]
     (line,) = (line for line in call("--help").out.splitlines() if line.startswith(f"  {name} "))
     shown = line.split(maxsplit=1)[1]

@@ -9,15 +9,12 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import typer
-
 import ldiv_db
-from ldiv_db.commands.cli import COMMANDS
+from ldiv_db.commands.cli import COMMANDS, command_of
 from ldiv_db.database.templates import header, resource_folder
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
@@ -63,7 +60,7 @@ def commands() -> str:
         " words.",
     ]
     for name in COMMANDS:
-        head += list(command(f"ldiv {name}", typer.main.get_command(import_module(f"ldiv_db.commands.{name}").app)))
+        head += list(command(f"ldiv {name}", command_of(name)))
     return "\n\n".join(head) + "\n"
 
 

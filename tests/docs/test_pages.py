@@ -19,7 +19,7 @@ import typer
 import yaml
 
 import ldiv_db
-from ldiv_db.commands.cli import COMMANDS
+from ldiv_db.commands.cli import COMMANDS, command_of
 from tests.docs.pages import CLINIC, DOCS, PAGES, ROOT, Block, Reader, blocks, differs, read, words_of
 
 #: Pages whose blocks other tests run, where what they need is installed.
@@ -100,7 +100,7 @@ def parse_command(command: str) -> None:
     if words[0].startswith("-"):
         return
     assert words[0] in COMMANDS, command
-    parse(typer.main.get_command(import_module(f"ldiv_db.commands.{words[0]}").app), words[1:])
+    parse(command_of(words[0]), words[1:])
 
 
 def parse(found: Any, words: list[str]) -> None:
