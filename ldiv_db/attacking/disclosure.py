@@ -201,9 +201,7 @@ class Exposure:
         """The same with what is promised of that population."""
         fewest, most = promise.fewest_people(population), promise.most_present(population)
         return replace(
-            self,
-            people_bound=Fraction(1, fewest) if fewest > 1 else None,
-            presence_bound=most if most < 1 else None,
+            self, people_bound=Fraction(1, fewest) if fewest > 1 else None, presence_bound=most if most < 1 else None
         )
 
     @property

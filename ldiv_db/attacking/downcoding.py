@@ -217,11 +217,7 @@ def _hold_against(coded: Coded, population: Matches) -> tuple[tuple[Gain, ...], 
         return _gains(coded, "population", 0, 0), {"note": "no label has sides"}
     held = _held(coded, population, axes)
     possible = engine.materialise(
-        "possible",
-        "attacking/downcoding/list_possible",
-        kinds=held.kinds,
-        kept=held.kept,
-        measures=held.measures,
+        "possible", "attacking/downcoding/list_possible", kinds=held.kinds, kept=held.kept, measures=held.measures
     )
     params = {"candidates": held.candidates, "codes": prefixes.codes, "possible": possible}
     params |= {"singles": held.singles, "measures": held.measures}

@@ -126,13 +126,7 @@ def measure_table(
 class _Measuring:
     """One measurement under way."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        original: Described,
-        published: Relation | FileRelation,
-        wanted: MeasureRequest,
-    ):
+    def __init__(self, engine: Engine, original: Described, published: Relation | FileRelation, wanted: MeasureRequest):
         self._engine = engine
         self._required = original.required
         self._source = original.source.bare()
