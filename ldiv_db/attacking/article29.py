@@ -26,6 +26,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ldiv_db.attacking.covering import KnownAxis
 from ldiv_db.attacking.gains import Attack, Tried, tried_attack
@@ -41,6 +42,7 @@ from ldiv_db.attacking.trials import (
     people_of,
     tried_on,
 )
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
 
@@ -56,16 +58,6 @@ _TIMES = 2
 _KINDS = {"one": "singling out by one column", "several": "singling out by several columns"}
 _VALUE = Identifier("value")
 Counts = dict[str, Tried]
-
-
-@dataclass(frozen=True)
-class _Distanced:
-    """A quasi-identifier with the `spans` of its labels, and the number of known values, of which they are shares."""
-
-    code: Identifier
-    table: Identifier
-    spans: Relation
-    codes: Value
 
 
 @dataclass(frozen=True)
@@ -88,7 +80,7 @@ def parts_of(people: TrialPeople) -> Parts | None:
         half = (len(people.axes) + 1) // 2
         halves = people.axes[:half], people.axes[half:]
         return None if not halves[1] else (_numbered(halves[0]), _numbered(halves[1]))
-    known = {axis.axis.name.lower(): axis for axis in people.axes}
+    known = {axis.name.lower(): axis for axis in people.axes}
     names = [name.lower() for part in asked for name in part]
     unknown = [name for part in asked for name in part if name.lower() not in known]
     problems = [Problem("link_columns", f"{name} is not a quasi-identifier that targets have") for name in unknown]
@@ -129,15 +121,18 @@ def linkability(people: TrialPeople, drawn: Relation, parts: Parts) -> Attack:
     return found.with_untried("people", sum(one.attempts for one in pair), engine.count(drawn))
 
 
+def _distanced(engine: Engine, axis: KnownAxis) -> dict[str, Any]:
+    """A quasi-identifier with the `spans` of its labels, and the number of known values, of which they are shares."""
+    codes = Value(engine.count(axis.dictionary))
+    return {"code": axis.code, "table": axis.table, "spans": axis.spans, "codes": codes}
+
+
 @contextmanager
 def _side(people: TrialPeople, drawn: Relation, axes: tuple[KnownAxis, ...]) -> Iterator[_Side]:
     """What the holder of one part finds."""
     engine = people.released.engine
     with prefixes_of(engine, people.released.classes, axes, drawn) as numbered, engine.scope():
-        distanced = [
-            _Distanced(axis.code, axis.table, axis.spans, Value(engine.count(axis.dictionary)))
-            for axis in numbered.axes
-        ]
+        distanced = [_distanced(engine, axis) for axis in numbered.axes]
         nearest = engine.load("nearest", {"cell_no": "BIGINT", "box": "BIGINT"}, [])
         tried = engine.load("tried", {"cell_no": "BIGINT"}, [])
         for part in numbered.drawn(people.released.budget // KEPT):
@@ -155,33 +150,6 @@ def _guessed(people: TrialPeople) -> Tried:
     with drawn_rows(people.released, people.trial, tries) as draws:
         params = {"classes": people.released.classes, "draws": draws}
         return Tried(**engine.record("attacking/linkability/count_random", **params))
-
-
-@dataclass(frozen=True)
-class AskedAxis:
-    """A quasi-identifier in random predicates: its label's columns, whether it is asked for, and in which row."""
-
-    axis: KnownAxis
-
-    @property
-    def columns(self) -> tuple[Identifier, ...]:
-        return self.axis.columns
-
-    @property
-    def bounded(self) -> bool:
-        return self.axis.bounded
-
-    @property
-    def table(self) -> Identifier:
-        return self.axis.table
-
-    @property
-    def use(self) -> Identifier:
-        return Identifier(f"use_{self.axis.number}")
-
-    @property
-    def row(self) -> Identifier:
-        return Identifier(f"row_{self.axis.number}")
 
 
 @dataclass(frozen=True)
@@ -302,11 +270,17 @@ def _columns_of(places: Sequence[int], axes: Sequence[KnownAxis]) -> tuple[Ident
     return tuple(column for place in places for column in (axes[place].columns if place < len(axes) else (_VALUE,)))
 
 
+def _asked(axis: KnownAxis) -> dict[str, Any]:
+    """A quasi-identifier in random predicates: its label's columns, whether it is asked for, and in which row."""
+    names = {key: Identifier(f"{key}_{axis.number}") for key in ("use", "row")}
+    return {"columns": axis.columns, "bounded": axis.bounded, "table": axis.table, **names}
+
+
 def _draw_random(people: TrialPeople, rows: Relation, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Relation:
     """Random predicates, of either kind as many as were found."""
-    engine, axes = people.released.engine, [AskedAxis(axis) for axis in people.axes]
+    engine, axes = people.released.engine, [_asked(axis) for axis in people.axes]
     types = {"number": "BIGINT", "kind": "VARCHAR", "use_value": "BIGINT", "row_value": "BIGINT"}
-    types |= {name: "BIGINT" for axis in axes for name in (axis.use.name, axis.row.name)}
+    types |= {name: "BIGINT" for axis in axes for name in (axis["use"].name, axis["row"].name)}
     draws = engine.load("draws", types, list(_draws(people, sets, counts)))
     return engine.materialise("random", "attacking/singling_out/draw_predicates", rows=rows, draws=draws, axes=axes)
 

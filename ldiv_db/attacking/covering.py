@@ -43,8 +43,8 @@ class LabelAxis:
     sets_first: bool = False
 
 
-@dataclass(frozen=True)
-class KnownAxis:
+@dataclass(frozen=True, kw_only=True)
+class KnownAxis(LabelAxis):
     """A quasi-identifier as published and as known; `number` is its place among those that are matched.
 
     `dictionary` is (value, code, position) of the known values, `labels` (the columns, value_no, written, rows) of the
@@ -54,7 +54,6 @@ class KnownAxis:
     labels and kinds there are, `share` how many of all pairs of a class and a combination of values the labels allow.
     """
 
-    axis: LabelAxis
     known: Identifier
     kind: str
     value: Identifier
@@ -69,14 +68,6 @@ class KnownAxis:
     size: tuple[int, int] = (0, 0)
     share: float = 0
     number: int = 1
-
-    @property
-    def columns(self) -> tuple[Identifier, ...]:
-        return self.axis.columns
-
-    @property
-    def hierarchy(self) -> Hierarchy:
-        return self.axis.hierarchy
 
     @property
     def by_range(self) -> bool:
@@ -135,10 +126,16 @@ def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -
         if kind is None:
             takes = "times" if axis.hierarchy.levels else "numbers or times"
             problems.append(Problem(key, f"{column.name} takes {takes}, it is {column.shown}"))
-        known.append(KnownAxis(axis, Identifier(column.name), kind or TEXT, Identifier(f"v{number}")))
+        named = {"known": Identifier(column.name), "value": Identifier(f"v{number}")}
+        known.append(known_axis(axis, kind=kind or TEXT, **named))
     if problems:
         raise PolicyError(problems)
     return known
+
+
+def known_axis(axis: LabelAxis, **known: Any) -> KnownAxis:
+    """A quasi-identifier as published, with what is known of it."""
+    return KnownAxis(axis.name, axis.columns, axis.hierarchy, axis.sets_first, **known)
 
 
 def as_text(engine: Engine, people: Relation | FileRelation) -> Relation | FileRelation:
@@ -191,11 +188,11 @@ def _read(engine: Engine, axis: KnownAxis) -> KnownAxis:
         engine.drop(ranges)
     else:
         spans = _find_values(engine, axis, parts, last)
-    reading = choose_reading(engine, spans, axis.axis.sets_first)
+    reading = choose_reading(engine, spans, axis.sets_first)
     unread = count_unread(engine, axis.labels, reading.chosen)["count"]
     if unread:
         hint = RANGE_FORMS if axis.by_range else ""
-        raise PolicyError([Problem(axis.axis.name, f"{unread:,} of its labels are {_no_label(axis)}", hint)])
+        raise PolicyError([Problem(axis.name, f"{unread:,} of its labels are {_no_label(axis)}", hint)])
     return replace(axis, parts=parts, chosen=reading.chosen, spans=reading.spans)
 
 

@@ -35,7 +35,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axis
 from ldiv_db.attacking.gains import Attack, Gain, gain_of
 from ldiv_db.attacking.matching import BUDGET, Matches
 from ldiv_db.database.engine import Engine
@@ -44,7 +44,6 @@ from ldiv_db.policy.document import AlgorithmSpec
 from ldiv_db.recoding.rules import read_parts, read_ranges
 from ldiv_db.solving.registry import ALGORITHMS, algorithm_of
 from ldiv_db.taxonomies import taxonomy as taxonomies
-from ldiv_db.taxonomies.readers import Level
 
 #: The people of classes of two rows are tried in pairs of kinds, those of few kinds first; one costs as many pairs.
 _PAIR = 7
@@ -52,66 +51,8 @@ _PAIR = 7
 CANDIDATE = 4
 #: How numbers and times are read where nobody's values say which they are.
 _KINDS = ("real", "instant")
-
-
-@dataclass(frozen=True)
-class LabelledAxis:
-    """A quasi-identifier whose labels are ranges: `labels` are its distinct ones, `inner` those with values inside."""
-
-    columns: tuple[Identifier, ...]
-    labels: Relation
-    inner: Relation
-
-
-@dataclass(frozen=True)
-class SidedAxis:
-    """A quasi-identifier whose labels have sides.
-
-    `sides` is (value_no, code, side), `rules` (value_no, every_side, needed): how many of them some row has.
-    """
-
-    axis: KnownAxis
-    sides: Relation
-    rules: Relation
-
-    @property
-    def code(self) -> Identifier:
-        return self.axis.code
-
-    @property
-    def table(self) -> Identifier:
-        return self.axis.table
-
-    def _named(self, what: str) -> Identifier:
-        return Identifier(f"{what}_{self.axis.number}")
-
-    @property
-    def side(self) -> Identifier:
-        return self._named("side")
-
-    @property
-    def every(self) -> Identifier:
-        return self._named("every")
-
-    @property
-    def needed(self) -> Identifier:
-        return self._named("needed")
-
-    @property
-    def sides_found(self) -> Identifier:
-        return self._named("sides")
-
-    @property
-    def alike(self) -> Identifier:
-        return self._named("alike")
-
-
-@dataclass(frozen=True)
-class NumberedLevel:
-    """A level of a taxonomy that is made of the values, the finest being number 1."""
-
-    number: Value
-    level: Level
+#: A quasi-identifier as the templates of an attack take it: relations and names, by what they are.
+AxisParameter = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -178,13 +119,14 @@ def _count_halved(coded: Coded) -> tuple[int, int]:
     return counts["rows"], counts["cells"]
 
 
-def _labelled(coded: Coded, axis: LabelAxis) -> LabelledAxis:
-    """The axis with its labels that are ranges of numbers, or of times if they are none."""
-    engine, known = coded.engine, KnownAxis(axis, Identifier(axis.name), _KINDS[0], Identifier("value"))
+def _labelled(coded: Coded, axis: LabelAxis) -> AxisParameter:
+    """The axis with its labels; `inner` are those that are ranges of numbers, or else of times, with values inside."""
+    engine, names = coded.engine, {"known": Identifier(axis.name), "value": Identifier("value")}
+    known = known_axis(axis, kind=_KINDS[0], **names)
     labels = engine.materialise("labels", "attacking/covering/number_labels", classes=coded.classes, axis=known)
     parts = read_parts(engine, labels)
     found = [_ranges(engine, parts, kind, inner_of=labels) for kind in _KINDS]
-    return LabelledAxis(axis.columns, labels, max(found, key=engine.count))
+    return {"columns": axis.columns, "labels": labels, "inner": max(found, key=engine.count)}
 
 
 def _ranges(engine: Engine, parts: Relation, kind: str, inner_of: Relation | None = None) -> Relation:
@@ -239,7 +181,7 @@ def _mean(total: Any, rows: int) -> float | None:
     return float(Fraction(int(total), rows)) if rows else None
 
 
-def _held(coded: Coded, population: Matches, axes: Sequence[SidedAxis]) -> _Held:
+def _held(coded: Coded, population: Matches, axes: Sequence[AxisParameter]) -> _Held:
     """The classes with the people whom they fit, who may be in them, and who are singled out."""
     engine, prefixes = coded.engine, population.prefixes
 
@@ -259,13 +201,13 @@ def _held(coded: Coded, population: Matches, axes: Sequence[SidedAxis]) -> _Held
     return _Held(candidates, kinds, kept, singles, measures, untried)
 
 
-def _sided(engine: Engine, axis: KnownAxis) -> SidedAxis | None:
+def _sided(engine: Engine, axis: KnownAxis) -> AxisParameter | None:
     """The axis with the sides of its labels; None for nested ranges, whose labels have none here."""
     if axis.hierarchy.is_plain:
         ranges = _ranges(engine, axis.parts, axis.kind)
         params = {"ranges": ranges, "dictionary": axis.dictionary}
         sides = engine.materialise("sides", "attacking/downcoding/side_ranges", **params)
-        return SidedAxis(axis, sides, _rules(engine, ranges=ranges))
+        return _with_sides(axis, sides, _rules(engine, ranges=ranges))
     if axis.by_range:
         return None
     whole = _side_whole(engine, axis)
@@ -273,7 +215,14 @@ def _sided(engine: Engine, axis: KnownAxis) -> SidedAxis | None:
         "apart", "attacking/downcoding/list_apart", chosen=axis.chosen, dictionary=axis.dictionary
     )
     sides = engine.materialise("sides", "attacking/downcoding/join_sides", apart=apart, sides=whole)
-    return SidedAxis(axis, sides, _rules(engine, apart=apart, sides=whole))
+    return _with_sides(axis, sides, _rules(engine, apart=apart, sides=whole))
+
+
+def _with_sides(axis: KnownAxis, sides: Relation, rules: Relation) -> AxisParameter:
+    """The axis with the `sides` of its labels (value_no, code, side), and how many of them some row has (`rules`)."""
+    names = {"side": "side", "every": "every", "needed": "needed", "sides_found": "sides", "alike": "alike"}
+    named = {key: Identifier(f"{name}_{axis.number}") for key, name in names.items()}
+    return {"code": axis.code, "table": axis.table, "sides": sides, "rules": rules, **named}
 
 
 def _rules(
@@ -291,6 +240,6 @@ def _side_whole(engine: Engine, axis: KnownAxis) -> Relation:
     if taxonomy is not None:
         nodes = taxonomies.load(engine, taxonomy, axis.value.name)
         return engine.materialise("whole", "attacking/downcoding/side_nodes", nodes=nodes, **read)
-    levels = [NumberedLevel(Value(number), level) for number, level in enumerate(axis.levels, 1)]
+    levels = [{"number": Value(number), "level": level} for number, level in enumerate(axis.levels, 1)]  # finest first
     params = {"levels": levels, "coarsest": Value(len(axis.levels))}
     return engine.materialise("whole", "attacking/downcoding/side_levels", **params, **read)

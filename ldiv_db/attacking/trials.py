@@ -110,7 +110,7 @@ class TrialPeople:
     def _draw(self, table: Table, most: int, control: int) -> Relation:
         engine = self.released.engine
         names = {column.name.lower(): column.name for column in columns_of(engine, table)}
-        known = [replace(axis, known=Identifier(names[axis.axis.name.lower()])) for axis in self.axes]
+        known = [replace(axis, known=Identifier(names[axis.name.lower()])) for axis in self.axes]
         secrets = [replace(secret, column=Identifier(names[secret.name.lower()])) for secret in self.secrets]
         with read_exactly(engine, as_text(engine, table)) as read:
             return engine.materialise(
@@ -137,7 +137,7 @@ def people_of(released: AttackedRelease, trial: PeopleTrial, sensitive: Sequence
     axes = known_axes(released.axes, columns, "targets")
     problems = list(_missing(engine, trial.targets, "targets", sensitive))
     if trial.control is not None:
-        problems += _missing(engine, trial.control, "control", [*(axis.axis.name for axis in axes), *sensitive])
+        problems += _missing(engine, trial.control, "control", [*(axis.name for axis in axes), *sensitive])
     if problems:
         raise PolicyError(problems)
     _refuse_other_types(engine, trial, axes)
@@ -159,11 +159,11 @@ def _refuse_other_types(engine: Engine, trial: PeopleTrial, axes: Sequence[Known
     """Raise PolicyError if people of the control are not compared as the targets are."""
     if trial.control is None:
         return
-    found = known_axes([axis.axis for axis in axes], columns_of(engine, trial.control), "control")
+    found = known_axes(axes, columns_of(engine, trial.control), "control")
     others = [axis for axis, other in zip(axes, found, strict=True) if axis.kind != other.kind]
     if others:
         what = "is of another type than among the targets"
-        raise PolicyError([Problem("control", f"{axis.axis.name} {what}") for axis in others])
+        raise PolicyError([Problem("control", f"{axis.name} {what}") for axis in others])
 
 
 def _count(engine: Engine, table: Table) -> int:

@@ -81,15 +81,6 @@ class LikelyPeople:
         return f"{counts}, and requirements count rows"
 
 
-@dataclass(frozen=True)
-class _Counted:
-    """A column under the names of what is counted of it."""
-
-    column: Identifier
-    rows: Identifier
-    values: Identifier
-
-
 def likely_people(
     engine: Engine, table: Relation | FileRelation, columns: Sequence[Column], dropped: Sequence[str] = ()
 ) -> LikelyPeople | None:
@@ -102,11 +93,13 @@ def likely_people(
     asked = [c for c in asked if tells_one(c.name) or (c.name.lower() in aside and not tells_somebody(c.name))]
     if not asked:
         return None
-    names = [(Identifier(c.name), Identifier(f"rows_{i}"), Identifier(f"values_{i}")) for i, c in enumerate(asked)]
-    counted = [_Counted(*own) for own in names]
-    found = engine.record("auditing/count_repeated", source=table, columns=counted)
+    kinds = ("rows", "different")
+    counted = [{kind: Identifier(f"{kind}_{i}") for kind in kinds} for i in range(len(asked))]
+    columns_counted = [{"column": Identifier(c.name), **names} for c, names in zip(asked, counted, strict=True)]
+    found = engine.record("auditing/count_repeated", source=table, columns=columns_counted)
     every = [
-        LikelyPeople(c, found[own.values.name], found[own.rows.name]) for c, own in zip(asked, counted, strict=True)
+        LikelyPeople(c, found[names["different"].name], found[names["rows"].name])
+        for c, names in zip(asked, counted, strict=True)
     ]
     several = [one for one in every if _has_several(one)]
     return min(several, key=lambda one: (not tells_one(one.column.name), one.people), default=None)

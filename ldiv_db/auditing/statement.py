@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from textwrap import wrap
+from typing import Any
 
 from ldiv_db.auditing.audit import refuse_unknown, refuse_unlisted
 from ldiv_db.auditing.check import CheckRequest, label_columns, problems_of
@@ -19,10 +20,9 @@ from ldiv_db.auditing.subject import Subject, count_unmatched, count_values, num
 from ldiv_db.database.catalog import Column, type_named
 from ldiv_db.database.dialects import DIALECTS
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.steps import WIDTH, Composer
-from ldiv_db.database.templates import Figure, FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.sensitive import read_attributes, resolve_all
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement
 
@@ -94,25 +94,6 @@ _COLUMNS = ("requirement", "sensitive", "rows", "reached", "margin")
 
 
 @dataclass(frozen=True)
-class _Judged:
-    """One part of the result: the measures of a requirement, and the classes that they are of."""
-
-    requirement: Value
-    sensitive: Value
-    measures: Relation
-    classes: Relation
-
-
-@dataclass(frozen=True)
-class _OpenVerdict:
-    """One part of the result: what leaves the verdicts on an attribute open, and how often it was found."""
-
-    problem: Value
-    sensitive: Value
-    count: Figure
-
-
-@dataclass(frozen=True)
 class _Named:
     """The values that a requirement names (place, value), and the column, as it is counted, that may have them."""
 
@@ -120,14 +101,6 @@ class _Named:
     sensitive: str
     members: Relation
     counts: Relation
-
-
-@dataclass(frozen=True)
-class _ReadColumn:
-    """A column as it is read: texts are one after its steps."""
-
-    name: Identifier
-    same: Sequence[Step]
 
 
 def check_statement(
@@ -172,8 +145,8 @@ class _Writer:
         ids = [request.class_column] if request.class_column else []
         self._subject = Subject(table, request.quasi_identifiers, ids, suppressed=request.suppressed, pair=request.pair)
         self._labels = label_columns(self._subject.renamed, _COLUMNS) if labels else []
-        self._judged: list[_Judged] = []
-        self._open: list[_OpenVerdict] = []
+        self._judged: list[dict[str, Any]] = []  # the measures of each requirement, and the classes that they are of
+        self._open: list[dict[str, Any]] = []  # what leaves the verdicts on an attribute open, and how often
         self._named: dict[int, list[_Named]] = {}
 
     def judge(self, attribute: Attribute, requirements: Sequence[Requirement], others: Sequence[str]) -> None:
@@ -210,7 +183,8 @@ class _Writer:
         sensitive = Value(attribute.name or None)
         for requirement in requirements:
             measures = requirement.measure(self._steps, numbered.classes)
-            self._judged.append(_Judged(Value(requirement.label), sensitive, measures, numbered.listed))
+            judged = {"requirement": Value(requirement.label), "sensitive": sensitive}
+            self._judged.append({**judged, "measures": measures, "classes": numbered.listed})
             if requirement.named and not requirement.absent:
                 self._seek(requirement, attribute.name, counts)
         self._tell(attribute.name, before)
@@ -218,7 +192,8 @@ class _Writer:
     def _tell(self, sensitive: str, before: int) -> None:
         """Have the statement tell the doubts about an attribute, those after the first `before`."""
         doubts = self._steps.doubts[before:]
-        self._open += [_OpenVerdict(Value(f"open: {d.problem}"), Value(sensitive or None), d.count) for d in doubts]
+        about = {"sensitive": Value(sensitive or None)}
+        self._open += [{"problem": Value(f"open: {d.problem}"), "count": d.count, **about} for d in doubts]
 
     def _seek(self, requirement: Requirement, sensitive: str, counts: Relation) -> None:
         """Seek the values that a requirement names in a column; they need stand in one of those that it is about."""
@@ -241,7 +216,7 @@ class _Writer:
             return self._subject
         subject, pair = self._subject, self._subject.pair
         beside = [pair.group, *([pair.count] if pair.count else [])] if pair else subject.open_columns
-        columns = [_ReadColumn(Identifier(name), same.get(name, ())) for name in [*beside, *same]]
+        columns = [{"name": Identifier(name), "same": same.get(name, ())} for name in [*beside, *same]]
         table = pair.table if pair else subject.table
         params = {"published": table, "columns": columns}
         read = self._steps.materialise("read", "auditing/statement/read_as_one", **params)

@@ -47,16 +47,6 @@ _MOST = 1_000
 _LITTLE, _FEW = 3, 2
 
 
-@dataclass(frozen=True)
-class _Other:
-    """Another column, under the names of what is counted of it."""
-
-    column: Identifier
-    alias: Identifier
-    together: Identifier
-    apart: Identifier
-
-
 def names_people(summary: Summary) -> bool:
     """Whether a column says by its name whose rows they are, and is no list of a few kinds."""
     return may_name(summary) and tells_one(summary.column.name)
@@ -79,8 +69,9 @@ def held_by(
     varying = [
         c for c in all_columns if c is not summary and 1 < c.distinct <= OFTEN_UNIQUE * c.rows and not c.decimals
     ]
+    kinds = {"alias": "d", "together": "together_", "apart": "apart_"}
     others = [
-        _Other(Identifier(c.column.name), *(Identifier(f"{letter}{i}") for letter in ("d", "together_", "apart_")))
+        {"column": Identifier(c.column.name)} | {kind: Identifier(f"{name}{i}") for kind, name in kinds.items()}
         for i, c in enumerate(varying)
     ]
     if not others:
@@ -90,7 +81,7 @@ def held_by(
         "measuring/profile/hold_together", source=table, column=column, others=others, most=Value(_MOST)
     )
     values = found["values"]
-    extra = [[found[name.name] - values for name in (other.together, other.apart)] for other in others]
+    extra = [[found[other[kind].name] - values for kind in ("together", "apart")] for other in others]
     vary = [(together, apart) for together, apart in extra if apart * 20 > values]
     most = (_FEW - 1) * values
     return sum(together * _LITTLE <= apart and together <= most for together, apart in vary), len(vary)

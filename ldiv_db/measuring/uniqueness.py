@@ -130,15 +130,6 @@ class _Chosen:
     unique_rows: int
 
 
-@dataclass(frozen=True)
-class _LeftOut:
-    """A quasi-identifier with its number from 1, and the others, which remain when it is left out."""
-
-    number: Value
-    alias: Identifier
-    others: Sequence[Renamed]
-
-
 def measure_uniqueness(
     engine: Engine, table: Relation | FileRelation, summaries: Sequence[Summary], population: int | None = None
 ) -> Uniqueness | None:
@@ -171,7 +162,7 @@ def _count(engine: Engine, cells: Relation, columns: Sequence[Renamed]) -> dict[
 def _with_each_left_out(engine: Engine, cells: Relation, columns: Sequence[Renamed]) -> list[dict[str, Any]]:
     """The counts of all columns, then of all but each of them, in their order: one statement."""
     numbered = [
-        _LeftOut(Value(i), column.alias, [other for other in columns if other is not column])
+        {"number": Value(i), "alias": column.alias, "others": [other for other in columns if other is not column]}
         for i, column in enumerate(columns, 1)
     ]
     return engine.records("measuring/profile/measure_uniqueness", cells=cells, columns=numbered, rare=Value(RARE))
