@@ -83,8 +83,7 @@ def _choose(task: Task, counts: Relation, costs: SpanCosts, l: int, part: int, s
     engine = task.engine
     tables: dict[str, Any] = {"levels": costs.levels, "scales": costs.scales, "columns": costs.columns}
     bounds = {"l": Value(l), "simple": Value(SIMPLE), "part": Value(part), "most": Value(side), "ranked": Value(RANKED)}
-    boundaries = engine.materialise("boundaries", "bsgi/rank_boundaries", counts=counts, **tables, **bounds)
-    return engine.materialise("splits", "bsgi/choose_splits", boundaries=boundaries, counts=counts, l=Value(l))
+    return engine.materialise("splits", "bsgi/choose_splits", counts=counts, forced=True, **tables, **bounds)
 
 
 #: The algorithms whose classes are made of any rows, so that those of a part are.

@@ -43,6 +43,15 @@ SPREAD_UNIT = 10**6
 _WANTED = ((1, 7), (2, 6), (3, 5))
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """A key and the sides on which it wants some free rows."""
+
+    key: SensitiveAxis
+    left: Value
+    right: Value
+
+
 def bisect(
     task: Task,
     quotas: list[int],
@@ -97,30 +106,18 @@ def _halve(
     wanting: Sequence[SensitiveAxis],
 ) -> Relation:
     """The next level: every node of two classes or more split in two; of the `others` some are `wanting` a side."""
-    engine, encoded = task.engine, task.encoded
-    params = {"axes": encoded.axes, "sensitive": encoded.sensitive[0], "others": others}
-    with engine.scope() as scope:
-        spreads = engine.materialise(
-            "spreads", "bsgi/measure_spreads", nodes=nodes, axes=encoded.axes, unit=Value(SPREAD_UNIT)
-        )
-        sided = _sided(task, nodes, spreads, wanting, params) if wanting else None
-        more = {"nodes": nodes, "spreads": spreads, "sided": sided, "l": Value(l)}
-        return scope.keep(engine.materialise("node", "bsgi/halve_nodes", **more, **params))
-
-
-def _sided(
-    task: Task, nodes: Relation, spreads: Relation, wanting: Sequence[SensitiveAxis], params: dict[str, Any]
-) -> Relation:
-    """The rows of nodes to be split, each with the side that the keys want it on, the first key before the others."""
-    engine = task.engine
-    sided = engine.materialise("sided", "bsgi/side_rows", nodes=nodes, spreads=spreads, **params)
-    for key, (left, right) in zip(wanting, _WANTED, strict=False):
-        clipped = engine.materialise(
-            "sided", "bsgi/clip_sides", sided=sided, key=key, left=Value(left), right=Value(right), **params
-        )
-        engine.drop(sided)  # all the rows, once a key
-        sided = clipped
-    return sided
+    encoded = task.encoded
+    return task.engine.materialise(
+        "node",
+        "bsgi/halve_nodes",
+        nodes=nodes,
+        axes=encoded.axes,
+        sensitive=encoded.sensitive[0],
+        others=others,
+        wanting=[_Wanted(key, Value(left), Value(right)) for key, (left, right) in zip(wanting, _WANTED, strict=False)],
+        l=Value(l),
+        unit=Value(SPREAD_UNIT),
+    )
 
 
 #: Nodes of at most so many classes halve on their dearest quasi-identifier.
@@ -273,7 +270,4 @@ def _choose(
     if not counts:
         return engine.materialise("splits", "bsgi/choose_dearest", nodes=nodes, positions=domain.positions, **tables)
     tables |= {"counts": counts, "l": Value(l), "simple": Value(SIMPLE), "part": Value(PART), "most": Value(most)}
-    if largest <= FORCED:
-        return engine.materialise("splits", "bsgi/choose_boundaries", **tables)
-    boundaries = engine.materialise("boundaries", "bsgi/rank_boundaries", ranked=Value(RANKED), **tables)
-    return engine.materialise("splits", "bsgi/choose_splits", boundaries=boundaries, counts=counts, l=Value(l))
+    return engine.materialise("splits", "bsgi/choose_splits", ranked=Value(RANKED), forced=largest > FORCED, **tables)
