@@ -940,7 +940,7 @@ LOOPS = {
     "bsgi/residue/choose_classes": "BSGI compares every residual row with every class",
     "cuts/spread_counts": "a row becomes one a value",
     "decomposition/list_openings": "nearly every new group lacks a value that waits, and is one of the result",
-    "decomposition/list_wanted": "a row of the result a jump",
+    "decomposition/rank_exchanges": "a row of the result a jump",
     "solving/count_codes": "a row becomes one a quasi-identifier",
     "local/peel/list_homes": "one vector of levels is looked up",
     "local/peel/list_keys": "a row of the result a vector",

@@ -8,14 +8,14 @@ how groups were formed tells nothing more (`grouping` has the proof, and what it
 
 Steps, as `make_groups` (`steps`) takes them on the rows that `encode` has numbered:
 
-1. `noise.with_links`: which values of each attribute occur with which primary value (`list_links`).
+1. `steps.with_links`: which values of each attribute occur with which primary value.
 2. `grouping.deal`: rows that have no group come in an order of coins, without what people are known by (`deal_rows`).
 3. `grouping.seat_rows`: each group takes a row from each of l buckets of primary values (largest-l).
 4. `grouping.exchange`: rows of equal primary value change groups as long as that lowers the diversity penalty
-   (`list_crowded`, `list_wanted`, `list_partners`, `rank_exchanges`, `exchange_rows`).
-5. `noise.release_refused`: groups for which there is not noise enough are given up (`measure_needs`, `list_refused`).
-6. `waiting.place_starved`: rows that have waited too long join groups of this release (`list_openings`, `join_rows`);
+   (`list_crowded`, `rank_exchanges`, `regroup_rows`).
+5. `steps.release_refused`: groups for which there is not noise enough are given up (`list_refused`).
+6. `steps.place_starved`: rows that have waited too long join groups of this release (`list_openings`, `regroup_rows`);
    in `decomposition` and `anatomy`, which keep no row back for that, all rows left over do.
-7. `noise.add_noise`: values that stand too often in a group become others (`list_surplus`, `list_linkable`,
+7. `steps.add_noise`: values that stand too often in a group become others (`list_surplus`, `list_linkable`,
    `choose_noise`), and `apply_noise` gives the codes that are published.
 """

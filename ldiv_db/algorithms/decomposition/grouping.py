@@ -27,7 +27,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -192,6 +192,22 @@ def with_counts(task: Grouping, members: Relation) -> Grouping:
     return replace(task, others=others)
 
 
+def regroup(
+    task: Grouping,
+    members: Relation,
+    settled: Relation | None = None,
+    accepted: Relation | None = None,
+    refused: Relation | None = None,
+) -> Relation:
+    """The members after exchanges, with rows that join groups, or without those of refused groups; drops the old."""
+    changes = {"settled": settled, "accepted": accepted, "refused": refused}
+    moved = task.engine.materialise(
+        "members", "decomposition/regroup_rows", members=members, secrets=task.secrets, **changes
+    )
+    task.engine.drop(members)  # all the rows, once a round
+    return moved
+
+
 def exchange(task: Grouping, members: Relation) -> tuple[Relation, list[int]]:
     """The members with rows of equal primary value exchanged, and how many exchanges there were in each round."""
     draw = random.Random(f"{task.coins}:jumps")  # noqa: S311 - not to be guessed without the seed, nor to be repeated
@@ -219,10 +235,7 @@ def _exchange_once(task: Grouping, members: Relation, turn: int, jumps: Sequence
         done = engine.count(settled) if settled else 0
         if not settled or not done:
             return members, rows, 0
-        params = {"members": members, "settled": settled, "secrets": task.secrets}
-        moved = scope.keep(engine.materialise("members", "decomposition/exchange_rows", **params))
-        engine.drop(members)  # all the rows, once a round
-        return moved, rows, done
+        return scope.keep(regroup(task, members, settled=settled)), rows, done
 
 
 def _settled(task: Grouping, members: Relation, crowded: Relation, jumps: Sequence[int]) -> Relation:
@@ -230,12 +243,11 @@ def _settled(task: Grouping, members: Relation, crowded: Relation, jumps: Sequen
     engine = task.engine
     with engine.scope() as scope:
         loaded = engine.load("jumps", {"jump": "BIGINT"}, [(jump,) for jump in jumps])
-        params: dict[str, Any] = {"members": members, "crowded": crowded, "jumps": loaded, "secrets": task.secrets}
-        wanted = engine.materialise("wanted", "decomposition/list_wanted", **params)
-        params = {"wanted": wanted, "members": members, "primary": task.primary, "attributes": task.others}
-        partners = engine.materialise("partners", "decomposition/list_partners", **params)
-        params = {"partners": partners, "attributes": task.others, "ranked": Value(RANKED), "prime": Value(PRIME)}
-        ranked = engine.materialise("ranked", "decomposition/rank_exchanges", **params)
+        params = {"members": members, "crowded": crowded, "jumps": loaded, "primary": task.primary}
+        limits = {"ranked": Value(RANKED), "prime": Value(PRIME)}
+        ranked = engine.materialise(
+            "ranked", "decomposition/rank_exchanges", attributes=task.others, **limits, **params
+        )
         return scope.keep(engine.materialise("settled", "neighbours/repair/settle_exchanges", ranked=ranked))
 
 

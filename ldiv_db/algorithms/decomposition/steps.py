@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ldiv_db.algorithms.decomposition.grouping import Grouping, Secret, deal, exchange, seat_rows, with_counts
+from ldiv_db.algorithms.decomposition.grouping import Grouping, Secret, deal, exchange, regroup, seat_rows, with_counts
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
@@ -59,12 +60,12 @@ def with_links(task: Grouping, whole: Relation) -> Grouping:
     others = tuple(
         replace(
             attribute,
-            links=task.engine.materialise(
+            links=task.engine.select(
                 f"links_{attribute.code.name}",
-                "decomposition/list_links",
-                rows=whole,
-                primary=task.primary,
-                attribute=attribute,
+                whole,
+                (task.primary.code.name, "primary_code"),
+                (attribute.code.name, "code"),
+                distinct=True,
             ),
         )
         for attribute in task.others
@@ -78,11 +79,14 @@ def list_refused(task: Grouping, members: Relation) -> Relation:
     with engine.scope() as scope:
         refused = scope.keep(engine.load("refused", _REFUSED, []))
         for attribute in with_counts(task, members).others:
-            needs = engine.materialise(
-                "needs", "decomposition/measure_needs", members=members, primary=task.primary, attribute=attribute
+            engine.insert(
+                refused,
+                "decomposition/list_refused",
+                members=members,
+                primary=task.primary,
+                attribute=attribute,
+                noise=Value(task.options.noise != "none"),
             )
-            wanted = {"needs": needs, "attribute": attribute, "noise": Value(task.options.noise != "none")}
-            engine.insert(refused, "decomposition/list_refused", **wanted)
     return refused
 
 
@@ -92,11 +96,7 @@ def release_refused(task: Grouping, members: Relation) -> tuple[Relation, list[R
     refused = list_refused(task, members)
     shortfalls = engine.records("decomposition/summarise_refused", refused=refused)
     if shortfalls:
-        kept = engine.materialise(
-            "members", "decomposition/release_rows", members=members, refused=refused, secrets=task.secrets
-        )
-        engine.drop(members)
-        members = kept
+        members = regroup(task, members, refused=refused)
     engine.drop(refused)
     names = {attribute.number.value: attribute for attribute in task.others}
     return members, [
@@ -111,7 +111,7 @@ def add_noise(task: Grouping, members: Relation) -> tuple[Grouping, list[Lost]]:
     others, lost = [], []
     with engine.scope() as scope:
         counted = with_counts(task, members)
-        rows = engine.record("decomposition/summarise_members", members=members)["rows"]
+        rows = engine.count(members, Where("group_no", 0, ">"))
         for attribute in counted.others:
             noise, random = _noise_of(counted, members, attribute)
             others.append(replace(attribute, noise=scope.keep(noise)))
@@ -153,17 +153,14 @@ def _distances(engine: Engine, attribute: Secret, surplus: Relation) -> Relation
     """The heights of lowest common ancestors; without a taxonomy all different values are equally far apart."""
     if attribute.nodes is None:
         return None
-    ancestors = engine.materialise(
-        "ancestors", "decomposition/list_ancestors", dictionary=attribute.dictionary, nodes=attribute.nodes
-    )
-    return engine.materialise("distances", "decomposition/measure_distances", surplus=surplus, ancestors=ancestors)
+    params = {"dictionary": attribute.dictionary, "nodes": attribute.nodes}
+    return engine.materialise("distances", "decomposition/measure_distances", surplus=surplus, **params)
 
 
 def _lost(engine: Engine, attribute: SensitiveAxis, rows: int, noise: Relation, random: Relation) -> Lost:
     height = getattr(attribute, "height", 1)
-    chosen, drawn = (engine.record("decomposition/summarise_noise", noise=relation) for relation in (noise, random))
-    changed = chosen["changed"]
-    means = [part["heights"] / (height * changed) if changed else 0.0 for part in (chosen, drawn)]
+    changed = engine.count(noise)
+    means = [engine.total(part, "height") / (height * changed) if changed else 0.0 for part in (noise, random)]
     return Lost(attribute.column.name, rows, changed, *means)
 
 
@@ -182,14 +179,12 @@ def place_starved(task: Grouping, members: Relation, threshold: int) -> tuple[Re
         chosen = engine.materialise("chosen", "decomposition/choose_openings", openings=openings)
         accepted = _accepted(task, members, chosen)
         placed += engine.count(accepted)
-        joined = engine.materialise(
-            "members", "decomposition/join_rows", members=members, accepted=accepted, secrets=task.secrets
-        )
+        members = regroup(task, members, accepted=accepted)
         still_open = engine.materialise(
             "openings", "decomposition/keep_openings", openings=openings, chosen=chosen, accepted=accepted
         )
-        engine.drop(members, openings, chosen, accepted)  # all the rows, once an attempt
-        members, openings = joined, still_open
+        engine.drop(openings, chosen, accepted)  # every row with its groups, once an attempt
+        openings = still_open
     engine.drop(openings)
     return members, placed
 
@@ -262,5 +257,5 @@ def make_groups(task: Grouping, whole: Relation, threshold: int) -> Groups:
             coins=Value(task.coins),
         )
         scope.keep(shown)
-        totals = engine.record("decomposition/summarise_members", members=members)
-    return Groups(shown, totals["groups"], totals["rows"], formed, residual, refused, lost, placed, exchanges)
+        groups, rows = engine.most(shown, "group_no") or 0, engine.count(shown)
+    return Groups(shown, groups, rows, formed, residual, refused, lost, placed, exchanges)
