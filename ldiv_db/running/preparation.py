@@ -15,7 +15,7 @@ from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.attacking.covering import KnownAxis, list_cells
 from ldiv_db.attacking.matching import cover
 from ldiv_db.attacking.question import label_axes, open_population
-from ldiv_db.auditing.audit import refuse_unknown, require_listed
+from ldiv_db.auditing.audit import refuse_unknown
 from ldiv_db.auditing.individuals import LikelyPeople, likely_people
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
@@ -23,7 +23,7 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.policy.resolve import Resolved
-from ldiv_db.policy.sensitive import Required, absent_values, unknown_harmless
+from ldiv_db.policy.sensitive import unknown_harmless
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.result import Earlier, take_fingerprint, versions
@@ -35,7 +35,7 @@ from ldiv_db.requirements.values import Named, listing
 from ldiv_db.requirements.verdict import warn_of_values
 from ldiv_db.running.estimate import READING, Estimate, estimate_run, expected
 from ldiv_db.running.remedies import WhatIf, remedied
-from ldiv_db.running.run_spec import RunSpec, refuse_forms
+from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms, resolve_requirements
 from ldiv_db.solving.solve import planned_parts
 
 
@@ -99,25 +99,6 @@ def _refuse(resolved: Resolved, encoded: Encoded) -> None:
         raise PolicyError(problems)
 
 
-@dataclass(frozen=True)
-class PreparedRun:
-    """A policy, its algorithm and the encoded table: all that classes are made of."""
-
-    context: Context
-    resolved: Resolved
-    algorithm: Algorithm
-    task: Task
-
-    @property
-    def encoded(self) -> Encoded:
-        return self.task.encoded
-
-    @property
-    def requirements(self) -> Mapping[str, Sequence[Requirement]]:
-        """The requirements on each sensitive attribute."""
-        return self.task.wanted
-
-
 @dataclass(frozen=True, repr=False)
 class Preparation(Shown, PreparedRun):
     """A policy that its source can meet: what runs next, with the table encoded."""
@@ -156,7 +137,7 @@ def prepare(context: Context, spec: RunSpec) -> Preparation:
     engine.drop(coding.snapshot)
     ready, reason, absent = make_ready(context, resolved, spec.algorithm, encoded)
     algorithm, task = ready.algorithm, ready.task
-    what_if = WhatIf(spec.policy, task, resolved, resolve_requirements, show_values)
+    what_if = WhatIf(spec.policy, ready)
     with remedied(what_if):
         feasible = check_ready(ready)
     stages = expected(algorithm.stages(task, feasible), task.cell_count)
@@ -275,21 +256,3 @@ def make_task(
     told = (listener.on_progress, listener.on_search)
     task = Task(context.engine, encoded, every, seed, *told, wanted, transparent, stage=listener.on_stage)
     return replace(task, ahead=lambda stages: listener.on_expected(expected(stages, task.cell_count)[1:]))
-
-
-def resolve_requirements(
-    engine: Engine, required: Required, encoded: Encoded
-) -> tuple[dict[str, list[Requirement]], list[Named]]:
-    """The requirements on each sensitive attribute, resolved against the source's values.
-
-    Also the values with thresholds of their own that no row has.
-    """
-    hardest = min((key.asked_distribution for key in encoded.keys), key=lambda found: found.largest_l)
-    requirements = required.resolved(hardest)
-    absent = absent_values(engine, requirements, {s.column.name: (s.dictionary, "value") for s in encoded.sensitive})
-    for axis in encoded.sensitive:
-        name, categories = axis.column.name, required.attributes[axis.column.name].categories
-        requirements[name] = [found.spread(engine, axis.reference) for found in requirements[name]]
-        if categories is not None:
-            require_listed(engine, name, categories, axis.dictionary)
-    return requirements, absent

@@ -54,8 +54,9 @@ from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.recoding.snapshot import require_keys
 from ldiv_db.requirements import Requirement
-from ldiv_db.running.preparation import make_task, resolve_requirements
+from ldiv_db.running.preparation import make_task
 from ldiv_db.running.release_groups import check_decomposed_before, decomposition_options, plan_decomposition
+from ldiv_db.running.run_spec import resolve_requirements
 
 
 class SeriesBsgi(Bsgi):

@@ -17,7 +17,6 @@ from typing import Any
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.algorithms.infeasible import MOST_VALUES, Failure, failures, frequent_values
 from ldiv_db.auditing.audit import refuse_unknown
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import (
     InfeasibleError,
     LdivError,
@@ -31,17 +30,12 @@ from ldiv_db.policy.changes import Place, changed, replaced
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.reading import problems_of
-from ldiv_db.policy.resolve import Resolved
-from ldiv_db.policy.sensitive import Required, collect_required
-from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.policy.sensitive import collect_required
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.parameters import DIGITS, rounded
 from ldiv_db.requirements.values import Named
-from ldiv_db.running.run_spec import make_algorithm
+from ldiv_db.running.run_spec import PreparedRun, make_algorithm, resolve_requirements
 from ldiv_db.solving.registry import algorithm_of
-
-#: What is required of each attribute, with what the values of the encoded table make of it; raises PolicyError.
-Reader = Callable[[Engine, Required, Encoded], tuple[Mapping[str, Sequence[Requirement]], Sequence[Named]]]
 
 
 @dataclass(frozen=True)
@@ -63,13 +57,14 @@ class Change:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A policy that may not be met: `task` is what its algorithm was given."""
+    """A policy that may not be met, and its run as prepared."""
 
     policy: Policy
-    task: Task
-    resolved: Resolved
-    read: Reader
-    show_values: bool = False
+    ready: PreparedRun
+
+    @property
+    def task(self) -> Task:
+        return self.ready.task
 
     @cached_property
     def places(self) -> dict[Place, Requirement]:
@@ -99,12 +94,12 @@ class WhatIf:
         """The algorithm of the policy so changed, which has not been asked yet, and its task; raises PolicyError."""
         policy = changed(self.policy, change.keys)
         engine, problems = self.task.engine, Problems(problems_of(policy))
-        required = collect_required(engine, policy.require, self.resolved.required.attributes, problems)
+        required = collect_required(engine, policy.require, self.ready.resolved.required.attributes, problems)
         problems.refuse()
-        wanted, _ = self.read(engine, required, self.task.encoded)
+        wanted, _ = resolve_requirements(engine, required, self.task.encoded)
         every, share = [found for own in wanted.values() for found in own], policy.left_out_at_most
         task = replace(self.task, wanted=wanted, requirements=every, suppression=share)
-        refuse_unknown(self.resolved.suppressed, task.requirements)
+        refuse_unknown(self.ready.resolved.suppressed, task.requirements)
         return make_algorithm(policy), task
 
     def rows_left_out(self, change: Change) -> int | None:
@@ -196,7 +191,7 @@ def _remedy(what_if: WhatIf, change: Change, rows: int) -> Remedy:
     if not _algorithm(what_if, change).tells_rows:
         left = "rows are left out where that costs least, how many the run tells"
     costs = f"{change.costs}; {left}"
-    if change.values and not what_if.show_values:
+    if change.values and not what_if.ready.context.show_values:
         return Remedy(None, f"{costs}: --show-values (in Python show_values=True) writes it out", rows)
     return Remedy(change.keys, costs, rows)
 

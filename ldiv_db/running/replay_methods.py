@@ -31,11 +31,11 @@ from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_rows
 from ldiv_db.requirements import Requirement
-from ldiv_db.running.preparation import PreparedRun, make_task, resolve_requirements
+from ldiv_db.running.preparation import make_task
 from ldiv_db.running.release import judge_series_algorithm, plan_encoded
 from ldiv_db.running.release_groups import plan_groups
 from ldiv_db.running.run import work_out
-from ldiv_db.running.run_spec import make_algorithm
+from ldiv_db.running.run_spec import PreparedRun, make_algorithm, resolve_requirements
 from ldiv_db.running.world_sampler import ROW_NO, Compared, Made, Method, number_people
 
 Wanted = Mapping[str, Sequence[Requirement]]

@@ -33,9 +33,9 @@ from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_r
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
 from ldiv_db.requirements import Attribute, Categories, Classes
 from ldiv_db.running.estimate import MEASURING, WRITING
-from ldiv_db.running.preparation import Preparation, PreparedRun, prepare, strictest
+from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.remedies import remedied
-from ldiv_db.running.run_spec import RunSpec, refuse_read_only, resolve_run
+from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_read_only, resolve_run
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import recode
 from ldiv_db.solving.solve import Dividing

@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ldiv_db.algorithms.base import Algorithm
+from ldiv_db.algorithms.base import Algorithm, Task
+from ldiv_db.auditing.audit import require_listed
 from ldiv_db.database import catalog, databases, migrate
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
@@ -22,8 +23,12 @@ from ldiv_db.policy.document import Policy, Target
 from ldiv_db.policy.reading import GivenPolicy, examine
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
+from ldiv_db.policy.sensitive import Required, absent_values
 from ldiv_db.publishing.destinations import Destination, InFile, InTable, destination_of
 from ldiv_db.publishing.refusals import check_target
+from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.requirements import Requirement
+from ldiv_db.requirements.values import Named
 from ldiv_db.solving.choose import FromCounts
 from ldiv_db.solving.registry import ALGORITHMS, algorithm_of
 
@@ -214,3 +219,40 @@ def refuse_forms(algorithm: Algorithm, released: ReleaseColumns, same: Sequence[
     if algorithm.recodes_globally and same:
         what = f"{algorithm.name} publishes a recoding as one SELECT, which compares values as they are written"
         raise PolicyError([Problem(f"sensitive.{name}.same", what, "leave it out") for name in same])
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A policy, its algorithm and the encoded table: all that classes are made of."""
+
+    context: Context
+    resolved: Resolved
+    algorithm: Algorithm
+    task: Task
+
+    @property
+    def encoded(self) -> Encoded:
+        return self.task.encoded
+
+    @property
+    def requirements(self) -> Mapping[str, Sequence[Requirement]]:
+        """The requirements on each sensitive attribute."""
+        return self.task.wanted
+
+
+def resolve_requirements(
+    engine: Engine, required: Required, encoded: Encoded
+) -> tuple[dict[str, list[Requirement]], list[Named]]:
+    """The requirements on each sensitive attribute, resolved against the source's values.
+
+    Also the values with thresholds of their own that no row has.
+    """
+    hardest = min((key.asked_distribution for key in encoded.keys), key=lambda found: found.largest_l)
+    requirements = required.resolved(hardest)
+    absent = absent_values(engine, requirements, {s.column.name: (s.dictionary, "value") for s in encoded.sensitive})
+    for axis in encoded.sensitive:
+        name, categories = axis.column.name, required.attributes[axis.column.name].categories
+        requirements[name] = [found.spread(engine, axis.reference) for found in requirements[name]]
+        if categories is not None:
+            require_listed(engine, name, categories, axis.dictionary)
+    return requirements, absent

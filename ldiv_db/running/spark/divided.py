@@ -20,7 +20,8 @@ from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.result import Result, versions
 from ldiv_db.recoding.encoded import WEIGHT
 from ldiv_db.requirements.values import Named
-from ldiv_db.running.preparation import lacking_rows, make_task, resolve_requirements
+from ldiv_db.running.preparation import lacking_rows, make_task
+from ldiv_db.running.run_spec import resolve_requirements
 from ldiv_db.running.spark.columns import encode_there, in_order, kept, with_numbers, with_types
 from ldiv_db.running.spark.counts import CellsThere, layout_of, started
 from ldiv_db.running.spark.executors import PartTold, PartWork, Sums, Told, part_solver, summed, unpacked

@@ -29,8 +29,8 @@ from ldiv_db.recoding.encoded import WEIGHT, Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import Recoding, keep_types
 from ldiv_db.recoding.rules import recoding_of
-from ldiv_db.running.preparation import PreparedRun
 from ldiv_db.running.run import measure_similarity, work_out
+from ldiv_db.running.run_spec import PreparedRun
 from ldiv_db.running.spark.columns import collected, in_order, with_numbers
 from ldiv_db.running.spark.counts import Publication, applied
 from ldiv_db.running.spark.divided import Dividing, Solved, Source, checked, prepared, said, solve_divided
