@@ -21,7 +21,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.resolve import Check, Resolved, resolve
+from ldiv_db.policy.resolve import Resolved, resolve
 from ldiv_db.policy.sources import GROUP_ID
 from ldiv_db.publishing.ledger import release_seed, seed_of
 from ldiv_db.publishing.series import Series, key_of
@@ -35,7 +35,7 @@ from ldiv_db.running.preparation import make_task
 from ldiv_db.running.release import judge_series_algorithm, plan_encoded
 from ldiv_db.running.release_groups import plan_groups
 from ldiv_db.running.run import work_out
-from ldiv_db.running.run_spec import PreparedRun, make_algorithm, resolve_requirements
+from ldiv_db.running.run_spec import PreparedRun, resolve_algorithm, resolve_requirements
 from ldiv_db.running.world_sampler import ROW_NO, Compared, Made, Method, number_people
 
 Wanted = Mapping[str, Sequence[Requirement]]
@@ -187,14 +187,12 @@ def method_of(subject: ReplaySubject, seed: int) -> Method:
     """The method of the release, with the codes that `seed` gives; raises PolicyError if it cannot be replayed."""
     if subject.policy.is_series:
         return _method_of_series(subject, seed)
-    algorithms: list[Algorithm] = []
-    checks: dict[str, Check] = {"algorithm": lambda found: algorithms.append(make_algorithm(found.policy))}
-    resolved = resolve(subject.engine, _seeded(subject.policy, seed), subject.context.folder, checks)
+    resolved, algorithm = resolve_algorithm(subject.engine, _seeded(subject.policy, seed), subject.context.folder)
     release, texts = _one_table(subject, resolved)
     coding = read_source(subject.engine, resolved.source)
     people = number_people(subject.engine, coding.snapshot, _VALUES_AND_KEPT, None)
     return RunMethod(
-        subject.engine, resolved, people, release, subject.labels, coding, texts, algorithms[0], subject.context
+        subject.engine, resolved, people, release, subject.labels, coding, texts, algorithm, subject.context
     )
 
 

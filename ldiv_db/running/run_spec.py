@@ -157,19 +157,23 @@ def resolve_run(context: Context, written: GivenPolicy) -> RunSpec:
     engine, folder, reading = context.engine, context.folder, examine(written)
     if reading.policy is not None and not (reading.problems or reading.is_series):
         _require_rights(engine, reading.policy, folder)
-    algorithms: list[Algorithm] = []
     destinations: list[Destination] = []
-
-    def judge_algorithm(found: Findings) -> None:
-        algorithms.append(make_algorithm(found.policy))
 
     def judge_target(found: Findings) -> None:
         if not found.policy.is_series and found.policy.target.prefix is None:
             destinations.append(_checked_destination(engine, found))
 
-    checks: Mapping[str, Check] = {"algorithm": judge_algorithm, "target": judge_target}
-    resolved = resolve(engine, reading, folder, checks)
-    return RunSpec(reading.required(), resolved, algorithms[0], destinations[0])
+    resolved, algorithm = resolve_algorithm(engine, reading, folder, target=judge_target)
+    return RunSpec(reading.required(), resolved, algorithm, destinations[0])
+
+
+def resolve_algorithm(
+    engine: Engine, written: GivenPolicy, folder: Path, **checks: Check
+) -> tuple[Resolved, Algorithm]:
+    """The policy held against its source, with further checks, and its algorithm; raises PolicyError."""
+    algorithms: list[Algorithm] = []
+    checks["algorithm"] = lambda found: algorithms.append(make_algorithm(found.policy))
+    return resolve(engine, written, folder, checks), algorithms[0]
 
 
 def _require_rights(engine: Engine, policy: Policy, folder: Path) -> None:

@@ -29,13 +29,13 @@ from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, 
 from ldiv_db.database.frames import another_connection, shared_memory
 from ldiv_db.database.templates import Relation, Statement
 from ldiv_db.policy.reading import Examined, problems_of
-from ldiv_db.policy.resolve import Findings, Resolved, Source, resolve
+from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.running.exploring.outcomes import Outcome, Risk, Status
 from ldiv_db.running.exploring.variants import Variant
 from ldiv_db.running.preparation import check_ready, make_ready
 from ldiv_db.running.run import rehearsed
-from ldiv_db.running.run_spec import make_algorithm
+from ldiv_db.running.run_spec import resolve_algorithm
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,7 @@ def job_of(engine: Engine, variant: Variant, folder: Path, codes: Codes) -> Job:
 
 def resolve_variant(engine: Engine, variant: Variant, folder: Path) -> tuple[Resolved, Algorithm]:
     """The variant's policy held against its source, but for its target, and its algorithm; raises PolicyError."""
-    algorithms: list[Algorithm] = []
-
-    def judge_algorithm(found: Findings) -> None:
-        algorithms.append(make_algorithm(found.policy))
-
-    written = Examined(variant.policy, problems_of(variant.policy))
-    resolved = resolve(engine, written, folder, {"algorithm": judge_algorithm})
-    return resolved, algorithms[0]
+    return resolve_algorithm(engine, Examined(variant.policy, problems_of(variant.policy)), folder)
 
 
 #: What the errors of a rehearsal are called.
