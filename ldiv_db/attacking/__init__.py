@@ -1,1 +1,1 @@
-"""What an attacker learns from any published table, and from people that he knows in it."""
+"""Attacks on any published table: what it tells an attacker, alone and with people whom they know."""

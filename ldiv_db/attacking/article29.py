@@ -129,7 +129,7 @@ def _distanced(engine: Engine, axis: KnownAxis) -> dict[str, Any]:
 
 @contextmanager
 def _side(people: TrialPeople, drawn: Relation, axes: tuple[KnownAxis, ...]) -> Iterator[_Side]:
-    """What the holder of one part finds."""
+    """The nearest boxes of each person, as the holder of one part finds them."""
     engine = people.released.engine
     with prefixes_of(engine, people.released.classes, axes, drawn) as numbered, engine.scope():
         distanced = [_distanced(engine, axis) for axis in numbered.axes]
@@ -145,7 +145,7 @@ def _side(people: TrialPeople, drawn: Relation, axes: tuple[KnownAxis, ...]) -> 
 
 
 def _guessed(people: TrialPeople) -> Tried:
-    """How often two random rows are of one class."""
+    """The successes of random guesses: two random rows that are of one class."""
     engine, tries = people.released.engine, min(people.trial.tries, people.targets)
     with drawn_rows(people.released, people.trial, tries) as draws:
         params = {"classes": people.released.classes, "draws": draws}
@@ -214,7 +214,7 @@ def _chosen(people: TrialPeople, rows: Relation, sets: Sequence[ColumnSet], colu
 def _against_control(
     people: TrialPeople, chosen: Relation, secret: SecretColumn, tried: Counts
 ) -> dict[str, tuple[Tried, Tried]] | None:
-    """What succeeds on targets and on the control, of each kind, where both are as many; None without a control."""
+    """The successes on targets and on the control, of each kind, where both are as many; None without a control."""
     if people.control is None:
         return None
     most = min(people.targets, people.control)
@@ -225,7 +225,7 @@ def _against_control(
 
 
 def _right(people: TrialPeople, predicates: Relation, drawn: Relation, secret: SecretColumn) -> Counts:
-    """How many predicates (class_no, the labels' columns, value, uses_value, kind) fit one of the people, by kind."""
+    """The predicates (class_no, the labels' columns, value, uses_value, kind) that fit one of the people, by kind."""
     engine = people.released.engine
     found = {}
     if engine.count(predicates) and engine.count(drawn):

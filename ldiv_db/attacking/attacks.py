@@ -57,7 +57,7 @@ TEMPORARY = "temp"
 
 
 def look_at_form(engine: Engine, counts: Counted, sensitive: Sequence[str]) -> Attack:
-    """What order, numbers and surroundings of a table say; `counts` are its classes by any sensitive attribute."""
+    """The attack by order, numbers and surroundings of a table; `counts` are its classes by any sensitive attribute."""
     table = counts.subject.table
     order = _order(engine, counts, sensitive) if sensitive else Attack("form", None, ())
     figures = order.figures | _numbers(engine, counts) | _surroundings(engine, table)
@@ -65,7 +65,7 @@ def look_at_form(engine: Engine, counts: Counted, sensitive: Sequence[str]) -> A
 
 
 def _order(engine: Engine, counts: Counted, sensitive: Sequence[str]) -> Attack:
-    """What the order of rows says of their sensitive values."""
+    """The attack by the order of rows, which may tell their sensitive values."""
     table = counts.subject.table
     values = [Renamed(Identifier(name), Identifier(f"v{i}")) for i, name in enumerate(sensitive, 1)]
     params: dict[str, Any] = {"class_columns": counts.columns, "values": values}
@@ -80,7 +80,7 @@ def _order(engine: Engine, counts: Counted, sensitive: Sequence[str]) -> Attack:
 
 
 def _numbers(engine: Engine, counts: Counted) -> dict[str, Any]:
-    """How often numbers of classes fall where labels rise; nothing for classes without numbers, or without labels."""
+    """Counts numbers of classes that fall where labels rise; nothing for classes without numbers, or without labels."""
     labels, ids = counts.columns[: len(counts.subject.labels)], counts.columns[len(counts.subject.labels) :]
     if not labels or not ids:
         return {}
@@ -89,7 +89,7 @@ def _numbers(engine: Engine, counts: Counted) -> dict[str, Any]:
 
 
 def _surroundings(engine: Engine, table: Relation | FileRelation) -> dict[str, Any]:
-    """What else is in the file: other tables and dropped data in a database, entries beside the data in Parquet."""
+    """Counts what else the file holds: other tables and dropped data in a database, entries in Parquet metadata."""
     if isinstance(table, FileRelation):
         if table.reader != "read_parquet":
             return {}
@@ -114,18 +114,18 @@ class Attacks(Shown):
 
     @property
     def holds(self) -> bool | None:
-        """Whether every promise is kept; None where nothing is promised, or it is `undecided`."""
+        """True if every promise is kept; None where nothing is promised, or it is `undecided`."""
         found = all_hold(attack.holds for attack in self.attacks)
         return None if found and self.undecided else found
 
     @property
     def finished(self) -> bool:
-        """Whether all attacks were, within their budget."""
+        """True if all attacks were finished within their budget."""
         return all(attack.untried is None for attack in self.attacks)
 
     @property
     def undecided(self) -> bool:
-        """Whether an attack was not finished that might break a promise."""
+        """True if an attack was not finished that might break a promise."""
         return any(gain.bound is not None for attack in self.attacks if attack.untried for gain in attack.gains)
 
     def as_dict(self) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def _attack_counted(
 
 @dataclass(frozen=True)
 class _Knowledge:
-    """What attackers know of people, None where they do not: the classes, of others tables too, that they may be in."""
+    """People whom attackers know, None where they do not: the classes, of other tables too, that they may be in."""
 
     known: Prefixes | None
     population: Prefixes | None

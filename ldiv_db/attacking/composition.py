@@ -1,18 +1,16 @@
-"""Joint inference: which values people can have by several releases at once, over all people and classes together.
+"""The composition attack by several releases of overlapping people, and the joint inference behind it.
+
+Ganta, Kasiviswanathan and Smith, "Composition Attacks and Auxiliary Information in Data Privacy" (KDD 2008): each
+release keeps its promise, and a person is known by the intersection of what each tells. Releases being independent, a
+value's posterior is the product of its shares in them. Values that no assignment of all known people to rows leaves
+are ruled out besides.
 
 A value is possible for somebody if every release has a class for them with it, and if in a class whose people are
 known all of them can have values at the same time. Of people who fit one class alone, as many must have a value of a
 set as there are rows of it once they can have no others (Hall's theorem): the set is full, and its values are not
-left for anybody else. What that rules out may fill other sets, in other releases too, so it is repeated until nothing
-changes. Within a class the outcome is exact: each value that is left is somebody's in a complete matching of people and
-rows. Over several classes at once it is not: that is a hard problem, and more may follow.
-
-The composition attack: what several releases of overlapping people tell of those who are in all of them.
-
-Ganta, Kasiviswanathan and Smith, "Composition Attacks and Auxiliary Information in Data Privacy" (KDD 2008): each
-release keeps its promise, and what is known of a person is the intersection of what each tells. Releases being
-independent, a value's posterior is the product of its shares in them. Values that no assignment of all known people to
-rows leaves are ruled out besides (`joint`).
+left for anybody else. That may fill other sets, in other releases too, so it is repeated until nothing changes. Within
+a class the outcome is exact: each value that is left is somebody's in a complete matching of people and rows. Over
+several classes at once it is not: that is a hard problem, and more may follow.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ MOST_PLACES = 60
 
 @dataclass(frozen=True)
 class Joint:
-    """What several releases leave possible.
+    """The values that several releases leave possible.
 
     `told` are their classes' values (release_no, class_no, value_no, rows, place, values); `first` the options
     (release_no, cell_no, class_no, value_no) of each release by itself, `options` those that are left; `intersected`
@@ -55,7 +53,7 @@ class Joint:
 
 
 def infer(engine: Engine, cells: Relation, fits: Relation, shown: Relation) -> Joint:
-    """What is possible for the people of `cells` (cell_no, people, releases), each in so many of the releases.
+    """Infers what is possible for the people of `cells` (cell_no, people, releases), each in so many of the releases.
 
     `fits` says in which classes they may be (release_no, cell_no, class_no), `shown` which values classes have
     (release_no, class_no, value, rows). The caller's scope drops what is returned.
@@ -145,7 +143,7 @@ def _numbered(axes: Sequence[KnownAxis], release: int) -> list[KnownAxis]:
 
 
 def composition(target: AttackedAttribute, seen: OverlappingPeople, histograms: Sequence[Relation]) -> Attack:
-    """What all releases tell of the known people, whom each of them holds; `histograms` are those of all releases.
+    """The attack by all releases on the known people, whom each of them holds; `histograms` are those of all releases.
 
     Nothing is promised of several releases; the figures say how many people are told more than the first promises.
     """

@@ -1,11 +1,9 @@
-"""Which people can be in which classes, by their numbers: a transport problem, and the routes that no solution takes.
+"""Refinement by counting: the classes that people can be in by their numbers, a transport problem solved exactly.
 
 Everybody of a kind is in one of the classes that cover the kind, or in none if there are more people than rows; each
 class has as many people as rows. One solution, a maximum flow, tells all of them: in its residual graph a route that it
 does not take is taken by some other solution exactly if its ends lie on a common circle, in one strongly connected
 component (Régin 1994, 1996).
-
-Refinement by counting: which classes people can be in once everybody has a place.
 
 Where labels overlap, as those of local recodings do, somebody fits several classes. Who has everybody's
 quasi-identifiers counts: each class holds as many people as it has rows, and each person is in one class at most.
@@ -110,7 +108,7 @@ def _impossible(networkx: Any, part: Component) -> list[Route] | None:
 
 
 def _flows(networkx: Any, part: Component) -> dict[Route, int]:
-    """How many people each route takes in a maximum flow."""
+    """The people that each route takes in a maximum flow."""
     graph = networkx.DiGraph()
     graph.add_edges_from((("source", kind, {"capacity": people}) for kind, people in part.people.items()))
     graph.add_edges_from(((-box, "sink", {"capacity": rows}) for box, rows in part.rows.items()))
@@ -180,7 +178,7 @@ def count_places(engine: Engine, classes: Relation, everybody: Matches, budget: 
 
 
 def counting(target: AttackedAttribute, places: Counting) -> Attack:
-    """What the classes that are left for people tell of them; promised is what the labels alone may tell."""
+    """The attack by the classes that counting leaves for people; promised is what the labels alone may tell."""
     engine, everybody = target.engine, places.everybody
     everyone = engine.total(everybody.cells, "people")
     tried = everyone - places.solved.skipped
@@ -204,7 +202,7 @@ def counting(target: AttackedAttribute, places: Counting) -> Attack:
 
 
 def _measures(target: AttackedAttribute) -> Iterator[tuple[str, Fraction | None]]:
-    """What is measured, and the most that is promised of it."""
+    """Each measure of the attack, and the most that is promised of it."""
     yield "posterior", target.bounds.posterior
     yield "posterior at least", target.bounds.posterior
     yield "share of known rows with one value", target.bounds.one_value

@@ -75,7 +75,7 @@ class KnownAxis(LabelAxis):
 
     @property
     def bounded(self) -> bool:
-        """Whether there are two columns of bounds."""
+        """True if the label is two columns of bounds."""
         return len(self.columns) > 1
 
     @property
@@ -146,7 +146,7 @@ def as_text(engine: Engine, people: Relation | FileRelation) -> Relation | FileR
 
 
 def _kind(hierarchy: Hierarchy, column: Column) -> str | None:
-    """How the known values are compared; None if they cannot be."""
+    """The kind by which known values are compared; None if they cannot be."""
     if hierarchy.of_times:
         return column.kind if column.is_time else None
     if not hierarchy.by_range:
@@ -227,7 +227,7 @@ def _find_values(engine: Engine, axis: KnownAxis, parts: Relation, null_code: in
 
 
 def _no_label(axis: KnownAxis) -> str:
-    """What labels that cannot be read are not."""
+    """The words for what labels that cannot be read are not."""
     if axis.by_range:
         values = "number" if axis.kind == "real" else axis.kind
         return f"neither a range of {values}s nor NULL nor *"

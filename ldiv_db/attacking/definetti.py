@@ -95,7 +95,7 @@ def by_labels(people: Relation | FileRelation, matches: Matches, classes: Relati
 
 
 def definetti(target: AttackedAttribute, guessed: GuessedPeople) -> Attack:
-    """How many people's values are guessed by what the release teaches, beside guesses that learn nothing.
+    """The attack: values guessed by what the release teaches, beside guesses that learn nothing.
 
     Nothing is promised of it: what l equally frequent values of a class go with is told by other classes.
     """
@@ -126,7 +126,7 @@ def definetti(target: AttackedAttribute, guessed: GuessedPeople) -> Attack:
 def _judged(
     engine: Engine, sensitive: str, guessed: GuessedPeople, numbers: Relation, slots: Relation, shown: Relation
 ) -> dict[str, Any]:
-    """How many guesses are right, of those that learned and of those that did not."""
+    """Counts the guesses that are right, of those that learned and of those that did not."""
     chances, beliefs = _learned(engine, guessed, slots, shown)
     params: dict[str, Any] = {"cells": guessed.cells, "numbers": numbers, "features": guessed.marks}
     with read_exactly(engine, guessed.people) as people:
@@ -163,7 +163,7 @@ def _slots(engine: Engine, guessed: GuessedPeople, shown: Relation) -> tuple[Rel
 
 
 def _learned(engine: Engine, guessed: GuessedPeople, slots: Relation, shown: Relation) -> tuple[Relation, Relation]:
-    """What is believed of every combination (cell_no, value_no, units) by the shares of classes, and after learning."""
+    """Beliefs in every combination (cell_no, value_no, units) by the shares of classes, and after learning."""
     features = {"features": guessed.features}
     codes = engine.materialise("codes", "attacking/definetti/number_codes", cells=guessed.cells, **features)
     by_value = engine.materialise("value_targets", "attacking/definetti/list_value_targets", slots=slots, shown=shown)
@@ -190,7 +190,7 @@ def _learned(engine: Engine, guessed: GuessedPeople, slots: Relation, shown: Rel
 
 
 def _scaled(engine: Engine, given: Relation, targets: Relation, keys: Sequence[Identifier]) -> Relation:
-    """What was given, scaled so that the units with equal keys add up to their target; it is dropped."""
+    """The units scaled so that those with equal keys add up to their target; what was given is dropped."""
     scaled = engine.materialise("scaled", "attacking/definetti/scale_units", given=given, targets=targets, keys=keys)
     engine.drop(given)
     return scaled

@@ -150,7 +150,7 @@ def _largest_odds(target: AttackedAttribute, by_difference: bool) -> list[tuple[
 
 
 def _background(target: AttackedAttribute, excluded: int) -> Attack:
-    """Who knows `excluded` values that somebody does not have: the worst choice of values, class and person."""
+    """The attack of those who exclude so many values of somebody: the worst choice of values, class and person."""
     engine, bounds = target.engine, target.bounds
     few = _few_values(target, target.classes, excluded + 1)
     params = {"histogram": target.histogram, "most": Value(excluded)}
@@ -215,7 +215,7 @@ class Exposure:
 
 
 def prosecutor(exposure: Exposure) -> list[Attack]:
-    """Who knows that somebody is in the table guesses their row among those of the class: `1 / |G|`."""
+    """The attack of those who know that somebody is in the table: a row of the class is guessed, with risk `1 / |G|`."""
     sizes = exposure.engine.record("attacking/summarise_sizes", classes=exposure.classes, threshold=exposure.limit)
     rows = sizes["rows"]
     figures = {
@@ -227,7 +227,7 @@ def prosecutor(exposure: Exposure) -> list[Attack]:
 
 
 def marketer(exposure: Exposure) -> Attack:
-    """Who matches all rows at once, to people who are all in the table, is right about one row a class."""
+    """The attack of those who match all rows at once to people in the table: they are right about one row a class."""
     sizes = exposure.engine.record("attacking/summarise_sizes", classes=exposure.classes, threshold=exposure.limit)
     mean = Fraction(sizes["classes"], sizes["rows"]) if sizes["rows"] else None
     return Attack("marketer", None, (gain_of("share of rows recognised", mean, exposure.bound),))
@@ -261,7 +261,7 @@ def population_attacks(exposure: Exposure, people: Prefixes, budget: int) -> lis
 
 
 def population_uniqueness(exposure: Exposure, rows: int, population: int) -> Attack:
-    """Who knows of how many people the rows are a sample: the share that is of people like whom there is no other.
+    """The attack of those who know the population's size: the share of rows of people who are unique in it.
 
     It is 0 where no class has one row, which any bound on a row's risk promises. Raises PolicyError for a population
     smaller than the table.
@@ -284,7 +284,7 @@ def _risk(least: int | None, bound: Fraction | None) -> Gain:
 
 
 def linking(target: AttackedAttribute, known: Prefixes, budget: int, show_values: bool) -> Attack:
-    """What the table tells of known people: the values in all classes that their quasi-identifiers fit."""
+    """The attack on known people: the values in all classes that their quasi-identifiers fit."""
     engine, histogram = target.engine, target.histogram
     measures = engine.load("measures", _MEASURES, [])
     for drawn in known.drawn(budget):

@@ -87,7 +87,7 @@ def why_not_least(spec: AlgorithmSpec) -> str:
 
 
 def downcoding(coded: Coded, population: Matches | None) -> Attack:
-    """What minimality tells of a release, alone and, if there is a population, held against it."""
+    """The attack by minimality on a release, alone and, if there is a population, held against it."""
     if coded.note:
         return Attack("downcoding", None, _gains(coded, "release", 0, 0), {"note": coded.note})
     with coded.engine.scope():
@@ -228,7 +228,7 @@ def _with_sides(axis: KnownAxis, sides: Relation, rules: Relation) -> AxisParame
 def _rules(
     engine: Engine, ranges: Relation | None = None, apart: Relation | None = None, sides: Relation | None = None
 ) -> Relation:
-    """How many sides of a label some row has (value_no, every_side, needed): of ranges, or of sets and other labels."""
+    """The sides of a label that some row has (value_no, every_side, needed): of ranges, or of sets and other labels."""
     params = {"ranges": ranges, "apart": apart, "sides": sides}
     return engine.materialise("rules", "attacking/downcoding/list_rules", **params)
 

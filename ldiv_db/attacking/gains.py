@@ -1,4 +1,4 @@
-"""What an attack gains, the most that is promised of it, and how often it succeeds.
+"""Gains of attacks: the most that is promised of each, and the rates at which attacks succeed.
 
 A requirement limits a class: its least size, its least number of different values (or categories), the largest share of
 a value, and so on. `Bounds` hold for every class within those limits, whoever made it; where nothing follows there is
@@ -30,7 +30,7 @@ Z = 1.959963984540054
 
 @dataclass(frozen=True)
 class Gain:
-    """What an attacker gains at best, and the most that is promised; None where nothing is.
+    """The best gain of an attacker, and the most that is promised; None where nothing is.
 
     `measure` says what the gain is: a share of rows or people, a probability, or a ratio of two. `holds` says
     whether the promise is kept, None where there is none.
@@ -52,14 +52,14 @@ def gain_of(measure: str, gain: Fraction | None, bound: Fraction | None, kept: b
 
 
 def all_hold(verdicts: Iterable[bool | None]) -> bool | None:
-    """Whether all promises hold, those that there are; None if there are none."""
+    """True if all promises hold, of those that there are; None if there are none."""
     found = [verdict for verdict in verdicts if verdict is not None]
     return all(found) if found else None
 
 
 @dataclass(frozen=True)
 class Untried:
-    """What an attack did not get to: it `tried` so many of the `whole`, people, classes or the like."""
+    """The rest that an attack did not get to: it `tried` so many of the `whole`, people, classes or the like."""
 
     what: str
     tried: int
@@ -89,7 +89,7 @@ class Attack:
 
     @property
     def holds(self) -> bool | None:
-        """Whether every promise is kept, None where nothing is promised, or where it is not known."""
+        """True if every promise is kept, None where nothing is promised, or where it is not known."""
         return all_hold(gain.holds for gain in self.gains)
 
     def with_untried(self, what: str, tried: int, whole: int) -> Attack:
@@ -221,7 +221,7 @@ class Bounds:
 
 
 def _fewest(falling: Sequence[Prior]) -> int:
-    """How many values a class has at least: as many as it takes for their shares to make up the whole."""
+    """The fewest values of a class: as many as it takes for their shares to make up the whole."""
     values, left = 0, ONE
     for prior in falling:
         if prior.share <= 0:
@@ -235,7 +235,7 @@ def _fewest(falling: Sequence[Prior]) -> int:
 
 @dataclass(frozen=True)
 class Tried:
-    """How often an attack was tried, and how often it succeeded."""
+    """The attempts of an attack, and those that succeeded."""
 
     attempts: int
     successes: int
@@ -270,7 +270,7 @@ def _cut(value: float, error: float) -> list[float]:
 
 @dataclass(frozen=True)
 class ExcessRisk:
-    """What a success rate has above that of a control, of what it could have, and its interval of 95 %; all 0..1."""
+    """A success rate above that of a control, of what it could be above, and its interval of 95 %; all 0..1."""
 
     value: float
     interval: list[float]

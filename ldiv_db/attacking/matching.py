@@ -1,4 +1,4 @@
-"""Which classes of a published table cover which known people, within a budget.
+"""Known people matched with the classes of a published table whose labels cover them, within a budget.
 
 Classes and people are matched one quasi-identifier after the other, for all combinations that begin alike at once:
 first those that rule out most pairs, by counts. People whom the same labels cover are one, and labels are joined with
@@ -193,7 +193,7 @@ def prefixes_of(
 
 
 def cover(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: Relation) -> Relation:
-    """Which classes cover which cells: (class_no, cell_no). Raises PolicyError for labels that cannot be read."""
+    """The classes that cover each cell: (class_no, cell_no). Raises PolicyError for labels that cannot be read."""
     with engine.scope() as scope:
         return scope.keep(match_cells(engine, classes, axes, cells).pairs)
 

@@ -1,7 +1,4 @@
-"""What is asked of an attack: the columns that attackers see, what else they know, and what they look for.
-
-The people of a population that the classes of a published table cover, by what its labels say.
-"""
+"""Requests for attacks: the columns that attackers see, what else they know, and the people of a population."""
 
 from __future__ import annotations
 
@@ -63,7 +60,7 @@ class OtherRelease:
 
 @dataclass(frozen=True)
 class Attackers:
-    """What attackers know and what they look for.
+    """The knowledge of attackers, and what they look for.
 
     `excluded` is how many values of a class they can exclude; a risk of re-identification above `threshold` is
     high; `known` and `population` hold people's quasi-identifiers, `definetti` those of people to be guessed, with
@@ -200,14 +197,14 @@ def refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec],
 
 
 def _without_sensitive(columns: Columns, attackers: Attackers) -> list[Problem]:
-    """What looks for sensitive values of people, where none is named."""
+    """Problems of looking for sensitive values of people, where none is named."""
     looking = {"known": attackers.known, "definetti": attackers.definetti, "targets": attackers.trial}
     what = "looks for sensitive values, and there are none"
     return [Problem(key, what) for key, given in looking.items() if given and not columns.sensitive]
 
 
 def _others(engine: Engine, columns: Columns, attackers: Attackers) -> Iterator[Problem]:
-    """What is wrong with other releases, and with counting."""
+    """Problems of other releases, and of counting."""
     if attackers.also and attackers.known is None:
         yield Problem("also", "needs people who are in all releases", "give --known")
     for other in attackers.also:

@@ -1,15 +1,13 @@
-"""Worlds: ways to give what is published of sensitive values to the rows, in plain numbers.
-
-A payload is what one row publishes beside what people are known by, here a number; a place is a class, or several that
-are published alike. Two ways that give the same payload to every row are one world.
-
-Replay: what a release says to somebody who has the program, the policy and everybody's quasi-identifiers.
+"""Replay of a release by somebody who has the program, the policy and everybody's quasi-identifiers.
 
 A world gives the sensitive values to the rows; all worlds with the same multiset of values are equally likely before.
 The attacker runs the program on every world that the release leaves open, and those that give another release are out.
 A value's posterior for a row is the weight of the worlds left that give it to the row, by that of all worlds left;
 where coins are secret a world weighs as many of its runs, with seeds drawn anew, as gave this release (transparent
 l-diversity; Xiao, Tao, Koudas 2010).
+
+A payload is what one row publishes beside what people are known by, here a number; a place is a class, or several that
+are published alike. Two ways that give the same payload to every row are one world.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ def consistent_worlds(fits: Sequence[Collection[int]], cells: Mapping[Cell, int]
 
 
 def _taken(left: tuple[int, ...], order: Sequence[Cell], places: Collection[int]) -> Iterator[tuple[World, int]]:
-    """What is left of cells after one more row has taken its payload from one of them, and the payload."""
+    """The rest of the cells after one more row has taken its payload from one of them, and the payload."""
     for number, (place, payload) in enumerate(order):
         if left[number] and place in places:
             yield (*left[:number], left[number] - 1, *left[number + 1 :]), payload
@@ -109,7 +107,7 @@ FEWEST_HITS, ERRORS = 25, 5
 
 @dataclass(frozen=True)
 class Replay:
-    """How the method is replayed: the seed (None for that of the policy, or of the ledger), and about how many worlds.
+    """Options of a replay: the seed (None for that of the policy, or of the ledger), and about how many worlds.
 
     With `tries` the attacker lacks the seed: every world is run so often, with seeds drawn anew; the true one serves to
     find out which rows the classes of the release have.
@@ -193,7 +191,7 @@ class WorldTally:
         ]
 
     def _left(self) -> int:
-        """How many worlds gave the release, of those to be told apart, or of the only one."""
+        """The number of worlds that gave the release, of those to be told apart, or of the only one."""
         alone = 0 if self.sampled.open else 1
         numbered = self.sampled.numbered()
         return alone or sum(
@@ -213,7 +211,7 @@ class WorldTally:
         return sure | {number for number, hits in sums.items() if hits >= (FEWEST_HITS if self.tries else 1)}
 
     def figures(self) -> dict[str, Any]:
-        """What was tried and found, in counts."""
+        """Counts of what was tried and found."""
         found: dict[str, Any] = {
             "seed": "secret" if self.tries else "known",
             "tried": "all worlds" if self.sampled.exact else "drawn classes",
@@ -243,7 +241,7 @@ class Replayed:
 def replay_attack(
     found: Replayed, sensitive: str, column: Identifier, promise: Guarantee, promised: bool, rows: int
 ) -> Attack:
-    """What replay tells of one sensitive attribute, `column` of the people.
+    """The attack by replay on one sensitive attribute, `column` of the people.
 
     The requirements' promise is a bound if it is `promised` also to those who know the method; otherwise there is none,
     and the figures say how many people are above the promise.

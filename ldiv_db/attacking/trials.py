@@ -48,7 +48,7 @@ class PeopleTrial:
     seed: int = 0
 
     def problems(self) -> Iterator[Problem]:
-        """What is wrong with the numbers."""
+        """Problems of the numbers."""
         if not 1 <= self.tries <= MOST_TRIES:
             yield Problem("tries", f"takes a whole number from 1 to {MOST_TRIES:,}")
         if not 0 <= self.seed <= LARGEST_SEED:
@@ -77,7 +77,7 @@ class AttackedRelease:
 
 @dataclass(frozen=True)
 class TrialPeople:
-    """What is known of targets and control: `axes` as they are in tables of drawn people, and `secrets`.
+    """People of targets and control: `axes` as they are in tables of drawn people, and `secrets`.
 
     `targets` and `control` are how many there are; the latter None without a control.
     """
@@ -190,7 +190,7 @@ def drawn_rows(released: AttackedRelease, trial: PeopleTrial, count: int) -> Ite
 
 
 def tried_on(counts: Sequence[tuple[int, int, int]]) -> tuple[Tried, Tried]:
-    """What succeeded on targets and on the control, of (control, attempts, successes)."""
+    """The successes on targets and on the control, of (control, attempts, successes)."""
     found = {control: Tried(attempts, successes) for control, attempts, successes in counts}
     return found.get(0, Tried(0, 0)), found.get(1, Tried(0, 0))
 
@@ -227,7 +227,7 @@ def inference(people: TrialPeople, drawn: Relation, histograms: dict[str, Relati
 
 
 def _guessed_values(people: TrialPeople, placed: Relation, histogram: Relation, secret: SecretColumn) -> Tried:
-    """What random guesses get right."""
+    """The successes of random guesses."""
     engine, tries = people.released.engine, min(people.trial.tries, people.targets)
     with drawn_rows(people.released, people.trial, tries) as draws:
         params = {"people": placed, "draws": draws, "histogram": histogram, "secret": secret.alias}

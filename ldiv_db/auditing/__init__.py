@@ -1,1 +1,1 @@
-"""Whether any table meets its requirements: classes counted anew by templates of its own, and a second reading."""
+"""Audits of any table against its requirements: classes counted anew by templates of its own, and a second reading."""

@@ -65,17 +65,17 @@ class Audit(Shown):
 
     @property
     def about(self) -> str:
-        """What a message adds to a requirement: the attribute that it is on, if it is on one."""
+        """The attribute that a message adds to a requirement, if it is on one."""
         return f" on {self.sensitive}" if self.sensitive else ""
 
     @property
     def holds(self) -> bool:
-        """Whether all requirements hold, by all readings."""
+        """True if all requirements hold, by all readings."""
         return all(verdict.holds and verdict.agrees for verdict in self.verdicts) and not self.unmatched_groups
 
     @property
     def readings(self) -> list[str]:
-        """What is to be said of the second reading; nothing if it was not asked for."""
+        """Lines on the second reading; none if it was not asked for."""
         same = [verdict.requirement.label for verdict in self.verdicts if verdict.second is not None and verdict.agrees]
         lines = [f"second reading, by the tests of the dbt package: the same of {'; '.join(same)}"] if same else []
         lines += [
@@ -104,7 +104,7 @@ class Audits(Shown, list[Audit]):
 
     @property
     def holds(self) -> bool:
-        """Whether all of them hold."""
+        """True if all of them hold."""
         return all(audit.holds for audit in self)
 
 
@@ -157,7 +157,7 @@ def audit_table(
 
 
 def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement], counts: Counted) -> tuple[str, ...]:
-    """What a reader takes for one value in the classes, whatever requirements make of it."""
+    """Warnings of values in the classes that a reader takes for one, whatever requirements make of them."""
     pair = counts.subject.pair
     table = pair.table if pair else counts.subject.table
     is_text = isinstance(table, FileRelation) and table.columns
@@ -300,7 +300,7 @@ def _exact(engine: Engine, subject: Subject) -> Iterator[Subject]:
 
 
 def _unmatched(engine: Engine, subject: Subject, counts: Relation) -> int:
-    """How many groups of a pair have other numbers of rows in its two tables."""
+    """The number of groups of a pair that have other numbers of rows in its two tables."""
     if subject.pair is None:
         return 0
     template, params = count_unmatched(subject, counts)

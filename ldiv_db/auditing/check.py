@@ -1,7 +1,4 @@
-"""Violations as rows: which classes fail a requirement, by how much, and the smallest change that mends each.
-
-`ldiv check`: the audit of any published table, or of an anatomised pair, whoever made it.
-"""
+"""`ldiv check`: the audit of any published table, or of an anatomised pair, and the classes that fail it as rows."""
 
 from __future__ import annotations
 
@@ -92,7 +89,7 @@ def label_columns(columns: Sequence[Renamed], taken: Sequence[str]) -> list[Rena
 
 @dataclass(frozen=True)
 class CheckRequest:
-    """What is asked of a table: its columns and what must hold.
+    """A table's columns, and what must hold of it.
 
     `sensitive` maps each sensitive column to its categories, weights and taxonomy, if any. `class_column`
     names a column of class ids; classes are then told apart by it as well. `people` counts those of populations.
@@ -111,7 +108,7 @@ class CheckRequest:
 
 
 def request_by_policy(policy: Policy) -> CheckRequest:
-    """What the policy asks of its release; raises PolicyError for one whose columns follow from its source."""
+    """The request that a policy makes of its release; raises PolicyError if its columns follow from its source."""
     if policy.decomposes:
         what = f"publishes a pair of tables ({policy.algorithm.name})"
         raise PolicyError([Problem("policy", what, "name them and their group, and leave the policy out")])
@@ -125,7 +122,7 @@ def request_by_policy(policy: Policy) -> CheckRequest:
 
 
 def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
-    """What a caller asks: what is `given` of a request, and what the policy of the release asks instead of the rest.
+    """The request of a caller: what is `given`, and what the policy of the release asks instead of the rest.
 
     Raises PolicyError for a policy whose columns follow from its source.
     """
@@ -198,7 +195,7 @@ def _refuse_uncounted(request: CheckRequest, requirements: Mapping[str, Sequence
 
 
 def problems_of(request: CheckRequest) -> list[Problem]:
-    """What is wrong with the request, whatever the table."""
+    """Problems of the request, whatever the table."""
     problems, pair = [], request.pair
     main = _told_apart_by(request)
     if pair is not None:
@@ -228,7 +225,7 @@ def _twice(main: Sequence[tuple[str, str]], sensitive: Mapping[str, Sensitive]) 
 
 
 def request_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str, Sensitive]) -> list[Problem]:
-    """What is wrong with requirements on a table without a source, and with what is said of its sensitive columns."""
+    """Problems of requirements on a table without a source, and of what is said of its sensitive columns."""
     known = {name.lower() for name in sensitive}
     problems = lacking_sensitive(require, sensitive)
     for spec in require:

@@ -106,7 +106,7 @@ def likely_people(
 
 
 def _has_several(found: LikelyPeople) -> bool:
-    """Whether people have several rows, and are more than a few kinds of things."""
+    """True if people have several rows, and are more than a few kinds of things."""
     many, few_rows = found.people > FEW_VALUES, found.rows < CATEGORY_ROWS * found.people
     is_one = many or few_rows if tells_one(found.column.name) else many and few_rows
     return 1 < found.people <= NEARLY_UNIQUE * found.rows and is_one
@@ -120,7 +120,7 @@ def warn_of_people(
     members: Relation | None = None,
     class_columns: Sequence[Renamed] = (),
 ) -> str:
-    """What counting rows hides in classes, empty if nothing.
+    """The warning of what counting rows hides in classes, empty if nothing.
 
     They are the rows that agree on some columns, or `members` (row_id, class_no).
     """
@@ -134,7 +134,7 @@ def warn_of_people(
 
 
 def told_of_people(engine: Engine, subject: Subject, sensitive: Sequence[str]) -> str:
-    """What counting rows hides in a table that says whose they are; empty if none of its columns does by its name."""
+    """The warning of what counting rows hides in a table; empty if no column says by its name whose they are."""
     if subject.pair or (isinstance(subject.table, FileRelation) and subject.table.columns):
         return ""
     aside = {name.lower() for name in sensitive}

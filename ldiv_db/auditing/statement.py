@@ -1,8 +1,7 @@
-"""What a dialect does not express of the audit: it is refused by name, never left out.
+"""The audit as one SELECT for any database: a row for every class that violates a requirement, none if all is well.
 
-The audit as one SELECT for any database: a row for every class that violates a requirement, none if all is well.
-
-The steps are those of the audit, the same templates in the same order, written down in place of being run.
+The steps are those of the audit, the same templates in the same order, written down in place of being run. What a
+dialect does not express is refused by name, never left out.
 """
 
 from __future__ import annotations
@@ -64,13 +63,13 @@ def refuse_dialect(
 
 
 def _names_values(attribute: Attribute, requirements: Sequence[Requirement]) -> bool:
-    """Whether the statement compares values with texts."""
+    """True if the statement compares values with texts."""
     named = any(requirement.named or requirement.listed for requirement in requirements)
     return bool(named or attribute.harmless or attribute.taxonomy)
 
 
 def _distance_problems(dialect: str, attribute: Attribute, requirement: Requirement) -> list[Problem]:
-    """What is wrong with distances of values in the dialect: they are compared exactly, or not at all."""
+    """Problems of distances of values in the dialect: they are compared exactly, or not at all."""
     if requirement.of_distances and not requirement.monotone and dialect in _NO_DECIMAL_FRAMES:
         what = f"{dialect} has no window from a decimal below a value to one above it"
         return [Problem(f"require.{requirement.name}", what, "judge it with `ldiv check`")]
@@ -253,5 +252,5 @@ def _heading(table: Relation | FileRelation, requirements: Mapping[str, Sequence
 
 
 def _definition(requirement: Requirement) -> str:
-    """What the requirement is, with its source: the first paragraph of what its class says."""
+    """The definition of a requirement, with its source: the first paragraph of what its class says."""
     return " ".join((type(requirement).__doc__ or "").split("\n\n")[0].split())

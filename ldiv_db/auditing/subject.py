@@ -1,12 +1,9 @@
-"""What is audited, and how its classes are counted: by an engine that runs the steps, or a composer that writes them.
+"""Subjects of audits: their classes, counted by an engine or written down by a composer, and their second reading.
 
-Classes are the combinations of quasi-identifiers as they stand in the table, NULL being a value like
-any other. They are counted by templates that algorithms do not use; the formulas of requirements are shared.
-
-The second opinion of an audit: the tests of the dbt package, which share no template with it.
-
-Both read one table, whose text is compared by bytes and after `same`, and take the numbers of a requirement as its
-verdict names them.
+Classes are the combinations of quasi-identifiers as they stand in the table, NULL being a value like any other. They
+are counted by templates that algorithms do not use; the formulas of requirements are shared. The second reading, by
+the tests of the dbt package, shares no template with them. Both read one table, whose text is compared by bytes and
+after `same`, and take the numbers of a requirement as its verdict names them.
 """
 
 from __future__ import annotations
@@ -149,7 +146,7 @@ def read_again(
 
 
 def _arguments(subject: Subject, sensitive: str, others: Sequence[str], requirement: Requirement) -> dict[str, Any]:
-    """What the package's test is asked, as a project writes it."""
+    """The arguments of the package's test, as a project writes them."""
     parameters = {name: _written(value) for name, value in requirement.parameters.items()}
     settings = {HARMLESS: list(requirement.harmless)} if parameters.pop(HARMLESS, None) else {}
     known = {"others_known": True} if parameters.pop("others_known", False) else {}

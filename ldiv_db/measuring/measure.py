@@ -39,7 +39,7 @@ MOST_QUERIES = 1_000_000
 
 @dataclass(frozen=True)
 class MeasureRequest:
-    """What to measure besides: CAVG for `l`, CM for the column `class_label`, errors of random queries, KL, spreads.
+    """Measures besides the losses: CAVG for `l`, CM for the column `class_label`, errors of queries, KL, spreads.
 
     `class_column` holds class ids that tell classes apart as well.
     """
@@ -53,7 +53,7 @@ class MeasureRequest:
     spreads: bool = False
 
     def problems(self) -> list[Problem]:
-        """What is wrong with the numbers."""
+        """Problems of the numbers."""
         bounds = {
             "l": (self.l, 1, LARGEST),
             "queries": (self.queries, 0, MOST_QUERIES),
@@ -68,7 +68,7 @@ class MeasureRequest:
 
 @dataclass(frozen=True, repr=False)
 class Measurement(Shown):
-    """What a published table lost against its source.
+    """The loss of a published table against its source.
 
     `rows_added` is by how many rows it has more than the source; `rows_unmatched` of its rows cover no row of the
     source, `rows_uncovered` of the source's are covered by none of its (both None if KL was not asked for). `cm` is

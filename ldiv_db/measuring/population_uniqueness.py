@@ -1,4 +1,4 @@
-"""How many people are unique in a population of which a table is a sample, estimated from its classes' sizes.
+"""Uniqueness in a population of which a table is a sample, estimated from the sizes of its classes.
 
 Three models need no table of the population but its size; all take the table for a random sample without replacement,
 whose rows are of different people. The one that is shown follows Dankar, El Emam, Neisa and Roffey (BMC Medical
@@ -203,7 +203,7 @@ def fit_pitman(sizes: Mapping[int, int]) -> Pitman:
 
 
 def _excess(alpha: float, sizes: Mapping[int, int]) -> float:
-    """What the likeliest theta for an alpha exceeds -alpha by."""
+    """The excess of the likeliest theta for an alpha over -alpha."""
     classes = sum(sizes.values())
     rows = sum(size * count for size, count in sizes.items())
 
@@ -215,7 +215,7 @@ def _excess(alpha: float, sizes: Mapping[int, int]) -> float:
 
 
 def _slope(alpha: float, sizes: Mapping[int, int]) -> float:
-    """How the logarithm of the likelihood grows with alpha, theta being the likeliest for it."""
+    """The slope of the logarithm of the likelihood in alpha, theta being the likeliest for it."""
     excess, later = _excess(alpha, sizes), sum(sizes.values()) - 1
     opened = (later - (excess - alpha) * sum_reciprocals(excess, alpha, later)) / alpha
     joined, of_size = 0.0, 0.0
@@ -226,7 +226,7 @@ def _slope(alpha: float, sizes: Mapping[int, int]) -> float:
 
 
 def _root(falling: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function comes from above 0 to below it."""
+    """The place at which a function comes from above 0 to below it."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if falling(middle) > 0 else (low, middle)

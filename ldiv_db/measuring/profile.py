@@ -1,7 +1,6 @@
 """Profiles: how identifying a table's columns are, what each is taken for and why, and which l its values allow.
 
-Everything is counts: no value of the table is read, NULL being a value like any other wherever rows are
-told apart.
+Everything is counts: no value of the table is read, NULL being a value like any other wherever rows are told apart.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ class SensitiveProfile:
 
 @dataclass(frozen=True, repr=False)
 class Profile(Shown):
-    """What is known of a table; `uniqueness` is None if there is no quasi-identifier."""
+    """A table's columns and rows in counts; `uniqueness` is None if there is no quasi-identifier."""
 
     table: str
     rows: int

@@ -3,11 +3,10 @@
 Labels are read by their grammar (`recoding.labels`), a value of the source being one too. Text is compared, because a
 release may come from a file or another tool. Only distinct values are looked at, and only codes leave this module.
 
-A column's distribution before and after: how many rows lie in each part of its values, without any value.
-
-The values of a quasi-identifier stand in their order, or that of its taxonomy, and are cut into bins of equally many
-different values; those of a sensitive attribute stand by falling frequency. A published row spreads evenly over the
-values that its label covers, as an analyst has to take it.
+Distributions before and after count the rows in each part of a column's values, without any value. The values of a
+quasi-identifier stand in their order, or that of its taxonomy, and are cut into bins of equally many different values;
+those of a sensitive attribute stand by falling frequency. A published row spreads evenly over the values that its
+label covers, as an analyst has to take it.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class ResolvedColumn:
 
     @property
     def numeric(self) -> bool:
-        """Whether codes are places of numbers."""
+        """True if codes are places of numbers."""
         return self.nodes is None and self.first == 0
 
 
@@ -189,7 +188,7 @@ class Resolver:
 
 
 def _unknown(axis: Axis, unknown: dict[str, int]) -> Problem:
-    """What is wrong with a column, in counts: the values themselves may be data."""
+    """The problem of a column, in counts: the values themselves may be data."""
     what = f"{unknown['count']:,} different published values (rows: {unknown['rows']:,}) are "
     if axis.taxonomy is None:
         what += "no number or time of the source's type, range, set, * or NULL"

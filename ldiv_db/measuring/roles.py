@@ -1,22 +1,17 @@
-"""Which columns say whose a row is, where somebody may have several: by their names, and by what belongs together.
+"""Roles of columns where nobody has said them: identifiers, people's names, and how others can be generalised.
 
 Rows of one person have the same birthday, sex and home, and differ in what happened: a column whose values have a few
 rows each, within which most other columns hardly vary, may be whose they are, whatever it is called.
 
-Which columns of a table name rows of other tables: they lead to whoever has those, as identifiers do.
-
-A foreign key says so. Without one a column does if another table has a unique column of its name or of the same stem
-(`c_custkey` of `o_custkey`, `customers.id` of `customer_id`), which has all its values. Where a value has very many
-rows, the other table is taken for a list of categories, such as countries.
-
-What a column is taken for where nobody has said so: an identifier or a quasi-identifier, and why.
-
-How a quasi-identifier can be generalised without anybody's help: ranges, stretches of time, prefixes, its values.
+A column that names rows of another table leads to whoever has that. A foreign key says so; without one another table
+has a unique column of the column's name or of the same stem (`c_custkey` of `o_custkey`, `customers.id` of
+`customer_id`), with all its values. Where a value has very many rows, the other table is taken for a list of
+categories, such as countries.
 
 Numbers and times become ranges, times of few values stretches of time. A text is published as itself or as `*`; up to
-so many values stand in a level file, into which groups can be written. Codes of one length lose their last characters.
-Times of a few values are generalised by stretches, and codes of more values by prefixes. Of texts with few rows each,
-which may name people, those of very many values have no way, and of the others this is asked.
+so many values stand in a level file, into which groups can be written. Codes of one length, of more than a few values,
+lose their last characters. Of texts with few rows each, which may name people, those of very many values have no
+hierarchy, and of the others this is asked.
 """
 
 from __future__ import annotations
@@ -48,19 +43,19 @@ _LITTLE, _FEW = 3, 2
 
 
 def names_people(summary: Summary) -> bool:
-    """Whether a column says by its name whose rows they are, and is no list of a few kinds."""
+    """True if a column says by its name whose rows they are, and is no list of a few kinds."""
     return may_name(summary) and tells_one(summary.column.name)
 
 
 def is_repeated(summary: Summary) -> bool:
-    """Whether values of a column that says whose a row is have several rows."""
+    """True if values of a column that says whose a row is have several rows."""
     return 1 < summary.distinct <= NEARLY_UNIQUE * (summary.rows - summary.nulls)
 
 
 def held_by(
     engine: Engine, table: Relation | FileRelation, summary: Summary, all_columns: Sequence[Summary]
 ) -> tuple[int, int]:
-    """How many of the other columns that vary belong to the values of a column, and how many there are; one statement.
+    """Counts the other columns that belong to the values of a column, and all others that vary; one statement.
 
     (0, 0) where it cannot say whose rows they are.
     """
@@ -88,7 +83,7 @@ def held_by(
 
 
 def may_name(summary: Summary) -> bool:
-    """Whether a column is of a type that names people, and not of a few values with many rows each."""
+    """True if a column is of a type that names people, and not of a few values with many rows each."""
     if summary.is_measure or summary.column.type == "BOOLEAN" or summary.distinct < 2:
         return False
     few_rows = summary.rows < CATEGORY_ROWS * summary.distinct
@@ -137,12 +132,12 @@ def _alike(one: Column, other: Column) -> bool:
 
 
 def _leads(name: str, other: ColumnBeside) -> bool:
-    """Whether a column's name is, but for its table's letters, that of a column of another table."""
+    """True if a column's name is, but for its table's letters, that of a column of another table."""
     return not set(_stems(name)).isdisjoint(_stems(other.column.name, other.table.name))
 
 
 def _stems(name: str, table: str = "") -> Iterator[str]:
-    """What a column may be called elsewhere, in lower case: `id` of the table `customers` is `customer_id`."""
+    """Names of a column elsewhere, in lower case: `id` of the table `customers` is `customer_id`."""
     name = name.lower()
     yield name
     if stem := _STEM.fullmatch(name):
@@ -192,7 +187,7 @@ _POSTAL = re.compile(r"(^|[^a-z])(zip|zip_?codes?|postal(_?codes?)?|post_?codes?
 
 @dataclass(frozen=True)
 class Generalisation:
-    """How a quasi-identifier is generalised: as a policy says it, in words, and the level file that must be written."""
+    """A quasi-identifier's hierarchy: as a policy says it, in words, and the level file that must be written."""
 
     settings: dict[str, Any]
     said: str
@@ -224,7 +219,7 @@ class GeneralisationFinder:
         return self._of_text(summary, summary.texts)
 
     def _covers(self, column: Column) -> bool:
-        """Whether the catalog's taxonomy of the column's name has a leaf for each of its values."""
+        """True if the catalog's taxonomy of the column's name has a leaf for each of its values."""
         taxonomy = taxonomies.fetch(self._engine, column.name)
         return taxonomy is not None and covers(self._engine, taxonomy, self._table, column)
 
@@ -272,12 +267,12 @@ class GeneralisationFinder:
 
 
 def is_postal(summary: Summary) -> bool:
-    """Whether a column has postal codes, by its name."""
+    """True if a column has postal codes, by its name."""
     return bool(_POSTAL.search(summary.column.name))
 
 
 def is_code(summary: Summary, texts: Texts) -> bool:
-    """Whether the beginnings of a column's texts mean something: postal codes by their name, codes of one length."""
+    """True if the beginnings of a column's texts mean something: postal codes by their name, codes of one length."""
     if texts.longest < 2:
         return False
     alike = texts.shortest == texts.longest and not texts.uncoded

@@ -1,9 +1,4 @@
-"""A policy to start from as YAML, with the reason of every column's role, and comments over what takes a thought.
-
-A policy to start from: made of a profile, ready to run, with the level files that it needs.
-
-A policy to start from on disk: beside its level files, and never over what is there.
-"""
+"""A policy to start from: made of a profile, as YAML with the reason of every column's role, and its level files."""
 
 from __future__ import annotations
 
@@ -141,7 +136,7 @@ def _of_rows(who: ColumnProfile, rows: int) -> Iterator[str]:
 
 
 def _several(who: ColumnProfile, rows: int) -> str:
-    """How many values the column that may say whose a row is has, and in how many rows."""
+    """The words for the values of the column that may say whose a row is, and its rows."""
     return f"PEOPLE MAY HAVE SEVERAL ROWS: {_name(who)} has {who.distinct:,} values in {rows - who.nulls:,} rows"
 
 
@@ -243,7 +238,7 @@ def _starter_policy_sensitive(suggestions: Sequence[Suggestion]) -> list[str] | 
 
 
 def _required(suggestions: Sequence[Suggestion]) -> list[dict[str, Any]]:
-    """What is required of all sensitive columns alike, or else of each by its name."""
+    """The requirements on all sensitive columns alike, or else on each by its name."""
     first = suggestions[0].require
     if all(suggestion.require == first for suggestion in suggestions):
         return first
@@ -280,7 +275,7 @@ def _levels(engine: Engine, table: Relation | FileRelation, name: str) -> str:
 
 
 def policy_source(table: str, relation: Relation | FileRelation, folder: Path) -> str:
-    """What a policy that lies in `folder` calls the table: a file's path is relative to the policy."""
+    """The name of the table in a policy that lies in `folder`: a file's path is relative to the policy."""
     if isinstance(relation, Relation) or os.path.isabs(table):
         return table
     return Path(os.path.relpath(table, folder)).as_posix()

@@ -1,10 +1,9 @@
-"""How far apart the values of a class should lie, of numbers and times: 20.10 and 20.15 are one to a reader.
-
-What a release should promise of a sensitive column, so that every row can be published, and what may be harmless.
+"""Suggestions of what to promise of a sensitive column, so that every row can be published, and of harmless values.
 
 No value in more than a third of a class, or in more than half, where frequencies allow that. A value that more than
 half of the rows have cannot be bounded so: no value may then be more certain than that one and a third of what it lacks
-to certainty, and a class has three values.
+to certainty, and a class has three values. The values of a class, of numbers and times, keep a distance: 20.10 and
+20.15 are one to a reader.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _DAY, _MICROSECONDS = 86_400, 1_000_000
 
 
 def distance_between(engine: Engine, table: Relation | FileRelation, column: Column, distinct: int) -> Any:
-    """How far apart the ends of a class's values should lie, as a requirement has it: a number, or a stretch of time.
+    """The distance that a class's values should span, as a requirement has it: a number, or a stretch of time.
 
     None for what is no number or time, for codes, and where some values have no place on a line.
     """
@@ -107,7 +106,7 @@ class Harmless:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What to require of a sensitive column, how a policy describes it, and which of its values may be harmless.
+    """The requirements on a sensitive column, how a policy describes it, and which of its values may be harmless.
 
     `judged` are its values as they are then told apart, `largest_l` is what all rows can meet; `is_apart` says that no
     class has two rows of one person.
@@ -128,12 +127,12 @@ class Suggestion:
 
 
 def keeps_apart(suggestions: Sequence[Suggestion]) -> bool:
-    """Whether rows of one person are to be kept apart."""
+    """True if rows of one person are to be kept apart."""
     return any(suggestion.is_apart for suggestion in suggestions)
 
 
 def suggest(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> Suggestion:
-    """What to require of a sensitive column of at least two values; every row can then be published."""
+    """Suggests what to require of a sensitive column of at least two values; every row can then be published."""
     judged, settings = _judged(column)
     required = _required(judged) + _apart(engine, table, column)
     harmless = _harmless(column.distribution, _frequent(engine, table, column))
@@ -150,7 +149,7 @@ def _judged(column: SensitiveProfile) -> tuple[Distribution, dict[str, Any] | No
 
 
 def _apart(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[dict[str, Any]]:
-    """What asks numbers and times to be apart, where they are of any distance."""
+    """The requirement that numbers and times be apart, where they are of any distance."""
     distinct = column.distribution.distinct
     with read_exactly(engine, table) as read:
         distance = distance_between(engine, read, column.column, distinct)
@@ -197,7 +196,7 @@ def _harmless(distribution: Distribution, frequent: Sequence[Frequent]) -> Harml
 
 
 def _stands_out(counts: Sequence[int]) -> bool:
-    """Whether the most frequent value has a large share, and twice the rows of any other."""
+    """True if the most frequent value has a large share, and twice the rows of any other."""
     return counts[0] >= LARGE_SHARE * sum(counts) and counts[0] >= 2 * counts[1]
 
 

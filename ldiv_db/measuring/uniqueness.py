@@ -1,6 +1,4 @@
-"""A column in counts: how many values it has, how they are spread over rows, and what they look like as text.
-
-How far columns tell rows apart: all quasi-identifiers together, all but one, and the few that do most.
+"""Columns in counts, and how far they tell rows apart: all together, all but one, and the few that do most.
 
 Everything is counted on the different combinations of all quasi-identifiers, and no more of it than a budget of values
 that are read allows.
@@ -24,7 +22,7 @@ from ldiv_db.recoding.encoded import Renamed
 
 @dataclass(frozen=True)
 class Texts:
-    """What the different values of a column look like as text: characters of the shortest and the longest, and counts.
+    """The different values of a column as text: characters of the shortest and the longest, and counts.
 
     `uncoded` are more than letters and digits or have no digit, a level file cannot hold the `unlisted` ones, `starred`
     ones have a star in them, `stars` are one, `addressed` are addresses of people or machines, or such numbers.
@@ -58,12 +56,12 @@ class Summary:
 
     @property
     def is_measure(self) -> bool:
-        """Whether its values are times, or numbers with decimals: they measure, and number nobody."""
+        """True if its values are times, or numbers with decimals: they measure, and number nobody."""
         return self.column.is_time or self.decimals > 0
 
     @property
     def has_few_rows(self) -> bool:
-        """Whether it has more than a few values, of few rows each: it may name somebody in particular."""
+        """True if it has more than a few values, of few rows each: it may name somebody in particular."""
         return self.distinct > FEW_VALUES and self.rows < CATEGORY_ROWS * self.distinct
 
 
@@ -104,7 +102,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class Uniqueness:
-    """How far the combination of the quasi-identifiers tells rows apart.
+    """Counts of rows that the combination of the quasi-identifiers tells apart.
 
     `unique_rows` counts rows whose combination occurs once, `rare_rows` those whose combination occurs
     fewer than `RARE` times. `unique_without` is the unique rows when that column is left out; it is empty where

@@ -226,7 +226,7 @@ def measure_queries(
 def _answer(
     engine: Engine, columns: Sequence[ResolvedColumn], tries: PrefixTrees, draws: Sequence[Sequence[int]]
 ) -> list[tuple[int, float]]:
-    """What every query counts in the source, and what the published table says that it counts."""
+    """The rows of the source that every query counts, and those that the published table says that it counts."""
     names = ["query", "anchor", *(f"{column.code.name}_{what}" for column in columns for what in ("width", "shift"))]
     with engine.scope():
         loaded = engine.load("draws", dict.fromkeys(names, "BIGINT"), draws)
@@ -278,7 +278,7 @@ def _draw(seed: int, query: int, what: str, below: int) -> int:
 
 
 def _width(column: ResolvedColumn, count: int) -> int:
-    """How many codes a query on `count` quasi-identifiers asks for; NULL is none of them."""
+    """The number of codes that a query on `count` quasi-identifiers asks for; NULL is none of them."""
     codes = column.leaves - (column.null_code is not None)
     return max(1, round(codes * math.pow(SELECTIVITY, 1 / (count + 1))))
 
