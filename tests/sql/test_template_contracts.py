@@ -921,11 +921,13 @@ SCENARIOS = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 def test_every_template_was_exercised(statements):
     expected = {name for name in TEMPLATES if not name.startswith(APART)}
     assert expected - {template for template, _, _ in statements} == set()
 
 
+@pytest.mark.long
 def test_each_template_is_one_select(statements):
     for template, _, tree in statements:
         assert isinstance(tree, exp.Select | exp.SetOperation), template
@@ -960,6 +962,7 @@ def test_no_statement_tries_every_pair_of_rows(loops):
     assert set(loops) == set(LOOPS), loops
 
 
+@pytest.mark.long
 def test_outer_joins_ask_for_the_joined_table_only(statements):
     assert {(template, what) for template, _, tree in statements for what in one_sided(tree)} == set()
 
@@ -1054,6 +1057,7 @@ def test_the_lint_finds(sql):
     assert lint(sqlglot.parse_one(sql, read="duckdb"))
 
 
+@pytest.mark.long
 def test_no_statement_uses_what_other_engines_lack(statements):
     found = {(template, what) for template, _, tree in statements for what in lint(tree)}
     assert found == set()
@@ -1081,6 +1085,7 @@ def test_an_order_that_is_not_stated_is_found(sql, terms):
     assert len(unstated_orders(plain(sql))) == terms
 
 
+@pytest.mark.long
 def test_no_division_or_aggregate_is_left_to_settings_or_the_order_of_rows(statements):
     """`integer_division` decides nothing, nor does `preserve_insertion_order`."""
     assert {(template, what) for template, _, tree in statements for what in undecided(tree)} == set()
@@ -1117,6 +1122,7 @@ def test_every_statement_transpiles(statements, dialect):
     assert failed == {}
 
 
+@pytest.mark.long
 def test_no_statement_holds_a_value(statements):
     """Literals are the template's own: every value is bound as a parameter."""
     macros = "".join(path.read_text(encoding="utf-8") for path in (resource_folder("sql") / "macros").glob("*.j2"))
