@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Plan
+from ldiv_db.algorithms.local.class_checker import count_classes
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.individuals import warn_of_people
 from ldiv_db.database.attach import takes_database
@@ -79,7 +80,7 @@ def published_members(engine: Engine, recoding: Recoding, class_id: bool) -> Rel
 
 def _open_rows(engine: Engine, encoded: Encoded, members: Relation, axis: SensitiveAxis, categories: Categories) -> int:
     """The rows of the classes (row_id, class_no) that hold one category."""
-    counts = engine.materialise("counts", "local/count_classes", members=members, rows=encoded.rows, sensitive=[axis])
+    counts = count_classes(engine, [axis], encoded.rows, members)
     histogram = engine.materialise(
         "histogram",
         "local/list_histogram",

@@ -17,14 +17,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ldiv_db.algorithms.base import Feasibility, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
 from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import OneStatement, Steps
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Classes, Requirement, Verdict, judge
+
+#: The columns of candidates and of assignments that say which class a row is of.
+CLASS_NO, CLASS_ID = Identifier("class_no"), Identifier("class_id")
+#: Of the margins of classes, those that violate nothing.
+GOOD = Where("margin", 0, ">=")
 
 
 class ClassChecker:
@@ -63,12 +69,10 @@ class ClassChecker:
             *(self._measure_refined(steps, counts, axis, refined) for axis, _, refined in self._asked if refined),
         ]
         listed = [margin for of_axis in margins for margin in of_axis]
-        worst = listed[0]
-        if len(listed) > 1:
-            worst = steps.materialise("worst", "local/take_worst", margins=listed)
-        if any(axis.judged for axis in self._axes):  # some candidates may have no row to be judged
-            worst = steps.materialise("margins", "local/complete_margins", margins=worst, counts=counts)
-        return worst
+        every = counts if any(axis.judged for axis in self._axes) else None  # some may have no row to be judged
+        if len(listed) == 1 and every is None:
+            return listed[0]
+        return steps.materialise("worst", "local/take_worst", margins=listed, counts=every)
 
     def _measure_refined(
         self, steps: Steps, counts: Relation, axis: SensitiveAxis, requirements: Sequence[Requirement]
@@ -108,33 +112,57 @@ class ClassChecker:
         return Classes(steps, histogram, axis.reference)
 
 
-def unsure_labels(task: Task) -> str:
+def count_classes(
+    engine: Engine,
+    sensitive: Sequence[SensitiveAxis],
+    rows: Relation,
+    members: Relation | None = None,
+    number: Identifier | None = CLASS_NO,
+    weight: Identifier | None = None,
+    least: int = 1,
+) -> Relation:
+    """The TEMP table (class_no, the code of each sensitive attribute, rows) of the classes of at least so many rows.
+
+    `number` is the column of `members`, or without them of the rows, that says which class a row is of; None for one
+    class of all rows.
+    """
+    params = {"rows": rows, "members": members, "number": number, "sensitive": sensitive, "weight": weight}
+    large = {"least": Value(least), "large_only": least > 1}
+    return engine.materialise("counts", "local/count_classes", **params, **large)
+
+
+class LocalAlgorithm(Algorithm):
+    """Classes of any rows: what the whole table as one class meets can be met."""
+
+    spares_outliers = True
+    takes_any_class = takes_rows_alone = takes_harmless = True
+
+    def check(self, task: Task) -> Feasibility:
+        """What is known by counts; raises PolicyError for what classes cannot promise, InfeasibleError if the table as
+        one class, the best there can be for monotone requirements, violates one.
+
+        Of others a note says what the whole table does not tell.
+        """
+        _refuse(task, self.name)
+        sure = [r for r in task.requirements if r.monotone]
+        wanted = {attribute: [r for r in asked if r.monotone] for attribute, asked in task.wanted.items()}
+        if sure:
+            refuse_whole(replace(task, requirements=sure, wanted=wanted))
+        unsure, size = nonmonotone(task), max(2, ClassChecker(task).least)
+        notes = (f"{unsure}: every class is checked; that classes are found is not known before",) if unsure else ()
+        return Feasibility(size, task.encoded.row_count // size, task.encoded.left_out, notes)
+
+
+def nonmonotone(task: Task) -> str:
     """The requirements that are not monotone, in words; empty if all are."""
     return ", ".join(dict.fromkeys(r.label for r in task.requirements if not r.monotone))
-
-
-def check_monotone(task: Task, name: str) -> Feasibility:
-    """What is known by counts; raises PolicyError for what the algorithm cannot promise, InfeasibleError if the
-    table as one class, the best there can be for monotone requirements, violates one.
-
-    Of others a note says what the whole table does not tell.
-    """
-    _refuse(task, name)
-    sure = [r for r in task.requirements if r.monotone]
-    wanted = {attribute: [r for r in asked if r.monotone] for attribute, asked in task.wanted.items()}
-    if sure:
-        refuse_whole(replace(task, requirements=sure, wanted=wanted))
-    unsure, size = unsure_labels(task), max(2, ClassChecker(task).least)
-    notes = (f"{unsure}: every class is checked; that classes are found is not known before",) if unsure else ()
-    return Feasibility(size, task.encoded.row_count // size, task.encoded.left_out, notes)
 
 
 def refuse_whole(task: Task) -> None:
     """Raise InfeasibleError if the table as one class violates one of the requirements, all monotone."""
     with task.engine.scope():
         encoded = task.encoded
-        params = {"rows": encoded.counted, "weight": encoded.weight, "sensitive": encoded.sensitive, "one": Value(1)}
-        whole = task.engine.materialise("whole", "local/count_whole", **params)
+        whole = count_classes(task.engine, encoded.sensitive, encoded.counted, number=None, weight=encoded.weight)
         holds = task.engine.least(ClassChecker(task).margins(whole), "margin") >= 0
         reasons = [] if holds else _known_failures(task, whole)
     if not holds:
@@ -179,7 +207,7 @@ def _refuse(task: Task, name: str) -> None:
 
 def nothing_found(task: Task, name: str, what: str, hint: str) -> InfeasibleError:
     """That a search found no good classes, which does not say that there are none; and what the whole table meets."""
-    found = f"{name} found no classes of all rows that meet {unsure_labels(task)}: {what}; {hint}"
+    found = f"{name} found no classes of all rows that meet {nonmonotone(task)}: {what}; {hint}"
     return InfeasibleError("\n".join([found, *_nearest(task)]))
 
 
@@ -201,14 +229,14 @@ def _nearest(task: Task) -> list[str]:
 
 def require_good(task: Task, name: str, assigned: Relation) -> None:
     """Raise InfeasibleError if a class of (row_id, class_id) is bad; monotone requirements need no such look."""
-    if not unsure_labels(task):
+    if not nonmonotone(task):
         return
     engine = task.engine
     with engine.scope():
-        members = engine.select("members", assigned, "row_id", ("class_id", "class_no"))
-        params = {"members": members, "rows": task.encoded.rows, "sensitive": task.encoded.sensitive}
-        margins = ClassChecker(task).margins(engine.materialise("counts", "local/count_classes", **params))
-        classes, bad = engine.count(margins), engine.count(margins, Where("margin", 0, "<"))
+        counts = count_classes(engine, task.encoded.sensitive, task.encoded.rows, assigned, CLASS_ID)
+        margins = ClassChecker(task).margins(counts)
+        classes = engine.count(margins)
+        bad = classes - engine.count(margins, GOOD)
     if bad:
         what = "the whole table does not, and no part of it was split off" if classes == 1 else f"{bad:,} do not"
         raise nothing_found(task, name, what, "algorithm: peel looks for others")

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.local.class_checker import ClassChecker, check_monotone, require_good
+from ldiv_db.algorithms.base import Options, Plan, Task
+from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, count_classes, require_good
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import WEIGHT, Axis
 
@@ -45,18 +45,12 @@ def widths_of(axes: Sequence[Axis]) -> list[Width]:
     ]
 
 
-class Mondrian(Algorithm):
+class Mondrian(LocalAlgorithm):
     """Recursive median splits, for any list of monotone requirements."""
 
     name = "mondrian"
-    spares_outliers = True
-    takes_any_class = takes_rows_alone = takes_harmless = True
     options_type = MondrianOptions
     options: MondrianOptions
-
-    def check(self, task: Task) -> Feasibility:
-        """Raises PolicyError if a requirement is not monotone, InfeasibleError if the whole table violates one."""
-        return check_monotone(task, self.name)
 
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
@@ -99,7 +93,7 @@ class Mondrian(Algorithm):
         with engine.scope() as scope:
             sides = self._sides(task, active, choices, widths)
             engine.drop(active)  # all the rows, once a level
-            counts = engine.materialise("counts", "local/mondrian/count_sides", sides=sides, sensitive=sensitive)
+            counts = count_classes(engine, sensitive, sides, weight=WEIGHT)
             margins = checker.margins(counts)
             splits = engine.materialise("splits", "local/mondrian/list_splits", margins=margins, last=Value(last))
             params = {"sides": sides, "splits": splits, "codes": _codes(task)}
@@ -109,11 +103,11 @@ class Mondrian(Algorithm):
     def _sides(self, task: Task, active: Relation, choices: Relation, widths: Sequence[Width]) -> Relation:
         """The rows of nodes that are to be split, each with its side."""
         engine, params = task.engine, {"active": active, "choices": choices, "widths": widths}
-        if self.options.split == "relaxed":
-            return engine.materialise("sides", "local/mondrian/side_evenly", **params)
-        placed = engine.materialise("placed", "local/mondrian/count_places", **params)
-        medians = engine.materialise("medians", "local/mondrian/find_medians", placed=placed, weight=WEIGHT)
-        return engine.materialise("sides", "local/mondrian/side_strictly", medians=medians, **params)
+        medians = None
+        if self.options.split == "strict":
+            placed = engine.materialise("placed", "local/mondrian/count_places", **params)
+            medians = engine.materialise("medians", "local/mondrian/find_medians", placed=placed, weight=WEIGHT)
+        return engine.materialise("sides", "local/mondrian/side_rows", medians=medians, **params)
 
     def _search(self, rounds: int) -> dict[str, Any]:
         return {"split": self.options.split, "rounds": rounds}

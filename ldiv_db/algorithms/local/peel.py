@@ -28,13 +28,21 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.base import Options, Plan, Task
 from ldiv_db.algorithms.costs import lm_measures
-from ldiv_db.algorithms.local.class_checker import ClassChecker, check_monotone, nothing_found, require_good
+from ldiv_db.algorithms.local.class_checker import (
+    CLASS_ID,
+    CLASS_NO,
+    GOOD,
+    ClassChecker,
+    LocalAlgorithm,
+    count_classes,
+    nothing_found,
+    require_good,
+)
 from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, generalise_rows, hierarchies_of, vectors_of
 from ldiv_db.algorithms.neighbours.moves import TRADES
 from ldiv_db.algorithms.neighbours.rounds import Improving, improve
-from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Distribution
@@ -62,18 +70,14 @@ class Absorption:
         engine = self.task.engine
         powers = [(power, 2**power) for power in range(POWERS)]
         with engine.scope() as scope:
-            origins = engine.materialise(
-                "origins", "local/peel/list_origins", assigned=self.assigned, spread=self.spread
-            )
             self.costs = scope.keep(self._load_costs())
             self.powers = scope.keep(engine.load("powers", {"power": "BIGINT", "guests": "BIGINT"}, powers))
-            self.assigned = scope.keep(engine.number_groups("numbered", self.assigned, "class_id"))
-            members = engine.select("members", self.assigned, "row_id", ("class_id", "class_no"))
-            counts, margins = self._judged(members)
-            params = {"counts": counts, "margins": margins, "origins": origins, "costs": self.costs}
-            self.standing = scope.keep(
-                engine.materialise("standing", "local/peel/list_standing", **params, hierarchies=self.hierarchies)
-            )
+            by_key = self.assigned
+            self.assigned = scope.keep(engine.number_groups("numbered", by_key, "class_id"))
+            counts, margins = self._judged(self.assigned, CLASS_ID)
+            params = {"counts": counts, "margins": margins, "assigned": by_key, "costs": self.costs}
+            by = {"hierarchies": self.hierarchies, "spread": self.spread}
+            self.standing = scope.keep(engine.materialise("standing", "local/peel/list_standing", **params, **by))
 
     def _load_costs(self) -> Relation:
         """What each vector costs on each hierarchy."""
@@ -129,7 +133,7 @@ class Absorption:
         params = {"assigned": self.assigned, "standing": self.standing, "waiting": self.left, "powers": self.powers}
         trials = engine.materialise("trials", "local/peel/rank_classes", **params)
         _, margins = self._judged(trials)
-        first = engine.least(margins, "class_no", Where("margin", 0, ">="))
+        first = engine.least(margins, "class_no", GOOD)
         if first is None:  # of monotone requirements all classes together are good
             what = f"{self.waiting:,} rows fit no class"
             raise nothing_found(self.task, "peel", what, "algorithm.residue: suppress leaves them out")
@@ -138,12 +142,9 @@ class Absorption:
         self.assigned = engine.materialise("assigned", "local/peel/merge_classes", **params, **numbers)
         self.waiting = 0
 
-    def _judged(self, members: Relation) -> tuple[Relation, Relation]:
-        """The counts and margins of the classes of (row_id, class_no)."""
-        engine = self.task.engine
-        listed = engine.select("listed", members, "class_no", distinct=True)
-        params = {"members": members, "rows": self.grid, "listed": listed, "sensitive": self.task.encoded.sensitive}
-        counts = engine.materialise("counts", "local/count_members", **params)
+    def _judged(self, members: Relation, number: Identifier = CLASS_NO) -> tuple[Relation, Relation]:
+        """The counts and margins of the classes of these members, by the column of their number."""
+        counts = count_classes(self.task.engine, self.task.encoded.sensitive, self.grid, members, number)
         return counts, self.checker.margins(counts)
 
 
@@ -183,14 +184,12 @@ class Peeling:
         engine = self.task.engine
         with engine.scope():
             keys = self.keys(numbers, vectors)
-            large = engine.materialise("large", "local/peel/list_large", keys=keys, least=Value(self.checker.least))
-            good = self._good(keys, large)
+            good = self._good(keys, self.left, least=self.checker.least)
             seats = engine.materialise("seats", "local/peel/choose_classes", keys=keys, good=good)
             engine.drop(keys)  # a row for every row and vector
-            kept = self._good(seats, good)
-            return self._place(
-                engine.select_among("placed", seats, kept, "class_no", columns=["row_id", ("class_no", "class_id")])
-            )
+            columns = ("row_id", ("class_no", "class_id"))
+            kept = self._good(seats, self.left)
+            return self._place(engine.select_among("placed", seats, kept, "class_no", columns=columns))
 
     def keys(self, numbers: range, vectors: Sequence[Vector], of: Relation | None = None) -> Relation:
         engine = self.task.engine
@@ -211,16 +210,12 @@ class Peeling:
         """More than any key."""
         return Value(2 ** (sum(hierarchy.places.bit_length() for hierarchy in self.hierarchies) + 1))
 
-    def _good(self, members: Relation, listed: Relation, rows: Relation | None = None) -> Relation:
-        """The listed classes of these members that violate nothing."""
+    def _good(self, members: Relation, rows: Relation, number: Identifier = CLASS_NO, least: int = 1) -> Relation:
+        """(class_no): the classes of these members, of at least so many rows, that violate nothing."""
         engine = self.task.engine
         with engine.scope() as scope:
-            params = {"members": members, "rows": rows or self.left, "listed": listed}
-            counts = engine.materialise(
-                "counts", "local/count_members", **params, sensitive=self.task.encoded.sensitive
-            )
-            margins = self.checker.margins(counts)
-            return scope.keep(engine.select("good", margins, "class_no", where=[Where("margin", 0, ">=")]))
+            counts = count_classes(engine, self.task.encoded.sensitive, rows, members, number, least=least)
+            return scope.keep(engine.select("good", self.checker.margins(counts), "class_no", where=[GOOD]))
 
     def absorption(self, left: Relation, waiting: int, vectors: Sequence[Vector], limit: int) -> Absorption:
         """What has the rows `left` join classes that lose no more than `limit` by it."""
@@ -244,10 +239,9 @@ class Peeling:
     def take_bad(self) -> Relation:
         """The rows of the classes that violate something, which have a class no longer."""
         engine = self.task.engine
-        members = engine.select("members", self.assigned, "row_id", ("class_id", "class_no"))
-        listed = engine.select("listed", members, "class_no", distinct=True)
-        good = self._good(members, listed, self.grid)
-        bad = engine.materialise("bad", "local/peel/list_bad", rows=self.grid, assigned=self.assigned, good=good)
+        good = self._good(self.assigned, self.grid, CLASS_ID)
+        members = engine.select_others("members", self.assigned, good, ("class_id", "class_no"))
+        bad = engine.select_among("bad", self.grid, members, "row_id")
         engine.delete_listed(self.assigned, Identifier("row_id"), bad)
         return bad
 
@@ -263,18 +257,12 @@ class Peeling:
         return count
 
 
-class Peel(Algorithm):
+class Peel(LocalAlgorithm):
     """Local recoding for utility, for any list of monotone requirements."""
 
     name = "peel"
-    spares_outliers = True
-    takes_any_class = takes_rows_alone = takes_harmless = True
     options_type = PeelOptions
     options: PeelOptions
-
-    def check(self, task: Task) -> Feasibility:
-        """Raises PolicyError if a requirement is not monotone, InfeasibleError if the whole table violates one."""
-        return check_monotone(task, self.name)
 
     def run(self, task: Task) -> Plan:
         feasible, engine = self.check(task), task.engine

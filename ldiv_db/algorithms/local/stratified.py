@@ -12,8 +12,8 @@ Guarantee: every class meets every requirement, no row is left out.
 
 from __future__ import annotations
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
-from ldiv_db.algorithms.local.class_checker import check_monotone, require_good
+from ldiv_db.algorithms.base import Options, Plan, Task
+from ldiv_db.algorithms.local.class_checker import LocalAlgorithm, require_good
 from ldiv_db.algorithms.local.stratified_splits import StratifiedSplits
 from ldiv_db.algorithms.neighbours.resplit import SPLITS
 from ldiv_db.algorithms.neighbours.rounds import Improving, improve
@@ -26,18 +26,12 @@ class StratifiedOptions(Options):
     """None."""
 
 
-class Stratified(Algorithm):
+class Stratified(LocalAlgorithm):
     """Cuts that keep the shares of sensitive values, for any list of monotone requirements."""
 
     name = "stratified"
-    spares_outliers = True
-    takes_any_class = takes_rows_alone = takes_harmless = True
     options_type = StratifiedOptions
     options: StratifiedOptions
-
-    def check(self, task: Task) -> Feasibility:
-        """Raises PolicyError if a requirement is not monotone, InfeasibleError if the whole table violates one."""
-        return check_monotone(task, self.name)
 
     def run(self, task: Task) -> Plan:
         feasible, engine = self.check(task), task.engine

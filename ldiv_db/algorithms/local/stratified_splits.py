@@ -122,8 +122,7 @@ class StratifiedSplits:
                 reserved=self.reserved,
             )
             margins = self.checker.margins(trials)
-            tried = engine.materialise("tried", "local/stratified/choose_mixes", margins=margins, last=last)
-            params = {"placed": placed, "cuts": cuts, "tried": tried, "mixed": mixed}
+            params = {"placed": placed, "cuts": cuts, "margins": margins, "mixed": mixed}
             sides = engine.materialise("sides", "local/stratified/side_rows", **params, last=last)
             return scope.keep(sides), scope.keep(cuts)
 

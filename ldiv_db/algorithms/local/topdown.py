@@ -28,9 +28,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.base import Options, Plan, Task
 from ldiv_db.algorithms.costs import CostLevel, Measure, lm_measures
-from ldiv_db.algorithms.local.class_checker import ClassChecker, check_monotone, require_good
+from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, require_good
 from ldiv_db.database.steps import OneStatement
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
@@ -103,14 +103,9 @@ def find_splits(
 
 def _retain(task: Task, counts: Relation, unsplit: Relation, tried: int) -> Relation:
     """The retentions that are tried, at most so many of a part."""
-    steps, most = OneStatement(task.engine), Value(tried)
-    params = {"sensitive": task.encoded.sensitive, "most": most}
-    numbers = steps.materialise("numbers", "local/topdown/list_numbers", most=most)
-    combinations = steps.materialise(
-        "combinations", "local/topdown/list_combinations", counts=counts, unsplit=unsplit, **params
-    )
-    return steps.keep(
-        "retentions", "local/topdown/list_retentions", combinations=combinations, numbers=numbers, **params
+    params = {"sensitive": task.encoded.sensitive, "most": Value(tried)}
+    return task.engine.materialise(
+        "retentions", "local/topdown/list_retentions", counts=counts, unsplit=unsplit, **params
     )
 
 
@@ -237,26 +232,18 @@ class _Round:
         targets = engine.materialise(
             "targets", "local/topdown/number_parts", chosen=chosen, measured=measured, last=Value(self.last)
         )
-        steps = OneStatement(engine)
-        rests = steps.materialise("rests", "local/topdown/find_rests", targets=targets, measured=measured)
-        params = {"chosen": chosen, "targets": targets, "taken": taken, "rests": rests}
-        moved = steps.keep("active", "local/topdown/move_rows", **params, **nodes.params)
+        params = {"chosen": chosen, "targets": targets, "taken": taken, "measured": measured}
+        moved = engine.materialise("active", "local/topdown/move_rows", **params, **nodes.params)
         self.last += engine.count(targets)
         return moved
 
 
-class TopDown(Algorithm):
+class TopDown(LocalAlgorithm):
     """Top-down specialisation with local recoding, for any list of monotone requirements."""
 
     name = "topdown"
-    spares_outliers = True
-    takes_any_class = takes_rows_alone = takes_harmless = True
     options_type = TopDownOptions
     options: TopDownOptions
-
-    def check(self, task: Task) -> Feasibility:
-        """Raises PolicyError if a requirement is not monotone, InfeasibleError if the whole table violates one."""
-        return check_monotone(task, self.name)
 
     def run(self, task: Task) -> Plan:
         feasible, engine = self.check(task), task.engine
