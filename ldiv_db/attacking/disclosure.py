@@ -215,7 +215,7 @@ class Exposure:
 
 
 def prosecutor(exposure: Exposure) -> list[Attack]:
-    """The attack of those who know that somebody is in the table: a row of the class is guessed, with risk `1 / |G|`."""
+    """The attack of those who know that somebody is in the table: they guess a row of the class, risk `1 / |G|`."""
     sizes = exposure.engine.record("attacking/summarise_sizes", classes=exposure.classes, threshold=exposure.limit)
     rows = sizes["rows"]
     figures = {
