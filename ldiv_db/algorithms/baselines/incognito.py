@@ -30,7 +30,7 @@ from ldiv_db.algorithms.baselines.monotone_recoding import (
 )
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: More vectors than this are refused.
 MOST_VECTORS = 500_000
@@ -196,7 +196,9 @@ class Lattice:
         return holds
 
     def _narrow(self, cells: Relation, axes: Sequence[Any]) -> Relation:
-        return self.codings.engine.materialise("narrow", "baselines/incognito/narrow_cells", cells=cells, axes=axes)
+        return self.codings.engine.materialise(
+            "narrow", "baselines/incognito/narrow_cells", cells=cells, axes=axes, column=Identifier("sensitive")
+        )
 
     def _closed(self, start: Sequence[Vector], among: set[Vector], step: Any) -> set[Vector]:
         """The vectors of `among` that are reached from `start` by steps, and these."""

@@ -102,7 +102,8 @@ class Codings:
         by_axis: list[dict[int, dict[int, int]]] = []
         for axis in self.axes:
             by_code: dict[int, dict[int, int]] = {}
-            for code, label, rows in self.engine.rows("baselines/incognito/count_codes", cells=self.cells, axis=axis):
+            params = {"cells": self.cells, "axes": [axis], "column": Identifier("label")}
+            for code, label, rows in self.engine.rows("baselines/incognito/narrow_cells", **params):
                 by_code.setdefault(code, {})[label] = rows
             by_axis.append(by_code)
         return by_axis

@@ -133,13 +133,16 @@ class Descent:
 
     def _count(self, cells: Relation, dictionary: Relation, places: Relation) -> Relation:
         """The classes that specialising each candidate makes, with the values of a dictionary."""
-        codings, engine = self.codings, self.codings.engine
-        params: dict[str, Any] = {"axes": codings.axes}
-        groups = engine.materialise("groups", "baselines/tds/group_cells", cells=cells, places=places, **params)
-        params |= {"groups": groups, "dictionary": dictionary, "total": Value(codings.total)}
-        histogram = engine.materialise("histogram", "baselines/tds/count_classes", **params)
-        engine.drop(groups)
-        return histogram
+        codings = self.codings
+        return codings.engine.materialise(
+            "histogram",
+            "baselines/tds/count_classes",
+            cells=cells,
+            places=places,
+            dictionary=dictionary,
+            axes=codings.axes,
+            total=Value(codings.total),
+        )
 
     def _place(self) -> Relation:
         """What each code adds to the key of its class, its candidate if it has one, and what specialising that adds.

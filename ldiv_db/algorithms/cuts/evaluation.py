@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from ldiv_db.algorithms.cuts.asked import Pack, PackedCount, find_bad
+from ldiv_db.algorithms.cuts.asked import Bad, Pack, PackedCount, find_bad
 from ldiv_db.algorithms.cuts.bounds import FORBIDDEN, Cut, CutNode, Probe, assemble
 from ldiv_db.algorithms.cuts.problem import ROWS, CutProblem
 from ldiv_db.algorithms.cuts.share_counts import judged_packs, packs_of
@@ -103,12 +103,8 @@ class Evaluator:
             places = self._place(nodes, OPEN if bounds else NEXT)
             groups, steps = self._step(places, nodes)
             parts = self._judge(steps, places, exact=False)
-            params: dict[str, Any] = {"parts": parts, "places": places, **self._costs}
-            if groups is None:
-                locked = engine.rows("cuts/sum_kept", **params, **self._bits)
-            else:
-                both = self.problem.cost.both
-                locked = engine.rows("cuts/sum_locked", groups=groups, both=both, **params, **self._shape)
+            params: dict[str, Any] = {"parts": parts, "places": places, "both": self.problem.cost.both, **self._costs}
+            locked = engine.rows("cuts/sum_locked", groups=groups, **params, **self._bits)
             ahead = engine.rows("cuts/sum_specialised", parts=parts, **self._costs)
         probes = assemble(nodes, locked, ahead, metric, self.problem.cost.scheme)
         self.evaluated += sum(1 + len(probe.costs) for probe in probes)
@@ -211,13 +207,20 @@ class Evaluator:
         )
         engine.drop(*(some.relation for some in steps) if cost.metric == "LM" else ())
         kept = self._columns(summed if cost.metric == "CM" or (exact and not problem.asked) else [ROWS])
-        if problem.asked:
-            return self._mark(counted, kept)
-        params: dict[str, Any] = {"values": problem.values, "unit": problem.common}
+        bad = self._bad(counted)
+        unit = problem.common if problem.values else None
+        params: dict[str, Any] = {"values": problem.values, "unit": unit}
         parts = engine.materialise(
-            "parts", "cuts/judge_parts", parts=counted, packs=self._packs, columns=kept, scheme=cost.scheme, **params
+            "parts",
+            "cuts/judge_parts",
+            parts=counted,
+            bad=bad,
+            packs=self._packs,
+            columns=kept,
+            scheme=cost.scheme,
+            **params,
         )
-        engine.drop(counted)  # all the partitions, as below
+        engine.drop(counted, *(one.relation for one in bad))  # all the partitions, as below
         loose = exact and cost.scheme == "vioRec"
         while loose:  # the steps so far let fractions of rows be kept, so one more is needed even where they agree
             shrunk = engine.materialise(
@@ -225,19 +228,16 @@ class Evaluator:
             )
             engine.drop(parts)
             parts = shrunk
-            loose = bool(engine.scalar("cuts/count_loose", parts=parts))
+            loose = engine.total(parts, "kept") < engine.total(parts, "once")
         return parts
 
-    def _mark(self, counted: Relation, kept: Sequence[Identifier]) -> Relation:
-        """The partitions, where counts are judged."""
-        engine, problem = self.problem.task.engine, self.problem
+    def _bad(self, counted: Relation) -> list[Bad]:
+        """The counts of partitions that violate, where counts are judged."""
+        problem = self.problem
+        if not problem.asked:
+            return []
         packs = judged_packs(problem)[: len(problem.asked)] if self._packs else _single(problem)
-        bad = find_bad(problem.task, problem.asked, packs, [counted])
-        parts = engine.materialise(
-            "parts", "cuts/mark_parts", parts=counted, bad=bad, columns=kept, scheme=problem.cost.scheme
-        )
-        engine.drop(counted, *(one.relation for one in bad))
-        return parts
+        return find_bad(problem.task, problem.asked, packs, [counted])
 
     def _summed(self) -> list[Identifier]:
         """The columns of partitions that are sums."""
