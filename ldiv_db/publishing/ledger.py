@@ -16,8 +16,10 @@ from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import DECOMPOSITIONS
-from ldiv_db.publishing.result import Earlier, Fingerprint, Result
+from ldiv_db.publishing.result import Earlier, Fingerprint, Result, take_fingerprint
 from ldiv_db.recoding.rules import forget_recoding, record_recoding
 from ldiv_db.requirements import plain
 
@@ -152,7 +154,13 @@ def _columns(engine: Engine, listed: Relation) -> list[str]:
 # -- earlier releases of a source ------------------------------------------------------------------------
 
 
-def hash_key(engine: Engine) -> str:
+def earlier_runs(engine: Engine, policy: Policy, resolved: Resolved, rows: Relation) -> Earlier:
+    """Earlier releases of a source by a policy; `rows` is the source as it was read."""
+    fingerprint = take_fingerprint(engine, policy, resolved, rows, _hash_key(engine))
+    return earlier_release(engine, resolved.source.name, fingerprint)
+
+
+def _hash_key(engine: Engine) -> str:
     """The key of the fingerprints that the ledger has, so that a new one can be compared; drawn if it has none."""
     secrets_of_runs = table(engine, "run_secret")
     found = []

@@ -82,7 +82,7 @@ class Earlier:
 
 
 def take_fingerprint(
-    engine: Engine, policy: Policy, resolved: Resolved, rows: Relation, versions: Mapping[str, str], key: str
+    engine: Engine, policy: Policy, resolved: Resolved, rows: Relation, key: str
 ) -> Fingerprint | None:
     """The fingerprint of a copy of the source and of its policy; None where a release rests on other tables as well."""
     if any(spec.kind.of_people for spec in policy.require):
@@ -98,7 +98,7 @@ def take_fingerprint(
         source.types,
         resolved.typed,
         resolved.target.format,
-        versions,
+        versions(),
     ]
     return Fingerprint(
         key, *(hmac.new(key.encode(), repr(part).encode(), "sha256").hexdigest() for part in (content, said))

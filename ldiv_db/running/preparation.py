@@ -26,8 +26,8 @@ from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sensitive import unknown_harmless
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.destinations import Destination
-from ldiv_db.publishing.result import Earlier, take_fingerprint, versions
-from ldiv_db.recoding.encode import Coding, read_source
+from ldiv_db.publishing.result import Earlier
+from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.encoded import Axis, Encoded
 from ldiv_db.recoding.recode import label_spans
 from ldiv_db.requirements import Requirement
@@ -129,7 +129,7 @@ def prepare(context: Context, spec: RunSpec) -> Preparation:
     people = _people(engine, spec.resolved)
     source = replace(spec.resolved.source, person=people.column if people else None)
     coding = read_source(engine, source, show_values=show_values, counted=True)
-    earlier = _earlier(engine, spec, coding)
+    earlier = ledger.earlier_runs(engine, spec.policy, spec.resolved, coding.snapshot)
     if earlier.seed is not None:
         coding = coding.reseeded(earlier.seed)
     resolved = replace(spec.resolved, source=coding.source)
@@ -165,13 +165,6 @@ def prepare(context: Context, spec: RunSpec) -> Preparation:
         people=people,
         earlier=earlier,
     )
-
-
-def _earlier(engine: Engine, spec: RunSpec, coding: Coding) -> Earlier:
-    """Earlier releases of the source as it was read, by the ledger."""
-    key = ledger.hash_key(engine)
-    fingerprint = take_fingerprint(engine, spec.policy, spec.resolved, coding.snapshot, versions(), key)
-    return ledger.earlier_release(engine, coding.source.name, fingerprint)
 
 
 def strictest(ready: Preparation) -> Preparation:
