@@ -16,6 +16,20 @@ def TCloseness(
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
 ) -> RequirementSpec: ...
+def BetaLikeness(
+    beta: Number,
+    kind: str | None = None,
+    *,
+    sensitive: str | Sequence[str] = (),
+    others_known: bool = False,
+) -> RequirementSpec: ...
+def DeltaDisclosure(
+    delta: Number,
+    log: str | None = None,
+    *,
+    sensitive: str | Sequence[str] = (),
+    others_known: bool = False,
+) -> RequirementSpec: ...
 def K(
     k: int | Literal["auto"],
     *,
@@ -47,16 +61,31 @@ def Entropy(
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
 ) -> RequirementSpec: ...
-def BetaLikeness(
-    beta: Number,
-    kind: str | None = None,
+def Recursive(
+    c: Number,
+    l: int | Literal["auto"],
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
 ) -> RequirementSpec: ...
-def DeltaDisclosure(
-    delta: Number,
-    log: str | None = None,
+def Threshold(
+    default: Number | None = None,
+    base: Number | None = None,
+    absent: Literal["allow", "error"] | None = None,
+    values: Mapping[Any, Number] | None = None,
+    *,
+    sensitive: str | Sequence[str] = (),
+    others_known: bool = False,
+) -> RequirementSpec: ...
+def Frequency(
+    l: Number | Literal["auto"],
+    *,
+    sensitive: str | Sequence[str] = (),
+    others_known: bool = False,
+) -> RequirementSpec: ...
+def AlphaK(
+    alpha: Number,
+    k: int | Literal["auto"],
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
@@ -86,35 +115,6 @@ def DeltaPresence(
     max: Number,
     population: str,
     min: Number | None = None,
-    *,
-    sensitive: str | Sequence[str] = (),
-    others_known: bool = False,
-) -> RequirementSpec: ...
-def Recursive(
-    c: Number,
-    l: int | Literal["auto"],
-    *,
-    sensitive: str | Sequence[str] = (),
-    others_known: bool = False,
-) -> RequirementSpec: ...
-def Threshold(
-    default: Number | None = None,
-    base: Number | None = None,
-    absent: Literal["allow", "error"] | None = None,
-    values: Mapping[Any, Number] | None = None,
-    *,
-    sensitive: str | Sequence[str] = (),
-    others_known: bool = False,
-) -> RequirementSpec: ...
-def Frequency(
-    l: Number | Literal["auto"],
-    *,
-    sensitive: str | Sequence[str] = (),
-    others_known: bool = False,
-) -> RequirementSpec: ...
-def AlphaK(
-    alpha: Number,
-    k: int | Literal["auto"],
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
