@@ -144,10 +144,10 @@ class _Held:
 
     candidates: Relation
     kinds: Relation
+    tried: Relation
     kept: Relation
     singles: Relation
     measures: Relation
-    untried: int
 
 
 def _hold_against(coded: Coded, population: Matches) -> tuple[tuple[Gain, ...], dict[str, Any]]:
@@ -158,21 +158,18 @@ def _hold_against(coded: Coded, population: Matches) -> tuple[tuple[Gain, ...], 
     if not axes:
         return _gains(coded, "population", 0, 0), {"note": "no label has sides"}
     held = _held(coded, population, axes)
-    possible = engine.materialise(
-        "possible", "attacking/downcoding/list_possible", kinds=held.kinds, kept=held.kept, measures=held.measures
-    )
-    params = {"candidates": held.candidates, "codes": prefixes.codes, "possible": possible}
+    params = {"candidates": held.candidates, "codes": prefixes.codes, "kinds": held.kinds, "kept": held.kept}
     params |= {"singles": held.singles, "measures": held.measures}
     cells = sum(
         engine.scalar("attacking/downcoding/count_narrowed_cells", axis=axis, **params) for axis in prefixes.axes
     )
-    sums = engine.record("attacking/downcoding/summarise_classes", measures=held.measures)
+    sums = engine.record("attacking/downcoding/summarise_classes", measures=held.measures, tried=held.tried)
     single = gain_of("share of rows singled out", coded.share(sums["single"]), None)
     figures = {
         "people_alike": _mean(sums["before"], sums["rows"]),
         "people_alike_narrowed": _mean(sums["after"], sums["rows"]),
         "rows_unexplained": sums["unexplained"],
-        "rows_untried": held.untried,
+        "rows_untried": sums["untried"],
     }
     return (*_gains(coded, "population", sums["narrowed"], cells), single), figures
 
@@ -197,8 +194,7 @@ def _held(coded: Coded, population: Matches, axes: Sequence[AxisParameter]) -> _
     explained = make("explain_classes", kept=kept, axes=axes)
     singles = make("find_single", kept=kept, explained=explained, axes=axes)
     measures = make("measure_classes", rules=rules, kinds=kinds, explained=explained, singles=singles)
-    untried = engine.scalar("attacking/downcoding/count_untried", kinds=kinds, rules=rules, tried=tried)
-    return _Held(candidates, kinds, kept, singles, measures, untried)
+    return _Held(candidates, kinds, tried, kept, singles, measures)
 
 
 def _sided(engine: Engine, axis: KnownAxis) -> AxisParameter | None:

@@ -18,7 +18,8 @@ from typing import Any
 
 from ldiv_db.attacking.covering import NONE, KnownAxis, list_cells, read_axes
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import FileRelation, Relation, Value
+from ldiv_db.database.queries import Where
+from ldiv_db.database.templates import FileRelation, Relation
 
 #: So many pairs of people alike and classes an attack makes, unless it is said.
 BUDGET = 200_000_000
@@ -93,10 +94,8 @@ class Prefixes:
         step = min(total, max(_FIRST, _AT_ONCE // max(engine.count(other), 1)))
         while step > 0:
             with engine.scope():
-                bounds = {"after": Value(done), "last": Value(done + step)}
-                part = engine.materialise(
-                    "part", "attacking/covering/take_lots", rows=side, lots=lots, axis=axis, **bounds
-                )
+                drawn = engine.select("drawn", lots, where=(Where("lot", done, ">"), Where("lot", done + step, "<=")))
+                part = engine.select_among("part", side, drawn, (axis.prefix.name, "number"))
                 found, made = (replace(self, boxes=part) if by_classes else replace(self, codes=part)).paired()
                 if apart != NONE:
                     before = engine.count(apart)

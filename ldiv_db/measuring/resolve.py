@@ -84,9 +84,8 @@ class Resolver:
         spans = self._engine.materialise(
             f"spans_{code}", "measuring/find_sensitive", values_of=values, dictionary=dictionary, leaves=Value(leaves)
         )
-        weights = self._engine.materialise(f"weights_{code}", "measuring/weigh_sensitive", spans=spans)
         table = Identifier(f"t_{code}")
-        return ResolvedColumn(name, Identifier(code), table, dictionary, values, spans, weights, leaves, first=1)
+        return ResolvedColumn(name, Identifier(code), table, dictionary, values, spans, spans, leaves, first=1)
 
     # -- steps -----------------------------------------------------------------------------------------
 
@@ -130,7 +129,8 @@ class Resolver:
             unit=Value(LOSS_UNIT),
         )
         engine.drop(parts, reading.chosen)
-        return self._resolved(axis, axis.dictionary, values, reading.spans, weights, axis.leaves, axis.null_code)
+        made = (axis.dictionary, values, reading.spans, weights, axis.leaves)
+        return ResolvedColumn(axis.name, code, axis.table, *made, nodes=axis.nodes, null_code=axis.null_code)
 
     def _numbers(self, axis: Axis, kind: str) -> ResolvedColumn:
         """Codes are counted anew, one for every different number: those of an axis may have been rounded."""
@@ -140,12 +140,12 @@ class Resolver:
         ranks = engine.materialise(
             f"ranks_{code.name}", "measuring/rank_numbers", dictionary=axis.dictionary, kind=kind
         )
-        bounds = engine.record("measuring/bound_ranks", ranks=ranks)
-        null_code = None if axis.null_code is None else bounds["leaves"] - 1
+        leaves = (engine.most(ranks, "code") or 0) + 1
+        null_code = None if axis.null_code is None else leaves - 1
         ranges = read_ranges(engine, parts, kind)
-        found = span_ranges(engine, ranges, ranks, null_code, bounds["leaves"] - 1)
+        found = span_ranges(engine, ranges, ranks, null_code, leaves - 1)
         reading = choose_reading(engine, found, sets_first=False)
-        smallest, largest = bounds["smallest"] or 0, bounds["largest"] or 0
+        smallest, largest = engine.least(ranks, "position") or 0, engine.most(ranks, "position") or 0
         width = float(largest - smallest) or 1.0
         shrink = _SHRINK if width > _WIDE else 1.0
         weights = engine.materialise(
@@ -161,30 +161,8 @@ class Resolver:
             unit=Value(LOSS_UNIT),
         )
         engine.drop(parts, ranges, reading.chosen)
-        return self._resolved(axis, ranks, values, reading.spans, weights, bounds["leaves"], null_code)
-
-    def _resolved(
-        self,
-        axis: Axis,
-        dictionary: Relation,
-        values: Relation,
-        spans: Relation,
-        weights: Relation,
-        leaves: int,
-        null_code: int | None,
-    ) -> ResolvedColumn:
-        return ResolvedColumn(
-            name=axis.name,
-            code=axis.code,
-            table=axis.table,
-            dictionary=dictionary,
-            values=values,
-            spans=spans,
-            weights=weights,
-            leaves=leaves,
-            nodes=axis.nodes,
-            null_code=null_code,
-        )
+        made = (ranks, values, reading.spans, weights, leaves)
+        return ResolvedColumn(axis.name, code, axis.table, *made, nodes=axis.nodes, null_code=null_code)
 
 
 def _unknown(axis: Axis, unknown: dict[str, int]) -> Problem:
