@@ -144,31 +144,39 @@ class Plan:
     parts: int = 1
 
 
+@dataclass(frozen=True)
+class Traits:
+    """What an algorithm can do, whatever its options are.
+
+    `recodes_globally`: it says itself what every value is published as, so that `recode: set` has no meaning.
+    `explains`: its errors say which requirements cannot be met, and what is nearest. `any_class`: its classes may have
+    equal values as well, so that it meets what the whole table as one class meets. `rows_alone`: it makes classes
+    without a sensitive attribute. `harmless`: classes may have rows of which nothing is promised. `populations`: it
+    counts the people of a population that its classes cover. `counts`: it plans from counts of equal rows, without the
+    rows. `suppressing`: the options under which it leaves out rows where not all can be published, none if it cannot.
+    `outliers`: rows may be left out of its classes, once they are made. `foresees_left_out`: its check tells how many
+    rows it leaves out. `divides`: a table can be solved in parts.
+    """
+
+    recodes_globally: bool = False
+    explains: bool = False
+    any_class: bool = False
+    rows_alone: bool = False
+    harmless: bool = False
+    populations: bool = False
+    counts: bool = False
+    suppressing: Mapping[str, Any] = field(default_factory=dict)
+    outliers: bool = False
+    foresees_left_out: bool = True
+    divides: bool = False
+
+
 class Algorithm(ABC):
     """A way to make classes; an instance has its options."""
 
     name: ClassVar[str]
     options_type: ClassVar[type[Options]]
-    #: Whether it says itself what every value is published as, so that `recode: set` has no meaning.
-    recodes_globally: ClassVar[bool] = False
-    #: Whether its errors say themselves which requirements cannot be met, and what is nearest.
-    says_why: ClassVar[bool] = False
-    #: Whether its classes may have equal values as well, so that it meets what the whole table as one class meets.
-    takes_any_class: ClassVar[bool] = False
-    #: Whether it makes classes of rows alone, without a sensitive attribute.
-    takes_rows_alone: ClassVar[bool] = False
-    #: Whether classes may have rows of which nothing is promised: what they must meet is asked of requirements alone.
-    takes_harmless: ClassVar[bool] = False
-    #: Whether it knows how many people of a population its classes cover.
-    takes_people: ClassVar[bool] = False
-    #: Whether it plans from counts of equal rows, without the rows.
-    takes_counts: ClassVar[bool] = False
-    #: The options under which it leaves out rows where not all of them can be published; none if it cannot.
-    suppressing: ClassVar[Mapping[str, Any]] = {}
-    #: Whether rows may be left out of its classes, once they are made, where a policy has a budget of rows left out.
-    spares_outliers: ClassVar[bool] = False
-    #: Whether its check tells how many rows it leaves out.
-    tells_rows: ClassVar[bool] = True
+    traits: ClassVar[Traits] = Traits()
 
     def __init__(self, options: dict[str, Any]):
         """Raises PolicyError for options that the algorithm does not have or take."""
@@ -181,15 +189,15 @@ class Algorithm(ABC):
     def unfit(self, task: Task) -> list[Problem]:
         """What of the policy the algorithm cannot take, whatever the counts are."""
         problems = []
-        if not self.takes_harmless and any(requirement.harmless for requirement in task.requirements):
+        if not self.traits.harmless and any(requirement.harmless for requirement in task.requirements):
             what = f"{self.name} promises of every value the same, so that none can be harmless"
             problems.append(Problem("sensitive", what, "algorithm: auto, topdown, peel or mondrian"))
         problems += [
             Problem("require", f"{self.name} does not see whom of {found.named_population} its classes cover", SEEING)
             for found in dict.fromkeys(task.requirements)
-            if found.named_population and not (self.takes_people and task.people)
+            if found.named_population and not (self.traits.populations and task.people)
         ]
-        if not self.takes_rows_alone and not all(axis.is_said for axis in task.encoded.sensitive):
+        if not self.traits.rows_alone and not all(axis.is_said for axis in task.encoded.sensitive):
             what = f"{self.name} needs a sensitive attribute"
             problems.append(Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian"))
         return problems
@@ -206,7 +214,7 @@ class Algorithm(ABC):
     @property
     def excludes_sets(self) -> str:
         """What the algorithm publishes that is at odds with `recode: set`; empty if nothing is."""
-        return "the labels of its cut" if self.recodes_globally else ""
+        return "the labels of its cut" if self.traits.recodes_globally else ""
 
     @abstractmethod
     def check(self, task: Task) -> Feasibility:

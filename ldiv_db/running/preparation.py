@@ -169,7 +169,7 @@ def prepare(context: Context, spec: RunSpec) -> Preparation:
 
 def strictest(ready: Preparation) -> Preparation:
     """With the strictest parameters that can be met, where classes may have equal values; elsewhere `l` says it."""
-    if not ready.algorithm.takes_any_class:
+    if not ready.algorithm.traits.any_class:
         return ready
     task = ready.task
     found = {
@@ -193,7 +193,7 @@ def make_ready(
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
     refuse_forms(chosen, resolved.released, list(resolved.source.same))  # of an algorithm that the policy left open
-    if chosen.takes_people:
+    if chosen.traits.populations:
         task = replace(task, people=place_people(engine, resolved, encoded, task.requirements))
     chosen.refuse_unfit(task)
     return PreparedRun(context, resolved, chosen, task), reason, absent
@@ -202,7 +202,7 @@ def make_ready(
 def check_ready(ready: PreparedRun) -> Feasibility:
     """The feasibility by counts; raises InfeasibleError with the reasons if the requirements cannot be met."""
     algorithm, task = ready.algorithm, ready.task
-    says, takes = algorithm.says_why, algorithm.takes_any_class
+    says, takes = algorithm.traits.explains, algorithm.traits.any_class
     with explained(task.engine, ready.encoded, ready.requirements, says, takes, ready.context.show_values):
         return algorithm.checked(task)
 

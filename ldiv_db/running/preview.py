@@ -28,7 +28,7 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "algorithm": ready.algorithm.name,
         "options": ready.algorithm.options.model_dump(by_alias=True),
         "l": feasible.l,
-        "largest_l": None if ready.algorithm.takes_any_class else _largest_l(ready),
+        "largest_l": None if ready.algorithm.traits.any_class else _largest_l(ready),
         "rows_in": ready.encoded.rows_in,
         "rows_suppressed": feasible.rows_suppressed,
         "most_suppressed": _most_suppressed(ready),

@@ -186,9 +186,9 @@ def _remedy(what_if: WhatIf, change: Change, rows: int) -> Remedy:
     """The change with what it costs; values are hidden unless they are to be shown."""
     total = what_if.task.encoded.rows_in
     left = f"{rows:,} of {total:,} rows are left out" if rows else "every row is published"
-    if changed(what_if.policy, change.keys).suppression and _algorithm(what_if, change).spares_outliers:
+    if changed(what_if.policy, change.keys).suppression and _algorithm(what_if, change).traits.outliers:
         left = f"{left}; more are left out where that loses less, within the budget"
-    if not _algorithm(what_if, change).tells_rows:
+    if not _algorithm(what_if, change).traits.foresees_left_out:
         left = "rows are left out where that costs least, how many the run tells"
     costs = f"{change.costs}; {left}"
     if change.values and not what_if.ready.context.show_values:
@@ -295,9 +295,9 @@ def _shares(what_if: WhatIf, failure: Failure) -> dict[Named, Decimal]:
 def _suppression(what_if: WhatIf) -> Iterator[Change]:
     """Leaving out rows, in the policy's algorithm if it can do that; else under the most that this allows."""
     spec = what_if.policy.algorithm
-    own = algorithm_of(spec.name).suppressing
+    own = algorithm_of(spec.name).traits.suppressing
     name, options = (spec.name, {**spec.options, **own}) if own else (_SUPPRESSING, {})
-    options = options or dict(algorithm_of(name).suppressing)
+    options = options or dict(algorithm_of(name).traits.suppressing)
     suppress = {"algorithm": {"name": name, **options}}
     if what_if.policy.suppression is not None:
         yield from _larger_budget(what_if, Change(suppress, ""))

@@ -272,6 +272,6 @@ def _divergence(ready: PreparedRun, recoding: Recoding) -> float | None:
 
 def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:
     """The label of every value, if it does not depend on the rows of its class."""
-    if not ready.algorithm.recodes_globally:
+    if not ready.algorithm.traits.recodes_globally:
         return None
     return recoding_of(ready.task.engine, ready.resolved.source, recoding, plan.search, ready.task.requirements)

@@ -179,7 +179,7 @@ def resolve_algorithm(
 def _require_rights(engine: Engine, policy: Policy, folder: Path) -> None:
     """Raise DatabaseError if a run may not write its release, or enter it in the ledger."""
     columns, name = policy.released.all, policy.algorithm.name
-    has_rules = name in ALGORITHMS and algorithm_of(name).recodes_globally
+    has_rules = name in ALGORITHMS and algorithm_of(name).traits.recodes_globally
     with suppress(PolicyError):  # which is told with all others
         destination = destination_of(engine, policy.target, folder, columns)
         require_rights(destination, policy.target, columns, has_rules)
@@ -207,8 +207,8 @@ def make_algorithm(policy: Policy) -> Algorithm:
         as_written = not any(setting.same for setting in policy.sensitive.values())
         return FromCounts("set" in policy.released.forms.values(), as_written)
     algorithm = algorithm_of(name)(policy.algorithm.options)
-    if policy.weight is not None and not algorithm.takes_counts:
-        takes = ", ".join(other for other in ALGORITHMS if algorithm_of(other).takes_counts)
+    if policy.weight is not None and not algorithm.traits.counts:
+        takes = ", ".join(other for other in ALGORITHMS if algorithm_of(other).traits.counts)
         what = f"{name} makes classes of rows, and with weight the source only counts them"
         raise PolicyError([Problem("algorithm.name", what, f"{takes} plan from counts; or leave it out")])
     refuse_forms(algorithm, policy.released, [name for name, setting in policy.sensitive.items() if setting.same])
@@ -220,7 +220,7 @@ def refuse_forms(algorithm: Algorithm, released: ReleaseColumns, same: Sequence[
     if algorithm.excludes_sets and "set" in released.forms.values():
         what = f"{algorithm.name} publishes {algorithm.excludes_sets}, not sets"
         raise PolicyError([Problem("recode", what, "set recode: tree")])
-    if algorithm.recodes_globally and same:
+    if algorithm.traits.recodes_globally and same:
         what = f"{algorithm.name} publishes a recoding as one SELECT, which compares values as they are written"
         raise PolicyError([Problem(f"sensitive.{name}.same", what, "leave it out") for name in same])
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, forming
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, Traits, forming
 from ldiv_db.database.errors import SuppressionError
 from ldiv_db.solving.choose import (
     LARGE,
@@ -63,8 +63,7 @@ class Auto(Chooser):
     """The least loss that the candidates within the budget come to, after exchanges between neighbouring classes."""
 
     name = "auto"
-    spares_outliers = True
-    takes_any_class = takes_harmless = takes_rows_alone = True
+    traits = Traits(outliers=True, any_class=True, harmless=True, rows_alone=True)
     options_type = AutoOptions
     options: AutoOptions
 
@@ -133,8 +132,7 @@ class Fast(Chooser):
     """The quickest algorithm that can meet the policy, by rule."""
 
     name = "fast"
-    spares_outliers = True
-    takes_any_class = takes_harmless = takes_rows_alone = True
+    traits = Traits(outliers=True, any_class=True, harmless=True, rows_alone=True)
     options_type = FastOptions
     options: FastOptions
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, ClassVar
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task, Traits
 from ldiv_db.algorithms.baselines.annealing import Annealing
 from ldiv_db.algorithms.baselines.tds import Tds
 from ldiv_db.algorithms.bsgi.bsgi import LEAVES, Bsgi, class_size
@@ -240,7 +240,7 @@ class FromCounts(Algorithm):
     """
 
     name = "auto"
-    takes_counts = takes_any_class = takes_harmless = takes_rows_alone = True
+    traits = Traits(counts=True, any_class=True, harmless=True, rows_alone=True)
     options_type: ClassVar[type[FromCountsOptions]] = FromCountsOptions
 
     def __init__(self, sets: bool = False, as_written: bool = True):

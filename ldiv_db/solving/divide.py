@@ -18,9 +18,6 @@ from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.algorithms.costs import SpanCosts, lm_measures, span_costs
 from ldiv_db.algorithms.feasibility import quotas
 from ldiv_db.algorithms.local.mondrian import Mondrian
-from ldiv_db.algorithms.local.peel import Peel
-from ldiv_db.algorithms.local.stratified import Stratified
-from ldiv_db.algorithms.local.topdown import TopDown
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.solving.nodes import Grained, HalvedNodes, Movable, RowsHere, positions_of
@@ -86,21 +83,12 @@ def _choose(task: Task, counts: Relation, costs: SpanCosts, l: int, part: int, s
     return engine.materialise("splits", "bsgi/choose_splits", counts=counts, forced=True, **tables, **bounds)
 
 
-#: The algorithms whose classes are made of any rows, so that those of a part are.
-_LOCAL = (Mondrian, TopDown, Peel, Stratified)
-
-
 @dataclass(frozen=True)
 class Division:
     """The parts (node, rows), in an order given by content, and their rows with the number of their `node`."""
 
     parts: list[tuple[int, int]]
     rows: Relation
-
-
-def divides(algorithm: Algorithm) -> bool:
-    """Whether the algorithm's work can be divided at all, whatever the task is."""
-    return isinstance(algorithm, (Bsgi, *_LOCAL))
 
 
 def why_whole(task: Task, algorithm: Algorithm) -> str:
@@ -112,7 +100,7 @@ def why_whole(task: Task, algorithm: Algorithm) -> str:
         if len(task.encoded.keys) > 1:
             return "rows that differ on several keys are chosen among all rows"
         return "greedy selection chooses among all rows" if algorithm.options.select == "greedy" else ""
-    if not isinstance(algorithm, _LOCAL):
+    if not algorithm.traits.divides:
         return f"{algorithm.name} plans on all rows together"
     if getattr(options, "residue", "") == "suppress" and any(r.of_whole for r in task.requirements):
         return "classes are compared with all rows that are published"

@@ -104,7 +104,7 @@ def without_outliers(task: Task, algorithm: Algorithm, plan: Plan) -> Plan:
     `search` has the rows left out in each round, as `outliers`, where rows were looked for. A plan in parts has been
     through it part by part.
     """
-    if task.suppression is None or not algorithm.spares_outliers or plan.parts > 1 or not _can_judge(task):
+    if task.suppression is None or not algorithm.traits.outliers or plan.parts > 1 or not _can_judge(task):
         return plan
     engine, none = task.engine, replace(plan, search=plan.search | {"outliers": []})
     spare = (task.most_left_out or 0) - (task.encoded.row_count - engine.count(plan.assigned))

@@ -211,7 +211,7 @@ def test_more_values_than_cuts_can_count_are_left_to_another(con, monkeypatch):
     assert ldiv_db.plan(con, of(make(con, 1), "counts") | {"require": [SHARES]}).algorithm.name == "tds"
 
 
-@pytest.mark.parametrize("name", [name for name in ALGORITHMS if not algorithm_of(name).takes_counts])
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if not algorithm_of(name).traits.counts])
 def test_what_needs_rows_is_refused_with_what_does_not(con, name):
     policy = of(make(con, 1), "counts") | {"require": [SHARES], "algorithm": name}
     with pytest.raises(ldiv_db.PolicyError, match=rf"algorithm.name: {name} makes classes of rows") as raised:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task, Traits
 from ldiv_db.algorithms.baselines.monotone_recoding import (
     BATCH,
     Codings,
@@ -54,8 +54,7 @@ class Incognito(Algorithm):
     name = "incognito"
     options_type = IncognitoOptions
     options: IncognitoOptions
-    recodes_globally = takes_rows_alone = takes_harmless = takes_counts = takes_people = True
-    says_why = True
+    traits = Traits(recodes_globally=True, rows_alone=True, harmless=True, counts=True, populations=True, explains=True)
 
     def check(self, task: Task) -> Feasibility:
         """Raises PolicyError for what full domains cannot do, InfeasibleError if the top of the lattice fails."""

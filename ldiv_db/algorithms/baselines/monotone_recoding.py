@@ -194,7 +194,7 @@ def check_codings(algorithm: Algorithm, task: Task, problems: Sequence[Problem] 
     if refused:
         raise PolicyError(refused)
     (axis,) = task.encoded.sensitive
-    failed = explain(task.engine, axis, task.requirements, takes_any_class=True, people=_all_people(task))
+    failed = explain(task.engine, axis, task.requirements, any_class=True, people=_all_people(task))
     if failed:
         raise InfeasibleError("\n".join(failed))
     sizes = [requirement.unique_class_size() or 1 for requirement in task.requirements]

@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import Field
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task, Traits
 from ldiv_db.algorithms.baselines.monotone_recoding import Codings, Span, check_codings, class_label_of, make_codings
 from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
 from ldiv_db.database.errors import Problem
@@ -41,8 +41,7 @@ class Tds(Algorithm):
     name = "tds"
     options_type = TdsOptions
     options: TdsOptions
-    recodes_globally = takes_rows_alone = takes_harmless = takes_counts = takes_people = True
-    says_why = True
+    traits = Traits(recodes_globally=True, rows_alone=True, harmless=True, counts=True, populations=True, explains=True)
 
     def check(self, task: Task) -> Feasibility:
         """Raises PolicyError for what cuts cannot do, InfeasibleError if the most general cut fails."""

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task, Traits
 from ldiv_db.algorithms.bsgi import bisection, selection
 from ldiv_db.algorithms.bsgi import bisection as boundaries
 from ldiv_db.algorithms.bsgi.repair import repair
@@ -155,17 +155,16 @@ class Bsgi(Algorithm):
     """Unique distinct l-diversity with the largest number of classes."""
 
     name = "bsgi"
-    spares_outliers = True
+    traits = Traits(outliers=True, divides=True, suppressing={"residue": "suppress"})
     options_type = BsgiOptions
     options: BsgiOptions
-    suppressing = {"residue": "suppress"}  # noqa: RUF012 - typed in the base class
 
     def chosen(self, task: Task) -> tuple[Algorithm, str]:
         """Itself; or, where the policy has a budget of rows left out and all rows find no class, leaving rows out."""
         if task.suppression is None or task.transparent or "residue" in self.options.model_fields_set:
             return self, ""
         options = self.options.model_dump(exclude_unset=True)
-        leaving = Bsgi({**options, **self.suppressing})
+        leaving = Bsgi({**options, **self.traits.suppressing})
         if _allows(self, task) or not _allows(leaving, task):
             return self, ""
         return leaving, f"algorithm bsgi: {LEAVES}, as `suppression` allows some"

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, forming
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, Traits, forming
 from ldiv_db.algorithms.cuts.asked import bounds_shares
 from ldiv_db.algorithms.cuts.enumeration import Outcome
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
@@ -45,10 +45,15 @@ class Cuts(Algorithm):
     name = "cuts"
     options_type: ClassVar[type[CutOptions]] = CutOptions
     options: CutOptions
-    recodes_globally = takes_rows_alone = takes_harmless = takes_counts = True
-    says_why = True
-    tells_rows = False
-    suppressing = {"scheme": "vioRec"}  # noqa: RUF012 - typed in the base class
+    traits = Traits(
+        recodes_globally=True,
+        rows_alone=True,
+        harmless=True,
+        counts=True,
+        explains=True,
+        foresees_left_out=False,
+        suppressing={"scheme": "vioRec"},
+    )
 
     def check(self, task: Task) -> Feasibility:
         """Raises PolicyError for what cuts cannot do, InfeasibleError if not even the most general cut is allowed."""

@@ -185,13 +185,13 @@ def explained(
     engine: Engine,
     encoded: Encoded,
     requirements: Mapping[str, Sequence[Requirement]],
-    says_why: bool = False,
-    takes_any_class: bool = False,
+    explains: bool = False,
+    any_class: bool = False,
     show_values: bool = False,
 ) -> Iterator[None]:
     """Adds to an error which requirements and values are to blame; what no table of these rows meets is infeasible.
 
-    Where the error `says_why` itself no requirements are added; if the algorithm `takes_any_class` only those that the
+    Where the error `explains` itself no requirements are added; if the algorithm `any_class` only those that the
     whole table violates. Values are named if `show_values` is set, otherwise a hint says how to see them.
     """
     try:
@@ -200,7 +200,7 @@ def explained(
         reasons = [
             reason
             for axis in encoded.sensitive
-            for reason in ([] if says_why else explain(engine, axis, requirements[axis.column.name], takes_any_class))
+            for reason in ([] if explains else explain(engine, axis, requirements[axis.column.name], any_class))
         ]
         if not reasons and isinstance(error, PolicyError):
             raise
@@ -232,12 +232,12 @@ def explain(
     engine: Engine,
     axis: SensitiveAxis,
     requirements: Sequence[Requirement],
-    takes_any_class: bool = False,
+    any_class: bool = False,
     people: Mapping[str, Relation] | None = None,
 ) -> list[str]:
     """A line for every requirement that the sensitive attribute cannot meet: what it is, and what is nearest."""
     found = failures(engine, axis, requirements, people)
-    return [failure.reason for failure in found if failure.is_of_table or not takes_any_class]
+    return [failure.reason for failure in found if failure.is_of_table or not any_class]
 
 
 def failures(

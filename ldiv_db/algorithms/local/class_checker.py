@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Task, Traits
 from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
@@ -134,8 +134,7 @@ def count_classes(
 class LocalAlgorithm(Algorithm):
     """Classes of any rows: what the whole table as one class meets can be met."""
 
-    spares_outliers = True
-    takes_any_class = takes_rows_alone = takes_harmless = True
+    traits = Traits(any_class=True, rows_alone=True, harmless=True, outliers=True, divides=True)
 
     def check(self, task: Task) -> Feasibility:
         """What is known by counts; raises PolicyError for what classes cannot promise, InfeasibleError if the table as

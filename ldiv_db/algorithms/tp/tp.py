@@ -25,7 +25,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task, Traits
 from ldiv_db.algorithms.infeasible import cannot_promise, too_frequent
 from ldiv_db.algorithms.tp.three_phases import Histogram, Phases, run_phases
 from ldiv_db.algorithms.tp.variants import check_levels, coarsen, cut, publish_bounds, try_levels
@@ -88,7 +88,7 @@ class Tp(Algorithm):
     name = "tp"
     options_type = TpOptions
     options: TpOptions
-    takes_counts = True
+    traits = Traits(counts=True)
 
     @property
     def excludes_sets(self) -> str:
@@ -158,7 +158,7 @@ class Hilbert(Tp):
     """The paper's baseline: the whole table cut into classes along a Hilbert curve."""
 
     name = "hilbert"
-    takes_counts = False
+    traits = Traits()
 
     def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:  # noqa: E741
         return cut(task, task.encoded.rows, l)[0], {}
@@ -242,7 +242,7 @@ class Matching(Tp):
     """The fewest stars, for two sensitive values and l = 2."""
 
     name = "matching"
-    takes_counts = False
+    traits = Traits()
 
     def check(self, task: Task) -> Feasibility:
         """Raises PolicyError without networkx, and unless there are two sensitive values and l is 2."""

@@ -26,7 +26,7 @@ from ldiv_db.running.spark.columns import encode_there, in_order, kept, with_num
 from ldiv_db.running.spark.counts import CellsThere, layout_of, started
 from ldiv_db.running.spark.executors import PartTold, PartWork, Sums, Told, part_solver, summed, unpacked
 from ldiv_db.running.spark.resolve import SparkChoices, release_fields
-from ldiv_db.solving.divide import divide_by_classes, divides, why_whole
+from ldiv_db.solving.divide import divide_by_classes, why_whole
 from ldiv_db.solving.improve import told_of_outliers
 from ldiv_db.solving.nodes import Grained, HalvedNodes, Movable, positions_of
 from ldiv_db.solving.parts import work_of
@@ -69,7 +69,7 @@ class Dividing:
 @contextmanager
 def solve_divided(work: Dividing, source: Source) -> Iterator[Solved | str]:
     """The release of a source in parts; or why it cannot be divided, in words, where that is so."""
-    if not divides(work.choices.algorithm):
+    if not work.choices.algorithm.traits.divides:
         yield f"{work.choices.algorithm.name} plans on all rows together"
         return
     with ExitStack() as stack:
@@ -126,7 +126,7 @@ def said(work: Dividing, task: Task, absent: Sequence[Named]) -> list[str]:
 def checked(work: Dividing, task: Task) -> Feasibility:
     """What is known by counts; raises InfeasibleError if the requirements cannot be met."""
     algorithm = work.choices.algorithm
-    says, takes_any = algorithm.says_why, algorithm.takes_any_class
+    says, takes_any = algorithm.traits.explains, algorithm.traits.any_class
     with explained(work.engine, task.encoded, task.wanted, says, takes_any, work.show_values):
         return algorithm.checked(task)
 

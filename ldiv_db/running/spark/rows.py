@@ -44,7 +44,7 @@ MOST_PARTS = 20
 
 def plans_from_counts(algorithm: Algorithm) -> bool:
     """Whether counts of equal rows are all that an algorithm plans from."""
-    return algorithm.takes_counts
+    return algorithm.traits.counts
 
 
 def refuse_whole(name: str, rows: int, part_rows: int) -> None:
@@ -198,7 +198,7 @@ def _result(work: Dividing, found: _Planned, loss: Loss, notes: list[str]) -> Re
         inferred=resolved.inferred,
         loss=loss,
         similarity=measure_similarity(engine, encoded, found.recoding, resolved.required.attributes, ids),
-        recoding=known if work.choices.algorithm.recodes_globally else None,
+        recoding=known if work.choices.algorithm.traits.recodes_globally else None,
     )
 
 
