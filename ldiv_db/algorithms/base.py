@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ldiv_db.algorithms.infeasible.reasons import too_many_left_out
+from ldiv_db.algorithms.infeasible import too_many_left_out
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, SuppressionError, nearest, what_is_wrong
 from ldiv_db.database.templates import Relation

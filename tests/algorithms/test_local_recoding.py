@@ -13,8 +13,7 @@ import tables
 from times import seeds
 
 import ldiv_db
-from ldiv_db.algorithms.local import peel
-from ldiv_db.algorithms.neighbours import resplit
+from ldiv_db.algorithms.local import peel, stratified
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.run import plan
@@ -207,7 +206,7 @@ def test_trades_keep_requirements_and_lower_the_loss(con, seed, monkeypatch):
     classes = oracle.group(((n, m), s) for n, m, s in con.execute("SELECT n, m, s FROM out").fetchall())
     assert sum(traded.search["trades"]) > 0 and sum(map(len, classes.values())) == 120
     assert all(good(values, policy["require"]) for values in classes.values())
-    monkeypatch.setattr(peel, "trade", lambda task, judge, measures, assigned: (assigned, []))
+    monkeypatch.setattr(peel, "improve", lambda step, state, assigned: (assigned, []))
     assert ldiv_db.run(con, policy).loss.lm > traded.loss.lm
 
 
@@ -309,7 +308,7 @@ def test_what_is_split_anew_never_costs_more(con, tmp_path, seed, monkeypatch):
     case.place(con, tmp_path)
     losses = []
     for rounds in (0, 6):
-        monkeypatch.setattr(resplit.resplit, "__defaults__", (rounds,))
+        monkeypatch.setattr(stratified, "ROUNDS", rounds)
         try:
             losses.append(ldiv_db.run(con, case.policy, folder=tmp_path).loss.lm_mean)
         except InfeasibleError:

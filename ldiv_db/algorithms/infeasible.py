@@ -1,8 +1,4 @@
-"""Which sensitive values are too frequent: named where that is asked for, with the most rows that they may have.
-
-What counts alone tell: why classes of so many different values are impossible, and which are not.
-
-Which requirements cannot be met, by the table as one class and by what an algorithm needs.
+"""Reasons, in words, why a policy cannot be met: what the data are too poor for, with the nearest that they allow.
 
 The union of two classes that meet a monotone requirement meets it too, so the whole table as one class is the best
 there can be: what fails there fails in every table of all rows. Requirements that hold there may still ask for
