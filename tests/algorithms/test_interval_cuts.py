@@ -24,7 +24,8 @@ from ldiv_db.algorithms.cuts import search as finding
 from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best
 from ldiv_db.algorithms.cuts.intervals import Stretch, stretched
-from ldiv_db.algorithms.cuts.problem import bounding, coarser, intervals_of
+from ldiv_db.algorithms.cuts.problem import intervals_of
+from ldiv_db.algorithms.cuts.search import bounding, coarser
 from ldiv_db.database.engine import Engine
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.statement import find_run, recoding_sql

@@ -16,11 +16,11 @@ publishes the best cut so far, with the gap to the bound, only if the policy say
 
 Steps, as `cuts` takes them:
 
-1. `problem`: thresholds by code, or whose counts are judged (`asked`: `list_combinations`), and the table of cells,
+1. `problem`: thresholds by code, or whose counts are judged (`judged`: `list_combinations`), and the table of cells,
    combinations of leaves with their counts (`count_cells`).
 2. `branch_and_bound`, where the cuts of each taxonomy but the last are few enough: what every partition costs that any
    cut may have (`partition_costs`; whether these would be too many is said by a sample: `sample_keys`,
-   `count_sample`; counts packed as `share_counts` says: `key_cells`, `generalise_boxes`,
+   `count_sample`; counts packed as `problem` says: `key_cells`, `generalise_boxes`,
    `cost_boxes`, or, where requirements judge equal counts once, `list_alike`, `spread_counts`, `list_bad`,
    `cost_judged`); then whole cuts, some quasi-identifiers at a time, the others being recoded locally for a bound
    (`sum_cuts`, `raise_boxes`). Numbers have their intervals as boxes (`count_spans`, `span_boxes`), and of these the

@@ -6,25 +6,27 @@ its boxes. They are few where data are sparse: each cell lies in as many as its 
 share them.
 
 The table is (key, cost). A key has some bits for each quasi-identifier: the number of a value, or, once cuts were
-summed, that of a cut.
+summed, that of a cut. Values with the same threshold share one product of rows and threshold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod, sqrt
 
-from ldiv_db.algorithms.cuts.asked import Pack, find_bad
 from ldiv_db.algorithms.cuts.intervals import IntervalTree
-from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of
-from ldiv_db.algorithms.cuts.share_counts import caps_of, judged_packs, packs_of, shares_of, steps_of, sums_of
+from ldiv_db.algorithms.cuts.judged import Pack, find_bad
+from ldiv_db.algorithms.cuts.problem import CutProblem, Label, SensitiveValue, intervals_of, judged_packs, packs_of
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: More boxes than this are not made: the search then goes from cut to cut.
 MOST_BOXES = 40_000_000
 _KEY_BITS = 62
+#: Steps towards the l-eligible core in the first statement, and in those for the boxes that need more.
+_STEPS, _MORE_STEPS = 2, 6
 #: Boxes are estimated before they are made: of so many cells, on a sample of one box in so many, drawn once the inner
 #: values of so many quasi-identifiers are in, and believed within so many standard deviations.
 _MOST_SAMPLED, _SHARE, _LEADING, _DEVIATIONS = 250_000, 32, 3, 4
@@ -85,7 +87,7 @@ def lay_out(trees: Sequence[CutTree], most_cuts: int) -> list[Digit] | None:
 
 def make_boxes(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
     """(key, cost) of all boxes that have rows, or None if they are too many."""
-    return _make_judged(problem, digits) if problem.asked else _make_shared(problem, digits)
+    return _make_judged(problem, digits) if problem.judged else _make_shared(problem, digits)
 
 
 def _make_judged(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
@@ -100,7 +102,7 @@ def _make_judged(problem: CutProblem, digits: Sequence[Digit]) -> Relation | Non
             "boxes",
             "cuts/cost_judged",
             boxes=boxes,
-            bad=find_bad(problem.task, problem.asked, packs[: len(problem.asked)], boxes),
+            bad=find_bad(problem.task, problem.judged, packs[: len(problem.judged)], boxes),
             packs=every,
             labels=problem.labels,
             values=problem.values,
@@ -242,3 +244,84 @@ def _climbs(digits: Sequence[Digit], unit: int) -> Iterator[tuple[int, int, int,
 def blow_up(digits: Sequence[Digit]) -> float:
     """How many cuts through the taxonomies of the digits a box is in, about."""
     return prod(sum(len(cut) for cut in digit.tree.all_cuts) / digit.nodes for digit in digits)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A column of counts that is the sum of others."""
+
+    column: Identifier
+    parts: tuple[Identifier, ...]
+
+
+@dataclass(frozen=True)
+class Cap:
+    """How many rows a threshold allows a value to have: the column of that, and of that in what is kept."""
+
+    column: Identifier
+    over: Value
+    under: Value
+
+    @property
+    def last(self) -> Identifier:
+        return Identifier(f"last_{self.column.name}")
+
+
+@dataclass(frozen=True)
+class Share:
+    """A sensitive value's rows, and the column of how many its threshold allows."""
+
+    rows: Identifier
+    of: Cap
+
+    @property
+    def cap(self) -> Identifier:
+        return self.of.column
+
+    @property
+    def last(self) -> Identifier:
+        return self.of.last
+
+
+@dataclass(frozen=True)
+class CoreStep:
+    """A step towards the l-eligible core: from how many rows to how many."""
+
+    before: Identifier
+    kept: Identifier
+    caps: list[Cap]
+    shares: list[Share]
+
+
+def sums_of(problem: CutProblem) -> list[Sum]:
+    """The rows of sensitive values and of labels, where those that have both are counted."""
+    if not problem.cost.both:
+        return []
+    sums: list[SensitiveValue | Label] = [*problem.values, *problem.labels]
+    return [Sum(sensitive.rows, sensitive.both) for sensitive in sums]
+
+
+def shares_of(problem: CutProblem) -> list[Share]:
+    """The sensitive values with their caps, of which each threshold has one."""
+    places = {theta: place for place, theta in enumerate(dict.fromkeys(value.theta for value in problem.values))}
+    return [
+        Share(value.rows, Cap(Identifier(f"cap_{places[value.theta]}"), value.over, value.under))
+        for value in problem.values
+    ]
+
+
+def caps_of(shares: Sequence[Share]) -> list[Cap]:
+    return list(dict.fromkeys(share.of for share in shares))
+
+
+def steps_of(shares: Sequence[Share], again: bool) -> list[CoreStep]:
+    """Steps from all rows, or from those that steps before have left."""
+    names = [
+        Identifier("so_far" if again else "n"),
+        *(Identifier(f"kept_{place}") for place in range(_MORE_STEPS if again else _STEPS)),
+    ]
+    steps = []
+    for place, (before, kept) in enumerate(pairwise(names)):
+        of_step = [Share(s.rows, Cap(Identifier(f"{s.cap.name}_{place}"), s.of.over, s.of.under)) for s in shares]
+        steps.append(CoreStep(before, kept, caps_of(of_step), of_step))
+    return steps

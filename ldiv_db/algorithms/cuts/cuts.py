@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, Traits, forming
-from ldiv_db.algorithms.cuts.asked import bounds_shares
 from ldiv_db.algorithms.cuts.enumeration import Outcome
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
+from ldiv_db.algorithms.cuts.judged import bounds_shares
 from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, intervals_of, make_problem, thresholds_of
 from ldiv_db.algorithms.cuts.search import Found, Published, find_best, labels_of, number_problems, publish_cut
 from ldiv_db.algorithms.infeasible import cannot_promise, explain, no_cut

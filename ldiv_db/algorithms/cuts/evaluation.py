@@ -17,10 +17,9 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from ldiv_db.algorithms.cuts.asked import Bad, Pack, PackedCount, find_bad
 from ldiv_db.algorithms.cuts.bounds import FORBIDDEN, Cut, CutNode, Probe, assemble
-from ldiv_db.algorithms.cuts.problem import ROWS, CutProblem
-from ldiv_db.algorithms.cuts.share_counts import judged_packs, packs_of
+from ldiv_db.algorithms.cuts.judged import Bad, Pack, PackedCount, find_bad
+from ldiv_db.algorithms.cuts.problem import ROWS, CutProblem, judged_packs, packs_of
 from ldiv_db.algorithms.cuts.trees import NumberedAxis
 from ldiv_db.database.templates import Identifier, Relation, Value
 
@@ -206,7 +205,7 @@ class Evaluator:
             bits=problem.bits,
         )
         engine.drop(*(some.relation for some in steps) if cost.metric == "LM" else ())
-        kept = self._columns(summed if cost.metric == "CM" or (exact and not problem.asked) else [ROWS])
+        kept = self._columns(summed if cost.metric == "CM" or (exact and not problem.judged) else [ROWS])
         bad = self._bad(counted)
         unit = problem.common if problem.values else None
         params: dict[str, Any] = {"values": problem.values, "unit": unit}
@@ -234,10 +233,10 @@ class Evaluator:
     def _bad(self, counted: Relation) -> list[Bad]:
         """The counts of partitions that violate, where counts are judged."""
         problem = self.problem
-        if not problem.asked:
+        if not problem.judged:
             return []
-        packs = judged_packs(problem)[: len(problem.asked)] if self._packs else _single(problem)
-        return find_bad(problem.task, problem.asked, packs, [counted])
+        packs = judged_packs(problem)[: len(problem.judged)] if self._packs else _single(problem)
+        return find_bad(problem.task, problem.judged, packs, [counted])
 
     def _summed(self) -> list[Identifier]:
         """The columns of partitions that are sums."""
@@ -284,12 +283,12 @@ def _finest(problem: CutProblem, nodes: Sequence[CutNode], ahead: Sequence[Numbe
 
 def _packs(problem: CutProblem) -> list[Pack]:
     """The columns that counts travel in."""
-    return [pack for packs in judged_packs(problem) for pack in packs] if problem.asked else packs_of(problem)
+    return [pack for packs in judged_packs(problem) for pack in packs] if problem.judged else packs_of(problem)
 
 
 def _single(problem: CutProblem) -> list[list[Pack]]:
     """The same with a column for each count, by what is judged together."""
     return [
         [Pack(tally.column, (PackedCount(tally.column, Value(0)),), Value(2**62 - 1), Value(n)) for n, tally in counted]
-        for counted in (enumerate(one.tallies, 1) for one in problem.asked)
+        for counted in (enumerate(one.tallies, 1) for one in problem.judged)
     ]

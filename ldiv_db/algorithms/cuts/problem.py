@@ -2,26 +2,24 @@
 
 A cell is a combination of leaves that occurs; its counts are columns, one a sensitive value, so that a statement
 over partitions is one aggregation. Where nothing but the shares of one attribute's values is bounded, the values have
-thresholds; otherwise `asked` says whose counts are judged.
+thresholds; otherwise `judged` says whose counts are judged.
 
-Numbers whose intervals are too many: the best cut on a grid of them, and what no cut costs less than.
-
-On a grid neighbouring values are put together beforehand, by the counts of rows alone. A cut on the grid is a cut, so
-that it is published as any other; but finer ones may cost less. `bounding` says how much less at most.
+Counts are packed, several to a column of DOUBLE, whose sums of whole numbers are exact below 2^53 in any order: a third
+of the columns to add up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from math import lcm
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.cuts.asked import Asked, Tally, asked_of, bounds_shares
-from ldiv_db.algorithms.cuts.intervals import IntervalTree, Layout, Stretch, interval_tree, lay_out_keys, stretched
+from ldiv_db.algorithms.cuts.intervals import IntervalTree, Layout, interval_tree, lay_out_keys
+from ldiv_db.algorithms.cuts.judged import JudgedAttributes, Pack, PackedCount, Tally, bounds_shares, judged_together
 from ldiv_db.algorithms.cuts.trees import BitWord, CutTree, NumberedAxis, Word
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
@@ -31,6 +29,8 @@ from ldiv_db.requirements.values import Named
 
 #: The column of a partition's rows.
 ROWS = Identifier("n")
+#: The bits of the whole numbers that DOUBLE adds exactly.
+_EXACT_BITS = 53
 #: More columns of counts than this are refused.
 MOST_COLUMNS = 500
 #: Cells times nodes that are evaluated together, about, and the most nodes.
@@ -123,13 +123,13 @@ class Cost:
 
 @dataclass(frozen=True)
 class CutProblem:
-    """A table of cells, and everything that the cost of a cut depends on; it has `values` or `asked`."""
+    """A table of cells, and everything that the cost of a cut depends on; it has `values` or `judged`."""
 
     task: Task
     cost: Cost
     trees: tuple[CutTree, ...]
     values: tuple[SensitiveValue, ...]
-    asked: tuple[Asked, ...]
+    judged: tuple[JudgedAttributes, ...]
     labels: tuple[Label, ...]
     label_codes: Relation | None
     cells: Relation
@@ -167,7 +167,7 @@ class CutProblem:
 
     @cached_property
     def tallies(self) -> list[Tally]:
-        return tallies_of(self.task, self.values, self.asked, self.labels, self.cost.both)
+        return tallies_of(self.task, self.values, self.judged, self.labels, self.cost.both)
 
     @property
     def unit(self) -> Unit:
@@ -186,11 +186,15 @@ class CutProblem:
 
 
 def tallies_of(
-    task: Task, values: Sequence[SensitiveValue], asked: Sequence[Asked], labels: Sequence[Label], both: bool
+    task: Task,
+    values: Sequence[SensitiveValue],
+    judged: Sequence[JudgedAttributes],
+    labels: Sequence[Label],
+    both: bool,
 ) -> list[Tally]:
     """The columns of counts that a cell has besides its rows."""
     code = task.encoded.sensitive[0].code
-    tallies = [tally for one in asked for tally in one.tallies]
+    tallies = [tally for one in judged for tally in one.tallies]
     tallies += [Tally(value.rows, ((code, Value(value.code)),)) for value in values]
     tallies += [Tally(label.rows, label=Value(label.code)) for label in labels]
     if both:
@@ -208,8 +212,8 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
     label_codes, labels = _labels(task, cost)
     by_shares = bounds_shares(task)
     values = _values(task, labels if cost.both else ()) if by_shares else ()
-    asked = () if by_shares else asked_of(task)
-    tallies = tallies_of(task, values, asked, labels, cost.both)
+    judged = () if by_shares else judged_together(task)
+    tallies = tallies_of(task, values, judged, labels, cost.both)
     if len(tallies) > MOST_COLUMNS:
         what = f"would count {len(tallies):,} columns a cell, more than {MOST_COLUMNS}: too many sensitive values"
         raise PolicyError([Problem("algorithm.name", f"cuts {what}")])
@@ -224,7 +228,7 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
         tallies=tallies,
     )
     layout = lay_out_keys(engine, trees)
-    return CutProblem(task, cost, trees, values, asked, labels, label_codes, cells, engine.count(cells), layout)
+    return CutProblem(task, cost, trees, values, judged, labels, label_codes, cells, engine.count(cells), layout)
 
 
 def trees_of(task: Task) -> tuple[CutTree, ...]:
@@ -288,55 +292,35 @@ def codes_of(task: Task, values: Sequence[Named]) -> dict[int, int]:
     return codes
 
 
-#: What becomes of violating partitions where some quasi-identifiers are recoded at no cost.
-_BOUNDED_BY = {"none": "none", "vioRec": "vioRec", "allRec": "anyRec"}
-
-
 def intervals_of(problem: CutProblem) -> list[IntervalTree]:
     """The quasi-identifiers without a taxonomy."""
     return [tree for tree in problem.trees if isinstance(tree, IntervalTree)]
 
 
-def coarser(problem: CutProblem) -> CutProblem | None:
-    """The problem with a quarter fewer values to part, of the numbers that have the most; None if they have but two."""
-    finest = max(intervals_of(problem), key=lambda tree: (len(tree.stretches), tree.number))
-    if len(finest.stretches) <= 2:
-        return None
-    grid = replace(finest, stretches=stretched(finest.stretches, len(finest.stretches) * 3 // 4))
-    return _with_trees(problem, lambda tree: grid if tree is finest else tree)
+def packs_of(problem: CutProblem) -> list[Pack]:
+    """The columns of counts that no others sum up to, as many together as a pack can hold."""
+    columns = [tally.column for tally in problem.tallies if not problem.cost.both or (tally.held and tally.label)]
+    return _packed(problem, columns, 1)
 
 
-def bounding(problem: CutProblem, grid: CutProblem) -> list[CutProblem]:
-    """Problems whose least costs add up to no more than any cut of the problem costs, if it is not on the grid either.
-
-    In one the numbers of which the grid is coarse are recoded at no cost, all values as one, and in one everything
-    else; by LM alone. A row's labels lose what they lose in both, and a row that is left out costs two for each
-    quasi-identifier, which a problem counts for those that cost something in it.
-
-    In each problem a cut costs no more than that of which it is a part, as far as the same quasi-identifiers go. Its
-    partitions are unions of the other's, with the same labels. If all rows of one stay, it costs what its labels lose,
-    and no row costs less if it is left out. Else the union violates, and what survives the union of classes fails in
-    it only if it fails in one of its parts. So under `none` the other cut was not allowed, and under `allRec` it left
-    out a row of the union at least, which is what `anyRec` costs. The l-eligible core of `vioRec` has no fewer rows
-    than the cores of all parts, which meet the thresholds together.
-    """
-    scheme = _BOUNDED_BY.get(problem.cost.scheme)
-    if problem.cost.metric != "LM" or scheme is None:
-        return []
-    bounded = replace(problem, cost=replace(problem.cost, scheme=scheme))
-    coarse = {tree.number for tree in intervals_of(grid) if tree.is_coarse}
-    found = [_with_trees(bounded, lambda tree: _freed(tree) if tree.number in coarse else tree)]
-    if not any(tree.is_coarse for tree in intervals_of(problem)):
-        found.append(_with_trees(bounded, lambda tree: tree if tree.number in coarse else _freed(tree)))
-    return found
+def judged_packs(problem: CutProblem) -> list[list[Pack]]:
+    """The same for counts that are judged, a list for all that is judged together, the rows of partitions in the first;
+    at last the rows of labels."""
+    counts = [[tally.column for tally in one.tallies] for one in problem.judged]
+    columns = [[ROWS, *counts[0]], *counts[1:], [label.rows for label in problem.labels]]
+    packs: list[list[Pack]] = []
+    for of_one in columns:
+        packs.append(_packed(problem, of_one, 1 + sum(map(len, packs))))
+    return packs
 
 
-def _with_trees(problem: CutProblem, of: Callable[[CutTree], CutTree]) -> CutProblem:
-    trees = tuple(of(tree) for tree in problem.trees)
-    return replace(problem, trees=trees, layout=lay_out_keys(problem.task.engine, trees))
-
-
-def _freed(tree: CutTree) -> IntervalTree:
-    """All values of a quasi-identifier as one, which loses nothing."""
-    everything = Stretch(tuple(sorted(tree.leaf_of)), 0, "", "")
-    return IntervalTree(tree.axis, tree.number, (everything,), 1, costs_nothing=True)
+def _packed(problem: CutProblem, columns: Sequence[Identifier], first: int) -> list[Pack]:
+    """The columns in packs, numbered from the first."""
+    bits = max(1, problem.rows.bit_length())
+    together = _EXACT_BITS // bits
+    packs: list[Pack] = []
+    for number, start in enumerate(range(0, len(columns), together), first):
+        packed = enumerate(columns[start : start + together])
+        counts = tuple(PackedCount(column, Value(bits * place)) for place, column in packed)
+        packs.append(Pack(Identifier(f"pack_{number}"), counts, Value(2**bits - 1), Value(number)))
+    return packs

@@ -1,5 +1,9 @@
 """The way to the best cut: which search takes a problem, and what is done where none can have all of it.
 
+Numbers whose intervals are too many are searched on a grid: neighbouring values are put together beforehand, by the
+counts of rows alone. A cut on the grid is a cut, so that it is published as any other; but finer ones may cost less.
+`bounding` says how much less at most.
+
 What a cut publishes: its partitions as classes, less what its scheme suppresses.
 """
 
@@ -14,12 +18,14 @@ from ldiv_db.algorithms.cuts.boxes import MOST_BOXES, lay_out
 from ldiv_db.algorithms.cuts.branch_and_bound import MOST_CUTS, Sweep
 from ldiv_db.algorithms.cuts.enumeration import Outcome, Search, Standing, find_start, offer_root
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, CutNode, Evaluator
-from ldiv_db.algorithms.cuts.intervals import IntervalTree
-from ldiv_db.algorithms.cuts.problem import CutProblem, bounding, coarser, intervals_of, trees_of
+from ldiv_db.algorithms.cuts.intervals import IntervalTree, Stretch, lay_out_keys, stretched
+from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of, trees_of
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.errors import PolicyError, Problem, UnprovedError
 from ldiv_db.database.templates import Relation, Value
 
+#: What becomes of violating partitions where some quasi-identifiers are recoded at no cost.
+_BOUNDED_BY = {"none": "none", "vioRec": "vioRec", "allRec": "anyRec"}
 #: What takes the place of numbers that have too many cuts.
 _RANGES = "taxonomy: {ranges: [5, 10, 20]}"
 
@@ -138,6 +144,51 @@ def _untold(tree: CutTree, largest: IntervalTree, most: int) -> Problem:
         return Problem(f"quasi_identifiers.{tree.axis.name}", f"{what} {which}", _RANGES)
     what = f"has no taxonomy, and that of {tree.axis.name} has {tree.cuts:,} cuts, more than {MOST_CUTS:,}"
     return Problem(f"quasi_identifiers.{largest.axis.name}", what, _RANGES)
+
+
+def coarser(problem: CutProblem) -> CutProblem | None:
+    """The problem with a quarter fewer values to part, of the numbers that have the most; None if they have but two."""
+    finest = max(intervals_of(problem), key=lambda tree: (len(tree.stretches), tree.number))
+    if len(finest.stretches) <= 2:
+        return None
+    grid = replace(finest, stretches=stretched(finest.stretches, len(finest.stretches) * 3 // 4))
+    return _with_trees(problem, lambda tree: grid if tree is finest else tree)
+
+
+def bounding(problem: CutProblem, grid: CutProblem) -> list[CutProblem]:
+    """Problems whose least costs add up to no more than any cut of the problem costs, if it is not on the grid either.
+
+    In one the numbers of which the grid is coarse are recoded at no cost, all values as one, and in one everything
+    else; by LM alone. A row's labels lose what they lose in both, and a row that is left out costs two for each
+    quasi-identifier, which a problem counts for those that cost something in it.
+
+    In each problem a cut costs no more than that of which it is a part, as far as the same quasi-identifiers go. Its
+    partitions are unions of the other's, with the same labels. If all rows of one stay, it costs what its labels lose,
+    and no row costs less if it is left out. Else the union violates, and what survives the union of classes fails in
+    it only if it fails in one of its parts. So under `none` the other cut was not allowed, and under `allRec` it left
+    out a row of the union at least, which is what `anyRec` costs. The l-eligible core of `vioRec` has no fewer rows
+    than the cores of all parts, which meet the thresholds together.
+    """
+    scheme = _BOUNDED_BY.get(problem.cost.scheme)
+    if problem.cost.metric != "LM" or scheme is None:
+        return []
+    bounded = replace(problem, cost=replace(problem.cost, scheme=scheme))
+    coarse = {tree.number for tree in intervals_of(grid) if tree.is_coarse}
+    found = [_with_trees(bounded, lambda tree: _freed(tree) if tree.number in coarse else tree)]
+    if not any(tree.is_coarse for tree in intervals_of(problem)):
+        found.append(_with_trees(bounded, lambda tree: tree if tree.number in coarse else _freed(tree)))
+    return found
+
+
+def _with_trees(problem: CutProblem, of: Callable[[CutTree], CutTree]) -> CutProblem:
+    trees = tuple(of(tree) for tree in problem.trees)
+    return replace(problem, trees=trees, layout=lay_out_keys(problem.task.engine, trees))
+
+
+def _freed(tree: CutTree) -> IntervalTree:
+    """All values of a quasi-identifier as one, which loses nothing."""
+    everything = Stretch(tuple(sorted(tree.leaf_of)), 0, "", "")
+    return IntervalTree(tree.axis, tree.number, (everything,), 1, costs_nothing=True)
 
 
 def _progress_of(problem: CutProblem) -> Callable[[Standing], None]:

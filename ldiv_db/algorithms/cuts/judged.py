@@ -31,7 +31,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Asked:
+class JudgedAttributes:
     """Sensitive attributes that are judged together: who judges them, and a column for every combination of values."""
 
     axes: tuple[SensitiveAxis, ...]
@@ -76,17 +76,17 @@ def bounds_shares(task: Task) -> bool:
     return len(task.encoded.sensitive) == 1 and all(requirement.of_shares for requirement in task.requirements)
 
 
-def asked_of(task: Task) -> tuple[Asked, ...]:
+def judged_together(task: Task) -> tuple[JudgedAttributes, ...]:
     """What is judged, and how; attributes of which nothing is asked are left out."""
     axes = task.encoded.sensitive
     if len(axes) > 1 and any(requirement.others_known for requirement in task.requirements):
         groups = [axes]
     else:
         groups = [(axis,) for axis in axes if task.wanted[axis.column.name]]
-    return tuple(_asked(task, number, group) for number, group in enumerate(groups, 1))
+    return tuple(_judged_attributes(task, number, group) for number, group in enumerate(groups, 1))
 
 
-def _asked(task: Task, number: int, axes: tuple[SensitiveAxis, ...]) -> Asked:
+def _judged_attributes(task: Task, number: int, axes: tuple[SensitiveAxis, ...]) -> JudgedAttributes:
     rows = task.engine.rows("cuts/list_combinations", rows=task.encoded.counted, sensitive=axes)
     tallies = tuple(
         Tally(
@@ -98,31 +98,33 @@ def _asked(task: Task, number: int, axes: tuple[SensitiveAxis, ...]) -> Asked:
     wanted = {axis.column.name: task.wanted[axis.column.name] for axis in axes}
     requirements = [requirement for of_axis in wanted.values() for requirement in of_axis]
     encoded = replace(task.encoded, sensitive=axes)
-    return Asked(axes, tallies, ClassChecker(replace(task, encoded=encoded, wanted=wanted, requirements=requirements)))
+    return JudgedAttributes(
+        axes, tallies, ClassChecker(replace(task, encoded=encoded, wanted=wanted, requirements=requirements))
+    )
 
 
 def find_bad(
-    task: Task, asked: Sequence[Asked], packs: Sequence[Sequence[Pack]], tables: Sequence[Relation]
+    task: Task, judged: Sequence[JudgedAttributes], packs: Sequence[Sequence[Pack]], tables: Sequence[Relation]
 ) -> list[Bad]:
     """The counts in the tables that violate, for all that is asked; `packs` are the columns that hold its counts."""
     return [
         Bad(_find_bad(task, one, own, tables), own, Identifier(f"bad_{number}"))
-        for number, (one, own) in enumerate(zip(asked, packs, strict=True), 1)
+        for number, (one, own) in enumerate(zip(judged, packs, strict=True), 1)
     ]
 
 
-def _find_bad(task: Task, asked: Asked, packs: Sequence[Pack], tables: Sequence[Relation]) -> Relation:
+def _find_bad(task: Task, judged: JudgedAttributes, packs: Sequence[Pack], tables: Sequence[Relation]) -> Relation:
     engine = task.engine
     with engine.scope() as scope:
         alike = engine.materialise("alike", "cuts/list_alike", tables=tables, packs=packs)
-        values = {tally.column: tuple(code.value for _, code in tally.held) for tally in asked.tallies}
+        values = {tally.column: tuple(code.value for _, code in tally.held) for tally in judged.tallies}
         listed = [
             (pack.number.value, count.place.value, *values[count.column])
             for pack in packs
             for count in pack.counts
             if count.column in values
         ]
-        columns = {"pack": "INTEGER", "place": "INTEGER"} | {axis.code.name: "INTEGER" for axis in asked.axes}
+        columns = {"pack": "INTEGER", "place": "INTEGER"} | {axis.code.name: "INTEGER" for axis in judged.axes}
         places = engine.load("places", columns, listed)
         margins = []
         for first in range(1, max(1, engine.count(alike)) + 1, MOST_AT_ONCE):  # none where nothing is evaluated
@@ -132,10 +134,10 @@ def _find_bad(task: Task, asked: Asked, packs: Sequence[Pack], tables: Sequence[
                 alike=alike,
                 places=places,
                 packs=packs,
-                sensitive=asked.axes,
+                sensitive=judged.axes,
                 first=Value(first),
                 last=Value(first + MOST_AT_ONCE - 1),
             )
-            margins.append(asked.checker.margins(counts))
+            margins.append(judged.checker.margins(counts))
             engine.drop(counts)
         return scope.keep(engine.materialise("bad", "cuts/list_bad", alike=alike, margins=margins, packs=packs))
