@@ -38,7 +38,7 @@ from ldiv_db.attacking.matching import Matches, Prefixes, matched, prefixes_of
 from ldiv_db.attacking.question import Attackers, Columns, OtherRelease, Table, refuse, refuse_shared, within
 from ldiv_db.attacking.trials import AttackedRelease
 from ldiv_db.auditing.audit import Counted, counted
-from ldiv_db.auditing.individuals import told_of_people
+from ldiv_db.auditing.individuals import people_warning
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import catalog_of, columns_of, full_name, relations_in
 from ldiv_db.database.databases import free_bytes
@@ -156,7 +156,7 @@ def attack_table(
         attackers = attackers.reading(lambda truths: stack.enter_context(read_as_one(engine, truths, same)))
         counts = {name: stack.enter_context(counted(engine, subject, name)) for name in attributes}
         found = _attack_counted(engine, columns, attributes, counts, wanted, attackers)
-    told = told_of_people(engine, subject, list(columns.sensitive))
+    told = people_warning(engine, subject, list(columns.sensitive))
     return replace(found, warnings=(told,) if told else ())
 
 

@@ -10,7 +10,7 @@ quasi-identifiers counts: each class holds as many people as it has rows, and ea
 Classes in which a person has no place in any solution are ruled out, and the values that only these have. Chhillar,
 Righi, Sutter and Kornaropoulos, "Combinatorial Refinement Attacks on k-Anonymity Without Auxiliary Information" (2025),
 narrow the classes of local recodings by a linear program, from what they know of the algorithm; here people are known,
-and the answer is exact (`transport`).
+and the answer is exact.
 """
 
 from __future__ import annotations

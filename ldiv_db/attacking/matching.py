@@ -25,8 +25,8 @@ from ldiv_db.database.templates import FileRelation, Relation
 BUDGET = 200_000_000
 #: A pair that is kept, for an attack that looks at all of them together, costs as many that are made and forgotten.
 KEPT = 20
-#: So many pairs of a class and a cell, each told apart from those alike, cost as much as a pair of both alike.
-_TOLD_APART = 4
+#: So many pairs of a class and a cell cost as much as a pair of classes and cells that are alike.
+_CELL_PAIRS = 4
 #: So many pairs are made at once, about: they are what is held in memory.
 _AT_ONCE = 4_000_000
 #: Pairs one quasi-identifier longer that are so few for each pair are looked at one by one.
@@ -100,7 +100,7 @@ class Prefixes:
                 if apart != NONE:
                     before = engine.count(apart)
                     engine.insert(apart, "attacking/covering/list_pairs", alike=False, **_pairing(found))
-                    made += (engine.count(apart) - before) // _TOLD_APART
+                    made += (engine.count(apart) - before) // _CELL_PAIRS
                 yield Drawn(found, part, made)
             done, spent = done + step, spent + made
             affordable = [(pairs * done) // max(spent, 1) for pairs in (_AT_ONCE, budget - spent)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.auditing.audit import Audit, Counted, CountPeople, Watch, audit_table
-from ldiv_db.auditing.individuals import told_of_people
+from ldiv_db.auditing.individuals import people_warning
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of
@@ -164,7 +164,7 @@ def check(
         )
         for name, wanted in requirements.items()
     ]
-    if told := told_of_people(engine, subject, list(request.sensitive)):
+    if told := people_warning(engine, subject, list(request.sensitive)):
         audits[0] = replace(audits[0], warnings=(*audits[0].warnings, told))
     return audits
 

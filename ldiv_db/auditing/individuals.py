@@ -133,7 +133,7 @@ def warn_of_people(
     return f"{people}: {repeated}, {found['alone']:,} have one person alone; {way_out}"
 
 
-def told_of_people(engine: Engine, subject: Subject, sensitive: Sequence[str]) -> str:
+def people_warning(engine: Engine, subject: Subject, sensitive: Sequence[str]) -> str:
     """The warning of what counting rows hides in a table; empty if no column says by its name whose they are."""
     if subject.pair or (isinstance(subject.table, FileRelation) and subject.table.columns):
         return ""

@@ -173,7 +173,7 @@ def profile_table(
 
     With `population`, the number of people that the rows are a sample of, it has how many of these are unique.
 
-    Without `quasi_identifiers` roles are guessed (`roles.py`, `keys.py`); a column that cannot be generalised without
+    Without `quasi_identifiers` roles are guessed (`roles.py`); a column that cannot be generalised without
     a taxonomy of the user's is an identifier, as a policy to start from would have it. Raises PolicyError for columns
     that the table lacks or that have two roles and for a population smaller than the table, InfeasibleError for an
     empty table.
