@@ -196,6 +196,7 @@ class _Measuring:
             column=code,
             seed=Value(self._wanted.seed),
             weight=None,
+            individuals=False,
         )
         leaves = self._engine.count(dictionary)
         return resolver.sensitive(name, number, dictionary, leaves)

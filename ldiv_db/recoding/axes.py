@@ -221,6 +221,7 @@ class Encoder:
             column=code,
             seed=Value(self._source.seed),
             weight=self._weight,
+            individuals=False,
         )
         distribution = self._distribution(dictionary)
         judged = None if self._source.judges_null else self._judged(dictionary, distribution)
@@ -258,10 +259,11 @@ class Encoder:
         if column is None:
             return None
         code, engine = Identifier("p1"), self._engine
-        dictionary = engine.materialise("dictionary_p1", "recoding/input/map_individuals", rows=snapshot, column=code)
-        counts: list[int] = []
-        for rows, individuals in engine.rows("recoding/input/count_individuals", dictionary=dictionary):
-            counts += [rows] * individuals
+        params = {"rows": snapshot, "column": code, "seed": Value(None), "weight": None, "individuals": True}
+        dictionary = engine.materialise("dictionary_p1", "recoding/input/map_sensitive", **params)
+        known = engine.tally(dictionary, "rows", where=[Where("code", None, "<>")])
+        counts = [rows for rows, individuals in sorted(known, reverse=True) for _ in range(individuals)]
+        counts += [1] * engine.total(dictionary, "rows", Where("code", None))
         return SensitiveAxis(Identifier(column.name), code, Identifier("t_p1"), dictionary, Distribution(counts))
 
 

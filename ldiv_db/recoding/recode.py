@@ -1,16 +1,13 @@
-"""Sets: the values of a class in place of the lowest common ancestor, where that loses less.
-
-A set of m leaves has LM (m - 1) / (leaves - 1) and NCP m / leaves, as a node with m leaves would have; it is
-published where m is less than the leaves of the ancestor. Written, it is `{a, b}`: its leaves' labels in the
-order of the tree, NULL for the leaf of NULL. A label that is empty, says NULL, begins or ends with a blank, or
-has one of , " { } in it stands in double quotes, which are doubled in it. A node whose own label begins with {
-is published as a set of one, so that a value that begins with { is a set and any other is the label of a node.
-Only distinct sets are labelled.
-
-Recoding: from classes of codes to what is published, and what that costs.
+"""Recoding: from classes of codes to what is published, and what that costs.
 
 Labels depend on the smallest and largest code of a class alone, or on its set of codes, so they are worked out
 once for every distinct span or set and joined back; rows are touched only when the release is written.
+
+A set stands in place of the lowest common ancestor where that loses less. A set of m leaves has LM
+(m - 1) / (leaves - 1) and NCP m / leaves, as a node with m leaves would have. Written, it is `{a, b}`: its leaves'
+labels in the order of the tree, NULL for the leaf of NULL. A label that is empty, says NULL, begins or ends with a
+blank, or has one of , " { } in it stands in double quotes, which are doubled in it. A node whose own label begins with
+{ is published as a set of one, so that a value that begins with { is a set and any other is the label of a node.
 """
 
 from __future__ import annotations
@@ -21,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.table_queries import Function
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.release_columns import Form, columns_as
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Encoded
@@ -59,8 +57,9 @@ def find_sets(
         axis=axis,
     )
     sets = engine.materialise(f"sets_{code}", "recoding/publish/list_sets", members=members, spans=spans)
-    numbered = engine.materialise(f"numbered_{code}", "recoding/publish/number_sets", sets=sets)
-    placed = engine.materialise(f"placed_{code}", "recoding/publish/assign_sets", sets=sets, numbered=numbered)
+    first: dict[str, tuple[Function, str]] = {name: ("min", name) for name in ("class_id", "low", "high", "leaves")}
+    numbered = engine.group(f"numbered_{code}", sets, "set_no", **first)
+    placed = engine.select(f"placed_{code}", sets, "class_id", "set_no")
     engine.drop(sets)
     labelled = engine.materialise(
         f"labelled_{code}",
@@ -174,30 +173,19 @@ def plan_recoding(
 
 def label_spans(engine: Engine, axis: Axis, classes: Relation, form: Form = "label") -> Spans:
     """What the spans of the classes, between the columns of the quasi-identifier's bounds, are published as."""
-    name = f"spans_{axis.code.name}"
-    unit, null_code = Value(LOSS_UNIT), Value(axis.null_code)
+    known: dict[str, Any] = {
+        "classes": classes,
+        "axis": axis,
+        "unit": Value(LOSS_UNIT),
+        "null_code": Value(axis.null_code),
+    }
     if axis.nodes is None:
-        relation = engine.materialise(
-            name,
-            "recoding/publish/bound_number_spans" if form == "bounds" else "recoding/publish/label_number_spans",
-            classes=classes,
-            dictionary=axis.dictionary,
-            axis=axis,
-            scale=Value(axis.scale),
-            null_code=null_code,
-            unit=unit,
-        )
+        template = "recoding/publish/label_number_spans"
+        known |= {"dictionary": axis.dictionary, "scale": Value(axis.scale), "bounds": form == "bounds"}
     else:
-        relation = engine.materialise(
-            name,
-            "recoding/publish/label_tree_spans",
-            classes=classes,
-            nodes=axis.nodes,
-            axis=axis,
-            leaves=Value(axis.leaves),
-            null_code=null_code,
-            unit=unit,
-        )
+        template = "recoding/publish/label_tree_spans"
+        known |= {"nodes": axis.nodes, "leaves": Value(axis.leaves)}
+    relation = engine.materialise(f"spans_{axis.code.name}", template, **known)
     return Spans(axis, relation, form)
 
 

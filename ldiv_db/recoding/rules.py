@@ -56,10 +56,7 @@ class LabelReading:
 
 def read_parts(engine: Engine, labels: Relation) -> Relation:
     """The parts (value_no, part, text, word) of the labels (value_no, written): the whole, and a set's members."""
-    sets = engine.materialise("sets", "recoding/labels/split_sets", values_of=labels)
-    parts = engine.materialise("parts", "recoding/labels/list_parts", values_of=labels, sets=sets)
-    engine.drop(sets)
-    return parts
+    return engine.materialise("parts", "recoding/labels/list_parts", values_of=labels)
 
 
 def read_ranges(engine: Engine, parts: Relation, kind: str) -> Relation:
@@ -89,7 +86,10 @@ def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> LabelRe
 
 def count_unread(engine: Engine, labels: Relation, read: Relation) -> dict[str, int]:
     """How many labels (value_no, rows) are not among those that were read: their count, and the rows that have them."""
-    return engine.record("recoding/labels/count_unread", values_of=labels, read=read)
+    unread = engine.select_others("unread", labels, read, "value_no")
+    found = {"count": engine.count(unread), "rows": engine.total(unread, "rows")}
+    engine.drop(unread)
+    return found
 
 
 _DATE = re.compile(r"(\d{4})(?:(s)|-Q([1-4])|-(\d\d)(?:-(\d\d))?)?")

@@ -71,8 +71,9 @@ def published_members(engine: Engine, recoding: Recoding, class_id: bool) -> Rel
     """(row_id, class_no) of the published rows."""
     params = {"classes": recoding.classes, "spans": recoding.spans}
     labels = engine.materialise("labels", "recoding/publish/label_classes", many=False, **params)
-    members = engine.materialise(
-        "members", "recoding/publish/name_classes", assigned=recoding.assigned, labels=labels, class_id=class_id
+    number = ("class_id" if class_id else "label_rank", "class_no")
+    members = engine.join(
+        "members", recoding.assigned, labels, "class_id", left_columns=["row_id"], right_columns=[number]
     )
     engine.drop(labels)
     return members
