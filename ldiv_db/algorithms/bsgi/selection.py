@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, ncp_measures
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.axes import counts_falling
 from ldiv_db.recoding.encoded import SensitiveAxis
@@ -38,6 +39,8 @@ TIE_STRIDE = 7919
 #: The most classes grown side by side, and rows ranked for each.
 BATCH, RANKED = 64, 16
 _SMALLEST_BATCH = 8
+#: The keys of the rows of classes.
+_MEMBERS = "neighbours/repair/list_members"
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,9 @@ def select(
         task.progress(classes, classes)
         if not others:
             return scope.keep(picked)
-        return scope.keep(engine.materialise("assigned", "bsgi/keep_whole", picked=picked, l=Value(l)))
+        sizes = engine.count_groups("sizes", picked, "class_id")
+        whole = engine.select("whole", sizes, "class_id", where=[Where("rows", l)])
+        return scope.keep(engine.select_among("assigned", picked, whole, "class_id"))
 
 
 def _draws(task: Task, l: int, classes: int) -> Relation:  # noqa: E741
@@ -225,7 +230,7 @@ def _held(task: Task, candidates: Candidates, batch: _Batch) -> Relation:
     engine = task.engine
     taken = engine.load("taken", {"row_id": "BIGINT", "class_id": "BIGINT"}, batch.held())
     return engine.materialise(
-        "held", "bsgi/residue/list_members", rows=candidates.free, assigned=taken, keys=candidates.others
+        "held", _MEMBERS, rows=candidates.free, assigned=taken, measures=[], keys=candidates.others
     )
 
 
@@ -266,9 +271,7 @@ def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], 
         "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
     )
     traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, measures=measures)
-    members = engine.materialise(
-        "members", "bsgi/residue/list_members", rows=encoded.rows, assigned=assigned, keys=keys
-    )
+    members = engine.materialise("members", _MEMBERS, rows=encoded.rows, assigned=assigned, measures=[], keys=keys)
     return _GrownClasses(assigned, members, bounds, traced, measures, keys, Value(classes + 1))
 
 
@@ -307,4 +310,4 @@ def _grow(task: Task, state: _GrownClasses, settled: Relation) -> None:
         engine.delete_listed(relation, _CLASS, settled)
     engine.extend(state.bounds, grown)
     engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=grown, measures=state.measures)
-    engine.insert(state.members, "bsgi/residue/list_members", rows=encoded.rows, assigned=settled, keys=state.keys)
+    engine.insert(state.members, _MEMBERS, rows=encoded.rows, assigned=settled, measures=[], keys=state.keys)

@@ -19,6 +19,7 @@ from ldiv_db.algorithms.cuts.search import Found, Published, find_best, labels_o
 from ldiv_db.algorithms.infeasible import cannot_promise, explain, no_cut
 from ldiv_db.algorithms.local.class_checker import ClassChecker, refuse_whole
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, UnprovedError
+from ldiv_db.database.queries import Where
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements.values import in_order, shown_value
 
@@ -152,8 +153,7 @@ def _blank_problems(task: Task, scheme: str) -> Iterator[Problem]:
     if scheme not in _BY_CELLS:
         return
     (axis, *_) = task.encoded.sensitive
-    missing = [code for code, _, null in task.engine.rows("cuts/list_counts", dictionary=axis.dictionary) if null]
-    if missing:
+    if task.engine.count(axis.dictionary, Where("value", None)):
         yield Problem("nulls_sensitive", f"{scheme} publishes NULL for a blanked value: NULL cannot be a value too")
 
 
@@ -214,7 +214,7 @@ def _refuse_bad_whole(task: Task) -> None:
 def _refuse_infeasible(task: Task, thetas: dict[int, Any]) -> None:
     """Raise InfeasibleError if the whole table as one partition violates a threshold: then every cut does."""
     (axis,) = task.encoded.sensitive
-    counts = {code: rows for code, rows, _ in task.engine.rows("cuts/list_counts", dictionary=axis.dictionary)}
+    counts = dict(task.engine.columns(axis.dictionary, "code", "rows"))
     rows = axis.distribution.rows
     over = {code: counts[code] for code, theta in thetas.items() if counts[code] > theta * rows}
     if over:

@@ -87,7 +87,7 @@ def judged_together(task: Task) -> tuple[JudgedAttributes, ...]:
 
 
 def _judged_attributes(task: Task, number: int, axes: tuple[SensitiveAxis, ...]) -> JudgedAttributes:
-    rows = task.engine.rows("cuts/list_combinations", rows=task.encoded.counted, sensitive=axes)
+    rows = sorted(row[:-1] for row in task.engine.tally(task.encoded.counted, *(axis.code.name for axis in axes)))
     tallies = tuple(
         Tally(
             Identifier(f"c{number}_{place}"),

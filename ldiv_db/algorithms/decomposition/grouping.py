@@ -153,10 +153,19 @@ def deal(task: Grouping) -> Grouping:
     return replace(task, rows=dealt)
 
 
+def _buckets(task: Grouping) -> list[tuple[int, int, int]]:
+    """(code, rows, least wait) of every primary value, the most frequent first."""
+    by_code: dict[int, list[tuple[int, int]]] = {}
+    for code, waited, rows in task.engine.tally(task.rows, task.primary.code.name, "waited"):
+        by_code.setdefault(code, []).append((rows, waited))
+    found = [(code, sum(rows for rows, _ in of), min(waited for _, waited in of)) for code, of in by_code.items()]
+    return sorted(found, key=lambda bucket: (-bucket[1], bucket[0]))
+
+
 def seat_rows(task: Grouping) -> tuple[Relation, int, list[tuple[int, int]]]:
     """The members (row_id, group_no, codes, ...), the number of groups, and of each primary code the rows left over."""
     engine, primary = task.engine, task.primary
-    buckets = engine.rows("decomposition/count_codes", rows=task.rows, primary=primary)
+    buckets = _buckets(task)
     counts, waits = [rows for _, rows, _ in buckets], [waited for *_, waited in buckets]
     groups, quotas = largest_l_quotas(counts, primary.l, waits)
     start, seats = 0, []

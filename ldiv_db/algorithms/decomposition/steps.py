@@ -94,15 +94,17 @@ def release_refused(task: Grouping, members: Relation) -> tuple[Relation, list[R
     """The members, those of groups that cannot be published without one; and what these groups lacked."""
     engine = task.engine
     refused = list_refused(task, members)
-    shortfalls = engine.records("decomposition/summarise_refused", refused=refused)
-    if shortfalls:
+    tally = sorted(engine.tally(refused, "attribute_no", "largest_l"))
+    if tally:
         members = regroup(task, members, refused=refused)
     engine.drop(refused)
-    names = {attribute.number.value: attribute for attribute in task.others}
-    return members, [
-        Refused(names[row["attribute_no"]].name, row["groups"], names[row["attribute_no"]].l, row["largest_l"])
-        for row in shortfalls
-    ]
+    shortfalls = []
+    for attribute in task.others:
+        reached = [(largest, groups) for number, largest, groups in tally if number == attribute.number.value]
+        if reached:
+            refused_groups, (largest_l, _) = sum(groups for _, groups in reached), reached[0]
+            shortfalls.append(Refused(attribute.name, refused_groups, attribute.l, largest_l))
+    return members, shortfalls
 
 
 def add_noise(task: Grouping, members: Relation) -> tuple[Grouping, list[Lost]]:
