@@ -61,7 +61,7 @@ class Dividing:
     engine: Engine
     spark: SparkEngine
     choices: SparkChoices
-    hear: Listener
+    listener: Listener
     settings: Settings
     show_values: bool
 
@@ -87,7 +87,7 @@ def solve_divided(work: Dividing, source: Source) -> Iterator[Solved | str]:
             yield divided
             return
         stack.callback(divided.close)
-        work.hear.on_stage("forming classes")
+        work.listener.on_stage("forming classes")
         frame = stack.enter_context(_kept(work.session, _solve(work, task, source, divided)))
         with plainly("solve the parts in executors"):
             told = frame.where("told IS NOT NULL").select("told").collect()
@@ -105,10 +105,10 @@ def prepared(work: Dividing, source: Source) -> tuple[Task, Any, Sequence[Named]
     Also the values with thresholds of their own that no row has.
     """
     resolved, algorithm, engine = work.choices.resolved, work.choices.algorithm, work.engine
-    work.hear.on_stage("reading the source")
+    work.listener.on_stage("reading the source")
     there = encode_there(work.session, engine, resolved.source, source.frame, source.rows, work.show_values)
     wanted, absent = resolve_requirements(engine, resolved.required, there.encoded)
-    task = make_task(Context(engine, work.hear), there.encoded, wanted, resolved.source.seed, resolved.transparent)
+    task = make_task(Context(engine, work.listener), there.encoded, wanted, resolved.source.seed, resolved.transparent)
     task = replace(task, suppression=resolved.suppression)
     refuse_unknown(resolved.suppressed, task.requirements)
     algorithm.refuse_unfit(task)
@@ -141,7 +141,7 @@ def _divide(work: Dividing, task: Task, feasible: Feasibility, cells: Any) -> Ce
         return DRAWN
     nodes = started(work.session, engine, cells, positions, feasible.classes if in_classes else None)
     movable = CellsThere(work.spark, engine, layout_of(task.encoded, numbering), nodes)
-    work.hear.on_stage("dividing the table")
+    work.listener.on_stage("dividing the table")
     if len(split_nodes(task, algorithm, feasible, movable, positions, work.choices.resolved.part_rows)) > 1:
         return movable
     movable.close()

@@ -128,7 +128,7 @@ def _planned(work: Dividing, task: Task) -> _Planned:
     """The plan on the counts; raises InfeasibleError if the requirements cannot be met."""
     engine = work.engine
     feasible = checked(work, task)
-    work.hear.on_stage("forming classes")
+    work.listener.on_stage("forming classes")
     ready = PreparedRun(Context(engine), work.choices.resolved, work.choices.algorithm, task)
     plan, recoding = work_out(ready)
     return _Planned(task, feasible, plan, recoding)
@@ -208,12 +208,12 @@ def solve_there(
     engine: Engine,
     choices: SparkChoices,
     source: SparkSource,
-    hear: Listener,
+    listener: Listener,
     kl: bool,
     show_values: bool,
 ) -> Iterator[Solved]:
     """The release of a source: solved in one task if it is one part, or cannot be divided there."""
-    hear.on_stage("reading the source")
+    listener.on_stage("reading the source")
     with ExitStack() as stack:
         taken = stack.enter_context(_kept(source.taken(choices.names)))
         with plainly("read the source"):
@@ -222,9 +222,9 @@ def solve_there(
             raise InfeasibleError(f"{choices.resolved.source.name} is empty: there is nothing to publish")
         notes: tuple[str, ...] = ()
         if rows > choices.resolved.part_rows:
-            spark = SparkEngine(session, hear.on_step)
+            spark = SparkEngine(session, listener.on_step)
             stack.callback(spark.close_scratch)
-            work = Dividing(session, engine, spark, choices, hear, _settings(session, 1), show_values)
+            work = Dividing(session, engine, spark, choices, listener, _settings(session, 1), show_values)
             solve = solve_counted if plans_from_counts(choices.algorithm) else solve_divided
             found = stack.enter_context(solve(work, Source(taken, source.frame.schema.fields, rows)))
             if isinstance(found, Solved):
@@ -232,7 +232,7 @@ def solve_there(
                 return
             refuse_whole(choices.algorithm.name, rows, choices.resolved.part_rows)
             notes = (f"solved in one task of one executor: {found}",)
-        hear.on_stage("forming classes")
+        listener.on_stage("forming classes")
         solved = stack.enter_context(_solve_whole(session, choices, source, taken, kl, show_values))
         result = solved.told.result
         yield replace(solved, told=replace(solved.told, result=replace(result, notes=(*result.notes, *notes))))

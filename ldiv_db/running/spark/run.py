@@ -81,7 +81,7 @@ class _Run:
     source: SparkSource
     target: SparkTarget
     ledger: Ledger
-    hear: Listener
+    listener: Listener
     kl: bool
     show_values: bool
 
@@ -101,7 +101,7 @@ def run_on_spark(
     DuckDB file, which may have taxonomies as well. Raises PolicyError, InfeasibleError, AuditError or DatabaseError,
     and then nothing was published.
     """
-    start, hear, folder = time.perf_counter(), listener or Listener(), Path(folder)
+    start, listener, folder = time.perf_counter(), listener or Listener(), Path(folder)
     reading = examine(policy)
     if reading.policy is None:
         raise PolicyError(reading.problems)
@@ -113,7 +113,7 @@ def run_on_spark(
             targets.append(_checked_target(session, found.policy, folder))
 
         choices = resolve_on_spark(engine, reading, source, folder, judge_target)
-        prepared = _Run(session, engine, choices, source, targets[0], ledger, hear, kl, show_values)
+        prepared = _Run(session, engine, choices, source, targets[0], ledger, listener, kl, show_values)
         return replace(_published(prepared), seconds=time.perf_counter() - start)
 
 
@@ -147,10 +147,10 @@ def _published(run: _Run) -> Result:
     if problems := run.target.problems():  # what a dead run had moved aside is there again
         raise PolicyError(problems)
     with ExitStack() as stack:
-        solving = solve_there(run.session, run.engine, run.choices, run.source, run.hear, run.kl, run.show_values)
+        solving = solve_there(run.session, run.engine, run.choices, run.source, run.listener, run.kl, run.show_values)
         solved = stack.enter_context(solving)
         result = solved.told.result
-        run.hear.on_stage("writing and auditing the release")
+        run.listener.on_stage("writing and auditing the release")
         stack.callback(_discard, run.target, result.run_id)
         frame, earlier = _numbered_on(run, solved)
         run.target.stage(frame, result.run_id)
@@ -186,7 +186,7 @@ def _audits(run: _Run, solved: Solved, earlier: Any | None) -> Any:
     """The audits by Spark of what lies staged, with what it is appended to."""
     result, resolved = solved.told.result, run.choices.resolved
     staged = run.target.staged(result.run_id)
-    engine = SparkEngine(run.session, run.hear.on_step)
+    engine = SparkEngine(run.session, run.listener.on_step)
     with engine.settled():
         try:
             before = 0 if earlier is None else earlier.count()
