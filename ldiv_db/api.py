@@ -14,6 +14,7 @@ from typing import Any
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.question import with_people
 from ldiv_db.attacking.replay import Replay
+from ldiv_db.attacking.request import TRIES
 from ldiv_db.auditing.audit import Audit, Audits
 from ldiv_db.auditing.check import check as check_table
 from ldiv_db.auditing.check import check_request
@@ -46,8 +47,8 @@ from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.branches import counting_sql
 from ldiv_db.reporting.forms import enter_forms
 from ldiv_db.reporting.report import Report, make_report
-from ldiv_db.reporting.request import QUERIES, Asked, said_of
-from ldiv_db.running.attack import TRIES, attack
+from ldiv_db.reporting.request import QUERIES, ReportRequest, said_of
+from ldiv_db.running.attack import attack
 from ldiv_db.running.exploring.explore import explore
 from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.release import publish_release
@@ -310,7 +311,7 @@ def report(
     """
     parsed = None if policy is None else parse_policy(policy)
     beside = parsed.path.parent if parsed and parsed.path else Path()
-    asked = Asked(
+    asked = ReportRequest(
         parsed,
         names_of(qi),
         sensitive if isinstance(sensitive, Mapping) else names_of(sensitive),

@@ -16,6 +16,7 @@ from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.gains import Attack, Gain
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.replay import Replay
+from ldiv_db.attacking.request import TRIES
 from ldiv_db.attacking.trials import MOST_TRIES
 from ldiv_db.commands.console import ProgressDisplay, print_json, printer, split_columns
 from ldiv_db.commands.options import (
@@ -37,7 +38,6 @@ from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import Policy, read_policy
 from ldiv_db.publishing.result import DISTINCT_CLASSES, print_rows
 from ldiv_db.requirements.parameters import LARGEST
-from ldiv_db.running.attack import TRIES
 
 #: What the table says of a promise; there is none where it says nothing.
 _VERDICTS = {True: "yes", False: "NO", None: "-"}

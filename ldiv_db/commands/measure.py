@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,6 +34,21 @@ measure_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 _TAXONOMY_FILES = (".csv", ".yml", ".yaml", ".json")
 
 
+@dataclass(frozen=True)
+class MeasureOptions:
+    """What is measured besides, by the names that the Python call has for it."""
+
+    l: Annotated[  # noqa: E741 - the field's name for it
+        int | None,
+        typer.Option("--l", min=1, max=LARGEST, help="The l of CAVG; the policy's by default.", show_default=False),
+    ] = None
+    class_column: ClassColumn = None
+    class_label: Annotated[str | None, typer.Option(help="A published column: the class label of CM.")] = None
+    queries: Annotated[int, typer.Option(min=0, max=MOST_QUERIES, help="Random COUNT queries to answer.")] = 0
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Draws the queries.")] = 0
+    kl: Annotated[bool, typer.Option("--kl/--no-kl", help="Work out the KL divergence.")] = True
+
+
 @measure_app.command("measure")
 @grouped
 def measure_command(
@@ -56,15 +72,7 @@ def measure_command(
     sensitive: Annotated[
         list[str] | None, typer.Option(help="Without a policy: a sensitive attribute; repeated.", show_default=False)
     ] = None,
-    l: Annotated[  # noqa: E741 - the field's name for it
-        int | None,
-        typer.Option("--l", min=1, max=LARGEST, help="The l of CAVG; the policy's by default.", show_default=False),
-    ] = None,
-    class_column: ClassColumn = None,
-    class_label: Annotated[str | None, typer.Option(help="A published column: the class label of CM.")] = None,
-    queries: Annotated[int, typer.Option(min=0, max=MOST_QUERIES, help="Random COUNT queries to answer.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Draws the queries.")] = 0,
-    kl: Annotated[bool, typer.Option("--kl/--no-kl", help="Work out the KL divergence.")] = True,
+    wanted: MeasureOptions,
     resources: Resources,
     show_values: ShowValues = False,
     json: Json = False,
@@ -82,24 +90,18 @@ def measure_command(
     """
     if policy is not None and (qi or sensitive):
         raise PolicyError([Problem("policy", "says what the columns are", "leave out --qi and --sensitive")])
-    wanted = read_policy(policy) if policy else None
     folder = policy.parent if policy else Path()
     keys = dict(map(_key, qi or []))
     with resources.open(database, read_only=True) as connection:
         found = measure(
             connection,
             published,
-            wanted,
+            read_policy(policy) if policy else None,
             source=source,
             qi=keys,
             sensitive=sensitive or [],
             folder=folder,
-            l=l,
-            class_column=class_column,
-            class_label=class_label,
-            queries=queries,
-            seed=seed,
-            kl=kl,
+            **vars(wanted),
             catalog=resources.catalog_name,
             show_values=show_values,
         )

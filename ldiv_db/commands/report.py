@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,7 +27,7 @@ from ldiv_db.policy.reading import read_policy
 from ldiv_db.publishing.result import print_rows
 from ldiv_db.reporting.release_facts import find_run
 from ldiv_db.reporting.report import Report, make_report, read_report, refuse_ending, verify_report
-from ldiv_db.reporting.request import QUERIES, Asked, said_of
+from ldiv_db.reporting.request import QUERIES, ReportRequest
 from ldiv_db.reporting.verification import Verification
 
 report_app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -35,6 +35,43 @@ report_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 #: Where the page goes if nothing is said, and how many differences a verification lists.
 _OUT, _LISTED = Path("report.html"), 20
 _STAGE = "looking the release up"
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """What a report is asked besides the columns, and what people say in it, by the names of `ReportRequest`."""
+
+    source: Annotated[
+        str | None, typer.Option(help="The original table or file; the policy's if not given.", show_default=False)
+    ] = None
+    known: Annotated[
+        str | None,
+        typer.Option(
+            help="A table or file of people whose quasi-identifiers are known; the source if not given.",
+            show_default=False,
+        ),
+    ] = None
+    population: Annotated[
+        str | None,
+        typer.Option(
+            help="A table or file of all people that there may be; the source if not given.", show_default=False
+        ),
+    ] = None
+    control: Annotated[
+        str | None, typer.Option(help="A table or file of people who are not in the release.", show_default=False)
+    ] = None
+    threshold: Annotated[str, typer.Option(help="A risk above this counts as high (0 to 1).")] = "0.2"
+    queries: Annotated[int, typer.Option(min=0, max=100_000, help="Random COUNT queries to answer.")] = QUERIES
+    tries: Annotated[int, typer.Option(min=1, max=100_000, help="How many people attacks are tried on.")] = 2_000
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Draws queries and people.")] = 0
+    recipient: Annotated[str | None, typer.Option(help="Who receives the release.", show_default=False)] = None
+    purpose: Annotated[str | None, typer.Option(help="What it is for.", show_default=False)] = None
+    release_model: Annotated[
+        Literal["public", "shared", "internal"] | None,
+        typer.Option(help="To anybody, to some under conditions, or in the owner's own rooms.", show_default=False),
+    ] = None
+    why: Annotated[str | None, typer.Option(help="Why this policy was chosen.", show_default=False)] = None
+    review: Annotated[str | None, typer.Option(help="By when it is to be reviewed.", show_default=False)] = None
 
 
 @report_app.command("report")
@@ -56,37 +93,7 @@ def report_command(
         typer.Option(help="Without a policy: what must hold, e.g. distinct:3; may be repeated.", show_default=False),
     ] = None,
     class_column: ClassColumn = None,
-    source: Annotated[
-        str | None, typer.Option(help="The original table or file; the policy's if not given.", show_default=False)
-    ] = None,
-    known: Annotated[
-        str | None,
-        typer.Option(
-            help="A table or file of people whose quasi-identifiers are known; the source if not given.",
-            show_default=False,
-        ),
-    ] = None,
-    population: Annotated[
-        str | None,
-        typer.Option(
-            help="A table or file of all people that there may be; the source if not given.", show_default=False
-        ),
-    ] = None,
-    control: Annotated[
-        str | None, typer.Option(help="A table or file of people who are not in the release.", show_default=False)
-    ] = None,
-    threshold: Annotated[str, typer.Option(help="A risk above this counts as high (0 to 1).")] = "0.2",
-    queries: Annotated[int, typer.Option(min=0, max=100_000, help="Random COUNT queries to answer.")] = QUERIES,
-    tries: Annotated[int, typer.Option(min=1, max=100_000, help="How many people attacks are tried on.")] = 2_000,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Draws queries and people.")] = 0,
-    recipient: Annotated[str | None, typer.Option(help="Who receives the release.", show_default=False)] = None,
-    purpose: Annotated[str | None, typer.Option(help="What it is for.", show_default=False)] = None,
-    release_model: Annotated[
-        Literal["public", "shared", "internal"] | None,
-        typer.Option(help="To anybody, to some under conditions, or in the owner's own rooms.", show_default=False),
-    ] = None,
-    why: Annotated[str | None, typer.Option(help="Why this policy was chosen.", show_default=False)] = None,
-    review: Annotated[str | None, typer.Option(help="By when it is to be reviewed.", show_default=False)] = None,
+    told: ReportOptions,
     public: Annotated[bool, typer.Option("--public", help="Leave out what the release itself does not tell.")] = False,
     out: Annotated[
         list[Path] | None,
@@ -124,24 +131,15 @@ def report_command(
       ldiv report warehouse.duckdb published.patients --verify r.json --policy policy.yml
     """
     files = _files(out, json, verify)
-    texts = {"recipient": recipient, "purpose": purpose, "release_model": release_model, "why": why, "review": review}
-    asked = Asked(
+    asked = ReportRequest(
         None if policy is None else read_policy(policy),
         [],
         sensitive or [],
         require or [],
         class_column,
-        source,
-        known,
-        population,
-        control,
-        threshold,
-        queries,
-        tries,
-        seed,
-        "public" if public else "internal",
+        audience="public" if public else "internal",
         folder=_folder(policy, verify),
-        **said_of(texts),
+        **vars(told),
     )
     reported = None if verify is None else read_report(verify)
     with (

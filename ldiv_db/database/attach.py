@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
-from inspect import signature
+from inspect import Signature, signature
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from ldiv_db.database import databases
 from ldiv_db.database.addresses import MEMORY, POSTGRES, Address, TablePlace, address_of, is_attached
@@ -31,6 +31,9 @@ _TAKEN = ("memory", "temp", "system", "main", "information_schema", "pg_catalog"
 _TAKES_SESSIONS = "ldiv_db.run"
 _ATTACHED = "SELECT database_name FROM duckdb_databases()"
 Function = TypeVar("Function", bound=Callable[..., Any])
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+P = ParamSpec("P")
 
 
 def takes_database(read_only: bool, of_frame: OfFrame | None = None) -> Callable[[Function], Function]:
@@ -70,6 +73,27 @@ def takes_database(read_only: bool, of_frame: OfFrame | None = None) -> Callable
                 return found
 
         return cast(Function, call)
+
+    return decorate
+
+
+def asks(
+    request: Callable[P, Request],
+) -> Callable[[Callable[[Any, Request], Answer]], Callable[Concatenate[Any, P], Answer]]:
+    """Has a function of a connection and a request take the fields of the request as arguments of its own."""
+
+    def decorate(answer: Callable[[Any, Request], Answer]) -> Callable[Concatenate[Any, P], Answer]:
+        first = next(iter(signature(answer).parameters.values()))
+        shape = Signature([first, *signature(request).parameters.values()])
+
+        @wraps(answer)
+        def call(*args: Any, **kwargs: Any) -> Answer:
+            given = shape.bind(*args, **kwargs)
+            connection = given.arguments.pop(first.name)
+            return answer(connection, cast(Callable[..., Request], request)(**given.arguments))
+
+        call.__signature__ = shape  # type: ignore[attr-defined]
+        return call
 
     return decorate
 

@@ -34,14 +34,14 @@ from ldiv_db.reporting.release_facts import (
     find_run,
     question_about,
 )
-from ldiv_db.reporting.request import TEXTS, Asked, policy_hash, policy_text, written_policy
+from ldiv_db.reporting.request import TEXTS, ReportRequest, policy_hash, policy_text, written_policy
 from ldiv_db.reporting.risks import attack_documents, attacks_on, identifiability, source_document, three_risks
 
 #: The form of documents; a document of another form is not verified.
 FORM = "ldiv report 1"
 Document = dict[str, Any]
 #: Is told in a few words what begins.
-Hear = Callable[[str], None]
+Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ReportSubject:
     engine: Engine
     table: Table
     question: CheckRequest
-    asked: Asked
+    asked: ReportRequest
     noted: Noted
     source: Table | None
     why_not: str | None
@@ -71,7 +71,7 @@ class ReportSubject:
 
 
 @contextmanager
-def opened(engine: Engine, name: str, asked: Asked) -> Iterator[ReportSubject]:
+def opened(engine: Engine, name: str, asked: ReportRequest) -> Iterator[ReportSubject]:
     """What a report is of: a table, or what the run of that id published, with the databases of the policy attached.
 
     Raises PolicyError for what does not exist or does not fit, and for a source that is named and is not there.
@@ -89,7 +89,7 @@ def opened(engine: Engine, name: str, asked: Asked) -> Iterator[ReportSubject]:
         yield ReportSubject(engine, table, question, asked, noted, source, why_not)
 
 
-def _source(engine: Engine, asked: Asked) -> tuple[Table | None, str | None]:
+def _source(engine: Engine, asked: ReportRequest) -> tuple[Table | None, str | None]:
     """The source, or why there is none; raises PolicyError if an option names it and it is not there."""
     if asked.is_public:
         return None, "this report is for those who may not read the source"
@@ -103,14 +103,14 @@ def _source(engine: Engine, asked: Asked) -> tuple[Table | None, str | None]:
         return None, "; ".join(problem.what for problem in error.problems)
 
 
-def document_of(subject: ReportSubject, hear: Hear) -> Document:
+def document_of(subject: ReportSubject, tell: Tell) -> Document:
     """The evidence, all sections; numbers that only the release is needed for, then those for internal eyes."""
     engine, question, asked = subject.engine, subject.question, subject.asked
-    hear("auditing the release")
+    tell("auditing the release")
     audits = audit_document(check(engine, subject.table, question))
-    hear("trying attacks")
+    tell("trying attacks")
     found = attacks_on(engine, subject.table, question, asked, subject.people)
-    hear("counting and hashing the release")
+    tell("counting and hashing the release")
     threshold = float(asked.threshold)
     document: Document = {
         "form": FORM,
@@ -130,15 +130,15 @@ def document_of(subject: ReportSubject, hear: Hear) -> Document:
         "earlier": None,
         "annex": _annex(subject),
     }
-    return document if asked.is_public else document | _internal(subject, hear)
+    return document if asked.is_public else document | _internal(subject, tell)
 
 
-def _internal(subject: ReportSubject, hear: Hear) -> Document:
+def _internal(subject: ReportSubject, tell: Tell) -> Document:
     """What only those may see who may read the source."""
     asked, policy, source = subject.asked, subject.asked.policy, subject.source
     found: Document = {"source": None, "why_no_source": subject.why_not}
     if source is not None and policy is not None:
-        found["source"] = source_document(subject.engine, subject.table, source, policy, asked, hear)
+        found["source"] = source_document(subject.engine, subject.table, source, policy, asked, tell)
     name = None if policy is None else str(policy.source)
     return found | {"earlier": earlier_releases(subject.engine, subject.noted.run, name)}
 

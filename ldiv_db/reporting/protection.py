@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.policy.reading import Policy
-from ldiv_db.reporting.request import Asked
+from ldiv_db.reporting.request import ReportRequest
 
 _PROVED, _BOUND = "at most 1/l, proved", "what each requirement promises of a class, proved by the audit"
 _NO_BOUND = "nothing: no bound is known"
@@ -145,12 +145,12 @@ def _by_policy(policy: Policy) -> Iterator[str]:
         yield "Each row is taken for another person. Of a person with several rows the bounds do not hold."
 
 
-def not_tried(question: CheckRequest, asked: Asked, has_source: bool) -> list[str]:
+def not_tried(question: CheckRequest, asked: ReportRequest, has_source: bool) -> list[str]:
     """The attacks that were not tried, and what they need."""
     return list(_not_tried(question, asked, has_source))
 
 
-def _not_tried(question: CheckRequest, asked: Asked, has_source: bool) -> Iterator[str]:
+def _not_tried(question: CheckRequest, asked: ReportRequest, has_source: bool) -> Iterator[str]:
     if asked.is_public:
         yield "Attacks by people known from elsewhere were tried, if at all, in a report that is not public."
         return

@@ -26,7 +26,7 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.reading import names_of, read_requirements, read_sensitive
 from ldiv_db.publishing import ledger
-from ldiv_db.reporting.request import Asked
+from ldiv_db.reporting.request import ReportRequest
 from ldiv_db.requirements import Requirement
 
 
@@ -124,7 +124,7 @@ SIZE_BINS, SHARE_BINS = 24, 20
 MOST_SQL = 200_000
 
 
-def question_about(engine: Engine, table: Table, asked: Asked) -> CheckRequest:
+def question_about(engine: Engine, table: Table, asked: ReportRequest) -> CheckRequest:
     """What is asked of the table; class ids count where it has them."""
     if asked.policy is None:
         require, sensitive = read_requirements(asked.require), read_sensitive(asked.sensitive)

@@ -15,7 +15,7 @@ from ldiv_db.database.documents import NESTED_BYTES, read_text
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.reporting.evidence import Document, document_of, opened
 from ldiv_db.reporting.page import page_of, write_pdf
-from ldiv_db.reporting.request import Asked
+from ldiv_db.reporting.request import ReportRequest
 from ldiv_db.reporting.verification import Verification, verify
 
 #: The endings of the files that a report may go to.
@@ -68,7 +68,7 @@ def refuse_ending(path: Path) -> None:
 
 
 def make_report(
-    connection: Any, name: str, asked: Asked, listener: Listener | None = None, catalog: str | None = None
+    connection: Any, name: str, asked: ReportRequest, listener: Listener | None = None, catalog: str | None = None
 ) -> Report:
     """The report on a table, or on what the run of that id published."""
     with open_context(connection, listener, catalog) as context, opened(context.engine, name, asked) as subject:
@@ -79,7 +79,7 @@ def verify_report(
     connection: Any,
     document: Mapping[str, Any],
     table: str,
-    asked: Asked,
+    asked: ReportRequest,
     listener: Listener | None = None,
     catalog: str | None = None,
 ) -> Verification:

@@ -32,7 +32,7 @@ TEXTS = ("recipient", "purpose", "release_model", "why", "review")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReportRequest:
     """The question of a report; all of it stands in the report, so that it can be asked again.
 
     Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. `known`,
@@ -93,7 +93,7 @@ class Asked:
         return {key: _plain(value) for key, value in _items(self) if key not in left_out}
 
 
-def _items(asked: Asked) -> list[tuple[str, Any]]:
+def _items(asked: ReportRequest) -> list[tuple[str, Any]]:
     return [(one.name, getattr(asked, one.name)) for one in fields(asked)]
 
 

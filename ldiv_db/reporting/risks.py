@@ -30,7 +30,7 @@ from ldiv_db.measuring.uniqueness import RARE, measure_uniqueness, summarise
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.reporting.release_facts import Table, content_of
-from ldiv_db.reporting.request import Asked
+from ldiv_db.reporting.request import ReportRequest
 
 #: What the form of a table says of the database that it lies in, and not of the release.
 _OF_THE_DATABASE = ("other_tables", "free_bytes")
@@ -38,7 +38,9 @@ _BY_TRIAL = ("singling out by one column", "singling out by several columns", "l
 WITHIN, ABOVE, UNDECIDED, NOTHING = "within the threshold", "above the threshold", "undecided", "nothing to try"
 
 
-def attacks_on(engine: Engine, table: Table, question: CheckRequest, asked: Asked, source: Table | None) -> Attacks:
+def attacks_on(
+    engine: Engine, table: Table, question: CheckRequest, asked: ReportRequest, source: Table | None
+) -> Attacks:
     """All attacks that can be tried; of a public report those alone that need nothing but the release."""
     if asked.policy is None or asked.is_public:
         names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
@@ -58,14 +60,14 @@ def _people(engine: Engine, name: str | None, key: str, otherwise: Table | None 
     return resolve_source(engine, name, Path(), key) if name else otherwise
 
 
-def _trial(engine: Engine, asked: Asked, source: Table | None) -> PeopleTrial | None:
+def _trial(engine: Engine, asked: ReportRequest, source: Table | None) -> PeopleTrial | None:
     """The attacks on people of the source, who are in the release, and on a control if there is one."""
     if source is None:
         return None
     return PeopleTrial(source, _people(engine, asked.control, "control"), tries=asked.tries, seed=asked.seed)
 
 
-def _threshold(asked: Asked) -> Decimal:
+def _threshold(asked: ReportRequest) -> Decimal:
     try:
         return Decimal(asked.threshold)
     except InvalidOperation:
@@ -150,18 +152,18 @@ def risk_before(engine: Engine, source: Table, names: Sequence[str], threshold: 
 
 
 def source_document(
-    engine: Engine, table: Table, source: Table, policy: Policy, asked: Asked, hear: Callable[[str], None]
+    engine: Engine, table: Table, source: Table, policy: Policy, asked: ReportRequest, tell: Callable[[str], None]
 ) -> dict[str, Any]:
     """Uniqueness and risk before, what was lost, and the hash of the source."""
     names = list(policy.quasi_identifiers)
     counts = policy.weight is not None
-    hear("counting and hashing the source")
+    tell("counting and hashing the source")
     found = {
         "uniqueness": None if counts else _uniqueness(engine, source, names),
         "risk_before": None if counts else risk_before(engine, source, names, Decimal(asked.threshold)),
         "content": content_of(engine, source).as_dict(),
     }
-    hear("measuring what was lost")
+    tell("measuring what was lost")
     return found | {"utility": _utility(engine, table, source, policy, asked)}
 
 
@@ -184,7 +186,7 @@ def _uniqueness(engine: Engine, source: Table, names: Sequence[str]) -> dict[str
     }
 
 
-def _utility(engine: Engine, table: Table, source: Table, policy: Policy, asked: Asked) -> dict[str, Any]:
+def _utility(engine: Engine, table: Table, source: Table, policy: Policy, asked: ReportRequest) -> dict[str, Any]:
     """What the release lost, as `ldiv measure` has it, with the distributions of columns before and after."""
     described = describe(engine, policy, source, asked.folder)
     wanted = MeasureRequest(queries=asked.queries, seed=asked.seed, kl=False, spreads=True)

@@ -30,9 +30,9 @@ from ldiv_db.database.templates import Identifier, Value
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.policy.document import QuasiIdentifier
 from ldiv_db.policy.reading import Policy
-from ldiv_db.reporting.evidence import FORM, Document, Hear, ReportSubject, document_of, opened
+from ldiv_db.reporting.evidence import FORM, Document, ReportSubject, Tell, document_of, opened
 from ldiv_db.reporting.release_facts import Table
-from ldiv_db.reporting.request import QUERIES, TEXTS, Asked, Audience, ReleaseModel, read_again, written_policy
+from ldiv_db.reporting.request import QUERIES, TEXTS, Audience, ReleaseModel, ReportRequest, read_again, written_policy
 
 Figures = Iterator[tuple[str, Any]]
 _PROSECUTOR = "identifiability.risks[0]"
@@ -246,7 +246,12 @@ class Verification:
 
 
 def verify(
-    engine: Engine, reported: Document, table: str, given: Asked, plain: Callable[[Document], Document], hear: Hear
+    engine: Engine,
+    reported: Document,
+    table: str,
+    given: ReportRequest,
+    plain: Callable[[Document], Document],
+    tell: Tell,
 ) -> Verification:
     """The report worked out again from `table`, by its own question.
 
@@ -258,8 +263,8 @@ def verify(
     with opened(engine, table, asked) as subject:
         if reported.get("source") and subject.source is None:
             raise PolicyError([Problem("source", f"is not there: {subject.why_not}", "give --policy")])
-        found = plain(document_of(subject, hear))
-        hear("counting plainly")
+        found = plain(document_of(subject, tell))
+        tell("counting plainly")
         counted = counted_plainly(subject, found)
     in_place = all(reported["statement"].get(key) == found["statement"][key] for key in ("table", "run"))
     compared = list(_pairs(_comparable(reported, in_place), _comparable(found, in_place)))
@@ -281,7 +286,7 @@ def verify(
     return Verification(same, len(compared), len(both), dict(same_code), tuple(differences), versions)
 
 
-def question_again(reported: Document, given: Asked) -> Asked:
+def question_again(reported: Document, given: ReportRequest) -> ReportRequest:
     """The question that the report answers; raises PolicyError for what is no report of ours."""
     known = isinstance(reported, dict) and reported.get("form") == FORM
     if not known or not all(isinstance(reported.get(key), dict) for key in ("asked", "annex", "statement")):
@@ -291,7 +296,7 @@ def question_again(reported: Document, given: Asked) -> Asked:
         quoted = _Quoted.model_validate(reported["asked"] | texts).model_dump(exclude_unset=True)
     except (KeyError, ValidationError):
         raise PolicyError([Problem("verify", "is a report that lacks parts of its question")]) from None
-    asked = Asked(**quoted, folder=given.folder)
+    asked = ReportRequest(**quoted, folder=given.folder)
     return replace(asked, policy=_policy(reported, given.policy, asked.is_public))
 
 

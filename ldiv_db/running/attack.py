@@ -6,36 +6,24 @@ A replay makes worlds, runs the program on each, and counts which of them give t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from pathlib import Path
 from random import Random
 from typing import Any
 
 from ldiv_db.algorithms.base import Progress
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.gains import Attack
-from ldiv_db.attacking.matching import BUDGET
-from ldiv_db.attacking.question import Attackers, OtherRelease, columns_asked, columns_by_policy
 from ldiv_db.attacking.replay import Replay, Replayed, SampledWorlds, WorldTally, replay_attack
-from ldiv_db.attacking.trials import PeopleTrial
-from ldiv_db.auditing.subject import Pair
-from ldiv_db.database.attach import takes_database
-from ldiv_db.database.context import Listener, open_context
-from ldiv_db.database.engine import Engine
+from ldiv_db.attacking.request import AttackRequest
+from ldiv_db.database.attach import asks, takes_database
+from ldiv_db.database.context import open_context
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
-from ldiv_db.database.frames import is_frame, take_for_table
+from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.reading import (
-    Policy,
-    Required,
-    names_of,
     parse_policy,
-    read_policy,
-    read_requirements,
-    read_sensitive,
 )
 from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.policy.sources import open_given
@@ -154,45 +142,9 @@ def _gives(method: Method, moves: Relation, world: int, seed: int) -> bool:
         return method.gives_release(method.people.world(moves, world), seed)
 
 
-#: How many targets, people of a control, and predicates are tried unless it is said.
-TRIES = 2_000
-
-
 @takes_database(read_only=True, of_frame=take_for_table)
-def attack(
-    con: Any,
-    table: Any = None,
-    qi: str | Sequence[str] = (),
-    sensitive: str | Sequence[str] | Mapping[str, Any] = (),
-    require: Required | Iterable[Required] | None = None,
-    *,
-    policy: Policy | Mapping[str, Any] | None = None,
-    folder: str | Path = ".",
-    class_column: str | None = None,
-    m: int = 1,
-    threshold: float | str | Decimal = "0.2",
-    known: Any = None,
-    population: Any = None,
-    population_size: int | None = None,
-    counting: bool = False,
-    also: Any = (),
-    also_policies: Sequence[Policy | Mapping[str, Any] | Path] = (),
-    definetti: Any = None,
-    sensitive_table: Any = None,
-    group: str | None = None,
-    count: str | None = None,
-    downcoding: bool = False,
-    targets: Any = None,
-    control: Any = None,
-    link_columns: tuple[Sequence[str], Sequence[str]] | None = None,
-    tries: int = TRIES,
-    seed: int = 0,
-    replay: Replay | None = None,
-    show_values: bool = False,
-    budget: int = BUDGET,
-    listener: Listener | None = None,
-    catalog: str | None = None,
-) -> Attacks:
+@asks(AttackRequest)
+def attack(con: Any, request: AttackRequest) -> Attacks:
     """Measure what attackers gain at best from a published table, view, data file or frame, against what is promised.
 
     Every table may be named, or given as a frame or a relation; in place of `con` it is the `table`.
@@ -226,117 +178,18 @@ def attack(
     Raises PolicyError for what does not exist or cannot be read, and for a release to be replayed that its policy and
     source do not give; DatabaseError if the database refuses.
     """
-    specs = None if require is None else read_requirements(require)
-    parsed = None if policy is None else parse_policy(policy)
-    _refuse_replay(replay, parsed)
-    databases = parsed.databases if parsed else {}
-    with open_context(con, listener, catalog, folder, show_values, databases=databases) as context:
-        engine, where = context.engine, context.folder
-        if replay and parsed and parsed.decomposes:
-            return replay_groups(ReplaySubject(context, table, None, parsed), replay, budget)
-        published = open_given(engine, table, "table")
-        pair = _pair(engine, sensitive_table, group, count)
-        if parsed is None:
-            named = read_sensitive(sensitive)
-            columns = columns_asked(engine, published, names_of(qi), named, class_column, where, pair)
-        else:
-            if qi or sensitive or class_column or pair:
-                raise PolicyError([Problem("policy", "says what the columns are, name none beside it")])
-            columns = columns_by_policy(engine, published, parsed, where)
-        attackers = Attackers(
-            m,
-            _threshold(threshold),
-            **_people(engine, known=known, population=population, definetti=definetti),
-            also=_others(
-                engine,
-                [also] if isinstance(also, str) or is_frame(also) else also,
-                also_policies or ([] if parsed is None else [parsed]),
-                where,
-            ),
-            counting=counting,
-            population_size=population_size,
-            downcoding=downcoding,
-            trial=_trial(engine, targets, control, link_columns, tries, seed),
-            show_values=show_values,
-            budget=budget,
-        )
-        promised = specs if specs is not None else list(parsed.require) if parsed else []
-        found = attack_table(engine, published, columns, promised, attackers)
-        if replay is None or parsed is None:
+    policy = None if request.policy is None else parse_policy(request.policy)
+    promised, replay = request.promised(policy), request.replay
+    request.refuse_replay(policy)
+    settings = (request.listener, request.catalog, request.folder, request.show_values)
+    with open_context(con, *settings, databases=policy.databases if policy else {}) as context:
+        engine = context.engine
+        if replay and policy and policy.decomposes:
+            return replay_groups(ReplaySubject(context, request.table, None, policy), replay, request.budget)
+        published = open_given(engine, request.table, "table")
+        columns = request.columns(engine, published, policy)
+        found = attack_table(engine, published, columns, promised, request.attackers(engine, policy))
+        if replay is None or policy is None:
             return found
-        subject = ReplaySubject(context, table, published, parsed, columns.quasi_identifiers)
-        return replace(found, attacks=(*found.attacks, *replay_table(subject, replay, promised, budget)))
-
-
-def _refuse_replay(replay: Replay | None, policy: Policy | None) -> None:
-    """Raise PolicyError for a replay that is none, or lacks a policy."""
-    problems = list(replay.problems()) if replay else []
-    if replay and policy is None:
-        problems.append(Problem("replay", "needs the policy of the release", "give --policy"))
-    if replay and policy is not None and any(setting.same for setting in policy.sensitive.values()):
-        problems.append(Problem("replay", "compares releases as they are written, without `same`"))
-    if replay and policy is not None and not policy.sensitive:
-        problems.append(Problem("replay", "tries what sensitive values could be, and there are none"))
-    if problems:
-        raise PolicyError(problems)
-
-
-def _people(engine: Engine, **named: Any) -> dict[str, Any]:
-    """The tables of people that are named."""
-    return {key: open_given(engine, name, key) for key, name in named.items() if name is not None}
-
-
-def _others(
-    engine: Engine, tables: Sequence[Any], policies: Sequence[Policy | Mapping[str, Any] | Path], folder: Path
-) -> list[OtherRelease]:
-    """The other releases, each by its policy, or all by the only one; raises PolicyError if they do not go together."""
-    if tables and not policies:
-        raise PolicyError([Problem("also", "needs a policy, which says what labels stand for", "give --policy")])
-    if len(policies) > 1 and len(policies) != len(tables):
-        raise PolicyError([Problem("also-policy", f"{len(policies)} policies for {len(tables)} other releases")])
-    found = []
-    for number, name in enumerate(tables):
-        policy = policies[number if len(policies) > 1 else 0]
-        beside = policy.parent if isinstance(policy, Path) else folder
-        parsed = read_policy(policy) if isinstance(policy, Path) else parse_policy(policy)
-        table = open_given(engine, name, "also")
-        found.append(OtherRelease(table, columns_by_policy(engine, table, parsed, beside)))
-    return found
-
-
-def _pair(engine: Engine, table: Any, group: str | None, count: str | None) -> Pair | None:
-    """The anatomised pair, if one is named."""
-    if table is None and group is None and count is None:
-        return None
-    if table is None or group is None:
-        raise PolicyError([Problem("sensitive-table", "goes with --group: a pair is two tables joined by a column")])
-    return Pair(open_given(engine, table, "sensitive-table"), group, count)
-
-
-def _trial(
-    engine: Engine,
-    targets: Any,
-    control: Any,
-    link_columns: tuple[Sequence[str], Sequence[str]] | None,
-    tries: int,
-    seed: int,
-) -> PeopleTrial | None:
-    """The trial on people that are named; raises PolicyError for a control or parts without targets."""
-    if targets is None:
-        without = {"control": control, "link_columns": link_columns}
-        what = "needs targets, people who are in the release"
-        problems = [Problem(key, what) for key, given in without.items() if given is not None]
-        if problems:
-            raise PolicyError(problems)
-        return None
-    parts = None if link_columns is None else (tuple(names_of(link_columns[0])), tuple(names_of(link_columns[1])))
-    of_targets = open_given(engine, targets, "targets")
-    of_control = open_given(engine, control, "control") if control is not None else None
-    return PeopleTrial(of_targets, of_control, parts, tries, seed)
-
-
-def _threshold(written: float | str | Decimal) -> Decimal:
-    try:
-        return Decimal(str(written))
-    except InvalidOperation:
-        raise PolicyError([Problem("threshold", f"takes a number, not {written!r}")]) from None
+        subject = ReplaySubject(context, request.table, published, policy, columns.quasi_identifiers)
+        return replace(found, attacks=(*found.attacks, *replay_table(subject, replay, promised, request.budget)))

@@ -65,7 +65,7 @@ from ldiv_db.recoding import branches as counts
 from ldiv_db.recoding import recode
 from ldiv_db.recoding import statement as recode_sql
 from ldiv_db.reporting.report import make_report, verify_report
-from ldiv_db.reporting.request import Asked
+from ldiv_db.reporting.request import ReportRequest
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.running.preparation import prepare
 from ldiv_db.running.run_spec import resolve_run
@@ -489,8 +489,8 @@ def report(con, listener):
     policy = {"source": "source", "target": "out", "quasi_identifiers": ways,
               "sensitive": ["s"], "require": [{"distinct": 2}], "algorithm": "mondrian"}  # fmt: skip
     ldiv_db.run(con, policy, listener=listener)
-    made = make_report(con, "out", Asked(parse_policy(policy), queries=2, tries=2), listener)
-    verify_report(con, made.document, "out", Asked(), listener)
+    made = make_report(con, "out", ReportRequest(parse_policy(policy), queries=2, tries=2), listener)
+    verify_report(con, made.document, "out", ReportRequest(), listener)
 
 
 def count_rows_alone(con, listener):

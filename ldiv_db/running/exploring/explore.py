@@ -24,7 +24,7 @@ from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.snapshot import bounds_of
 from ldiv_db.running.exploring.outcomes import Exploration, Outcome
 from ldiv_db.running.exploring.rehearsal import Codes, Job, in_turn, job_of, resolve_variant, side_by_side
-from ldiv_db.running.exploring.variants import Asked, Variant, list_variants
+from ldiv_db.running.exploring.variants import ExploreRequest, Variant, list_variants
 from ldiv_db.solving.choose import WORK
 
 #: The work of a rehearsal by algorithm, in that of the quickest; of those that were not measured.
@@ -60,7 +60,7 @@ def explore(
     fit its source and for what it has nothing of to vary, InfeasibleError for an empty source.
     """
     start = time.perf_counter()
-    asked = Asked(tuple(l), tuple(k), tuple(names_of(algorithms)), tuple(names_of(vary)))
+    asked = ExploreRequest(tuple(l), tuple(k), tuple(names_of(algorithms)), tuple(names_of(vary)))
     reading = examine(policy)
     base = reading.required()
     _refuse(base, workers)

@@ -103,7 +103,7 @@ DEFAULT_L = (2, 3, 4, 5, 6, 7)
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExploreRequest:
     """What is to be varied: the values of l and of k, names of algorithms, and what else."""
 
     l: Sequence[int] = ()  # noqa: E741 - the field's name for it
@@ -143,7 +143,7 @@ class Variant:
         return ", ".join(words[key].format(value) for key, value in self.varied.items()) or "as written"
 
 
-def list_variants(policy: Policy, resolved: Resolved, asked: Asked, bounds: Bounds) -> list[Variant]:
+def list_variants(policy: Policy, resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> list[Variant]:
     """The variants, the policy as it is written first; raises PolicyError for what it has nothing of to vary.
 
     Where algorithms are named, the first takes the place of the policy's. Each column is varied alone.
@@ -168,9 +168,9 @@ def list_variants(policy: Policy, resolved: Resolved, asked: Asked, bounds: Boun
 _Change = tuple[dict[str, Any], dict[str, Any]]
 
 
-def _changes(policy: Policy, resolved: Resolved, asked: Asked, bounds: Bounds) -> Iterator[_Change]:
+def _changes(policy: Policy, resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> Iterator[_Change]:
     algorithms = [_algorithm(policy, name) for name in asked.algorithms] or [({}, {})]
-    ls = _parameters(policy, "l", asked.l or (() if asked != Asked() else _default_l(policy)))
+    ls = _parameters(policy, "l", asked.l or (() if asked != ExploreRequest() else _default_l(policy)))
     ks = _parameters(policy, "k", asked.k)
     yield algorithms[0]
     for algorithm in algorithms:

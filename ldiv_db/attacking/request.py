@@ -1,0 +1,166 @@
+"""Requests for attacks as callers write them, from Python or on the command line: tables and policies by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.attacking.matching import BUDGET
+from ldiv_db.attacking.question import Attackers, Columns, OtherRelease, columns_asked, columns_by_policy
+from ldiv_db.attacking.replay import Replay
+from ldiv_db.attacking.trials import PeopleTrial
+from ldiv_db.auditing.subject import Pair
+from ldiv_db.database.context import Listener
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.frames import is_frame
+from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.policy.reading import (
+    Policy,
+    Required,
+    names_of,
+    parse_policy,
+    read_policy,
+    read_requirements,
+    read_sensitive,
+)
+from ldiv_db.policy.sources import open_given
+from ldiv_db.requirements import RequirementSpec
+
+#: How many targets, people of a control, and predicates are tried unless it is said.
+TRIES = 2_000
+
+
+@dataclass(frozen=True)
+class AttackRequest:
+    """What attackers know of a published table, what they try, and what is promised of it."""
+
+    table: Any = None
+    qi: str | Sequence[str] = ()
+    sensitive: str | Sequence[str] | Mapping[str, Any] = ()
+    require: Required | Iterable[Required] | None = None
+    _: KW_ONLY
+    policy: Policy | Mapping[str, Any] | None = None
+    folder: str | Path = "."
+    class_column: str | None = None
+    m: int = 1
+    threshold: float | str | Decimal = "0.2"
+    known: Any = None
+    population: Any = None
+    population_size: int | None = None
+    counting: bool = False
+    also: Any = ()
+    also_policies: Sequence[Policy | Mapping[str, Any] | Path] = ()
+    definetti: Any = None
+    sensitive_table: Any = None
+    group: str | None = None
+    count: str | None = None
+    downcoding: bool = False
+    targets: Any = None
+    control: Any = None
+    link_columns: tuple[Sequence[str], Sequence[str]] | None = None
+    tries: int = TRIES
+    seed: int = 0
+    replay: Replay | None = None
+    show_values: bool = False
+    budget: int = BUDGET
+    listener: Listener | None = None
+    catalog: str | None = None
+
+    def promised(self, policy: Policy | None) -> list[RequirementSpec]:
+        """What is promised of the table: what is asked for, or else what the policy requires."""
+        if self.require is not None:
+            return read_requirements(self.require)
+        return list(policy.require) if policy else []
+
+    def columns(self, engine: Engine, published: Relation | FileRelation, policy: Policy | None) -> Columns:
+        """The columns that attackers see, by name or by the policy; raises PolicyError for both."""
+        pair, folder = self._pair(engine), Path(self.folder)
+        if policy is None:
+            named = read_sensitive(self.sensitive)
+            return columns_asked(engine, published, names_of(self.qi), named, self.class_column, folder, pair)
+        if self.qi or self.sensitive or self.class_column or pair:
+            raise PolicyError([Problem("policy", "says what the columns are, name none beside it")])
+        return columns_by_policy(engine, published, policy, folder)
+
+    def _pair(self, engine: Engine) -> Pair | None:
+        """The anatomised pair, if one is named; raises PolicyError for half of one."""
+        table, group = self.sensitive_table, self.group
+        if table is None and group is None and self.count is None:
+            return None
+        if table is None or group is None:
+            what = "goes with --group: a pair is two tables joined by a column"
+            raise PolicyError([Problem("sensitive-table", what)])
+        return Pair(open_given(engine, table, "sensitive-table"), group, self.count)
+
+    def attackers(self, engine: Engine, policy: Policy | None) -> Attackers:
+        """What attackers know, with the tables of people opened."""
+        named = {key: getattr(self, key) for key in ("known", "population", "definetti")}
+        people: dict[str, Any] = {k: open_given(engine, given, k) for k, given in named.items() if given is not None}
+        return Attackers(
+            self.m,
+            _number(self.threshold),
+            **people,
+            also=self._others(engine, policy),
+            counting=self.counting,
+            population_size=self.population_size,
+            downcoding=self.downcoding,
+            trial=self._trial(engine),
+            show_values=self.show_values,
+            budget=self.budget,
+        )
+
+    def _others(self, engine: Engine, policy: Policy | None) -> list[OtherRelease]:
+        """The other releases, each by its policy or all by one; raises PolicyError if they do not go together."""
+        tables = [self.also] if isinstance(self.also, str) or is_frame(self.also) else self.also
+        policies = self.also_policies or ([] if policy is None else [policy])
+        if tables and not policies:
+            raise PolicyError([Problem("also", "needs a policy, which says what labels stand for", "give --policy")])
+        if len(policies) > 1 and len(policies) != len(tables):
+            raise PolicyError([Problem("also-policy", f"{len(policies)} policies for {len(tables)} other releases")])
+        found = []
+        for number, name in enumerate(tables):
+            given = policies[number if len(policies) > 1 else 0]
+            folder = given.parent if isinstance(given, Path) else Path(self.folder)
+            read = read_policy(given) if isinstance(given, Path) else parse_policy(given)
+            table = open_given(engine, name, "also")
+            found.append(OtherRelease(table, columns_by_policy(engine, table, read, folder)))
+        return found
+
+    def _trial(self, engine: Engine) -> PeopleTrial | None:
+        """The trial on people that are named; raises PolicyError for a control or parts without targets."""
+        link = self.link_columns
+        if self.targets is None:
+            what = "needs targets, people who are in the release"
+            without = {"control": self.control, "link_columns": link}
+            if problems := [Problem(key, what) for key, given in without.items() if given is not None]:
+                raise PolicyError(problems)
+            return None
+        parts = None if link is None else (tuple(names_of(link[0])), tuple(names_of(link[1])))
+        targets = open_given(engine, self.targets, "targets")
+        control = None if self.control is None else open_given(engine, self.control, "control")
+        return PeopleTrial(targets, control, parts, self.tries, self.seed)
+
+    def refuse_replay(self, policy: Policy | None) -> None:
+        """Raise PolicyError for a replay that is none, or lacks a policy."""
+        if self.replay is None:
+            return
+        problems = list(self.replay.problems())
+        if policy is None:
+            problems.append(Problem("replay", "needs the policy of the release", "give --policy"))
+        elif any(setting.same for setting in policy.sensitive.values()):
+            problems.append(Problem("replay", "compares releases as they are written, without `same`"))
+        if policy is not None and not policy.sensitive:
+            problems.append(Problem("replay", "tries what sensitive values could be, and there are none"))
+        if problems:
+            raise PolicyError(problems)
+
+
+def _number(written: float | str | Decimal) -> Decimal:
+    try:
+        return Decimal(str(written))
+    except InvalidOperation:
+        raise PolicyError([Problem("threshold", f"takes a number, not {written!r}")]) from None
