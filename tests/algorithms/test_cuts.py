@@ -23,7 +23,7 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cuts import boxes as cut_boxes
 from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
 from ldiv_db.algorithms.cuts import enumeration as cut_start
-from ldiv_db.algorithms.cuts.bounds import Ways, sum_across, sum_within
+from ldiv_db.algorithms.cuts.bounds import BranchCosts, sum_across, sum_within
 from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
 from ldiv_db.algorithms.cuts.enumeration import Search, find_start, offer_root, specialise
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, CutNode, Evaluator
@@ -376,11 +376,11 @@ def test_bounds_hold_for_all_cuts_of_the_subtree(con, tmp_path, seed):
 
 
 def test_ways_are_summed_over_values_and_shared_among_quasi_identifiers():
-    ways = {(1, 1): Ways(3, 5), (1, 2): Ways(9, 4), (2, 1): Ways(6, 8)}
+    ways = {(1, 1): BranchCosts(3, 5), (1, 2): BranchCosts(9, 4), (2, 1): BranchCosts(6, 8)}
     within = sum_within(100, ways)
     assert within.node == 107  # 3 + 4, more than 6
     assert within.specialised[1, 2] == 112 and within.locked[1, 1] == 109 and within.specialised[2, 1] == 107
-    apart = {(1, 1): Ways(20, 0, labels=10), (2, 1): Ways(20, 0, labels=10)}
+    apart = {(1, 1): BranchCosts(20, 0, labels=10), (2, 1): BranchCosts(20, 0, labels=10)}
     assert sum_across(0, apart).node == 20  # either alone adds 10; half the suppression is enough to bring both
 
 

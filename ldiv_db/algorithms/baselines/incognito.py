@@ -178,7 +178,7 @@ class Lattice:
                 yield vector
 
     def _settle(self, unknown: set[Vector], places: Sequence[int]) -> set[Vector]:
-        """Which of the vectors hold; each round judges those of the middle height."""
+        """The vectors that hold; each round judges those of the middle height."""
         codings, holds = self.codings, set()
         axes = [codings.axes[place] for place in places]
         cells = self._narrow(codings.cells, axes)
@@ -227,7 +227,7 @@ class Lattice:
         return self.codings.engine.materialise("histogram", template, cells=cells, dictionary=dictionary, **params)
 
     def _place(self, vectors: Sequence[Vector], places: Sequence[int]) -> tuple[Relation, list[Any]]:
-        """What each code of some quasi-identifiers adds to the key of its class under each vector."""
+        """The part of each code of some quasi-identifiers in the key of its class, by vector."""
         engine, trees = self.codings.engine, self.codings.trees
         rows = [
             (number, trees[place].number, vector[place]) for number, vector in enumerate(vectors) for place in places

@@ -68,7 +68,7 @@ class Codings:
 
     @cached_property
     def strides(self) -> list[int]:
-        """What a digit of each quasi-identifier counts in a key."""
+        """The place value of each quasi-identifier's digit in a key."""
         return list(accumulate([1, *(tree.leaves for tree in self.trees[:-1])], mul))
 
     @property

@@ -144,7 +144,8 @@ class Descent:
         )
 
     def _place(self) -> Relation:
-        """What each code adds to the key of its class, its candidate if it has one, and what specialising that adds.
+        """The part of each code in the key of its class, its candidate if it has one, and the change by specialising
+        that.
 
         NULL of people whose values are of no class.
         """
@@ -183,7 +184,7 @@ class Descent:
 
     @property
     def _gains(self) -> Mapping[CutValue, int]:
-        """What specialising each value gains: LM in the units of the codings, or parts of a nat."""
+        """The gain of specialising each value: LM in the units of the codings, or parts of a nat."""
         if not self._known:
             for tree, counts in zip(self.codings.trees, self.codings.counts, strict=True):
                 for node, children in tree.children.items():
@@ -195,14 +196,14 @@ class Descent:
     _known: dict[CutValue, int] = field(default_factory=dict)
 
     def _loss(self, tree: CutTree, span: Span, below: Sequence[Span], counts: Any) -> int:
-        """What LM falls by."""
+        """The fall of LM."""
         return sum(
             sum(_tally(counts, child).values()) * (self.codings.loss(tree, span) - self.codings.loss(tree, child))
             for child in below
         )
 
     def _information(self, tree: CutTree, span: Span, below: Sequence[Span], counts: Any) -> int:
-        """What the entropy of the class column falls by in the rows of the value."""
+        """The fall of the entropy of the class column in the rows of the value."""
         whole = _tally(counts, span)
         rows = sum(whole.values())
         parts = [_tally(counts, child) for child in below]

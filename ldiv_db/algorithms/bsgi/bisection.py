@@ -237,7 +237,7 @@ def _split(
 
 
 def _count(task: Task, nodes: Relation, domain: _Domain, by_bucket: bool) -> Relation:
-    """How often each value occurs in each node, of small nodes the bounds; with each sensitive value if `by_bucket`."""
+    """Rows by node and value, of small nodes the bounds; by sensitive value too if `by_bucket`."""
     return task.engine.materialise(
         "counts",
         "bsgi/count_positions",
@@ -260,7 +260,7 @@ def _choose(
     largest: int,
     most: int,
 ) -> Relation:
-    """How each node splits, as (node, axis, classes, left_classes); without `counts` on its dearest axis."""
+    """The split of each node, (node, axis, classes, left_classes); without `counts` on its dearest axis."""
     engine = task.engine
     tables: dict[str, Any] = {
         "levels": domain.costs.levels,

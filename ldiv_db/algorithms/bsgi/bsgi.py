@@ -126,7 +126,10 @@ LEAVES = "it leaves out the rows of values that are too frequent"
 
 
 class BsgiOptions(Options):
-    """How BSGI selects, what becomes of rows that no class could take, the most rounds of exchanges in `refine`."""
+    """The way BSGI selects rows.
+
+    The fate of those that no class could take, the most rounds of exchanges in `refine`.
+    """
 
     select: Literal["bisect", "refine", "greedy"] = "refine"
     residue: Literal["incorporate", "suppress"] = "incorporate"
@@ -202,7 +205,7 @@ class Bsgi(Algorithm):
         return made
 
     def _search(self, made: _Made, residue: int, left: int) -> dict[str, Any]:
-        """What the result says of the work."""
+        """The figures of the work that the result reports."""
         return {
             "select": self.options.select,
             "residue_rows": residue,
@@ -215,7 +218,7 @@ class Bsgi(Algorithm):
 
 
 def _allows(algorithm: Bsgi, task: Task) -> bool:
-    """Whether counts allow the task, however many rows are left out."""
+    """True if counts allow the task, however many rows are left out."""
     try:
         algorithm.check(task)
     except (InfeasibleError, PolicyError):

@@ -45,7 +45,7 @@ _MEMBERS = "neighbours/repair/list_members"
 
 @dataclass(frozen=True)
 class Candidates:
-    """What classes grow from: the free rows and the schedule of draws."""
+    """The free rows that classes grow from, and the schedule of draws."""
 
     measures: Sequence[Measure]
     free: Relation
@@ -54,7 +54,7 @@ class Candidates:
 
 
 def schedule(counts: Sequence[int], l: int, classes: int) -> list[tuple[int, int, int]]:  # noqa: E741
-    """Which bucket each class draws from: (class, step, bucket), all from 1, `counts` by bucket (Max-l).
+    """The bucket that each class draws from: (class, step, bucket), all from 1, `counts` by bucket (Max-l).
 
     Each class takes one row from each of the l largest buckets, ties to the lower number.
     """

@@ -30,15 +30,15 @@ SHARES = 32
 
 
 @dataclass(frozen=True)
-class Ways:
-    """What a value adds to a bound if it is specialised, and if it is kept: to the labels' loss, and to W."""
+class BranchCosts:
+    """The additions of a value to a bound if it is specialised, and if it is kept: to the labels' loss, and to W."""
 
     specialised: int
     kept: int
     labels: int = 0
 
     def added(self, share: int) -> tuple[int, int]:
-        """What its two ways add, times SHARES."""
+        """The additions of its two branches, times SHARES."""
         return share * self.specialised, SHARES * self.labels + share * self.kept
 
     def least(self, share: int) -> int:
@@ -54,7 +54,7 @@ class ValueBounds:
     locked: Mapping[CutValue, int]
 
 
-def sum_within(base: int, ways: Mapping[CutValue, Ways]) -> ValueBounds:
+def sum_within(base: int, ways: Mapping[CutValue, BranchCosts]) -> ValueBounds:
     """The bounds by the one quasi-identifier whose values add most; `base` is the node's bound."""
     totals = _totals(ways, dict.fromkeys((axis for axis, _ in ways), SHARES))
     most = max(totals.values())
@@ -66,7 +66,7 @@ def sum_within(base: int, ways: Mapping[CutValue, Ways]) -> ValueBounds:
     return _bounds(_rounded(base, most), pairs)
 
 
-def sum_across(base: int, ways: Mapping[CutValue, Ways]) -> ValueBounds:
+def sum_across(base: int, ways: Mapping[CutValue, BranchCosts]) -> ValueBounds:
     """The bounds by the best shares of quasi-identifiers; `base` is what labels lose and W together."""
     shares = _best_shares(ways)
     total = sum(_totals(ways, shares).values())
@@ -79,7 +79,7 @@ def sum_across(base: int, ways: Mapping[CutValue, Ways]) -> ValueBounds:
     return _bounds(_rounded(base, total), pairs)
 
 
-def _totals(ways: Mapping[CutValue, Ways], shares: Mapping[int, int]) -> dict[int, int]:
+def _totals(ways: Mapping[CutValue, BranchCosts], shares: Mapping[int, int]) -> dict[int, int]:
     """The sum of the lesser ways of each quasi-identifier's values."""
     totals = dict.fromkeys(shares, 0)
     for value, way in ways.items():
@@ -87,7 +87,7 @@ def _totals(ways: Mapping[CutValue, Ways], shares: Mapping[int, int]) -> dict[in
     return totals
 
 
-def _best_shares(ways: Mapping[CutValue, Ways]) -> dict[int, int]:
+def _best_shares(ways: Mapping[CutValue, BranchCosts]) -> dict[int, int]:
     """The shares by which the lesser ways add up to most: each step goes where it gains most."""
     shares = dict.fromkeys(sorted({axis for axis, _ in ways}), 0)
     gains = {axis: _gain(ways, axis, 0) for axis in shares}
@@ -98,7 +98,7 @@ def _best_shares(ways: Mapping[CutValue, Ways]) -> dict[int, int]:
     return shares
 
 
-def _gain(ways: Mapping[CutValue, Ways], axis: int, share: int) -> int:
+def _gain(ways: Mapping[CutValue, BranchCosts], axis: int, share: int) -> int:
     of_axis = [way for value, way in ways.items() if value[0] == axis]
     return sum(way.least(share + 1) - way.least(share) for way in of_axis)
 
@@ -133,7 +133,7 @@ class CutNode:
 
 @dataclass
 class Probe:
-    """What is known of a node: the cost of its cut and its bound, and by open value what its two ways on have.
+    """The cost of a node's cut and its bound, and those of the two branches of each open value.
 
     `costs` and `specialised` are cost and bound of the cut with the value specialised, `locked` is the bound of the
     node with the value locked. `telling` ranks the values by how much a branch would
@@ -222,17 +222,20 @@ def _probe(whole: After, changes: Changes, strict: bool) -> Probe:
     return probe
 
 
-def _ways(probe: Probe) -> dict[CutValue, Ways]:
-    """What the two ways of each value add to the bound; never less than nothing, for the bound holds as it is."""
+def _ways(probe: Probe) -> dict[CutValue, BranchCosts]:
+    """The additions of the two branches of each value to the bound.
+
+    Never less than nothing, for the bound holds as it is.
+    """
     return {
-        value: Ways(max(0, bound - probe.bound), max(0, probe.locked[value] - probe.bound))
+        value: BranchCosts(max(0, bound - probe.bound), max(0, probe.locked[value] - probe.bound))
         for value, bound in probe.specialised.items()
     }
 
 
-def _ways_apart(changes: Changes) -> dict[CutValue, Ways]:
+def _ways_apart(changes: Changes) -> dict[CutValue, BranchCosts]:
     """The same under LM, with what is added to the loss of labels apart from what is added by suppression."""
     return {
-        value: Ways(max(0, new.withheld - was.withheld), max(0, was.added_withheld), was.added_labels)
+        value: BranchCosts(max(0, new.withheld - was.withheld), max(0, was.added_withheld), was.added_labels)
         for value, (was, new) in changes.items()
     }

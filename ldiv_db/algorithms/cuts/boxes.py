@@ -67,7 +67,7 @@ class Digit:
 
     @property
     def nodes(self) -> int:
-        """How many values a cut may have."""
+        """The number of values that a cut may have."""
         return self.tree.node_count
 
     def of(self, key: int) -> int:
@@ -161,7 +161,7 @@ def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[P
 
 
 def _least_boxes(problem: CutProblem, cells: Relation, climbs: Relation, digits: Sequence[Digit]) -> float:
-    """How many boxes there are at least, beyond all reasonable doubt; 0 where they are clearly few, or intervals.
+    """The least number of boxes, beyond all reasonable doubt; 0 where they are clearly few, or intervals.
 
     `cells` are the boxes of leaves. Whenever the data are the same, so is the sample, and the search that is taken.
     """
@@ -201,7 +201,7 @@ def _spans(
 
 
 def _cost(problem: CutProblem, boxes: Sequence[Relation], packs: Sequence[Pack], again: bool) -> Relation:
-    """What each box costs as a partition."""
+    """The cost of each box as a partition."""
     cost, shares = problem.cost, shares_of(problem)
     return problem.task.engine.materialise(
         "costs",
@@ -242,7 +242,7 @@ def _climbs(digits: Sequence[Digit], unit: int) -> Iterator[tuple[int, int, int,
 
 
 def blow_up(digits: Sequence[Digit]) -> float:
-    """How many cuts through the taxonomies of the digits a box is in, about."""
+    """About the number of cuts, through the taxonomies of the digits, that a box is in."""
     return prod(sum(len(cut) for cut in digit.tree.all_cuts) / digit.nodes for digit in digits)
 
 
@@ -256,7 +256,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Cap:
-    """How many rows a threshold allows a value to have: the column of that, and of that in what is kept."""
+    """The most rows that a threshold allows a value: the column of that, and of that in what is kept."""
 
     column: Identifier
     over: Value

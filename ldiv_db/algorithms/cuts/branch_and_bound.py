@@ -21,7 +21,7 @@ from math import prod
 from typing import Any
 
 from ldiv_db.algorithms.cuts.boxes import Digit, blow_up, lay_out, make_boxes, refused_cost
-from ldiv_db.algorithms.cuts.enumeration import Outcome, Standing
+from ldiv_db.algorithms.cuts.enumeration import Outcome, SearchProgress
 from ldiv_db.algorithms.cuts.evaluation import Best, Evaluator
 from ldiv_db.algorithms.cuts.intervals import IntervalTree
 from ldiv_db.database import interrupts
@@ -46,7 +46,7 @@ class Sweep:
         evaluator: Evaluator,
         best: Best,
         deadline: float | None = None,
-        progress: Callable[[Standing], None] = lambda standing: None,
+        progress: Callable[[SearchProgress], None] = lambda standing: None,
     ):
         self._evaluator, self._best, self._deadline, self._progress = evaluator, best, deadline, progress
         self._problem, self._engine = evaluator.problem, evaluator.problem.task.engine
@@ -62,7 +62,7 @@ class Sweep:
 
     @property
     def fits(self) -> bool:
-        """Whether keys are small enough, and cuts few enough to be told apart."""
+        """True if keys are small enough, and cuts few enough to be told apart."""
         return bool(self._digits) and all(digit.tree.cuts <= MOST_CUTS for digit in self._decided)
 
     def run(self, start: Callable[[], None] = lambda: None) -> Outcome | None:
@@ -88,7 +88,7 @@ class Sweep:
 
     @property
     def _limit(self) -> int:
-        """What a cut must cost less than: the best cut does, or one that is not allowed."""
+        """The cost below which a cut is of use: that of the best cut, or of one that is not allowed."""
         return min(self._best.limit, int(self._refused.value))
 
     def _check_time(self) -> None:
@@ -96,7 +96,7 @@ class Sweep:
             raise _Late
 
     def _left(self) -> list[tuple[int, int]]:
-        """How many cuts each prefix has that is still to be searched, and its bound."""
+        """The number of cuts of each prefix that is still to be searched, and its bound."""
         limit = self._limit
         return [
             (prod(digit.tree.cuts for digit in self._digits[end:]), bound)
@@ -105,11 +105,11 @@ class Sweep:
             if bound < limit
         ]
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> SearchProgress:
         left, total = self._left(), prod(digit.tree.cuts for digit in self._digits)
         pruned = max(0, total - sum(cuts for cuts, _ in left) - self.visited) / total
         best = min(self._best.costs.values(), default=None)
-        return Standing(self.visited, pruned, best, min([self._best.limit, *(bound for _, bound in left)]))
+        return SearchProgress(self.visited, pruned, best, min([self._best.limit, *(bound for _, bound in left)]))
 
     def _load(self) -> None:
         """The steps between values, and the values of cuts."""
@@ -150,7 +150,7 @@ class Sweep:
             most = _AT_ONCE
 
     def _group(self, start: int) -> int:
-        """Where the group of quasi-identifiers that begins there ends: they are decided together."""
+        """The end of the group of quasi-identifiers that begins there: they are decided together."""
         end = min(start + 1, len(self._decided))
         while end < len(self._decided) and _prefixes(self._decided[start : end + 1]) <= _MOST_PREFIXES:
             end += 1
@@ -200,7 +200,7 @@ class Sweep:
             )
 
     def _replace(self, work: Relation, template: str, **params: Any) -> Relation:
-        """What the template makes of the boxes, which are dropped."""
+        """The table that the template makes of the boxes, which are dropped."""
         replaced = self._engine.materialise("summed", template, boxes=work, refused=self._refused, **params)
         self._engine.drop(work)
         return replaced

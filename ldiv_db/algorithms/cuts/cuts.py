@@ -78,7 +78,7 @@ class Cuts(Algorithm):
         return Feasibility(max(1, int(1 / min(thetas.values()))), 1, task.encoded.left_out, notes)
 
     def _scheme(self, task: Task) -> str:
-        """What becomes of classes that violate."""
+        """The scheme for classes that violate."""
         return self.options.scheme or ("vioRec" if bounds_shares(task) else "none")
 
     def stages(self, task: Task, feasible: Feasibility) -> Stages:
@@ -107,7 +107,7 @@ class Cuts(Algorithm):
         return found
 
     def _report(self, found: Found, chosen: Cut) -> dict[str, Any]:
-        """What the result says of the search; costs in the metric's own units."""
+        """The figures of the search that the result reports; costs in the metric's own units."""
         best, outcome, evaluator = found.best, found.outcome, found.evaluator
         problem, cost = evaluator.problem, best.costs[chosen]
         return {
@@ -132,7 +132,7 @@ class Cuts(Algorithm):
         return next(kept for kept in task.encoded.kept if kept.column.name.lower() == self.options.label.lower())
 
     def _number_problems(self, task: Task) -> Iterator[Problem]:
-        """What is in the way of numbers without a taxonomy."""
+        """The problems of numbers without a taxonomy."""
         return number_problems(task, self.options.top)
 
     def _option_problems(self, task: Task, scheme: str) -> Iterator[Problem]:
@@ -169,7 +169,7 @@ def _task_problems(task: Task, scheme: str) -> Iterator[Problem]:
 
 
 def _judged_problems(task: Task, scheme: str) -> Iterator[Problem]:
-    """What cannot be where classes are judged by more than thresholds on the values of one attribute."""
+    """The problems where classes are judged by more than thresholds on the values of one attribute."""
     if scheme not in ("none", "allRec"):
         what = f"{scheme} mends shares of one sensitive attribute's values (frequency, threshold), and more is required"
         yield Problem("algorithm.scheme", what, "none or allRec")

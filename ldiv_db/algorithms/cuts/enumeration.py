@@ -32,7 +32,7 @@ from ldiv_db.database import interrupts
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the search ended: `bound` is the least that a cut it has not seen can cost, FORBIDDEN if it has seen all."""
+    """The end of a search: `bound` is the least that a cut it has not seen can cost, FORBIDDEN if it has seen all."""
 
     visited: int
     proved: bool
@@ -40,8 +40,8 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How a search stands: cuts visited, the share of all cuts that need not be, the best cost and the bound."""
+class SearchProgress:
+    """A search under way: cuts visited, the share of all cuts that need not be, the best cost and the bound."""
 
     visited: int
     pruned: float
@@ -59,7 +59,7 @@ class Search:
         best: Best,
         prune: bool = True,
         deadline: float | None = None,
-        progress: Callable[[Standing], None] = lambda standing: None,
+        progress: Callable[[SearchProgress], None] = lambda standing: None,
     ):
         self._evaluator = evaluator
         self._trees = {tree.number: tree for tree in trees}
@@ -94,14 +94,14 @@ class Search:
         left = [node for node in [*self._stack, *batch] if self._alive(node.bound)]
         return Outcome(self.visited, not left, self._bound(left))
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> SearchProgress:
         total = self._cuts(self.root())
         left = sum(self._cuts(node) for node in self._stack if self._alive(node.bound))
         best = min(self._best.costs.values(), default=None)
-        return Standing(self.visited, max(0, total - left - self.visited) / total, best, self._bound(self._stack))
+        return SearchProgress(self.visited, max(0, total - left - self.visited) / total, best, self._bound(self._stack))
 
     def _cuts(self, node: CutNode) -> int:
-        """How many cuts a node's subtree has."""
+        """The number of cuts in a node's subtree."""
         return prod(self._trees[axis].cuts_below[value] for axis, value in node.open)
 
     def _late(self) -> bool:
@@ -223,7 +223,10 @@ def _descend(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: C
 
 
 def _further(probe: Probe) -> Iterator[list[CutValue]]:
-    """What to specialise at once: the value that leaves the least cost, with it the 1, 3, 7... next that save too."""
+    """The values to specialise at once: the one that leaves the least cost.
+
+    With it the 1, 3, 7... next that save too.
+    """
     ranked = sorted((cost, value) for value, cost in probe.costs.items() if cost < FORBIDDEN)
     saving = sum(cost < probe.cost for cost, _ in ranked)
     for exponent in range(max(1, saving).bit_length() if ranked else 0):

@@ -49,7 +49,7 @@ class Best:
 
     @property
     def limit(self) -> int:
-        """What a cut's cost must be below to be among the best."""
+        """The cost below which a cut is among the best."""
         return max(self.costs.values()) if len(self.costs) >= self.most else FORBIDDEN
 
     def offer(self, cut: Cut, cost: int) -> bool:
@@ -87,7 +87,7 @@ class Evaluator:
         self._bits = {"bits": problem.bits, **self._shape}
 
     def probe(self, nodes: Sequence[CutNode], bounds: bool = True) -> list[Probe]:
-        """What is known of each node; without `bounds` costs alone are right, and cheaper.
+        """The costs and bounds of each node; without `bounds` costs alone are right, and cheaper.
 
         Where the scheme keeps the l-eligible core a cost is a lower bound on it, near and soon made exact by `costs`.
         """
@@ -96,7 +96,7 @@ class Evaluator:
         return [probe for batch in batches for probe in self._probe(batch, bounds)]
 
     def _probe(self, nodes: Sequence[CutNode], bounds: bool) -> list[Probe]:
-        """What is known of the nodes of one batch."""
+        """The costs and bounds of the nodes of one batch."""
         engine, metric = self.problem.task.engine, self.problem.cost.metric
         with engine.scope():
             places = self._place(nodes, OPEN if bounds else NEXT)
@@ -135,14 +135,14 @@ class Evaluator:
             hopeful = [item for item in hopeful if item[0] < best.limit]
 
     def partitions(self, node: CutNode) -> tuple[Relation, Relation]:
-        """Where every code is in the node's cut, and the partitions of the cut (axis 0) with what is suppressed.
+        """The place of every code in the node's cut, and the partitions of the cut (axis 0) with what is suppressed.
 
         There `kept` is the size of the l-eligible core if the scheme keeps that.
         """
         return self._exact([node])
 
     def _exact(self, nodes: Sequence[CutNode]) -> tuple[Relation, Relation]:
-        """Where every code is in the nodes' cuts, and their partitions."""
+        """The place of every code in the nodes' cuts, and their partitions."""
         with self.problem.task.engine.scope() as scope:
             places = self._place(nodes, LOCKED)
             _, steps = self._step(places, nodes)
@@ -150,7 +150,7 @@ class Evaluator:
             return scope.keep(places), scope.keep(parts)
 
     def _place(self, nodes: Sequence[CutNode], mark: int) -> Relation:
-        """Where every code is in the nodes' cuts."""
+        """The place of every code in the nodes' cuts."""
         engine, problem = self.problem.task.engine, self.problem
         marks = [
             (number, *value, mark if value in node.open else LOCKED)

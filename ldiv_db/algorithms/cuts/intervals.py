@@ -61,12 +61,12 @@ class IntervalTree(CutTree):
 
     @property
     def is_coarse(self) -> bool:
-        """Whether some values are not parted by any cut."""
+        """True if some values are not parted by any cut."""
         return len(self.stretches) < self.values
 
     @property
     def bits(self) -> int:
-        """How many bits the place of a value has."""
+        """The number of bits in the place of a value."""
         return max(1, (len(self.stretches) - (self.null is None)).bit_length())
 
     @property
@@ -128,7 +128,7 @@ class IntervalTree(CutTree):
 
     @property
     def width(self) -> int:
-        """How many bits a code has."""
+        """The number of bits in a code."""
         return max(1, (self.axis.scale + 1).bit_length())
 
     def bounds(self, node: int) -> tuple[int, int]:
@@ -217,7 +217,7 @@ class IntervalTree(CutTree):
 
     @property
     def count(self) -> Value:
-        """How many places numbers have, which is that of NULL."""
+        """The number of places that numbers have, which is the place of NULL."""
         return Value(len(self.stretches))
 
     @property

@@ -72,12 +72,12 @@ class Bad:
 
 
 def bounds_shares(task: Task) -> bool:
-    """Whether thresholds on the values of one attribute are all that is asked."""
+    """True if nothing but thresholds on the values of one attribute is required."""
     return len(task.encoded.sensitive) == 1 and all(requirement.of_shares for requirement in task.requirements)
 
 
 def judged_together(task: Task) -> tuple[JudgedAttributes, ...]:
-    """What is judged, and how; attributes of which nothing is asked are left out."""
+    """The attributes that are judged together; those of which nothing is required are left out."""
     axes = task.encoded.sensitive
     if len(axes) > 1 and any(requirement.others_known for requirement in task.requirements):
         groups = [axes]

@@ -1,4 +1,4 @@
-"""What a cut search is about: trees, requirements, metric and scheme, and the table of cells with its counts.
+"""The problem of a cut search: trees, requirements, metric and scheme, and the table of cells with its counts.
 
 A cell is a combination of leaves that occurs; its counts are columns, one a sensitive value, so that a statement
 over partitions is one aggregation. Where nothing but the shares of one attribute's values is bounded, the values have
@@ -101,7 +101,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Unit:
-    """What suppressing a row, and blanking a sensitive value, costs."""
+    """The costs of suppressing a row and of blanking a sensitive value."""
 
     row: Value
     cell: Value
@@ -117,7 +117,7 @@ class Cost:
 
     @property
     def both(self) -> bool:
-        """Whether counts by sensitive value and label are needed: which rows of a value go matters for CM alone."""
+        """True if counts by sensitive value and label are needed: which rows of a value go matters for CM alone."""
         return self.metric == "CM" and self.scheme == "vioRec"
 
 
@@ -150,7 +150,7 @@ class CutProblem:
 
     @property
     def batch(self) -> int:
-        """How many nodes are evaluated together: few where there are many cells, for memory's sake."""
+        """The number of nodes that are evaluated together: few where there are many cells, for memory's sake."""
         return max(1, min(_MOST_NODES, _AT_ONCE // max(1, self.cell_count)))
 
     @property

@@ -16,7 +16,7 @@ from functools import partial
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cuts.boxes import MOST_BOXES, lay_out
 from ldiv_db.algorithms.cuts.branch_and_bound import MOST_CUTS, Sweep
-from ldiv_db.algorithms.cuts.enumeration import Outcome, Search, Standing, find_start, offer_root
+from ldiv_db.algorithms.cuts.enumeration import Outcome, Search, SearchProgress, find_start, offer_root
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, CutNode, Evaluator
 from ldiv_db.algorithms.cuts.intervals import IntervalTree, Stretch, lay_out_keys, stretched
 from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of, trees_of
@@ -41,7 +41,7 @@ class Found:
 
 @dataclass(frozen=True)
 class _Finder:
-    """How a search is run: how many cuts are wanted, whether one without a proof would be published, and until when."""
+    """A search's settings: the number of cuts wanted, whether one without a proof would be published, the deadline."""
 
     most: int
     publishes: bool
@@ -87,7 +87,7 @@ class _Finder:
         return Outcome(found.outcome.visited, bound >= cost, min(bound, cost))
 
     def _least(self, problem: CutProblem) -> int:
-        """What no cut of the problem costs less than."""
+        """A bound: no cut of the problem costs less."""
         outcome = Sweep(Evaluator(problem), Best(), self.deadline).run()
         return 0 if outcome is None else outcome.bound
 
@@ -119,7 +119,7 @@ def _too_many(problem: CutProblem) -> Problem:
 
 
 def number_problems(task: Task, most: int) -> Iterator[Problem]:
-    """What is in the way of numbers without a taxonomy.
+    """The problems of numbers without a taxonomy.
 
     All quasi-identifiers but the one with the most cuts are told apart cut by cut, and that one too if several cuts are
     wanted.
@@ -191,17 +191,17 @@ def _freed(tree: CutTree) -> IntervalTree:
     return IntervalTree(tree.axis, tree.number, (everything,), 1, costs_nothing=True)
 
 
-def _progress_of(problem: CutProblem) -> Callable[[Standing], None]:
+def _progress_of(problem: CutProblem) -> Callable[[SearchProgress], None]:
     """Reports how a search stands."""
 
-    def progress(standing: Standing) -> None:
+    def progress(standing: SearchProgress) -> None:
         problem.task.report(_progress_line(standing, problem.scale))
 
     return progress
 
 
-def _progress_line(standing: Standing, scale: int) -> str:
-    """What a user sees of a search under way."""
+def _progress_line(standing: SearchProgress, scale: int) -> str:
+    """The line that a user sees of a search under way."""
     best = "none yet" if standing.best is None else f"{standing.best / scale:,.6g}"
     bound = "none" if standing.bound >= FORBIDDEN else f"{standing.bound / scale:,.6g}"
     return f"{standing.visited:,} cuts visited, {standing.pruned:.2%} pruned, best {best}, bound {bound}"

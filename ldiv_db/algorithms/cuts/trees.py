@@ -83,17 +83,17 @@ class CutTree:
 
     @property
     def is_free(self) -> bool:
-        """Whether its values lose nothing, for a bound."""
+        """True if its values lose nothing, for a bound."""
         return False
 
     @property
     def cuts(self) -> int:
-        """How many cuts there are."""
+        """The number of cuts."""
         return self.taxonomy.cuts
 
     @property
     def node_count(self) -> int:
-        """How many values a cut may have."""
+        """The number of values that a cut may have."""
         return len(self.taxonomy.nodes)
 
     @property
@@ -116,7 +116,7 @@ class CutTree:
 
     @property
     def width(self) -> int:
-        """How many bits a code has."""
+        """The number of bits in a code."""
         return max(1, (self.leaves - 1).bit_length())
 
     def paths(self, unit: int, part: int, bit: int) -> Iterator[tuple[int, ...]]:

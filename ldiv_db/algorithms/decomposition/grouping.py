@@ -261,5 +261,5 @@ def _settled(task: Grouping, members: Relation, crowded: Relation, jumps: Sequen
 
 
 def _jumps(draw: random.Random) -> list[int]:
-    """How far away partners are in the order of the bucket, which is one of coins."""
+    """The distances of partners in the order of the bucket, which is one of coins."""
     return [draw.randrange(1, _FAR) for _ in range(PARTNERS)]

@@ -30,7 +30,7 @@ _NOISE = {"row_id": "BIGINT", "group_no": "BIGINT", "code": "INTEGER", "other": 
 
 @dataclass(frozen=True)
 class Lost:
-    """What noise cost an attribute: values changed of `values`, their mean distance, and that of random noise."""
+    """The cost of noise to an attribute: values changed of `values`, their mean distance, and that of random noise."""
 
     attribute: str
     values: int

@@ -34,7 +34,7 @@ class Residue:
     height: int
 
     def gap(self, l: int) -> int:  # noqa: E741 - the field's name for it
-        """How many rows it lacks to be l-eligible; nothing if it is."""
+        """The rows that it lacks to be l-eligible, 0 if it is."""
         return max(0, l * self.height - self.rows)
 
 
@@ -76,7 +76,7 @@ def _measured(engine: Engine, residue: Relation) -> Residue:
 
 @dataclass(frozen=True)
 class Phases:
-    """What the phases did: the residue after each that ran, and how many batches and rounds that took."""
+    """The residue after each phase that ran, and the batches and rounds that this took."""
 
     residues: tuple[Residue, ...]
     batches: int = 0

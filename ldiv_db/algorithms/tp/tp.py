@@ -1,15 +1,12 @@
-"""What l-eligible classes promise, and whether a table has any: shared by the algorithms of TP's family.
+"""TP suppresses quasi-identifiers of few rows (Xiao, Yi, Tao, EDBT 2010); three more algorithms are variants of it.
 
 In an l-eligible class no sensitive value is in more than 1/l of the rows. A union of such classes is one, so a
 table has any if and only if it is one as a whole. A class that is not empty then has at least l rows and l different
 values; its entropy is at least ln l, as its largest share is at most 1/l; and of its n rows at least n (l - l' + 1) / l
 are left without the l' - 1 most frequent values, which bounds recursive (c,l') as in classes of different values.
 
-TP: suppress quasi-identifiers of few rows (Xiao, Yi, Tao, EDBT 2010); `tp_plus` and `hilbert` are variants of it.
-
-The fewest stars where they can be had in polynomial time: two sensitive values and l = 2 (Xiao, Yi, Tao, Section 4).
-
-Then half of the rows have either value, and any release is as good as one of pairs with a row of each: a perfect
+`matching` publishes the fewest stars where they can be had in polynomial time: two sensitive values and l = 2 (Section
+4). Then half of the rows have either value, and any release is as good as one of pairs with a row of each: a perfect
 matching whose weight is the stars. Equal rows pair off first, as weights keep the triangle inequality; the rest is
 a flow between the QI-groups that have too many rows of one value and those of the other, of least cost as networkx's
 network simplex finds it on their counts. Only these counts are read from the database, never rows.
@@ -57,7 +54,7 @@ def eligible_l(task: Task, name: str) -> int:
 
 
 def check_eligible(task: Task, name: str) -> Feasibility:
-    """What the counts allow; raises InfeasibleError if a value is too frequent in the whole table."""
+    """The feasibility by counts; raises InfeasibleError if a value is too frequent in the whole table."""
     l, (axis,) = eligible_l(task, name), task.encoded.sensitive  # noqa: E741
     counts, rows = axis.distribution.counts, axis.distribution.rows
     if not counts or counts[0] * l > rows:
@@ -66,7 +63,7 @@ def check_eligible(task: Task, name: str) -> Feasibility:
 
 
 def _one_message(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
-    """What to coarsen; one message if it is neither of the two things that it may be."""
+    """The columns to coarsen; one message if it is neither of the two things that it may be."""
     try:
         return read(value)
     except ValidationError:
@@ -74,7 +71,7 @@ def _one_message(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
 
 
 class TpOptions(Options):
-    """What the removed rows are published as, stars or the range or label of their class, and what is coarsened."""
+    """The form of removed rows, stars or the range or label of their class, and the columns that are coarsened."""
 
     form: Literal["stars", "ranges"] = "stars"
     coarsen: Annotated[
@@ -202,7 +199,7 @@ def assign_groups(task: Task, cells: Relation, state: Relation) -> Relation:
 
 
 def _guarantees(phases: Phases, l: int, dimensions: int) -> dict[str, Any]:  # noqa: E741
-    """What the result says of the work: how far from the optimum it can be at most."""
+    """The figures of the work, and the most that it can be away from the optimum."""
     first, last = phases.residues[0], phases.residues[-1]
     fewest = max(first.rows, l * first.height)  # any solution removes as many rows (Corollary 5.10)
     bounds = {1: fewest, 2: l * first.height + l - 1, 3: l * fewest}

@@ -1,17 +1,15 @@
-"""Layouts: which values the columns have, worked out from the counts of the values alone.
+"""Transparent classes: columns by coins and counts, then classes by what is not secret.
 
-A column is what a class will be: `size` rows of as many different values, or one row more in some. Columns of the same
-values make a bucket. Loss falls with the room that a bucket has, so the widest buckets come first: of the values with
-the most rows left, as many columns as leave the others room.
+Layouts give the values of columns by the counts of the values alone. A column is what a class will be: `size` rows of
+as many different values, or one row more in some. Columns of the same values make a bucket. Loss falls with the room
+that a bucket has, so the widest buckets come first: of the values with the most rows left, as many columns as leave the
+others room.
 
-Splitting: the columns of a bucket become classes, by the quasi-identifiers and without a look at the values.
-
-A node of c classes has c rows of each of its bucket's values. It splits into nodes of a and of c - a classes along a
+Splitting makes classes of the columns of a bucket, by the quasi-identifiers and without a look at the values. A node of
+c classes has c rows of each of its bucket's values. It splits into nodes of a and of c - a classes along a
 quasi-identifier: of each value the first a rows go left, so that either side has a row of each value for each of its
 classes. Where to split is chosen by what the sides span, for all nodes at once, a level a few statements. Nodes of few
 classes are dealt: of each value the first row in the order of codes goes to the first class, and so on.
-
-The construction: columns by coins and counts, then classes by what is not secret.
 """
 
 from __future__ import annotations
@@ -79,7 +77,7 @@ DEPTH = 125
 
 
 @dataclass(frozen=True)
-class Way:
+class SplitAxis:
     """A quasi-identifier along which nodes split, by its number."""
 
     number: Value
@@ -91,7 +89,7 @@ def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int
     engine = task.engine
     halvings = (largest - 1).bit_length()
     depth, level = -(-halvings * DEPTH // 100), 0
-    ways = [Way(Value(number), measure) for number, measure in enumerate(measures, 1)]
+    ways = [SplitAxis(Value(number), measure) for number, measure in enumerate(measures, 1)]
     with engine.scope() as scope:
         params = {"ways": ways, "sensitive": task.encoded.sensitive[0]}
         settled = engine.materialise("settled", "transparent/settle_nodes", nodes=nodes, simple=Value(SIMPLE), **params)
@@ -105,7 +103,7 @@ def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int
 
 
 def _split(
-    task: Task, ways: Sequence[Way], costs: SpanCosts, nodes: Relation, settled: Relation, deepest: int
+    task: Task, ways: Sequence[SplitAxis], costs: SpanCosts, nodes: Relation, settled: Relation, deepest: int
 ) -> tuple[Relation, int]:
     """The next level without nodes of few classes, which are `settled`, and the classes of its largest node.
 
@@ -122,8 +120,8 @@ def _split(
         return scope.keep(halves), sides["most"]
 
 
-def _choose(task: Task, ways: Sequence[Way], costs: SpanCosts, nodes: Relation, deepest: int) -> Relation:
-    """How each node splits, as (node, axis, classes, left_classes)."""
+def _choose(task: Task, ways: Sequence[SplitAxis], costs: SpanCosts, nodes: Relation, deepest: int) -> Relation:
+    """The split of each node, (node, axis, classes, left_classes)."""
     engine, sensitive = task.engine, task.encoded.sensitive[0]
     codes = engine.materialise(
         "codes", "transparent/count_codes", nodes=nodes, ways=ways, sensitive=sensitive, simple=Value(SIMPLE)
@@ -183,7 +181,7 @@ def build(task: Task, l: int, rounds: int | None = None) -> Built:  # noqa: E741
 
 @dataclass(frozen=True)
 class Seats:
-    """Which rows of a value sit in which bucket: `rows` are (code, first, part, node, classes)."""
+    """The bucket of every row of a value: `rows` are (code, first, part, node, classes)."""
 
     rows: Sequence[tuple[int, int, int, int, int]]
     #: The classes of the largest bucket, and the rows of a class of most buckets.
