@@ -151,7 +151,7 @@ def _left_out(search: Improving, assigned: Relation, spare: int) -> tuple[Relati
         rounds.append(found)
         spare -= found
         engine.delete_listed(kept, Identifier("row_id"), chosen)
-        remaining = engine.materialise("remaining", "local/outliers/list_remaining", assigned=kept, chosen=chosen)
+        remaining = engine.select_among("remaining", kept, chosen, "class_id")
         engine.drop(chosen, *([looked_at] if looked_at is not assigned else []))
         looked_at = remaining
     return kept, rounds

@@ -944,7 +944,7 @@ LOOPS = {
     "decomposition/list_openings": "nearly every new group lacks a value that waits, and is one of the result",
     "decomposition/rank_exchanges": "a row of the result a jump",
     "solving/count_codes": "a row becomes one a quasi-identifier",
-    "local/peel/list_homes": "one vector of levels is looked up",
+    "local/peel/list_guests": "one vector of levels is looked up",
     "local/peel/list_keys": "a row of the result a vector",
     "local/peel/rank_classes": "the rows left are in the trial of each power of two",
     "local/peel/renew_standing": "one vector of levels is looked up",

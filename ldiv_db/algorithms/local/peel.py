@@ -96,9 +96,8 @@ class Absorption:
             waiting, all_keys = keys(self.left), keys(self.grid)
             by = {"costs": self.costs, "hierarchies": self.hierarchies, "vector": Value(number)}
             params = {"keys": all_keys, "waiting": waiting, "assigned": self.assigned, "standing": self.standing}
-            homes = engine.materialise("homes", "local/peel/list_homes", **params, **by, limit=Value(self.limit))
-            guests = engine.materialise("guests", "local/peel/list_guests", waiting=waiting, homes=homes)
-            engine.drop(waiting, all_keys, homes)  # all the rows
+            guests = engine.materialise("guests", "local/peel/list_guests", **params, **by, limit=Value(self.limit))
+            engine.drop(waiting, all_keys)  # all the rows
             taken = self._settle(guests, by) if engine.count(guests) else 0
             scope.keep(self.standing)
         return taken

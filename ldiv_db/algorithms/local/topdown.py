@@ -116,10 +116,8 @@ def add_splits(
     engine, splits = task.engine, part_splits.splits
     kept = engine.materialise("measured", "local/topdown/keep_parts", measured=measured, part_splits=splits)
     engine.delete_listed(taken, Identifier("split"), splits)
-    with engine.scope():
-        placed = engine.materialise("placed", "local/topdown/place_rows", splits=splits, **nodes.params)
-        params = {"placed": placed, "part_splits": splits, "retentions": part_splits.retentions, "measured": measured}
-        engine.insert(taken, "local/topdown/list_given", **params, sensitive=task.encoded.sensitive)
+    params = {"part_splits": splits, "retentions": part_splits.retentions, "measured": measured}
+    engine.insert(taken, "local/topdown/list_given", **params, **nodes.params)
     engine.extend(chosen, splits, "split", "node")
     return kept
 
@@ -168,12 +166,11 @@ class _Round:
 
     def _nodes(self, active: Relation) -> Nodes:
         """The nodes of these rows that have enough of them to be split."""
-        steps, branches = OneStatement(self.task.engine), self.branches
-        params = {"measures": [branch.measure for branch in branches], "least": Value(2 * self.checker.least)}
-        bounds = steps.materialise("bounds", "local/topdown/bound_nodes", active=active, **params)
-        axes = Value(len(branches) + 1)
-        ways = steps.keep("ways", "local/topdown/list_ways", bounds=bounds, branches=branches, axes=axes)
-        return Nodes(active, ways, branches, self._sensitive, self.children)
+        params = {"axes": Value(len(self.branches) + 1), "least": Value(2 * self.checker.least)}
+        ways = self.task.engine.materialise(
+            "ways", "local/topdown/list_ways", active=active, branches=self.branches, **params
+        )
+        return Nodes(active, ways, self.branches, self._sensitive, self.children)
 
     def _measure(self, nodes: Nodes, counts: Relation) -> Relation:
         """The parts with their margins and what a row saves in each."""
@@ -207,23 +204,22 @@ class _Round:
     def _take(self, nodes: Nodes, counts: Relation, measured: Relation, rests: Relation, splits: Relation) -> Relation:
         """The fewest rows that make good what stays, for each node's best split that leaves too little."""
         sensitive, most = self._sensitive, Value(TOPDOWN_MOST)
-        recruits = self._recruit(nodes, counts, measured, rests, splits)
+        recruits = self.task.engine.materialise(
+            "recruits",
+            "local/topdown/list_recruits",
+            splits=splits,
+            measured=measured,
+            counts=counts,
+            rests=rests,
+            most=most,
+            **nodes.params,
+        )
         steps = OneStatement(self.task.engine)
         params = {"rests": rests, "recruits": recruits, "sizes": self.sizes, "most": most}
         trials = steps.materialise("trials", "local/topdown/count_trials", **params, sensitive=sensitive)
         margins = self.checker.measured(steps, trials)
         params = {"recruits": recruits, "margins": margins, "most": most}
         return steps.keep("taken", "local/topdown/take_recruits", **params, sensitive=sensitive)
-
-    def _recruit(
-        self, nodes: Nodes, counts: Relation, measured: Relation, rests: Relation, splits: Relation
-    ) -> Relation:
-        """The rows that could be given back, for the splits that leave too little, best first."""
-        steps = OneStatement(self.task.engine)
-        dirty = steps.materialise("dirty", "local/topdown/list_dirty", splits=splits)
-        placed = steps.materialise("placed", "local/topdown/place_rows", splits=dirty, **nodes.params)
-        params = {"placed": placed, "measured": measured, "counts": counts, "rests": rests, "most": Value(TOPDOWN_MOST)}
-        return steps.keep("recruits", "local/topdown/list_recruits", **params, sensitive=self._sensitive)
 
     def _move(self, nodes: Nodes, measured: Relation, chosen: Relation, taken: Relation) -> Relation | None:
         engine = self.task.engine
