@@ -90,8 +90,7 @@ class Engine(TableQueries):
         self._render = partial(render, folders=tuple(templates))
         self._scratch: list[Relation] = []
         self._views: set[Relation] = set()
-        #: The rows of TEMP tables that hold what was selected, and nothing else since.
-        self._counted: dict[Relation, int] = {}
+        self._counted: dict[Relation, int] = {}  # rows of TEMP tables that hold what was selected, and nothing since
         self._caller_views: list[Relation] = []
         self._registered: set[Relation] = set()
         self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
@@ -311,8 +310,8 @@ def open_database(
 
 def connect(path: str, read_only: bool = False, settings: Settings | None = None) -> duckdb.DuckDBPyConnection:
     """A connection to the database file at `path`, made if it is not there; raises DatabaseError if it cannot be."""
+    config: dict[str, Any] = (settings or Settings()).as_config()
     try:
-        config: dict[str, Any] = (settings or Settings()).as_config()
         return duckdb.connect(path, read_only=read_only and path != ":memory:", config=config)
     except duckdb.Error as error:
         raise DatabaseError(f"cannot open {path}: {first_sentence(str(error))}") from error

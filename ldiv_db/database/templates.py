@@ -235,9 +235,7 @@ def _fill(param: Any) -> Markup:
         return Markup(param.sql())
     if isinstance(param, FileRelation | Value):
         return _call(param) if isinstance(param, FileRelation) else _bind(param.value)
-    if isinstance(param, Markup):
-        return param
-    if isinstance(param, str) and param in CONNECTIVES:
+    if isinstance(param, Markup) or (isinstance(param, str) and param in CONNECTIVES):
         return Markup(param)
     if isinstance(param, StrictUndefined):
         str(param)  # raises, naming the variable
