@@ -1,1 +1,1 @@
-"""The commands of `ldiv`, a module each: they parse, call and print."""
+"""The commands of `ldiv`: their modules parse options, call, and print."""

@@ -1,8 +1,6 @@
-"""How a command ends that fails: one plain message on stderr, and the exit code of its kind.
+"""The command line: it knows the commands by name, and ends one that fails with a plain message and an exit code.
 
-The command line starts with this module, so it imports nothing that takes time.
-
-The command line: it knows the commands by name; a command's module is imported when the command is called.
+It imports nothing that takes time; a command's module is imported when the command is called.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Tables on narrow screens: columns are dropped before words are cut, and it is said which.
+"""Output, databases and progress of all commands.
 
-What all commands share: where output goes, how a database is opened, how progress shows.
-
-Data goes to stdout, everything else to stderr.
+Data goes to stdout, everything else to stderr. A table that is too wide for the screen loses columns before words are
+cut, and the screen says which.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Bars: a value or several for each of some names, against a bound where there is one.
+"""Charts of numbers as SVG, without scripts, the same bytes for the same numbers: bars, histograms and scatter plots.
 
-Histograms: how many there are of each size, with marks at sizes that matter, and a second distribution as a line.
-
-Points in a plane: one thing against another, a line through those that none beats in both.
+Bars show a value or several for each name, against a bound where there is one. Histograms count how many there are of
+each size, with marks at sizes that matter and a second distribution as a line. A scatter plot has a line through the
+points that none beats in both directions. Charts know no privacy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The colours of charts, dark and light: those of Okabe and Ito, which colour-blind readers tell apart.
+"""The parts of charts: escaped SVG elements, frames, axes with round ticks, and names and numbers that fit.
 
-SVG elements whose texts and attributes are escaped, and the frame of a chart.
-
-Axes: round ticks, the places of values, and how numbers and names are written so that they fit.
+Colours, dark and light, are those of Okabe and Ito, which colour-blind readers tell apart.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""How the page of an exploration looks, and the little that it does: one variant at a time, and a button to copy.
+"""The risk-utility map as one page: charts that lead to each variant, and a table; whole without scripts, no request.
 
-The risk-utility map as one page: charts that lead to each variant, and a table; whole without scripts, no request.
-
-The same exploration gives the same bytes: nothing on it is of the moment at which it was made.
+The same exploration gives the same bytes: nothing on it is of the moment at which it was made. Its script shows one
+variant at a time, with a button to copy the policy.
 """
 
 from __future__ import annotations

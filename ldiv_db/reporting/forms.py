@@ -1,12 +1,6 @@
-"""What is returned in one line, as `repr` has it.
+"""The forms of results: a line for `repr`, rows of a frame, and a page for notebooks with charts and tables.
 
-What is returned as rows of a frame: a row a run, a requirement, a column or an attacker's gain.
-
-What is returned as a page in a notebook: a line, charts and tables.
-
-All text is escaped, and no row of the data is in it.
-
-Which class has which form.
+All text is escaped, and no row of the data is in it. `enter_forms` registers the form of each class.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""The words of a report, for who signs it.
+"""The page of a report: one HTML file that asks for nothing else, made from its document alone, or a PDF of it.
 
-The charts of a report, drawn from its document.
-
-The page of a report: one HTML file that asks for nothing else, made from its document alone.
-
-A page as PDF, by a converter that the system has: a browser or WeasyPrint. Nothing is installed for it.
+It brings its charts and its glossary. A browser or WeasyPrint of the system converts to PDF, and nothing is installed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Against whom a release protects, by the algorithm that made it, in words to sign.
-
-It is the table of docs/explanation/guarantees.md.
-
-What remains: against what a release does not protect, as its policy leaves it, and what was not tried.
+"""Against whom a release protects, by the algorithm that made it, and the risks that remain, in words to sign.
 
 The sentences are those of docs/explanation/guarantees.md and docs/explanation/attacks.md, each where it applies.
 """

@@ -1,8 +1,6 @@
-"""Hashes of what a table holds, whatever order its rows lie in: by these a release is known again.
+"""Facts that anybody with the release can work out: hashes, audit and classes; and its entries in the ledger.
 
-What the ledger has of a release, and of others that were made from the same source before it.
-
-What the release itself shows, and who has it can work out too: its audit, its classes, attacks without knowledge.
+The hash of a table does not depend on the order of its rows: by it a release is known again.
 """
 
 from __future__ import annotations

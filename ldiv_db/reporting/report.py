@@ -1,4 +1,4 @@
-"""Reports as a caller asks for them: worked out on a connection of his, written to files, and read again."""
+"""Reports as callers ask for them: worked out on their connection, written to files, and read again."""
 
 from __future__ import annotations
 

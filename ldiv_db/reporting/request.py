@@ -1,6 +1,6 @@
-"""What a report is asked: the table, what its columns are and must hold, and what else is known of it.
+"""The request for a report: the table, its columns, what must hold, and what else is known; and the policy it quotes.
 
-A policy as a report has it: in one form however it was written, without what is secret or says where the data is.
+A quoted policy has one form however it was written, without secrets or where the data is.
 """
 
 from __future__ import annotations

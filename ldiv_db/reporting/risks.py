@@ -1,8 +1,7 @@
-"""The attacks of a report, and what follows from them: identifiability, and the three risks of the Working Party.
+"""The attacks of a report: identifiability, the three risks of the Working Party, and losses against the source.
 
-Nothing is defined here: what attackers gain is worked out by `attacking`.
-
-What the source tells of a release: how identifying it was before, and what the release lost. For internal eyes.
+Nothing is defined here: gains come from `attacking`, losses from `measuring`. Everything worked out from the source is
+for internal eyes.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""Figures of a report by another way: plain counts of the release and the source as they lie.
+"""A report held against the table that it is said to be of.
 
-No template, code or reading of labels of those who audit, attack and measure is used; which texts of a sensitive column
-are one by the policy is read as everywhere. What this does not reach is named by `verify`.
-
-A report held against the table that it is said to be of.
-
-Every number is worked out again by the code that made the report, which finds what was changed, in the report or in the
-table, and no mistake of that code. So what plain counts of the release and the source can tell is counted as well
-(`plainly`), and the sections are named of which numbers have no such second source.
+Every number is worked out again by the code that made the report, which finds changes in the report or in the table,
+but no mistake of that code. So plain counts of the release and the source check what they can reach: they use no
+template, code or reading of labels of audits, attacks and measures (equal texts of a sensitive column are read by the
+policy, as everywhere). The verification names the sections whose numbers have no such second source.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What came of the variants: what each would lose and tell, and the frontier of those that no other is better than.
-
-What an exploration comes to, in sentences that the screen and the page share.
-"""
+"""Outcomes of variants: what each would lose and tell, the frontier of the best, and findings in sentences."""
 
 from __future__ import annotations
 

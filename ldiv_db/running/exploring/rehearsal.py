@@ -1,11 +1,9 @@
-"""What is to be done for each variant: its policy held against the source, and the codes that it shares with others.
+"""Variants rehearsed: all that a run does, audit included, with a TEMP table in place of the release.
 
-A variant rehearsed: all that a run does, audit included, with a TEMP table in place of the release.
-
-Rehearsals one after another on the caller's connection, or several at once on connections of their own.
-
-They are threads: the database works without Python's lock, and the codes that all of them read stay in memory, where
-processes would need them in files. None of them depends on another, so neither numbers nor order do.
+The source is encoded once for all variants with the same rows. Rehearsals run one after another on the caller's
+connection, or several at once on connections of their own, as threads: the database works without Python's lock, and
+the shared codes stay in memory, where processes would need files. None depends on another, so neither numbers nor order
+depend on how many run at once.
 """
 
 from __future__ import annotations

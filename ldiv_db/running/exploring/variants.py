@@ -1,8 +1,6 @@
-"""A quasi-identifier that generalises by fewer steps: one level of its taxonomy less, or ranges of one width.
+"""Variants of a policy: other parameters, other algorithms, a column left out, a level of a taxonomy less.
 
-Values and `*` stay what they are, so that losses keep their measure.
-
-Variants of a policy: other parameters, other algorithms, a column left out, a level of a taxonomy less.
+Values and `*` of a coarser quasi-identifier stay what they are, so that losses keep their measure.
 """
 
 from __future__ import annotations
