@@ -15,9 +15,9 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.cuts import asked as cut_asked
 from ldiv_db.algorithms.cuts import boxes as cut_boxes
 from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
+from ldiv_db.algorithms.cuts import judged as cut_judged
 from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
 from ldiv_db.algorithms.cuts.enumeration import Search, find_start, specialise
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, CutNode, Evaluator
@@ -171,7 +171,7 @@ def found(evaluator, top=1, start=False):
     problem, best, swept = evaluator.problem, Best(top), Best(top)
     first = (lambda: find_start(evaluator, problem.trees, best)) if start else (lambda: None)
     few = {"_MOST_PREFIXES": 6, "_AT_ONCE": 2} | ({"_MOST_JOINED": 20} if start else {})  # several groups
-    some = mock.patch.object(cut_asked, "MOST_AT_ONCE", 7 if start else cut_asked.MOST_AT_ONCE)
+    some = mock.patch.object(cut_judged, "MOST_AT_ONCE", 7 if start else cut_judged.MOST_AT_ONCE)
     with mock.patch.multiple(cut_sweep, **few), some:
         for outcome in (Search(evaluator, problem.trees, best).run(first), Sweep(evaluator, swept).run()):
             assert outcome.proved
