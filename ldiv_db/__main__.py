@@ -1,19 +1,19 @@
-"""The entry of the command line, `ldiv` and `python -m ldiv_db`: it hears Ctrl-C before anything else is imported."""
+"""The entry of the command line, `ldiv` and `python -m ldiv_db`: it listens for Ctrl-C before it imports the rest."""
 
 from __future__ import annotations
 
-from ldiv_db.database import interrupts as startup
+from ldiv_db.database import interrupts
 
 
 def main() -> None:
     """Run the command line; never returns."""
-    startup.hear()
+    interrupts.listen_for_interrupts()
     try:
-        from ldiv_db.commands.cli import main as run  # noqa: PLC0415 - what takes long comes after what hears of Ctrl-C
+        from ldiv_db.commands.cli import main as run  # noqa: PLC0415 - it takes long, so Ctrl-C is listened for first
 
         run()
     except KeyboardInterrupt:
-        startup.leave()
+        interrupts.leave()
 
 
 if __name__ == "__main__":

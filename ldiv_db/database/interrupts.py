@@ -1,24 +1,27 @@
-"""Ctrl-C before a command is under way: nothing is open yet, so the process ends at once, and says so.
+"""Ctrl-C, heard from the first moment on and never lost.
 
-What is imported here is what Python itself starts with: the rest of the program takes long enough to be interrupted.
+Before a command is under way nothing is open yet, so the process ends at once, and says so. This module imports at its
+top only what is loaded in a few milliseconds: the rest of the program takes long enough to be interrupted.
 
-Ctrl-C that comes at once and is never lost, though the database's client may sit on it, or swallow its exception.
-
-The client looks for signals between pieces of work, and even then waits for the statement to end. So a thread of ours
-is woken by the signal itself, and has the database stop the statement that is under way.
+Later the database's client may sit on Ctrl-C, or swallow its exception: it looks for signals between pieces of work,
+and even then waits for the statement to end. So a thread of ours is woken by the signal itself, and has the database
+stop the statement that is under way.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+
+#: As `typing` has it, which takes longer to import than all else here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
 
 INTERRUPTED = 130
 
@@ -29,7 +32,7 @@ def leave(number: int = 0, frame: FrameType | None = None) -> None:
     os._exit(INTERRUPTED)
 
 
-def hear() -> None:
+def listen_for_interrupts() -> None:
     """Have Ctrl-C end the process; does nothing where it is not Python's own to handle."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
@@ -37,16 +40,17 @@ def hear() -> None:
 
 #: Seconds between two attempts to stop a statement.
 _PAUSE = 0.05
-#: What stops statements.
+#: Functions that stop statements.
 _stops: list[Callable[[], None]] = []
-#: There was a signal, and its exception is not known to have arrived.
-_pending = threading.Event()
 
 
 class Work:
-    """What is under way: any object that stands for the statement, None between statements."""
+    """The work under way, as the handler of the signal and the thread that it wakes see it."""
 
+    #: Any object that stands for the statement, None between statements.
     statement: object | None = None
+    #: There was a signal, and its exception is not known to have arrived.
+    pending: bool = False
 
 
 #: Assigned, never called, where a signal may come: an assignment cannot be interrupted half way.
@@ -66,6 +70,8 @@ def stopping(stop: Callable[[], None]) -> Iterator[None]:
 @contextmanager
 def listening() -> Iterator[None]:
     """Within, Ctrl-C stops statements and is not lost; does nothing where it is not Python's own to handle."""
+    import threading  # noqa: PLC0415 - `__main__` listens for Ctrl-C before it imports what a command needs
+
     before = signal.getsignal(signal.SIGINT)
     if before not in (signal.default_int_handler, leave) or threading.current_thread() is not threading.main_thread():
         yield
@@ -77,12 +83,15 @@ def listening() -> Iterator[None]:
         finally:
             work.statement = None
             signal.signal(signal.SIGINT, before)
-            _pending.clear()
+            work.pending = False
 
 
 @contextmanager
 def _woken() -> Iterator[None]:
     """Within, a thread of ours is woken by signals."""
+    import socket  # noqa: PLC0415 - as in `listening`
+    import threading  # noqa: PLC0415 - as in `listening`
+
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     thread = threading.Thread(target=_watch, args=[reader], daemon=True)
@@ -110,8 +119,8 @@ def _watch(reader: socket.socket) -> None:
 
 def check() -> None:
     """Raise KeyboardInterrupt if there was one and it is not being handled now, as by what cleans up after it."""
-    if _pending.is_set():
-        _pending.clear()
+    if work.pending:
+        work.pending = False
         if not isinstance(sys.exc_info()[1], KeyboardInterrupt):
             raise KeyboardInterrupt
 
@@ -123,9 +132,9 @@ def settle() -> None:
     statement before Python came to it; call it again then.
     """
     time.sleep(_PAUSE)
-    _pending.clear()
+    work.pending = False
 
 
 def _hear(number: int, frame: FrameType | None) -> None:
-    _pending.set()
+    work.pending = True
     raise KeyboardInterrupt

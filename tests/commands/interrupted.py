@@ -40,7 +40,7 @@ def main() -> None:
         if statement.template == moment.removesuffix("!") and not sent.is_set():
             sent.set()
             if moment.endswith("!"):
-                interrupts._pending.set()
+                interrupts.work.pending = True
             else:
                 threading.Thread(target=later, args=[moment], daemon=True).start()
         return real(engine, statement)

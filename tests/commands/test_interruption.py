@@ -47,7 +47,8 @@ def interrupted(bed: Any, moment: str, *words: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "moment", ["ldiv_db.commands.cli", "typer", "duckdb", "duckdb!", "rich.console", "ldiv_db.running.run", "jinja2!"]
+    "moment",
+    ["socket", "ldiv_db.commands.cli", "typer", "duckdb", "duckdb!", "rich.console", "ldiv_db.running.run", "jinja2!"],
 )
 def test_while_the_program_starts(moment: str, tmp_path: Path) -> None:
     script = Path(__file__).with_name("starting.py")
@@ -103,11 +104,11 @@ def test_an_interrupt_that_the_client_lost_ends_the_run_at_the_next_statement(be
 
 def test_a_lost_interrupt_is_raised_once_and_not_in_what_cleans_up() -> None:
     with interrupts.listening():
-        interrupts._pending.set()
+        interrupts.work.pending = True
         with pytest.raises(KeyboardInterrupt):
             interrupts.check()
         interrupts.check()
-        interrupts._pending.set()
+        interrupts.work.pending = True
         with pytest.raises(KeyboardInterrupt, match="first"):
             try:
                 raise KeyboardInterrupt("first")
