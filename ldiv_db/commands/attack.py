@@ -72,7 +72,7 @@ class Described:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What attackers know besides, under the names that the Python call has for it."""
+    """Further knowledge of attackers, under the names that the Python call has for it."""
 
     m: Annotated[
         int, typer.Option("--m", min=0, max=LARGEST, help="How many values of a class the attacker can exclude.")
@@ -145,7 +145,7 @@ class Knowledge:
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """How the program is run again."""
+    """Options for running the program again."""
 
     replay: Annotated[bool, typer.Option("--replay", help="Run the program again on all that the values could be.")] = (
         False
@@ -169,7 +169,7 @@ class ReplayOptions:
 
     @property
     def asked(self) -> Replay | None:
-        """How the method is replayed, None if it is not; raises PolicyError for options that go with it alone."""
+        """The replay of the method, None if there is none; raises PolicyError for options that need one."""
         seed, tries = self.replay_seed, self.replay_tries
         if not self.replay:
             given = {"replay_seed": seed, "replay_tries": tries}
@@ -298,7 +298,7 @@ def print_attacks(console: Console, published: str, found: Attacks) -> None:
 
 
 def _verdict(found: Attack, gain: Gain) -> str:
-    """Whether the promise is kept; of an attack that was not finished only whether it is broken."""
+    """Say if the promise is kept; an unfinished attack can only show that it is broken."""
     return "not finished" if found.untried and gain.holds is not False else _VERDICTS[gain.holds]
 
 

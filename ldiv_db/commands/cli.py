@@ -49,7 +49,7 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 def guarded(work: Callable[[], Any], as_json: bool = False) -> Any:
-    """What `work` returns; a failure of it ends in `error: ...` on stderr and typer.Exit with its kind's code.
+    """Return the result of `work`; a failure ends in `error: ...` on stderr and typer.Exit with its kind's code.
 
     With `as_json` it also prints `{"error": {"kind", "problems": [{"key", "what", "hint"}], "remedies": [{"change",
     "costs", "rows"}]}}` on stdout.
@@ -73,7 +73,7 @@ def guarded(work: Callable[[], Any], as_json: bool = False) -> Any:
 
 
 def _kind(error: BaseException) -> str:
-    """What a failure is called in JSON."""
+    """The name of a failure in JSON."""
     return next((name for kind, name in _KINDS.items() if isinstance(error, kind)), "usage")
 
 
@@ -111,7 +111,7 @@ def _report(error: BaseException) -> int | None:
 
 
 def _is_full(error: BaseException) -> bool:
-    """Whether there is no room where output or a file goes."""
+    """Return True if the disk of the output or of a file is full."""
     return isinstance(error, OSError) and error.errno == errno.ENOSPC
 
 
@@ -136,7 +136,7 @@ def _discard_output() -> None:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether it is Ctrl-C, as Python raises it or as the database does in the middle of a statement."""
+    """Return True for Ctrl-C, raised by Python or by the database in the middle of a statement."""
     if error is None or isinstance(error, KeyboardInterrupt):
         return error is not None
     if isinstance(error, RuntimeError) and str(error) == "Query interrupted":

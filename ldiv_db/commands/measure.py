@@ -36,7 +36,7 @@ _TAXONOMY_FILES = (".csv", ".yml", ".yaml", ".json")
 
 @dataclass(frozen=True)
 class MeasureOptions:
-    """What is measured besides, by the names that the Python call has for it."""
+    """Further measures, by the names that the Python call has for them."""
 
     l: Annotated[  # noqa: E741 - the field's name for it
         int | None,

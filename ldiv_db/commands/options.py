@@ -134,7 +134,7 @@ CountColumn = Annotated[
 
 @dataclass(frozen=True)
 class Limits:
-    """What a command's database may use."""
+    """Limits on the memory, threads and disk of a command's database."""
 
     threads: Annotated[
         int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use; all if not given.")
@@ -160,7 +160,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Resources(Limits):
-    """What a command's database may use, and the file of its catalog."""
+    """Limits of a command's database, and the file of its catalog."""
 
     catalog: Catalog = None
 
@@ -191,7 +191,7 @@ def catalog_engine(database: str, catalog: Path | None, read_only: bool = False)
 
 @dataclass(frozen=True)
 class Attributes:
-    """What a command is told of sensitive attributes, each text perhaps with the attribute that it is about."""
+    """Settings of sensitive attributes; a text may start with the name of its attribute."""
 
     categories: Annotated[
         list[str] | None,
@@ -234,7 +234,7 @@ class Attributes:
 
 @dataclass(frozen=True)
 class Judged(Attributes):
-    """How a table is judged: its sensitive attributes, suppressed rows, and of a pair the other table."""
+    """Options for judging a table: its sensitive attributes, suppressed rows, and the other table of a pair."""
 
     others_known: Annotated[
         bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")
@@ -273,7 +273,7 @@ class Judged(Attributes):
 
 
 def _setting(option: str, text: str, earlier: Any) -> Any:
-    """What a policy has of an attribute under the option's name; harmless values are collected."""
+    """The option's text as a policy would hold it; harmless values are collected."""
     match option:
         case "categories":
             return _yaml(text, option, [()])  # all its scalars are texts
@@ -308,7 +308,7 @@ def _yaml(text: str, option: str, texts: Sequence[Sequence[str]] = ()) -> Any:
 
 
 def _is_path(text: str) -> bool:
-    """Whether there is a file of that name."""
+    """Return True if a file has that name."""
     try:
         return Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or with a character that no name has

@@ -151,7 +151,7 @@ def _print_uniqueness(console: Console, found: dict[str, Any]) -> None:
 
 
 def _add_population(table: Table, found: dict[str, Any]) -> None:
-    """How many people are unique in the population by every model, that which Dankar et al. choose marked."""
+    """Add the number of people unique in the population by each model; mark the one that Dankar et al. choose."""
     for name, estimate in found["estimates"].items():
         uniques = estimate["unique_people"]
         share = "no estimate" if uniques is None else f"{uniques:,.0f} ({uniques / found['size']:.2%})"
@@ -161,7 +161,7 @@ def _add_population(table: Table, found: dict[str, Any]) -> None:
 
 
 def _print_few_columns(console: Console, found: list[dict[str, Any]]) -> None:
-    """What one column, two or three tell: an attacker rarely knows them all."""
+    """Print how far one, two or three columns identify people: an attacker rarely knows them all."""
     rows = [(", ".join(few["columns"]), f"{few['combinations']:,}", f"{few['unique_rows']:,}") for few in found]
     if rows:
         title = "which few of them distinguish most rows"

@@ -119,7 +119,7 @@ def _settled(database: str, catalog: Path | None) -> Iterator[Engine]:
 
 
 def print_released(result: Released, json: bool, show_seed: bool = False) -> None:
-    """What a release did, for machines or for people."""
+    """Print the result of a release, for machines or for people."""
     if json:
         print_json(result.as_dict(show_seed))
         return

@@ -39,7 +39,7 @@ _STAGE = "looking the release up"
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What a report is asked besides the columns, and what people say in it, by the names of `ReportRequest`."""
+    """Options of a report besides the columns, and the texts people add to it, by the names of `ReportRequest`."""
 
     source: Annotated[
         str | None, typer.Option(help="The original table or file; the policy's if not given.", show_default=False)
@@ -172,7 +172,7 @@ def _files(out: list[Path] | None, json: bool, verify: Path | None) -> list[Path
 
 
 def _folder(policy: Path | None, verify: Path | None) -> Path:
-    """Where the files lie that a policy names: beside it, or beside the report that quotes it."""
+    """The folder of the files that a policy names: beside it, or beside the report that quotes it."""
     beside = policy or verify
     return beside.parent if beside else Path()
 

@@ -202,7 +202,7 @@ def _check_columns(engine: Engine, relation: Relation | FileRelation, wanted: di
 def _missing(
     engine: Engine, taxonomy: Taxonomy, relation: Relation | FileRelation, column: str, show_values: bool
 ) -> tuple[int, list[str]]:
-    """How many values of the column have no leaf, and, if they are to be shown, every one of them as text."""
+    """Count the values of the column that have no leaf; return them as text too if they are to be shown."""
     _check_columns(engine, relation, {"column": column})
     kinds = {found.name.lower(): found for found in catalog.columns_of(engine, relation)}
     if taxonomy.by_range and not kinds[column.lower()].is_number:

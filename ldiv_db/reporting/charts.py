@@ -296,7 +296,7 @@ def _axes(across: Scale, up: Scale, top: float) -> Iterator[Markup]:
 
 
 def _stepped(points: Sequence[Point], across: Scale, up: Scale) -> Iterator[tuple[float, float]]:
-    """Who takes the next point pays its x before he has its y."""
+    """Yield the corners of a staircase: each step goes to the next x first, then to its y."""
     for before, point in zip([None, *points], points, strict=False):
         if before is not None:
             yield across(point.x), up(before.y)

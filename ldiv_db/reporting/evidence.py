@@ -46,7 +46,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class ReportSubject:
-    """What a report is of: the table, the question about it, and its source or why there is none."""
+    """The subject of a report: the table, the question about it, and its source or why there is none."""
 
     engine: Engine
     table: Table
@@ -64,7 +64,7 @@ class ReportSubject:
 
     @property
     def algorithm(self) -> str | None:
-        """What made the release: the policy's choice, which may be among others; else the ledger's; None if unknown."""
+        """The policy's algorithm, possibly a choice among several; else the ledger's; None if unknown."""
         if self.asked.policy is not None and (self.noted.run or self.asked.policy.names_algorithm):
             return self.asked.policy.algorithm.name
         return self.noted.run["algorithm"] if self.noted.run else None
@@ -72,7 +72,7 @@ class ReportSubject:
 
 @contextmanager
 def opened(engine: Engine, name: str, asked: ReportRequest) -> Iterator[ReportSubject]:
-    """What a report is of: a table, or what the run of that id published, with the databases of the policy attached.
+    """Yield the subject of a report, a table or the output of the run of that id, with the policy's databases attached.
 
     Raises PolicyError for what does not exist or does not fit, and for a source that is named and is not there.
     """
@@ -134,7 +134,7 @@ def document_of(subject: ReportSubject, tell: Tell) -> Document:
 
 
 def _internal(subject: ReportSubject, tell: Tell) -> Document:
-    """What only those may see who may read the source."""
+    """The sections of a report for readers who may see the source."""
     asked, policy, source = subject.asked, subject.asked.policy, subject.source
     found: Document = {"source": None, "why_no_source": subject.why_not}
     if source is not None and policy is not None:
@@ -144,7 +144,7 @@ def _internal(subject: ReportSubject, tell: Tell) -> Document:
 
 
 def _statement(subject: ReportSubject, holds: bool, found: Attacks, threshold: float) -> Document:
-    """What is said first: of which table, for whom, whether it meets what was asked, and the largest risk."""
+    """The opening statement: the table, its recipient, whether it meets the requirements, and the largest risk."""
     asked = subject.asked
     (prosecutor,) = [attack for attack in found.attacks if attack.name == "prosecutor"]
     largest = prosecutor.gains[0].gain

@@ -171,7 +171,7 @@ def _point(found: Exploration, outcome: Outcome, risk: str, linked: bool) -> Poi
 
 
 def _group(outcome: Outcome) -> str:
-    """What the marks are told apart by."""
+    """The group of an outcome, which decides the colour of its mark."""
     varied = outcome.variant.varied
     kind = "a column left out" if "without" in varied else "a level less" if "coarser" in varied else ""
     return kind or outcome.algorithm

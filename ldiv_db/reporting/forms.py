@@ -143,7 +143,7 @@ _PLAN = ("column", "role", "generalised_by")
 
 
 def result_page(result: Result) -> Markup:
-    """What a run did: what it lost, and the audit's verdicts."""
+    """The page of a run: its losses and the audit's verdicts."""
     return _page(result_line(result), _loss(result.loss), audit_table(result.audits), _notes(result.said))
 
 
@@ -161,7 +161,7 @@ def audits_page(audits: Sequence[Audit]) -> Markup:
 
 
 def profile_page(profile: Profile) -> Markup:
-    """Which columns tell rows apart, and what each column is taken for."""
+    """The page of a profile: the columns that tell rows apart, and the role of each column."""
     few = profile.uniqueness.small if profile.uniqueness else ()
     bars = [Bar(", ".join(one.columns), (one.unique_rows / profile.rows,)) for one in few]
     chart = bar_chart("Rows that few columns single out", bars, "share of all rows") if bars else None
@@ -169,7 +169,7 @@ def profile_page(profile: Profile) -> Markup:
 
 
 def attacks_page(attacks: Attacks) -> Markup:
-    """What attackers gain against what is promised."""
+    """The page of attacks: the attackers' gains against the bounds that are promised."""
     found = list(attack_rows(attacks))
     # What is a probability or a share alone goes on one axis.
     bars = [

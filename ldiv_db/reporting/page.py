@@ -81,7 +81,7 @@ def figures(document: Document) -> dict[str, list[Figure]]:
 
 
 def _sizes(sizes: Document) -> list[Figure]:
-    """How many classes have how many rows."""
+    """Chart the number of classes by their number of rows."""
     if not sizes["bins"]:
         return []
     bins = [_size_bin(one, sizes["width"]) for one in sizes["bins"]]
@@ -97,7 +97,7 @@ def _size_bin(one: Document, width: int) -> Bin:
 
 
 def _largest_shares(document: Document) -> Iterator[Figure]:
-    """How many classes have a most frequent value of which share, and the bound of what is promised."""
+    """Chart the number of classes by the share of their most frequent value, with the bound that is promised."""
     bounds = {
         attack["sensitive"]: attack["gains"][0]["bound"]
         for attack in document["attacks"]["attacks"]
@@ -134,7 +134,7 @@ def _risks(found: Document, before: Document | None) -> list[Figure]:
 
 
 def _attacks(attacks: Sequence[Document]) -> list[Figure]:
-    """What attackers gain against what is promised; ratios, which no axis of shares holds, stand in the table."""
+    """Chart gains of attackers against promised bounds; ratios do not fit an axis of shares and stay in the table."""
     several = len({attack["sensitive"] for attack in attacks} - {None}) > 1
     rows = [
         Bar(_gain_name(attack, gain["measure"], several), (gain["gain"],), gain["bound"])

@@ -21,7 +21,7 @@ _SERIES = "what the inference check of the series allows, against who knows peop
 
 @dataclass(frozen=True)
 class Protection:
-    """What is kept from each attacker; each knows what the one before him knows, and nobody's sensitive value."""
+    """The protection against each attacker; each knows all that the one before knows, and nobody's sensitive value."""
 
     people: str
     method: str
@@ -66,7 +66,7 @@ _FAILED = Protection(*["nothing: the audit failed"] * 4)
 
 
 def protection_of(algorithm: str | None, policy: Policy | None, holds: bool) -> Protection:
-    """What the release keeps from whom if its audit `holds`; what the audit proves, if its making is not known."""
+    """The protection of a release whose audit `holds`; if its making is unknown, only what the audit proves."""
     if not holds:
         return _FAILED
     if algorithm is None:
@@ -82,13 +82,13 @@ def protection_of(algorithm: str | None, policy: Policy | None, holds: bool) -> 
 
 
 def _publishes_all(policy: Policy) -> bool:
-    """Whether a search for the best cut leaves nothing out: as the policy says, or as more than shares is asked."""
+    """Return True if a search for the best cut leaves nothing out: by the policy, or as more than shares is asked."""
     shares_alone = len(policy.sensitive) == 1 and all(spec.kind.of_shares for spec in policy.require)
     return (policy.algorithm.options.get("scheme") or ("vioRec" if shares_alone else "none")) == "none"
 
 
 def _has_taxonomies(policy: Policy) -> bool:
-    """Whether every quasi-identifier is known to have a taxonomy: which intervals of numbers are best tells more."""
+    """True if every quasi-identifier is known to have a taxonomy: the choice of number intervals reveals more."""
     return all(one.taxonomy is not None for one in policy.quasi_identifiers.values())
 
 

@@ -123,7 +123,7 @@ MOST_SQL = 200_000
 
 
 def question_about(engine: Engine, table: Table, asked: ReportRequest) -> CheckRequest:
-    """What is asked of the table; class ids count where it has them."""
+    """The check that the table must pass; class ids count where it has them."""
     if asked.policy is None:
         require, sensitive = read_requirements(asked.require), read_sensitive(asked.sensitive)
         return CheckRequest(names_of(list(asked.qi)), sensitive, require, asked.class_column, folder=asked.folder)
@@ -145,13 +145,13 @@ def _attribute(found: Audit) -> dict[str, Any]:
 
 
 def _meaning(requirement: Requirement) -> str:
-    """What the requirement asks of a class, as it says itself."""
+    """The requirement's own description of its demand on a class."""
     said, _, _ = (inspect.getdoc(type(requirement)) or "").partition("\n\n")
     return " ".join(said.replace("`", "").split())
 
 
 def classes_of(engine: Engine, table: Table, question: CheckRequest) -> dict[str, Any]:
-    """How large classes are, and the largest share of a value in each, by sensitive attribute: counts alone."""
+    """Histograms of class sizes and of the largest share in each class, by sensitive attribute: counts alone."""
     ids = [question.class_column] if question.class_column else []
     same = {name: setting.same for name, setting in question.sensitive.items()}
     subject = Subject(table, question.quasi_identifiers, ids, suppressed=question.suppressed, same=same)

@@ -30,7 +30,7 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """Whether the release meets what was asked of it, and no attack gained more than that promises."""
+        """True if the release meets its requirements, and no attack gained more than they promise."""
         said = self.document["statement"]
         return bool(said["holds"]) and said["promises_hold"] is not False
 

@@ -167,7 +167,7 @@ def source_document(
 
 
 def _uniqueness(engine: Engine, source: Table, names: Sequence[str]) -> dict[str, Any] | None:
-    """How far the quasi-identifiers tell rows of the source apart, as `ldiv profile` has it."""
+    """The uniqueness of the source's rows by their quasi-identifiers, as `ldiv profile` has it."""
     rows = engine.count(source)
     wanted = {name.lower() for name in names}
     columns = [column for column in columns_of(engine, source) if column.name.lower() in wanted]
@@ -186,7 +186,7 @@ def _uniqueness(engine: Engine, source: Table, names: Sequence[str]) -> dict[str
 
 
 def _utility(engine: Engine, table: Table, source: Table, policy: Policy, asked: ReportRequest) -> dict[str, Any]:
-    """What the release lost, as `ldiv measure` has it, with the distributions of columns before and after."""
+    """The losses of the release, as `ldiv measure` has them, with the distributions of columns before and after."""
     described = describe(engine, policy, source, asked.folder)
     wanted = MeasureRequest(queries=asked.queries, seed=asked.seed, kl=False, spreads=True)
     if problems := wanted.problems():

@@ -74,7 +74,7 @@ class _Counting:
         return policy.quasi_identifiers if policy else {}
 
     def _groups(self, table: Table, names: Sequence[str]) -> dict[str, int]:
-        """How the rows of a table group by some columns."""
+        """Return measures of how the rows of a table group by some columns."""
         params = {"rare": Value(RARE), "threshold": Value(Decimal(self._subject.asked.threshold))}
         columns = [Identifier(name) for name in names]
         return self._engine.record("reporting/plainly/count_groups", source=table, columns=columns, **params)
@@ -211,7 +211,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verification:
-    """What became of a report: `same_release` by the hash of its rows, and everything that differs.
+    """The result of verifying a report: `same_release` by the hash of its rows, and everything that differs.
 
     `figures` is how many numbers and words were compared, `plain` how many of them plain counts gave too, `same_code`
     the other numbers by section, which only the code gave that made the report. `versions` are those of report and

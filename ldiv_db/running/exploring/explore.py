@@ -101,7 +101,7 @@ def _refuse(policy: Policy, workers: int | None) -> None:
 
 
 def _bounds(engine: Engine, coding: Coding) -> Any:
-    """What finds the smallest and the largest number of a column."""
+    """A function that finds the smallest and the largest number of a column."""
     codes = {axis.name: axis.code for axis in coding.axes}
 
     def bounds(column: QuasiColumn) -> tuple[float, float]:
@@ -131,7 +131,7 @@ def _tried(context: Context, jobs: Sequence[Job]) -> tuple[list[Outcome], bool]:
 
 
 def _telling(jobs: Sequence[Job], listener: Listener) -> Callable[[Outcome], None]:
-    """What tells the listener of each outcome how much of the work is done."""
+    """A function that tells the listener after each outcome how much of the work is done."""
     left = {job.variant.number: _work(job) for job in jobs}
     total = sum(left.values())
 

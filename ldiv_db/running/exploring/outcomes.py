@@ -20,7 +20,7 @@ SECRET = ("databases", "seed")
 
 @dataclass(frozen=True)
 class Risk:
-    """What an attacker gains at best and on average who finds somebody's class.
+    """The largest and the mean gain of attackers who find somebody's class.
 
     `posterior` is the largest share of a class that a sensitive value has which is not harmless, None without a
     sensitive attribute, and its mean over rows; `prosecutor` is 1 / the rows of the smallest class, and classes / rows.
@@ -43,7 +43,7 @@ class Risk:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a variant: `loss`, `risk` and `l` if it was rehearsed, else the `reason`; `algorithm` made it."""
+    """The outcome of a variant: `loss`, `risk` and `l` if it was rehearsed, else the `reason`; `algorithm` made it."""
 
     variant: Variant
     status: Status
@@ -130,7 +130,7 @@ class Exploration:
 
     @property
     def costs(self) -> list[tuple[str, float, float]]:
-        """What each column that was left out costs the others: their mean LM with it and without; most is saved first.
+        """The cost of each column that was left out: the others' mean LM with it and without, largest saving first.
 
         Empty where the policy that they are compared with could not be met.
         """
@@ -182,12 +182,12 @@ class Exploration:
 
 
 def is_beaten(place: tuple[float, float], others: Iterable[tuple[float, float]]) -> bool:
-    """Whether one of the others has no more of either number, and less of one."""
+    """Return True if one of the others has no more of either number, and less of one."""
     return any(other[0] <= place[0] and other[1] <= place[1] and other != place for other in others)
 
 
 def findings(found: Exploration) -> Iterator[str]:
-    """What to read in the table, and what its figures hold for."""
+    """Yield remarks on reading the table, and on the scope of its figures."""
     if found.done:
         best = f"{len(found.frontier):,} of {len(found.done):,} are on the frontier (*)"
         yield f"{best}: no other loses less without telling more"

@@ -95,7 +95,7 @@ _HINT = "--show-values"
 
 
 def rehearse(job: Job, connection: Any, listener: Listener) -> Outcome:
-    """What comes of the variant on that connection, of which nothing is left; errors are outcomes."""
+    """Run the variant on that connection, leave nothing behind and return its outcome; errors are outcomes."""
     if job.refused:
         return Outcome(job.variant, "refused", job.refused)
     try:
@@ -130,7 +130,7 @@ def _rehearsed(job: Job, context: Context) -> Outcome:
 
 
 def _attacked(job: Job, engine: Engine, release: Relation) -> Attacks:
-    """What attackers gain from the table who know the policy alone."""
+    """The gains from the table of attackers who know the policy alone."""
     policy, resolved = job.variant.policy, job.resolved
     assert resolved  # noqa: S101 - it was rehearsed
     released = resolved.released

@@ -102,7 +102,7 @@ DEFAULT_L = (2, 3, 4, 5, 6, 7)
 
 @dataclass(frozen=True)
 class ExploreRequest:
-    """What is to be varied: the values of l and of k, names of algorithms, and what else."""
+    """Parameters to vary: values of l and of k, names of algorithms, and others."""
 
     l: Sequence[int] = ()  # noqa: E741 - the field's name for it
     k: Sequence[int] = ()
@@ -110,7 +110,7 @@ class ExploreRequest:
     vary: Sequence[str] = ()
 
     def problems(self) -> Iterator[Problem]:
-        """What of it is none."""
+        """Yield the problems of the request."""
         for key, values in (("l", self.l), ("k", self.k)):
             wrong = [value for value in values if not 1 <= value <= LARGEST]
             yield from (Problem(key, f"takes whole numbers from 1 to {LARGEST:,}, not {value!r}") for value in wrong)
@@ -136,7 +136,7 @@ class Variant:
 
     @property
     def label(self) -> str:
-        """What is varied, in a few words."""
+        """The parameters that are varied, in a few words."""
         words = {"l": "l = {}", "k": "k = {}", "algorithm": "{}", "without": "without {}", "coarser": "coarser {}"}
         return ", ".join(words[key].format(value) for key, value in self.varied.items()) or "as written"
 
