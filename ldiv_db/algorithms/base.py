@@ -1,4 +1,4 @@
-"""What an algorithm is given and what it gives back."""
+"""The contract of algorithms: tasks, options, traits, feasibility and plans."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Traits:
-    """What an algorithm can do, whatever its options are.
+    """The abilities of an algorithm, whatever its options are.
 
     `recodes_globally`: it says itself what every value is published as, so that `recode: set` has no meaning.
     `explains`: its errors say which requirements cannot be met, and what is nearest. `any_class`: its classes may have
@@ -187,7 +187,7 @@ class Algorithm(ABC):
         return self, ""
 
     def unfit(self, task: Task) -> list[Problem]:
-        """What of the policy the algorithm cannot take, whatever the counts are."""
+        """The parts of the policy that the algorithm cannot take, whatever the counts are."""
         problems = []
         if not self.traits.harmless and any(requirement.harmless for requirement in task.requirements):
             what = f"{self.name} promises of every value the same, so that none can be harmless"
@@ -203,7 +203,7 @@ class Algorithm(ABC):
         return problems
 
     def stages(self, task: Task, feasible: Feasibility) -> Stages:
-        """What it will go through."""
+        """The stages of its work, each with its weight."""
         return [(forming(self.name), task.cell_count)]
 
     def refuse_unfit(self, task: Task) -> None:
@@ -213,12 +213,12 @@ class Algorithm(ABC):
 
     @property
     def excludes_sets(self) -> str:
-        """What the algorithm publishes that is at odds with `recode: set`; empty if nothing is."""
+        """The output of the algorithm that is at odds with `recode: set`; empty if nothing is."""
         return "the labels of its cut" if self.traits.recodes_globally else ""
 
     @abstractmethod
     def check(self, task: Task) -> Feasibility:
-        """Whether the task can be done, by counts alone; raises InfeasibleError with the numbers if it cannot."""
+        """Check by counts alone that the task can be done; raises InfeasibleError with the numbers if it cannot."""
 
     def checked(self, task: Task) -> Feasibility:
         """As `check`; raises SuppressionError as well if more rows would be left out than may be."""
@@ -233,7 +233,7 @@ class Algorithm(ABC):
 
 @dataclass(frozen=True)
 class Feasibility:
-    """What is known before work starts; `tries` are the algorithms that will be tried, if several are."""
+    """The numbers known before work starts; `tries` are the algorithms that will be tried, if several are."""
 
     l: int  # noqa: E741
     classes: int

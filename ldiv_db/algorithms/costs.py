@@ -1,4 +1,4 @@
-"""What generalising costs, as integers that statements can add: by levels of taxonomies, or by the share of a range.
+"""The costs of generalising, as integers that statements can add: by levels of taxonomies or by shares of a range.
 
 The cost of a taxonomy's span is the root's cost less the gains of all levels at which both ends share their node; that
 of numbers is the share of their domain. No table grows with the square of a taxonomy's leaves. What is compared between
@@ -59,12 +59,12 @@ class CostLevel:
 
     @property
     def cost(self) -> Identifier:
-        """What the node of a row, or that of a span's first code, costs."""
+        """The column with the cost of a row's node, or of the node of a span's first code."""
         return Identifier(f"{self.name}_cost")
 
     @property
     def last_cost(self) -> Identifier:
-        """What the node of a span's last code costs."""
+        """The column with the cost of the node of a span's last code."""
         return Identifier(f"{self.name}_last_cost")
 
     @property
@@ -158,7 +158,7 @@ class AxisLevels:
 
 @dataclass(frozen=True)
 class SpanCosts:
-    """What spans of all quasi-identifiers cost, in one statement.
+    """The costs of spans of all quasi-identifiers, for one statement.
 
     `scales` is (axis, levels, full_cost, scale, null_code), a row a quasi-identifier by its number from 1; `levels` is
     """

@@ -1,4 +1,4 @@
-"""What counts alone tell: how many classes there can be.
+"""Feasibility from counts alone: the most classes there can be.
 
 Rows of a class differ on every key: on each sensitive attribute, and in the individual. So every key bounds
 l and the number of classes, and the one that bounds them most is the hardest. For up to two keys the
@@ -18,7 +18,7 @@ from ldiv_db.requirements.guarantees import most_classes
 
 
 def quotas(counts: Sequence[int], l: int, classes: int | None = None) -> list[int]:  # noqa: E741
-    """How many rows of each value are selected for so many classes, by default `most_classes`; `counts` fall.
+    """The rows of each value to select for so many classes, by default `most_classes`; `counts` fall.
 
     No quota exceeds the number of classes, and they sum to l times it. What is beyond is taken off the
     largest buckets: one row each where that is enough, so that residual rows differ if the table is
@@ -57,7 +57,7 @@ def hardest_first(encoded: Encoded) -> list[SensitiveAxis]:
 
 
 def check_counts(task: Task, suppress: bool) -> Feasibility:
-    """What the counts allow; raises InfeasibleError if a key has too few values, or one too frequent to incorporate."""
+    """Feasibility by counts; raises InfeasibleError if a key has too few values, or one too frequent to incorporate."""
     encoded, l = task.encoded, class_size(task)  # noqa: E741
     for key in encoded.keys:
         if l > key.distribution.distinct:

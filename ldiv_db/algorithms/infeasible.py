@@ -102,14 +102,14 @@ def too_many_left_out(rows: int, total: int, most: int, share: Decimal) -> str:
 
 
 def _what(encoded: Encoded, key: SensitiveAxis, plain: str, individual: str) -> str:
-    """How a message calls a key's value; which attribute it is of is said where there are several."""
+    """The words of a message for a key's value, with its attribute where there are several."""
     if key is encoded.individual:
         return individual
     return f"{plain} of {key.column.name}" if len(encoded.keys) > 1 else plain
 
 
 def _one_more(encoded: Encoded) -> str:
-    """Why l is more than the policy asks for; empty if it is not."""
+    """The reason for an l above that of the policy; empty if it is not above."""
     return ": l is one more than asked for, as rows with NULL are not judged" if encoded.leaves_unjudged else ""
 
 
@@ -153,7 +153,7 @@ def no_cut(over: Mapping[int, int], thetas: Mapping[int, Fraction], rows: int, n
 def _nearest_thresholds(
     over: Mapping[int, int], thetas: Mapping[int, Fraction], rows: int, names: Mapping[int, str]
 ) -> str:
-    """What can be met: of the values that the policy names their shares, of the others, which are data, a factor."""
+    """Thresholds that can be met: shares for values named by the policy, one factor for the others, which are data."""
     shares = [
         f"{names[code]}: {_rounded_up(over[code], rows)} (asked for: {float(thetas[code]):.6g})"
         for code in sorted(over, key=over.__getitem__)

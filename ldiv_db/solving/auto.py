@@ -30,7 +30,7 @@ BUDGET = 5
 
 
 class AutoOptions(Options):
-    """Whether rows may be left out where that loses less, and the work of trials besides the first.
+    """With `suppress`, rows are left out where that loses less; `budget` bounds the work of trials after the first.
 
     Work is in that of the quickest algorithm on the table; with 0 nothing else is tried, and classes stay as they are.
     """
@@ -69,7 +69,7 @@ class Auto(Chooser):
 
     @property
     def improves(self) -> bool:
-        """Whether classes are split anew and exchange rows, which is work besides the first trial."""
+        """True if classes are split anew and exchange rows, which is work after the first trial."""
         return self.options.budget > 0
 
     @property
@@ -117,7 +117,7 @@ class Auto(Chooser):
         return checked_within(task, candidates_of(task, self._suppress))
 
     def _may_leave_out(self, task: Task) -> bool:
-        """Whether rows may be left out where that loses less."""
+        """True if rows may be left out where that loses less."""
         return self._suppress or task.suppression is not None
 
     def _budget(self, task: Task) -> int:
@@ -171,7 +171,7 @@ def _is_large(task: Task) -> bool:
 
 
 def _planned(tried: list[Checked], left: list[Checked], on_sample: bool) -> str:
-    """What will be tried, in words."""
+    """A note that lists the trials to come."""
     fails = "it fails" if len(tried) == 1 else "they fail"
     then = f"; if {fails} {', '.join(_names(left))}" if left else ""
     where = f" on a sample of {SAMPLE:,} rows" if on_sample and len(tried) > 1 else ""
@@ -180,7 +180,7 @@ def _planned(tried: list[Checked], left: list[Checked], on_sample: bool) -> str:
 
 
 def _told(trials: list[Trial], best: Trial, better: Trial) -> str:
-    """What was tried, and what came of it."""
+    """A note that lists the trials and their results."""
     listed = ", ".join(map(str, trials))
     after = f"; changes of neighbouring classes brought that to {better.loss:.4f}" if better.loss < best.loss else ""
     rows = f"; {best.left_out:,} rows are left out" if best.left_out else ""

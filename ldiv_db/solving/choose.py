@@ -93,12 +93,12 @@ class Candidate:
 
     @property
     def work(self) -> int:
-        """How many times the work of the quickest it is; counted, not timed, so that a run can be repeated."""
+        """Its work as a multiple of the quickest one; counted, not timed, so that a run can be repeated."""
         return WORK[self.name]
 
     @property
     def reason(self) -> str:
-        """What the user hears where it is the only one."""
+        """The note for the user where it is the only candidate."""
         return f"algorithm {self.name}: {self.why}"
 
 
@@ -166,7 +166,7 @@ def _alone(task: Task, residue: dict[str, Any] | None = None) -> Candidate | Non
 
 
 def _bsgi_alone(task: Task) -> str:
-    """Why no algorithm but BSGI can do the task; empty if others can."""
+    """The reason why BSGI alone can do the task; empty if others can."""
     promised = [requirement for requirement in task.requirements if requirement.unique_class_size() is not None]
     lone = [requirement.name for requirement in promised if not requirement.monotone]
     if lone:
@@ -175,7 +175,7 @@ def _bsgi_alone(task: Task) -> str:
 
 
 def shares_decide(task: Task) -> bool:
-    """Whether BSGI can meet the policy, and its classes are as large as bounds of shares make them, three rows or more.
+    """True if BSGI can meet the policy with classes as large as bounds of shares make them, three rows or more.
 
     Of two rows with different values there is no smaller class, but larger ones may hold equal rows.
     """
@@ -276,7 +276,7 @@ class FromCounts(Algorithm):
 
 
 def _takes(algorithm: Algorithm, task: Task) -> bool:
-    """Whether the algorithm takes the policy, whatever the counts allow."""
+    """True if the algorithm takes the policy, whatever the counts allow."""
     try:
         algorithm.refuse_unfit(task)
         algorithm.check(task)

@@ -76,7 +76,7 @@ def _split(
 
 
 def _choose(task: Task, counts: Relation, costs: SpanCosts, l: int, part: int, side: int) -> Relation:  # noqa: E741
-    """How each node splits, (node, axis, classes, left_classes), by the boundaries of most gain."""
+    """The split of each node, (node, axis, classes, left_classes), by the boundaries of most gain."""
     engine = task.engine
     tables: dict[str, Any] = {"levels": costs.levels, "scales": costs.scales, "columns": costs.columns}
     bounds = {"l": Value(l), "simple": Value(SIMPLE), "part": Value(part), "most": Value(side), "ranked": Value(RANKED)}
@@ -92,7 +92,7 @@ class Division:
 
 
 def why_whole(task: Task, algorithm: Algorithm) -> str:
-    """Why a task is not divided; empty if it can be."""
+    """The reason why a task is not divided; empty if it can be."""
     options = algorithm.options
     if isinstance(algorithm, Bsgi):
         if task.transparent:
@@ -142,7 +142,7 @@ def _in_classes(task: Task, algorithm: Bsgi, positions: tuple[Grained, ...], par
 
 
 def _is_last(node: int) -> bool:
-    """Whether a node is the right side of every split above it."""
+    """True if a node is the right side of every split above it."""
     return node & (node + 1) == 0
 
 

@@ -128,12 +128,12 @@ def told_of_outliers(search: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _can_judge(task: Task) -> bool:
-    """Whether counts of a class alone say that it is good without a row, and other classes stay as good as they are."""
+    """True if counts of a class alone say that it is good without a row, and other classes stay as good as they are."""
     return not any(r.of_whole or r.named_population or not r.monotone for r in task.requirements)
 
 
 def _price(task: Task) -> Value:
-    """What a row costs that is left out: every cell, by weights relative to the largest."""
+    """The cost of a row that is left out: every cell, by weights relative to the largest."""
     weights = [axis.weight for axis in task.encoded.axes]
     return Value(sum(round(COST_UNIT * weight / (max(weights) or 1.0)) for weight in weights))
 

@@ -31,7 +31,7 @@ class Movable(Protocol):
     """The rows of the nodes that are still to be split; each template reads them as its relation `nodes`."""
 
     def count(self, name: str, template: str, **params: Any) -> Relation:
-        """What a template with the parameter `weight` counts of the rows, as a table of the planner's database."""
+        """Count the rows by a template with the parameter `weight`, into a table of the planner's database."""
 
     def move(self, template: str, **params: Any) -> None:
         """Have the rows be in other nodes, as the template has it."""
@@ -151,7 +151,7 @@ class HalvedNodes:
         self.parts += nodes
 
     def _plan(self, nodes: dict[int, int]) -> _Planned:
-        """How the nodes are split that can be: in each way in turn those that no earlier way split."""
+        """Plan the splits: each way in turn splits the nodes that no earlier way could."""
         engine, planned = self.task.engine, _Planned()
         counts = self.rows.count("counts", "solving/count_codes", scales=self._scales, positions=self.positions)
         trying = engine.load("trying", {"node": "BIGINT"}, [(node,) for node in nodes])
@@ -175,7 +175,7 @@ class HalvedNodes:
             yield 1, "whole"
 
     def _sides(self, counts: Relation, trying: Relation, attempt: int, way: str) -> Relation:
-        """Where the rows of each node would go."""
+        """The sides to which the rows of each node would go."""
         engine = self.task.engine
         params: dict[str, Any] = {"counts": counts, "trying": trying, "widths": self._widths, "attempt": Value(attempt)}
         bounds = engine.materialise("bounds", "solving/bound_nodes", **params)
@@ -224,7 +224,7 @@ class HalvedNodes:
 
 
 class _Planned:
-    """How nodes are split: where their rows go (`sides`, `cells`), and which nodes there are then."""
+    """A plan of splits: where rows go (`sides`, `cells`), and the nodes that result."""
 
     def __init__(self) -> None:
         self.sides: Relation | None = None

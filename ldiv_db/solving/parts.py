@@ -30,7 +30,7 @@ from ldiv_db.solving.improve import improved, recode, without_outliers
 
 @dataclass(frozen=True)
 class Work:
-    """What solving a part takes besides its rows; it can be pickled.
+    """Everything but the rows that solving a part takes; it can be pickled.
 
     `encoded` is the whole table's, of which a part has other rows; `tables` are those that it refers to, empty where
     a part is solved in the same database. `numbering` are the axes in the order in which they number rows, `forms`

@@ -18,7 +18,7 @@ from ldiv_db.solving.workers import solve_by_workers, solve_here, workers_for
 
 @dataclass(frozen=True)
 class Dividing:
-    """How tasks are divided: the most rows of a part, the processes (None: as many as pay).
+    """Plans tasks in parts: the most rows of a part, the processes (None: as many as pay).
 
     With `improve` a part's classes are taken through improvements, as `auto` does.
     """
@@ -88,7 +88,7 @@ def _one_part(task: Task, reason: str) -> str:
 
 
 def combined(searches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the parts say of their work, together: sums, the most of rounds, and what is alike in all."""
+    """The parts' entries on their work as one: sums, the most of rounds, and what is alike in all."""
     names = [name for name in searches[0] if all(name in search for search in searches)]
     found = {name: _together(name, [search[name] for search in searches]) for name in names}
     return {name: value for name, value in found.items() if value is not None}

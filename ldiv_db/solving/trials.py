@@ -27,7 +27,7 @@ class Solver(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What came of a candidate: its plan and what that would lose, or why there is none.
+    """The trial of a candidate: its plan and the loss of it, or the reason why there is none.
 
     `loss` is the mean LM of a cell by weights, `left_out` are those of the `rows` that the plan has no class for.
     """
@@ -42,7 +42,7 @@ class Trial:
     defect: AssertionError | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """What the result says of it."""
+        """The entry on the trial for the result."""
         found: dict[str, Any] = {"algorithm": self.candidate.name, "rows": self.rows}
         if self.plan is None:
             return found | {"failed": self.failed}

@@ -38,7 +38,7 @@ from ldiv_db.solving.parts import Work, opened, solve_part
 
 @dataclass(frozen=True)
 class Setup:
-    """What a worker is told first: the work, and how its database may use the machine."""
+    """The first message to a worker: the work, and how its database may use the machine."""
 
     work: Work
     settings: Settings
@@ -46,7 +46,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Done:
-    """What is said of a part that is solved; its classes lie in the file `classes_of` it."""
+    """The answer on a part that is solved; its classes lie in the file `classes_of` it."""
 
     search: Mapping[str, Any]
     last_class: int
@@ -81,7 +81,7 @@ def _listen(source: BinaryIO, told: queue.SimpleQueue[Any]) -> None:
 
 
 def _outcome(work: Work, engine: Engine, folder: Path, node: int, answers: BinaryIO) -> Done | Exception:
-    """What comes of a part, told while it goes on."""
+    """Solve a part and report progress meanwhile; returns the answer or the error."""
 
     def progress(done: int, total: int) -> None:
         _answer(answers, done / max(total, 1), None)
@@ -190,7 +190,7 @@ class Crew:
             self._waiting.put(node)
 
     def solve(self, workers: int, progress: Progress) -> dict[int, Done]:
-        """What came of all parts; `progress` is told in rows."""
+        """Solve all parts and return their answers; `progress` counts rows."""
         drivers = [threading.Thread(target=self._drive, daemon=True) for _ in range(workers)]
         total = sum(rows for _, rows in self.parts)
         try:
@@ -239,7 +239,7 @@ class Crew:
     def _solved(
         self, node: int, worker: subprocess.Popen[bytes] | None
     ) -> tuple[subprocess.Popen[bytes], Done | Exception]:
-        """What a worker says of a part; another one is asked if it dies meanwhile."""
+        """A worker's answer on a part; another worker is asked if it dies meanwhile."""
         for _ in range(TRIES):
             worker = worker or self._start()
             try:

@@ -50,7 +50,7 @@ class NumberedKey:
 
 @dataclass(frozen=True)
 class _Window:
-    """How far a round looks: windows of `width` places begin at `offset`; one class in `stride` is tried, in turns."""
+    """The reach of a round: windows of `width` places begin at `offset`; one class in `stride` is tried, in turns."""
 
     width: int
     offset: int
@@ -60,7 +60,7 @@ class _Window:
 
     @property
     def is_all(self) -> bool:
-        """Whether every class is tried."""
+        """True if every class is tried."""
         return self.whole and self.stride == 1
 
     def params(self) -> dict[str, Value]:

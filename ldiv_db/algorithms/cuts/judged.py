@@ -1,4 +1,4 @@
-"""Whose counts are judged where more is asked than thresholds: sensitive attributes, apart or together.
+"""The sensitive attributes whose counts are judged, apart or together, where more is asked than thresholds.
 
 Requirements are judged by the statements that the audit uses too, on counts: partitions of equal counts are judged
 once, however many there are. Attributes are judged apart, unless a requirement must hold for those who know the others.

@@ -137,7 +137,7 @@ class LocalAlgorithm(Algorithm):
     traits = Traits(any_class=True, rows_alone=True, harmless=True, outliers=True, divides=True)
 
     def check(self, task: Task) -> Feasibility:
-        """What is known by counts; raises PolicyError for what classes cannot promise, InfeasibleError if the table as
+        """Feasibility by counts; raises PolicyError for what classes cannot promise, InfeasibleError if the table as
         one class, the best there can be for monotone requirements, violates one.
 
         Of others a note says what the whole table does not tell.
@@ -211,7 +211,7 @@ def nothing_found(task: Task, name: str, what: str, hint: str) -> InfeasibleErro
 
 
 def _nearest(task: Task) -> list[str]:
-    """What the whole table as one class meets of each requirement that is not monotone and that it violates."""
+    """The nearest values that the whole table as one class meets, of each nonmonotone requirement that it violates."""
     engine, lines = task.engine, []
     for axis in task.encoded.sensitive:
         with engine.scope():

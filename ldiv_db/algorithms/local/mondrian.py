@@ -22,7 +22,7 @@ from ldiv_db.recoding.encoded import WEIGHT, Axis
 
 
 class MondrianOptions(Options):
-    """Whether equal values stay together."""
+    """`strict` splits keep equal values together, `relaxed` ones need not."""
 
     split: Literal["strict", "relaxed"] = "strict"
 

@@ -80,7 +80,7 @@ class Absorption:
             self.standing = scope.keep(engine.materialise("standing", "local/peel/list_standing", **params, **by))
 
     def _load_costs(self) -> Relation:
-        """What each vector costs on each hierarchy."""
+        """Load the costs of each vector on each hierarchy."""
         columns = {"vector": "BIGINT"} | {hierarchy.choice.name: "BIGINT" for hierarchy in self.hierarchies}
         costs = [hierarchy.costs for hierarchy in self.hierarchies]
         rows = [
@@ -158,7 +158,7 @@ NO_LIMIT = 2**62
 
 
 class PeelOptions(Options):
-    """What becomes of rows that are no good class of their own: they join others, or not where that costs more."""
+    """Rows that are no good class of their own join others, or are left out where that costs less."""
 
     residue: Literal["incorporate", "suppress"] = "incorporate"
 
@@ -217,7 +217,7 @@ class Peeling:
             return scope.keep(engine.select("good", self.checker.margins(counts), "class_no", where=[GOOD]))
 
     def absorption(self, left: Relation, waiting: int, vectors: Sequence[Vector], limit: int) -> Absorption:
-        """What has the rows `left` join classes that lose no more than `limit` by it."""
+        """An absorption by which the rows `left` join classes that lose no more than `limit` by it."""
         fixed = (self.hierarchies, vectors, self.spread, limit)
         return Absorption(self.task, self.checker, self.grid, left, self.assigned, waiting, *fixed)
 
@@ -335,6 +335,6 @@ class Peel(LocalAlgorithm):
             state.assigned = scope.keep(absorption.assigned)
 
     def _search(self, state: Peeling, vectors: Sequence[Vector], left_over: int) -> dict[str, Any]:
-        """What the result says of the work."""
+        """The entry on the work for the result."""
         search = {"vectors": len(vectors), "steps": len(state.steps), "absorbed": left_over - state.waiting}
         return search | ({"resettled": state.resettled} if state.resettled else {})

@@ -83,7 +83,7 @@ class PartSplits:
 def find_splits(
     task: Task, checker: ClassChecker, children: Value, counts: Relation, measured: Relation, chosen: Relation
 ) -> PartSplits | None:
-    """How the unsplit nodes can be split, as far as they can; None if none of them can."""
+    """The possible splits of the unsplit nodes; None if there are none."""
     engine, only = task.engine, checker.more_is_better
     with engine.scope() as scope:
         unsplit = engine.materialise(
@@ -133,7 +133,7 @@ class TopDownOptions(Options):
 
 @dataclass
 class _Round:
-    """What every round needs: the branches and what their nodes save, and the last number of a node."""
+    """The state of rounds: the branches, the savings of their nodes, and the last number of a node."""
 
     task: Task
     checker: ClassChecker

@@ -22,7 +22,7 @@ _LEFT, _RIGHT = Identifier("a"), Identifier("b")
 
 @dataclass(frozen=True)
 class _Step:
-    """How far a class is from another in a round's order, and the column that holds who is there."""
+    """A distance between classes in a round's order, and the column of the class at that distance."""
 
     number: Value
     column: Identifier

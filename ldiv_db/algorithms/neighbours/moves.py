@@ -108,7 +108,7 @@ def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measu
 
 
 def stride(number: int) -> Value:
-    """What the numbers of rows of equal codes are multiplied with in a round, modulo `PRIME`, for their order."""
+    """The multiplier, modulo `PRIME`, that orders rows of equal codes in a round by their numbers."""
     return Value(_STRIDE + _LONGER * number)
 
 
@@ -119,7 +119,7 @@ def measured_neighbours(
     orders: Sequence[Sequence[Measure]],
     number: int,
 ) -> tuple[Relation, Relation, Relation]:
-    """What the classes cost, every member with what its class is without it, and the classes near each."""
+    """The costs of classes, every member with the measures of its class without it, and the classes near each."""
     members, measured = measured_classes(task, measures, assigned, MOST, least=0)
     near = task.engine.materialise(
         "near",

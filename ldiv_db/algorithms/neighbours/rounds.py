@@ -19,8 +19,8 @@ JITTER = 4000
 
 @dataclass(frozen=True)
 class Changed:
-    """What a round made of the classes: the assignment (row_id, class_id), the changes, what they save, and what the
-    classes cost before.
+    """The result of a round: the assignment (row_id, class_id), the number of changes, what they save, and the cost of
+    the classes before.
     """
 
     assigned: Relation
