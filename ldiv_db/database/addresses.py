@@ -1,4 +1,4 @@
-"""What stands for a database: a file, or what DuckDB attaches, as `postgres:service=clinic` or `sqlite:crm.db`.
+"""Addresses of databases: a file, or a text that DuckDB attaches, as `postgres:service=clinic` or `sqlite:crm.db`.
 
 An address may hold a password. It is shown by its kind alone, and what is said where it cannot be opened is ours.
 
@@ -109,12 +109,12 @@ def address_of(text: str, key: str = "database", environment: Mapping[str, str] 
 
 
 def is_attached(text: str) -> bool:
-    """Whether the text names a database that is no DuckDB file."""
+    """True if the text names a database that is no DuckDB file."""
     return _WORD.fullmatch(text) is not None
 
 
 def _is_nested(text: str) -> bool:
-    """Whether the text of a DuckLake is the address of another database, which holds what it knows."""
+    """True if the text of a DuckLake is the address of another database, which holds its catalog."""
     return _WORD.fullmatch(text) is not None
 
 
@@ -131,7 +131,7 @@ _FILE = "release"
 
 
 class Place(Protocol):
-    """Where a release is."""
+    """The place of a release."""
 
     def read(self) -> ClientRelation:
         """The release as a relation; raises DatabaseError if it cannot be read from here."""
@@ -166,7 +166,7 @@ class TablePlace:
 
 
 def _reference(connection: Any) -> Callable[[], Any]:
-    """What gives the connection while it is there; one that cannot be watched is held."""
+    """A function that returns the connection while it exists; one that cannot be watched is held."""
     try:
         return (lambda: None) if connection is None else weakref.ref(connection)
     except TypeError:

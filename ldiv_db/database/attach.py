@@ -121,7 +121,7 @@ def open_address(
 
 
 def is_plain(address: Address) -> bool:
-    """Whether DuckDB opens the database itself, and attaches nothing."""
+    """True if DuckDB opens the database itself, and attaches nothing."""
     return address.kind.type == "duckdb"
 
 
@@ -217,7 +217,7 @@ def named_databases(
 
 
 def _plain(failure: str, address: Address) -> str:
-    """What the database says, if that cannot hold a secret: of a file."""
+    """The database's own message, if it cannot hold a secret, as that of a file."""
     if address.path is None:
         return "for a reason that may quote its address, and is withheld"
     return failure.strip().splitlines()[0]
@@ -290,7 +290,7 @@ def _attach_file(engine: Engine, path: Path, name: str | None, read_only: bool) 
 
 
 def _is_empty(engine: Engine) -> bool:
-    """Whether nothing came to be in the catalog; not, if the connection can no longer say so."""
+    """True if nothing was entered in the catalog; False if the connection can no longer say so."""
     with suppress(DatabaseError):
         if engine.in_transaction():
             engine.execute("ROLLBACK")

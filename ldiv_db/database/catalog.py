@@ -1,4 +1,4 @@
-"""What a database holds: columns of a source, whether a table exists, where the `ldiv` schema is."""
+"""The contents of a database: the columns of a source, its tables and views, and the place of the `ldiv` schema."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """How the column's values stand on a line: integer, date, timestamp, instant (with time zone), or real."""
+        """The kind of the column's values on a line: integer, date, timestamp, instant (with time zone), or real."""
         if self.is_time:
             return {"DATE": "date", INSTANT: "instant"}.get(self.type, "timestamp")
         return "integer" if self.is_integer else "real"
@@ -97,12 +97,12 @@ def columns_of(engine: Engine, source: Relation | FileRelation) -> list[Column]:
 
 
 def table_exists(engine: Engine, relation: Relation) -> bool:
-    """Whether a table or view of that name exists, compared as the database compares names."""
+    """True if there is a table or view of that name, compared as the database compares names."""
     return _is_there(engine, *located(engine, relation))
 
 
 def is_view(engine: Engine, relation: Relation) -> bool:
-    """Whether the name stands for a view."""
+    """True if the name stands for a view."""
     database, schema, name = located(engine, relation)
     if kind_of(engine, database) == "postgres":
         return is_postgres_view(engine, database, schema, name)
@@ -127,7 +127,7 @@ def type_named(engine: Engine, text: str) -> str | None:
 
 
 def is_foreign(engine: Engine, relation: Relation | FileRelation) -> bool:
-    """Whether a relation lies, or would lie, in a database that is not DuckDB's own; files lie in none."""
+    """True if a relation lies, or would lie, in a database that is not DuckDB's own; files lie in none."""
     return isinstance(relation, Relation) and kind_of(engine, located(engine, relation)[0]) != "duckdb"
 
 
@@ -190,7 +190,7 @@ def relations_in(engine: Engine, database: str) -> list[Relation]:
 
 
 def same_table(engine: Engine, one: Relation, other: Relation) -> bool:
-    """Whether two names stand for the same table, whichever of their parts are left out."""
+    """True if two names stand for the same table, whichever of their parts are left out."""
     return full_name(engine, one) == full_name(engine, other)
 
 
@@ -223,7 +223,7 @@ def catalog_table(engine: Engine, name: str) -> Relation:
 
 
 def is_ours(engine: Engine, table: Relation) -> bool:
-    """Whether a table would lie in the catalog's schema or, where there are no schemas, be called as its tables are."""
+    """True if a table would lie in the catalog's schema or, without schemas, be named as the catalog's tables are."""
     if [part.lower() for part in table.parts[-2:-1]] == [SCHEMA]:
         return True
     return table.name.lower().startswith(f"{SCHEMA}_") and has_one_schema(engine, catalog_of(engine, table))

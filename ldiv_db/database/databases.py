@@ -57,7 +57,7 @@ def open_files(engine: Engine) -> list[str]:
 
 @dataclass(frozen=True)
 class Resources:
-    """What the database may use: bytes of memory, and of its temp directory (None: all that are free)."""
+    """Limits of the database: bytes of memory, and of its temp directory (None: all that are free)."""
 
     memory_limit: int
     temp_directory: str
@@ -65,7 +65,7 @@ class Resources:
 
 
 def resources(engine: Engine) -> Resources:
-    """What the connection's settings allow."""
+    """The limits that the connection's settings set."""
     ((memory, folder, limit),) = engine.execute(
         "SELECT current_setting('memory_limit'), current_setting('temp_directory'),"
         " current_setting('max_temp_directory_size')"
@@ -109,7 +109,7 @@ def kind_of(engine: Engine, database: str) -> str:
 
 
 def is_read_only(engine: Engine, database: str) -> bool:
-    """Whether the connection has an attached database open for reading only."""
+    """True if the connection has an attached database open for reading only."""
     rows = engine.execute(
         "SELECT readonly FROM duckdb_databases() WHERE lower(database_name) = lower($d)", {"d": database}
     )
@@ -137,17 +137,17 @@ def compare_here(engine: Engine) -> None:
 
 
 def has_one_schema(engine: Engine, database: str) -> bool:
-    """Whether the database has no schemas but one."""
+    """True if the database has no schemas but one."""
     return kind_of(engine, database) == "sqlite"
 
 
 def keeps_constraints(engine: Engine, database: str) -> bool:
-    """Whether tables of the database may have keys."""
+    """True if tables of the database may have keys."""
     return kind_of(engine, database) != "ducklake"
 
 
 def numbers_snapshots(engine: Engine, database: str) -> bool:
-    """Whether all that a transaction of the database writes is a snapshot with a number."""
+    """True if all that a transaction of the database writes is a snapshot with a number."""
     return kind_of(engine, database) == "ducklake"
 
 
@@ -175,7 +175,7 @@ def fitting(kind: str, sql: str) -> str:
 
 
 def is_postgres_view(engine: Engine, database: str, schema: str, name: str) -> bool:
-    """Whether the name stands for a view in PostgreSQL, which DuckDB takes for a table."""
+    """True if the name stands for a view in PostgreSQL, which DuckDB takes for a table."""
     asked = f"{_VIEWS} AND lower(n.nspname) = lower({literal(schema)}) AND lower(c.relname) = lower({literal(name)})"
     return bool(ask_postgres(engine, database, asked))
 

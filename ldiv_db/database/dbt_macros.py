@@ -51,7 +51,7 @@ class _Tests(Extension):
 
 
 def count_failures(engine: Engine, table: Relation | FileRelation, test: str, **arguments: Any) -> int:
-    """How many rows the package's generic `test` returns for the table; raises NotReadError for what it refuses."""
+    """The number of rows that the package's generic `test` returns for the table; raises NotReadError if it refuses."""
     columns = [SimpleNamespace(name=column.name, dtype=column.type) for column in columns_of(engine, table)]
     sql = getattr(_package(columns), f"test_{test}")(in_from(table), **arguments)
     ((found,),) = engine.execute(f"SELECT count(*) FROM (\n{sql}\n) AS failures", reads=[table])

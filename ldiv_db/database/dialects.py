@@ -176,7 +176,7 @@ def written_name(name: str, dialect: str) -> str:
 
 
 def ending(dialect: str) -> str:
-    """What stands behind a whole statement; empty if nothing need."""
+    """The text that ends a whole statement; empty if none is needed."""
     return _ENDINGS.get(dialect, "")
 
 

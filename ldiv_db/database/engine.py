@@ -41,7 +41,7 @@ ClientRelation = duckdb.DuckDBPyRelation
 
 @dataclass(frozen=True)
 class Settings:
-    """How a database that we open may use the machine; None leaves the database's default."""
+    """The machine's resources that a database of ours may use; None leaves the database's default."""
 
     threads: int | None = None
     memory_limit: str | None = None
@@ -52,7 +52,7 @@ class Settings:
 
 
 class Scope:
-    """What a scope of the engine is told to keep."""
+    """The relations that outlive a scope of the engine."""
 
     def __init__(self) -> None:
         self.kept: set[Relation] = set()
@@ -99,7 +99,7 @@ class Engine(TableQueries):
     # -- templates ---------------------------------------------------------------------------------
 
     def rendered(self, template: str, values: dict[str, Any] | None = None, /, **params: Any) -> Statement:
-        """What `template` selects, to be run; `values` are those of the other parts of a statement that it is of."""
+        """The SELECT of `template`, ready to run; `values` are those of the other parts of its statement."""
         return self._render(template, params, values=values)
 
     def make(self, name: str, statement: Statement) -> Relation:

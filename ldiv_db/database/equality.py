@@ -1,4 +1,4 @@
-"""When two values are one: equal values that are written alike. The database holds others equal as well.
+"""Equality of values: two are one if they are equal and written alike. The database holds others equal as well.
 
 =================  ==================================================  ==============================================
 type               values that it holds equal and writes differently   what is done
@@ -42,18 +42,18 @@ _BY_BYTES = ("", "binary", "c", "posix")
 
 
 def equal_problems(key: str, column: Column) -> list[Problem]:
-    """What is wrong with a type of which one value would stand for another that is written differently."""
+    """The problem with a type of which one value would stand for another that is written differently."""
     reasons = [why for name, why in _REFUSED.items() if name in column.type]
     return [Problem(key, why, "give a number or a text in a view") for why in reasons[:1]]
 
 
 def is_nested(column: Column) -> bool:
-    """Whether the column's values have members."""
+    """True if the column's values have members."""
     return column.type.endswith("]") or column.type.startswith(_NESTED)
 
 
 def looseness(column: Column) -> Looseness | None:
-    """How equal values of the column may be written differently; None if they may not. Text is compared by bytes."""
+    """The way in which equal values of the column may be written differently, or None. Text is compared by bytes."""
     if column.is_float:
         return "signs"
     return "members" if is_nested(column) or any(name in column.type for name in _REFUSED) else None

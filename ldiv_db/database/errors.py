@@ -1,4 +1,4 @@
-"""What can go wrong, and the exit code each kind of failure has on the command line."""
+"""Kinds of failure, and the exit code that each has on the command line."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ class LdivError(Exception):
 
     @property
     def message(self) -> str:
-        """What went wrong, without the remedies."""
+        """The problem, without the remedies."""
         return super().__str__()
 
     def __str__(self) -> str:
         return "\n".join([self.message, *self.ways_out])
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows in place of a traceback: what went wrong, and the ways out."""
+        """The problem and the ways out, which a notebook shows in place of a traceback."""
         return f"{type(self).__name__}: {self}".splitlines()
 
     @property
@@ -191,7 +191,7 @@ def what_is_wrong(item: Mapping[str, Any]) -> str:
 
 
 def place_in_file(text: str) -> str:
-    """Where in a CSV file the database's error arose, as `, in line 7`; no more of its text may be shown."""
+    """The place in a CSV file of the database's error, as `, in line 7`; no more of its text may be shown."""
     match = re.match(r"[\w ]*Error: CSV Error on Line: (\d+)\n", text)
     return f", in line {match[1]} of the file" if match else ""
 

@@ -1,4 +1,4 @@
-"""What a database server says where something fails, in sentences of ours.
+"""Errors of a database server, put in sentences of ours.
 
 Its own words may quote a row, or a part of a password. So none is handed on: each form that is known has a sentence.
 
@@ -59,7 +59,7 @@ _NO_OPTIONS = re.compile(r"unsupported startup parameter")
 
 
 def sentence_of(text: str) -> str | None:
-    """What an error of a server or of a foreign file means, None for a form that is not known."""
+    """The meaning of an error of a server or of a foreign file, None for a form that is not known."""
     for form, sentence in _FORMS:
         match = re.search(form, text)
         if match:
@@ -68,7 +68,7 @@ def sentence_of(text: str) -> str | None:
 
 
 def refuses_options(text: str) -> bool:
-    """Whether the connection was refused for the options that we send along."""
+    """True if the connection was refused for the options that we send along."""
     return bool(_NO_OPTIONS.search(text))
 
 
@@ -148,7 +148,7 @@ def _of_duckdb(text: str, kind: str, statement: Statement) -> DatabaseError:
 
 
 def is_of_server(text: str, kind: str) -> bool:
-    """Whether an error is one of another database that is attached, whose words are not to be handed on."""
+    """True if an error is one of another database that is attached, whose words are not to be handed on."""
     return kind == "Error" or _OF_SERVERS.match(text) is not None
 
 
@@ -179,7 +179,7 @@ def refuse_half_characters(statement: Statement) -> None:
 
 
 def has_half_character(text: str) -> bool:
-    """Whether the text has a lone surrogate, as `\\ud800` in YAML or JSON writes one."""
+    """True if the text has a lone surrogate, as `\\ud800` in YAML or JSON writes one."""
     try:
         text.encode()
     except UnicodeEncodeError:

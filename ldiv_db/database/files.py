@@ -23,7 +23,7 @@ _OWNER_ONLY = 0o700
 
 
 def folder_of(parent: Path, name: str, token: str) -> Path:
-    """Where the work on `name` in `parent` goes that has this token."""
+    """The folder in `parent` for the work on `name` that has this token."""
     return parent / f".{name}.ldiv-{token}"
 
 

@@ -46,12 +46,12 @@ _LOST = re.compile(r"\b(BIT|TIME WITH TIME ZONE)\b")
 
 
 def is_relation(given: Any) -> bool:
-    """Whether it is a relation of the database's client."""
+    """True if it is a relation of the database's client."""
     return type(given).__name__ == "DuckDBPyRelation"
 
 
 def is_frame(given: Any) -> bool:
-    """Whether it is a frame; its columns are not asked, which may have any name."""
+    """True if it is a frame; its columns are not asked: they may have any name."""
     kind = type(given)
     library = kind.__module__.partition(".")[0]
     return is_relation(given) or library in _LIBRARIES or hasattr(kind, _STREAM)
@@ -72,7 +72,7 @@ def view_of_frame(engine: Engine, name: str, frame: Any) -> Relation:
 
 
 def _has_objects(frame: Any) -> bool:
-    """Whether it is a frame of pandas' with columns of any objects, whose types follow from the values."""
+    """True if it is a frame of pandas' with columns of any objects, whose types follow from the values."""
     is_pandas = type(frame).__module__.partition(".")[0] == "pandas" and type(frame).__name__ == "DataFrame"
     return is_pandas and any(str(kind) == "object" for kind in frame.dtypes)
 

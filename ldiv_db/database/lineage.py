@@ -1,4 +1,4 @@
-"""What a table or view reads: the tables and the files beneath it, through views, macros and names of any spelling.
+"""Lineage: the tables and files that a table or view reads, through views, macros and names of any spelling.
 
 Tables are those of the database's own plan, before it leaves out what it need not read. The plan does not name files,
 so these are read off the definitions of the views and macros where the plan reads something that is no table.
@@ -36,7 +36,7 @@ _QUERY, _QUERY_TABLE = "query", "query_table"
 
 
 def reads_table(engine: Engine, source: Relation, table: Relation) -> bool:
-    """Whether reading `source` reads `table`, whatever they are called."""
+    """True if reading `source` reads `table`, by any name."""
     if postgres.is_in_postgres(engine, table):
         wanted_name = catalog.full_name(engine, table)
         if postgres.is_in_postgres(engine, source):
@@ -48,7 +48,7 @@ def reads_table(engine: Engine, source: Relation, table: Relation) -> bool:
 
 
 def reads_file(engine: Engine, source: Relation, path: Path) -> bool | None:
-    """Whether reading `source` reads the file at `path`, which is there; None if that cannot be told."""
+    """True if reading `source` reads the file at `path`, which exists; None if that cannot be told."""
     if not _reads_without(engine, source):
         return False
     definitions = _Definitions(engine)
@@ -59,7 +59,7 @@ def reads_file(engine: Engine, source: Relation, path: Path) -> bool | None:
 
 
 def lies_among(pattern: str, path: Path) -> bool:
-    """Whether a file at `path`, which need not be there, would be one of a pattern's, or in the folder of a table."""
+    """True if a file at `path`, which need not exist, would match a pattern, or lie in the folder of a table."""
     base = Path(pattern)
     fixed = next((folder for folder in (base, *base.parents) if not set("*?[") & set(str(folder))), base)
     within = path.resolve().is_relative_to(fixed.resolve()) and fixed.is_dir()
@@ -73,7 +73,7 @@ def tables_read(engine: Engine, source: Relation) -> list[Relation]:
 
 
 def same_file(one: str | Path, other: str | Path) -> bool:
-    """Whether two paths lead to one file that is there, by whatever links."""
+    """True if two paths lead to one file that exists, by whatever links."""
     with suppress(OSError, ValueError):
         return os.path.samefile(one, other)
     return False
@@ -116,7 +116,7 @@ def _whole_plan(engine: Engine) -> Iterator[None]:
 
 
 def _reads_without(engine: Engine, source: Relation) -> bool:
-    """Whether the plan reads anything but tables and what is in memory."""
+    """True if the plan reads anything but tables and what is in memory."""
     functions = {name for (name,) in engine.execute(
         "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE function_type = 'table'"
     )}  # fmt: skip
@@ -126,7 +126,7 @@ def _reads_without(engine: Engine, source: Relation) -> bool:
 
 
 def _identity(engine: Engine, relation: Relation) -> tuple[Any, ...]:
-    """What tells the table from all others: the file of its database, its schema and its name."""
+    """The table's identity among all tables: the file of its database, its schema and its name."""
     database, schema, name = catalog.full_name(engine, relation)
     file = databases.file_of(engine, database)
     with suppress(OSError, TypeError):
@@ -234,7 +234,7 @@ def _texts_of(engine: Engine, name: str, kind: str = "") -> list[tuple[str, set[
 
 
 def _names(engine: Engine, pattern: str, path: Path) -> bool:
-    """Whether a path or pattern, as the database reads it, stands for the file, or for a folder above it."""
+    """True if a path or pattern, as the database reads it, stands for the file, or for a folder above it."""
     scheme, separator, rest = pattern.partition("://")
     if separator and scheme.lower() != "file":
         return False
