@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from ldiv_db.attacking.counting import require_networkx
@@ -106,6 +106,14 @@ class Attackers:
         if not 1 <= self.budget <= LARGEST:
             yield Problem("budget", f"takes a whole number from 1 to {LARGEST:,}")
         yield from self.trial.problems() if self.trial else ()
+
+
+def read_threshold(written: float | str | Decimal) -> Decimal:
+    """The threshold of a risk as a number; raises PolicyError for other texts."""
+    try:
+        return Decimal(str(written))
+    except InvalidOperation:
+        raise PolicyError([Problem("threshold", f"takes a number, not {written!r}")]) from None
 
 
 def columns_asked(

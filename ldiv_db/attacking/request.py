@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.matching import BUDGET
-from ldiv_db.attacking.question import Attackers, Columns, OtherRelease, columns_asked, columns_by_policy
+from ldiv_db.attacking.question import (
+    Attackers,
+    Columns,
+    OtherRelease,
+    columns_asked,
+    columns_by_policy,
+    read_threshold,
+)
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import PeopleTrial
-from ldiv_db.auditing.subject import Pair
+from ldiv_db.auditing.subject import pair_of
 from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
@@ -78,7 +86,8 @@ class AttackRequest:
 
     def columns(self, engine: Engine, published: Relation | FileRelation, policy: Policy | None) -> Columns:
         """The columns that attackers see, by name or by the policy; raises PolicyError for both."""
-        pair, folder = self._pair(engine), Path(self.folder)
+        pair = pair_of(self.sensitive_table, self.group, self.count, partial(open_given, engine))
+        folder = Path(self.folder)
         if policy is None:
             named = read_sensitive(self.sensitive)
             return columns_asked(engine, published, names_of(self.qi), named, self.class_column, folder, pair)
@@ -86,23 +95,13 @@ class AttackRequest:
             raise PolicyError([Problem("policy", "says what the columns are, name none beside it")])
         return columns_by_policy(engine, published, policy, folder)
 
-    def _pair(self, engine: Engine) -> Pair | None:
-        """The anatomised pair, if one is named; raises PolicyError for half of one."""
-        table, group = self.sensitive_table, self.group
-        if table is None and group is None and self.count is None:
-            return None
-        if table is None or group is None:
-            what = "goes with --group: a pair is two tables joined by a column"
-            raise PolicyError([Problem("sensitive-table", what)])
-        return Pair(open_given(engine, table, "sensitive-table"), group, self.count)
-
     def attackers(self, engine: Engine, policy: Policy | None) -> Attackers:
         """What attackers know, with the tables of people opened."""
         named = {key: getattr(self, key) for key in ("known", "population", "definetti")}
         people: dict[str, Any] = {k: open_given(engine, given, k) for k, given in named.items() if given is not None}
         return Attackers(
             self.m,
-            _number(self.threshold),
+            read_threshold(self.threshold),
             **people,
             also=self._others(engine, policy),
             counting=self.counting,
@@ -157,10 +156,3 @@ class AttackRequest:
             problems.append(Problem("replay", "tries what sensitive values could be, and there are none"))
         if problems:
             raise PolicyError(problems)
-
-
-def _number(written: float | str | Decimal) -> Decimal:
-    try:
-        return Decimal(str(written))
-    except InvalidOperation:
-        raise PolicyError([Problem("threshold", f"takes a number, not {written!r}")]) from None

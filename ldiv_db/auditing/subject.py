@@ -8,7 +8,7 @@ after `same`, and take the numbers of a requirement as its verdict names them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from typing import Any, Literal
 from ldiv_db.database.dbt_macros import NotReadError, count_failures
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.recoding.encoded import Renamed
@@ -34,6 +35,18 @@ class Pair:
     table: Relation | FileRelation
     group: str
     count: str | None = None
+
+
+def pair_of(
+    table: Any, group: str | None, count: str | None, open_table: Callable[[Any, str], Relation | FileRelation]
+) -> Pair | None:
+    """The anatomised pair, if one is named; raises PolicyError for half of one."""
+    if table is None and group is None and count is None:
+        return None
+    if table is None or group is None:
+        what = "goes with --group: a pair is two tables joined by a column"
+        raise PolicyError([Problem("sensitive-table", what)])
+    return Pair(open_table(table, "sensitive-table"), group, count)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.auditing.subject import Pair, Suppressed
+from ldiv_db.auditing.subject import Pair, Suppressed, pair_of
 from ldiv_db.commands.console import open_for_command
 from ldiv_db.database.attach import CATALOG
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
@@ -253,13 +253,7 @@ class Judged(Attributes):
 
     def pair(self, open_table: Callable[[str, str], Relation | FileRelation]) -> Pair | None:
         """The anatomised pair, if one is named; raises PolicyError for half of one."""
-        table, group, count = self.sensitive_table, self.group, self.count
-        if table is None and group is None and count is None:
-            return None
-        if table is None or group is None:
-            what = "goes with --group: a pair is two tables joined by a column"
-            raise PolicyError([Problem("sensitive-table", what)])
-        return Pair(open_table(table, "sensitive-table"), group, count)
+        return pair_of(self.sensitive_table, self.group, self.count, open_table)
 
     def requirements(self, require: Sequence[str] | None, policy: Path | None) -> list[RequirementSpec]:
         """The requirements that are asked for; raises PolicyError if there are none, and no policy."""

@@ -7,14 +7,14 @@ for internal eyes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.disclosure import Exposure, prosecutor
 from ldiv_db.attacking.gains import Attack
-from ldiv_db.attacking.question import Attackers, columns_asked, columns_by_policy
+from ldiv_db.attacking.question import Attackers, columns_asked, columns_by_policy, read_threshold
 from ldiv_db.attacking.trials import PeopleTrial
 from ldiv_db.auditing.audit import counted
 from ldiv_db.auditing.check import CheckRequest
@@ -22,7 +22,7 @@ from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.measuring.uniqueness import RARE, measure_uniqueness, summarise
@@ -44,10 +44,12 @@ def attacks_on(
     if asked.policy is None or asked.is_public:
         names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
         columns = columns_asked(engine, table, *names)
-        return attack_table(engine, table, columns, question.require, Attackers(threshold=_threshold(asked)))
+        return attack_table(
+            engine, table, columns, question.require, Attackers(threshold=read_threshold(asked.threshold))
+        )
     columns = columns_by_policy(engine, table, asked.policy, asked.folder)
     attackers = Attackers(
-        threshold=_threshold(asked),
+        threshold=read_threshold(asked.threshold),
         known=_people(engine, asked.known, "known", source) if question.sensitive else None,
         population=_people(engine, asked.population, "population", source),
         trial=_trial(engine, asked, source) if question.sensitive else None,
@@ -64,13 +66,6 @@ def _trial(engine: Engine, asked: ReportRequest, source: Table | None) -> People
     if source is None:
         return None
     return PeopleTrial(source, _people(engine, asked.control, "control"), tries=asked.tries, seed=asked.seed)
-
-
-def _threshold(asked: ReportRequest) -> Decimal:
-    try:
-        return Decimal(asked.threshold)
-    except InvalidOperation:
-        raise PolicyError([Problem("threshold", f"takes a number, not {asked.threshold!r}")]) from None
 
 
 def attack_documents(found: Attacks) -> list[dict[str, Any]]:
