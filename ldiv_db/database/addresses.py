@@ -90,8 +90,8 @@ class Address:
         words = "&".join(f"{key}={value.replace(' ', '%20').replace('=', '%3D')}" for key, value in missing.items())
         return replace(self, text=f"{self.text}{'&' if '?' in self.text else '?'}{words}") if words else self
 
-    def beside(self, folder: Path) -> Address:
-        """The same with a relative file taken from the folder."""
+    def in_folder(self, folder: Path) -> Address:
+        """The same address, with a relative path read from the folder."""
         path = self.path
         return self if path is None else replace(self, text=str(folder / path))
 

@@ -210,7 +210,7 @@ def named_databases(
             key = f"databases.{name}"
             if name.lower() in (*_TAKEN, *(row[0].lower() for row in engine.execute(_ATTACHED))):
                 raise PolicyError([Problem(key, "is the name of another database", "choose another")])
-            address = address_of(text, key).beside(folder)
+            address = address_of(text, key).in_folder(folder)
             attach_address(engine.connection, address, name, read_only=name != written or not address.kind.takes_back)
             stack.callback(attempt, engine.connection, f"DETACH {Identifier(name).sql()}")
         yield

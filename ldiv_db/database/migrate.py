@@ -83,7 +83,7 @@ def refuse_foreign(engine: Engine, folder: Path | None = None) -> None:
 
 
 def _alike(engine: Engine, columns: list[tuple[str, str]], ours: list[tuple[str, str]] | None) -> bool:
-    """Whether columns are ours; of other databases than DuckDB's, which have types of their own, by their names."""
+    """True if the columns are ours; in databases other than DuckDB, with types of their own, names alone count."""
     if ours is None or columns == ours or databases.kind_of(engine, _home(engine)) == "duckdb":
         return columns == ours
     return [name for name, _ in columns] == [name for name, _ in ours]
@@ -190,7 +190,7 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
 
 @contextmanager
 def unmade_on_error(engine: Engine) -> Iterator[None]:
-    """Where the catalog came to be within, and an error ends it with nothing entered, the catalog goes again."""
+    """Within, an error removes the catalog again if it was made here and nothing is entered in it."""
     before = _has_catalog(engine)
     try:
         yield
@@ -202,7 +202,7 @@ def unmade_on_error(engine: Engine) -> Iterator[None]:
 
 
 def _has_catalog(engine: Engine) -> bool:
-    """Whether there is a schema of the catalog, or a table where there can be none."""
+    """True if there is a schema of the catalog, or a table where there can be none."""
     home = _home(engine)
     if databases.has_one_schema(engine, home):
         return bool(_tables(engine))

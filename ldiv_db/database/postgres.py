@@ -129,12 +129,12 @@ def grants_lacking(engine: Engine, database: str, rights: Sequence[Right]) -> li
 
 
 def is_in_postgres(engine: Engine, relation: Any) -> bool:
-    """Whether a relation lies, or would lie, in a database of PostgreSQL's; a file does not."""
+    """True if a relation lies, or would lie, in a database of PostgreSQL's; a file does not."""
     return isinstance(relation, Relation) and kind_of(engine, located(engine, relation)[0]) == "postgres"
 
 
 def type_of(kind: str) -> str | None:
-    """What PostgreSQL calls a type of DuckDB's, None for one that is not written there: a list, a structure."""
+    """PostgreSQL's name for a type of DuckDB's, None for one that is not written there: a list, a structure."""
     return _TYPES.get(kind) or (kind if _SAME.fullmatch(kind) else None)
 
 
@@ -151,7 +151,7 @@ def relations_read(engine: Engine, relation: Relation) -> set[tuple[str, str, st
 
 
 def values_beyond_floats(engine: Engine, relation: Relation, columns: Sequence[str]) -> dict[str, int]:
-    """How many values of `numeric` columns without a precision, as which DuckDB reads floats, are no such numbers."""
+    """The number of values in unbounded `numeric` columns, which DuckDB reads as floats, that no float holds."""
     kinds = own_types(engine, relation)
     read = {column.name.lower(): column.type for column in _read_columns(engine, relation)}
     open_ended = [c for c in columns if kinds[c.lower()].startswith("numeric") and read[c.lower()] == "DOUBLE"]
@@ -191,7 +191,7 @@ def make_table(engine: Engine, target: Relation, rows: Relation, own: Mapping[st
 
 
 def lost_with(engine: Engine, table: Relation) -> str | None:
-    """What a table has that goes with it: grants, comments, both; None if it has neither, or is not there."""
+    """Attributes that are lost with a table: grants, comments, both; None if it has neither, or does not exist."""
     if _find(engine, table) is None:
         return None
     ((granted, commented),) = ask_postgres(

@@ -45,7 +45,7 @@ class Queries(ABC):
 
     @abstractmethod
     def rendered(self, template: str, values: dict[str, Any] | None = None, /, **params: Any) -> Statement:
-        """What `template` selects, to be run; `values` are those of the other parts of a statement that it is of."""
+        """The SELECT of `template`, ready to run; `values` are those of the other parts of its statement."""
 
     @abstractmethod
     def make(self, name: str, statement: Statement) -> Relation:
@@ -184,7 +184,7 @@ class Queries(ABC):
             self.execute(f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}", writes=target)
 
     def _has_schema(self, parts: Sequence[str]) -> bool:
-        """Whether a schema is there already in a database of others, of which leave to make one is not asked then.
+        """True if a schema exists already in a database of others; leave to make it is not asked for then.
 
         `parts` are its name, with that of its database before it; a name alone may be that of a database.
         """
@@ -204,7 +204,7 @@ class Queries(ABC):
             self.execute("CALL pg_clear_cache()")
 
     def in_transaction(self) -> bool:
-        """Whether one is open: outside, every statement is a transaction of its own, with its own number."""
+        """True if one is open: outside, every statement is a transaction of its own, with its own number."""
         ((kind,),) = self.execute("SELECT type FROM duckdb_databases() WHERE database_name = current_database()")
         # Databases that are attached number no transactions, but one has a single time.
         asked = "SELECT txid_current()" if kind == "duckdb" else "SELECT epoch_us(now())"

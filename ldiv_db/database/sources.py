@@ -45,7 +45,7 @@ def load_extension(connection: Any, name: str, why: str) -> None:
 
 
 def _is_loaded(connection: Any, name: str) -> bool:
-    """Whether the extension is loaded, or could be."""
+    """True if the extension is loaded, or could be."""
     ((loaded,),) = connection.execute(
         "SELECT coalesce(bool_or(loaded), false) FROM duckdb_extensions() WHERE extension_name = $name", {"name": name}
     ).fetchall()
@@ -67,7 +67,7 @@ def wheel_of(name: str) -> Path | None:
 
 
 def _folder_of(name: str) -> Path:
-    """Where the wheel of the extension has its files, one folder a version; a path that is not there without it."""
+    """The folder of the extension's files in its wheel, one subfolder a version; a missing path without the wheel."""
     found = find_spec(f"duckdb_extension_{name}")
     home = Path(found.origin).parent if found and found.origin else Path("no-such-folder")
     return home / "extensions"
@@ -105,7 +105,7 @@ _TABLES = {
 
 
 def name_of_query(text: str) -> str:
-    """What a query is called where it is not told: it may name values of the data."""
+    """The name of a query that has been given none: its text may name values of the data."""
     return f"query {hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
@@ -142,7 +142,7 @@ def _refused(engine: Engine, tree: Any) -> Iterator[str]:
 
 
 def _calls(tree: Any) -> Iterator[tuple[bool, str]]:
-    """Whether it gives a table, and the name of every function that is called."""
+    """For every function that is called: True if it gives a table, and its name."""
     if isinstance(tree, list):
         for part in tree:
             yield from _calls(part)
@@ -188,7 +188,7 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
 
 
 def files_of(engine: Engine, path: Path) -> FileRelation | None:
-    """How the files at a path, or of a pattern, are read; None if they are none that the database reads."""
+    """The way to read the files at a path, or of a pattern; None if the database does not read them."""
     if path.name.endswith(ICEBERG_STATE) and path.parent.name == "metadata":
         return _iceberg(engine, path)
     if not path.is_dir():
@@ -252,7 +252,7 @@ def _refuse_unreadable(engine: Engine, file: FileRelation, source: str, key: str
 
 
 def _is_table(engine: Engine, name: str) -> bool:
-    """Whether a table or view has that very name, which may end like a file's."""
+    """True if a table or view has that very name, which may end like a file's."""
     try:
         return catalog.table_exists(engine, named_table(name, "source"))
     except PolicyError:

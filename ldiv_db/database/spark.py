@@ -31,12 +31,12 @@ from ldiv_db.database.templates import Relation, Statement, literal, render
 
 
 def is_session(value: Any) -> bool:
-    """Whether it is a session of Spark's, classic or of Spark Connect; told without importing either."""
+    """True if it is a session of Spark's, classic or of Spark Connect; told without importing either."""
     return any(kind.__name__ == "SparkSession" and kind.__module__.startswith("pyspark.") for kind in type(value).mro())
 
 
 def is_remote(session: Any) -> bool:
-    """Whether it is a session of Spark Connect, behind which no Java machine can be reached."""
+    """True if it is a session of Spark Connect, behind which no Java machine can be reached."""
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
@@ -249,19 +249,19 @@ def quoted(table: Relation) -> str:
     return ".".join(f"`{part.replace('`', '``')}`" for part in table.parts)
 
 
-def beside(table: Relation, name: str) -> Relation:
+def sibling(table: Relation, name: str) -> Relation:
     """Another table of the same schema."""
     return Relation((*table.parts[:-1], name))
 
 
 def exists(session: Any, table: Relation) -> bool:
-    """Whether there is a table or view of that name."""
+    """True if there is a table or view of that name."""
     with plainly(f"look up {table}"):
         return bool(session.catalog.tableExists(quoted(table)))
 
 
 def description(session: Any, table: Relation) -> Mapping[str, str]:
-    """What the catalog says of a table beside its columns: `Provider`, `Type` and others."""
+    """The catalog's entries on a table beside its columns: `Provider`, `Type` and others."""
     with plainly(f"look up {table}"):
         rows = session.sql(f"DESCRIBE TABLE EXTENDED {quoted(table)}").collect()
     names = [row[0] for row in rows]
@@ -317,7 +317,7 @@ def make_lasting(session: Any, table: Relation, columns: str) -> None:
 def rename(session: Any, table: Relation, name: str) -> None:
     """Have a table under another name of its schema."""
     with plainly(f"rename {table}"):
-        session.sql(f"ALTER TABLE {quoted(table)} RENAME TO {quoted(beside(table, name))}")
+        session.sql(f"ALTER TABLE {quoted(table)} RENAME TO {quoted(sibling(table, name))}")
 
 
 def drop(session: Any, table: Relation) -> None:

@@ -1,4 +1,4 @@
-"""What a requirement is measured by: steps, each a template over the relations of those before it.
+"""Steps that measure a requirement, each a template over the relations of those before it.
 
 An `Engine` runs them. A `Composer` writes them down as the named parts of one statement, for a database that is not
 ours: the definition of a requirement is the same in both.
@@ -62,7 +62,7 @@ _MARGIN = "  "
 
 @dataclass(frozen=True)
 class Doubt:
-    """What leaves a verdict open: how often it was found, and what it is."""
+    """A reason for an open verdict, and how often it was found."""
 
     count: Figure
     problem: str

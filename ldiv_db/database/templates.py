@@ -148,7 +148,7 @@ class FileRelation:
 
     @property
     def options(self) -> str:
-        """What the reader is told besides the path, as SQL."""
+        """The reader's arguments besides the path, as SQL."""
         version = "" if self.version is None else f", version = {self.version}"
         return f"{', hive_partitioning = true' if self.hive else ''}{version}"
 
@@ -230,7 +230,7 @@ def _call(file: FileRelation) -> Markup:
 
 
 def _fill(param: Any) -> Markup:
-    """What Jinja puts out for one parameter; raises TemplateError for anything but a name or a value."""
+    """The text that Jinja puts out for one parameter; raises TemplateError for anything but a name or a value."""
     if isinstance(param, Identifier | Relation | SqlType | Figure):
         return Markup(param.sql())
     if isinstance(param, FileRelation | Value):
@@ -245,7 +245,7 @@ def _fill(param: Any) -> Markup:
 
 
 def resource_folder(name: str) -> Path:
-    """Where `sql`, `migrations` or `fixtures` lies: beside the package in a checkout, inside it in a wheel."""
+    """The folder of `sql`, `migrations` or `fixtures`: beside the package in a checkout, inside it in a wheel."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / name, package.parent / name):
         if folder.is_dir():
@@ -344,7 +344,7 @@ def render(
 
 
 def _is_foreign(param: Any) -> bool:
-    """Whether a parameter is a table or a file that is not a TEMP table of ours."""
+    """True if a parameter is a table or a file that is not a TEMP table of ours."""
     if isinstance(param, Relation):
         return isinstance(param, CallerView) or (param.parts[:1] != ("temp",) and not isinstance(param, Part))
     return isinstance(param, FileRelation)

@@ -53,11 +53,11 @@ def scan(
     engine: Engine,
     source: Source,
     show_values: bool = False,
-    beside: Sequence[Renamed] = (),
+    side_columns: Sequence[Renamed] = (),
     counted: bool = False,
 ) -> Scan:
-    """The source copied and its quasi-identifiers encoded, with columns `beside` in the copy; raises as `encode`."""
-    taking = Snapshot(engine, source, beside, counted=counted)
+    """The source copied and its quasi-identifiers encoded, with `side_columns` in the copy; raises as `encode`."""
+    taking = Snapshot(engine, source, side_columns, counted=counted)
     snapshot, rows_in, left_out = taking.take()
     axes = Encoder(engine, source, show_values, counted).axes(snapshot)
     return Scan(snapshot, axes, rows_in, left_out, taking.weight)
@@ -254,7 +254,7 @@ class Encoder:
         return Distribution(sorted(self._engine.column(dictionary, "rows"), reverse=True))
 
     def individual(self, snapshot: Relation) -> SensitiveAxis | None:
-        """Whose row it is, encoded; None if nothing says so. Each row of nobody known is somebody else's."""
+        """The individual of a row, encoded; None if no column says. Each row of nobody known is somebody else's."""
         column = self._source.individual
         if column is None:
             return None

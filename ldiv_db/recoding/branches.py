@@ -45,7 +45,7 @@ def counting_sql(policy: Policy, dialect: str = "duckdb", source: str | None = N
 
 
 def counting_params(policy: Policy, source: str | None = None) -> dict[str, Any]:
-    """What fills the template of the counts."""
+    """Parameters of the template of the counts."""
     return {
         "source": _table(source or policy.source),
         "columns": [Identifier(name) for name in counted_columns(policy)],
@@ -54,7 +54,7 @@ def counting_params(policy: Policy, source: str | None = None) -> dict[str, Any]
 
 
 def weight_of(policy: Policy) -> str:
-    """What the column of counts is called."""
+    """The name of the column of counts."""
     return policy.weight or DEFAULT_WEIGHT
 
 
@@ -127,7 +127,7 @@ class WrittenColumn:
 
     @property
     def missing(self) -> Identifier:
-        """Whether the value is NULL, which is published as NULL."""
+        """The column that is true where the value is NULL, which is published as NULL."""
         return Identifier(f"{self.alias.name}_null")
 
 
@@ -151,7 +151,7 @@ def written_columns(recoding: GlobalRecoding, role: str, letter: str, dialect: s
 
 
 def is_typed(column: RecodedColumn, dialect: str) -> bool:
-    """Whether the dialect compares the column's values as what they are, not as their text."""
+    """True if the dialect compares the column's values by their own type, not as text."""
     return dialect != DIALECT and _WRITTEN_ALIKE.fullmatch(column.type) is None
 
 

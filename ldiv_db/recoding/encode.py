@@ -80,8 +80,8 @@ class Coding:
     left_out: int
     weight: Identifier | None = None
 
-    def encode(self, snapshot: Relation, beside: Sequence[Renamed] = ()) -> Encoded:
-        """The rows of the copy, or of one with the same values in other rows, encoded; `beside` go along uncoded."""
+    def encode(self, snapshot: Relation, side_columns: Sequence[Renamed] = ()) -> Encoded:
+        """The rows of the copy, or of one with the same values in other rows, encoded; `side_columns` stay uncoded."""
         engine = self.engine
         rows = engine.materialise(
             "rows",
@@ -90,7 +90,11 @@ class Coding:
             axes=self.ordered,
             sensitive=[*self.sensitive, *([self.individual] if self.individual else [])],
             # Whose a row may be comes last, so that it changes the number of no row that differs from others.
-            kept=[*self.kept, *beside, *renamed("p", names_of([self.source.person] if self.source.person else []))],
+            kept=[
+                *self.kept,
+                *side_columns,
+                *renamed("p", names_of([self.source.person] if self.source.person else [])),
+            ],
             own=self.own,
             key=self.key,
             hashed=self.sensitive,

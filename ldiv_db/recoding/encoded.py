@@ -109,7 +109,7 @@ class SensitiveAxis:
 
     @property
     def is_said(self) -> bool:
-        """Whether it is a column of the source, and of the release; else it stands for rows alone."""
+        """True if it is a column of the source, and of the release; else it stands for rows alone."""
         return bool(self.column.name)
 
     @property
@@ -128,7 +128,7 @@ class SensitiveAxis:
 
     @property
     def loose(self) -> Looseness | None:
-        """How what is published of equal values may be written differently."""
+        """The way in which equal values may be published differently."""
         return "signs" if self.own else None
 
 
@@ -153,7 +153,7 @@ class Encoded:
 
     @property
     def counted(self) -> Relation:
-        """What to count rows in: the counts of the source, or its rows."""
+        """The unit that rows are counted in: the counts of the source, or its rows."""
         return self.cells or self.rows
 
     @property
@@ -173,7 +173,7 @@ class Encoded:
 
     @property
     def leaves_unjudged(self) -> bool:
-        """Whether there are rows with NULL in the place of a sensitive value that are not judged."""
+        """True if there are rows with NULL in the place of a sensitive value that are not judged."""
         return any(axis.judged for axis in self.sensitive)
 
     @property

@@ -17,7 +17,7 @@ from ldiv_db.recoding.recode import Recoding
 
 @dataclass(frozen=True)
 class Loss:
-    """What a release lost against the `rows_in` rows of its source; suppressed rows lose every cell.
+    """The loss of a release against the `rows_in` rows of its source; suppressed rows lose every cell.
 
     `lm` and `ncp` are totals over all cells, their means are per cell (ncp's per unit of weight) and lie in 0..1.
     `classes` and what follows from them (`dm`, `cavg`, sizes) are those that can be told apart in what is published,
@@ -48,7 +48,7 @@ class Loss:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of a release of which every cell is fully generalised."""
+        """The notes on a release of which every cell is fully generalised."""
         cells = self.rows_published * len(self.lm_by_column)
         if not cells or self.stars < cells:
             return ()

@@ -104,7 +104,7 @@ class SpanColumn:
 
 @dataclass(frozen=True)
 class Spans:
-    """What one quasi-identifier's spans are published as and lose.
+    """The spans of one quasi-identifier, as they are published, and their loss.
 
     `relation` is (low, high, lm, ncp) and the values that `form` takes: a label, perhaps by the number of its set
     (`set_no` is the classes' column of it), the smallest and the largest value, or the only value.
@@ -172,7 +172,7 @@ def plan_recoding(
 
 
 def label_spans(engine: Engine, axis: Axis, classes: Relation, form: Form = "label") -> Spans:
-    """What the spans of the classes, between the columns of the quasi-identifier's bounds, are published as."""
+    """The labels of the classes' spans, between the columns of the quasi-identifier's bounds."""
     known: dict[str, Any] = {
         "classes": classes,
         "axis": axis,
@@ -253,7 +253,7 @@ def published_rows(
     last_class: int = 0,
     texts: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """What fills the template `PUBLISHED`: the published rows, in an order that carries no information.
+    """Parameters of the template `PUBLISHED`: the published rows, in an order that carries no information.
 
     Class ids, if they are shown, follow `last_class`, and say no more than the classes themselves; as `texts` all
     columns are text, for a file that has no types.

@@ -44,7 +44,7 @@ RANGE_FORMS = "ranges are written [20-30], [20-30), 20-30, 20 to 30, 60+, >60, >
 
 @dataclass(frozen=True)
 class LabelReading:
-    """What labels were read as.
+    """The result of reading labels.
 
     `chosen` are the rows found for the parts that hold, `spans` (value_no, low, high) the codes that a label covers, as
     spans that do not touch; a label that is not in `chosen` cannot be read.
@@ -85,7 +85,7 @@ def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> LabelRe
 
 
 def count_unread(engine: Engine, labels: Relation, read: Relation) -> dict[str, int]:
-    """How many labels (value_no, rows) are not among those that were read: their count, and the rows that have them."""
+    """The number of labels (value_no, rows) that are not among those that were read, and of the rows that have them."""
     unread = engine.select_others("unread", labels, read, "value_no")
     found = {"count": engine.count(unread), "rows": engine.total(unread, "rows")}
     engine.drop(unread)
@@ -97,7 +97,7 @@ _DATE = re.compile(r"(\d{4})(?:(s)|-Q([1-4])|-(\d\d)(?:-(\d\d))?)?")
 
 @dataclass(frozen=True)
 class Rule:
-    """What has a label: by `kind` the value `low`, what lies in `low..high`, begins with `low`, is any, or is NULL."""
+    """The values with a label, by `kind`: `low`, all in `low..high`, all that begin with `low`, any, or NULL."""
 
     kind: str
     low: str | None
@@ -254,7 +254,7 @@ class RecodedColumn:
 
 @dataclass(frozen=True)
 class GlobalRecoding:
-    """What is published of every row, whatever the others are, and what a class that violates loses (`scheme`)."""
+    """The published values of every row, whatever the others are; `scheme` says what a violating class loses."""
 
     scheme: str
     columns: tuple[RecodedColumn, ...]

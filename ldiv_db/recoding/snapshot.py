@@ -1,4 +1,4 @@
-"""Where a column's numbers and times begin and end, and which of them have no place on a line.
+"""Snapshots of a source, the bounds of its numbers and times, and the values that have no place on a line.
 
 The copy of the source that everything else reads: the columns with a role under working names, in one scan.
 """
@@ -83,7 +83,7 @@ def own_columns(engine: Engine, source: Source) -> list[Renamed]:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is copied of a source: the columns with a role, and `beside` what is taken as well.
+    """A copy of a source's columns: those with a role, and `side_columns`.
 
     Columns whose working names begin with a letter of `shown` are published as they are, not by a code of theirs. Of a
     source that counts equal rows all of these are copied, or, if they may stay `counted`, each with its count.
@@ -91,7 +91,7 @@ class Snapshot:
 
     engine: Engine
     source: Source
-    beside: Sequence[Renamed] = ()
+    side_columns: Sequence[Renamed] = ()
     shown: str = "kw"
     counted: bool = False
 
@@ -118,7 +118,9 @@ class Snapshot:
         source = self.source
         individual = renamed("p", names_of(one for one in (source.individual, source.person) if one))
         kept = renamed("k", names_of(source.keep))
-        columns = [self._cast(c) for c in (*self._identifying, *self._sensitive, *individual, *kept, *self.beside)]
+        columns = [
+            self._cast(c) for c in (*self._identifying, *self._sensitive, *individual, *kept, *self.side_columns)
+        ]
         collated = {column.name.lower() for column in text_with_collation(self.engine, source.relation)}
         return self.engine.materialise(
             "snapshot",

@@ -56,7 +56,7 @@ class Weight:
 
     @property
     def is_null(self) -> bool:
-        """Whether it is that of NULL."""
+        """True if it is that of NULL."""
         return self.value.value is None
 
 
@@ -102,7 +102,7 @@ def recoding_sql(
 def recoding_params(
     engine: Engine, run: Run, source: str | None = None, policy: Policy | None = None, dialect: str = DIALECT
 ) -> dict[str, Any]:
-    """What fills the template of the recoding; arguments and errors as of `recoding_sql`."""
+    """Parameters of the template of the recoding; arguments and errors as of `recoding_sql`."""
     recoding = _fetch(engine, run)
     _refuse_harmless(engine, run)
     thresholds = _thresholds(engine, run, policy, recoding)

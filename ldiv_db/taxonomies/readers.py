@@ -1,4 +1,4 @@
-"""Where taxonomies come from: level files, nested files, parent-child tables, ranges, prefixes, stretches of time."""
+"""Taxonomies read from level files, nested files, parent-child tables, ranges, prefixes, stretches of time."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _construct_text(loader: _PairLoader, node: yaml.ScalarNode) -> str | None:
 
 
 def _construct_any(loader: _PairLoader, node: yaml.Node) -> Any:
-    """What a tag of any kind stands before: tags say nothing of labels."""
+    """The value behind a tag of any kind: tags say nothing of labels."""
     if isinstance(node, yaml.SequenceNode):
         return [loader.construct_object(item, True) for item in node.value]
     if isinstance(node, yaml.MappingNode):

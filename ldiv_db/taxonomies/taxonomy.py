@@ -109,7 +109,7 @@ class Taxonomy:
 
     @property
     def skippable(self) -> int:
-        """How many times the lowest level between leaves and root can be left out."""
+        """The number of times that the lowest level between leaves and root can be left out."""
         heights = self._heights()
         return max(heights[self.nodes[0].node] - 1, 0)
 
@@ -134,7 +134,7 @@ class Taxonomy:
         return Taxonomy(tuple(made.values()), self.origin)
 
     def _heights(self) -> dict[int, int]:
-        """How many levels each node stands above the lowest of its leaves."""
+        """The number of levels of each node above the lowest of its leaves."""
         heights = dict.fromkeys((node.node for node in self.nodes), 0)
         for node in reversed(self.nodes):  # children stand after their parent
             if node.parent is not None:
@@ -156,7 +156,7 @@ class Taxonomy:
 
     @property
     def by_range(self) -> bool:
-        """Whether leaves hold ranges of numbers rather than values."""
+        """True if leaves hold ranges of numbers rather than values."""
         return any(node.min_value is not None for node in self.nodes)
 
 

@@ -64,8 +64,8 @@ class DecompositionCoding:
     secret: str
     rows_in: int
 
-    def encode(self, snapshot: Relation, beside: Sequence[Renamed] = ()) -> Decomposed:
-        """The rows of the copy, or of one with the same values in other rows, encoded; `beside` go along uncoded."""
+    def encode(self, snapshot: Relation, side_columns: Sequence[Renamed] = ()) -> Decomposed:
+        """The rows of the copy, or of one with the same values in other rows, encoded; `side_columns` stay uncoded."""
         engine = self.engine
         rows = engine.materialise(
             "rows",
@@ -73,7 +73,7 @@ class DecompositionCoding:
             rows=snapshot,
             key=self.key,
             secrets=self.secrets,
-            shown=[*self.shown, *beside],
+            shown=[*self.shown, *side_columns],
             secret=Value(self.secret),
         )
         left_out = self.rows_in - engine.count(rows)

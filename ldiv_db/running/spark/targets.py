@@ -103,7 +103,7 @@ class CatalogTable(SparkTarget):
     def settle(self) -> list[str]:
         left = []
         for name in tables.names_in_schema(self.session, self.table):
-            other = tables.beside(self.table, name)
+            other = tables.sibling(self.table, name)
             if self._run_of(name, _ASIDE) and not self.exists():
                 tables.rename(self.session, other, self.table.name)
             elif self._run_of(name, _ASIDE):
@@ -166,7 +166,7 @@ class CatalogTable(SparkTarget):
         return str(self.session.conf.get("spark.sql.sources.default", "parquet")).lower()
 
     def _at(self, kind: str, run_id: str) -> Relation:
-        return tables.beside(self.table, self._beside(kind, run_id))
+        return tables.sibling(self.table, self._beside(kind, run_id))
 
 
 class ParquetFolder(SparkTarget):
