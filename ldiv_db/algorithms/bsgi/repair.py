@@ -169,7 +169,7 @@ def _round(task: Task, state: _Members, conflicts: Relation, window: _Window) ->
     engine = task.engine
     params = {"members": state.members, "keys": state.keys}
     with engine.scope():
-        seats = engine.materialise(
+        slots = engine.materialise(
             "seats",
             "neighbours/repair/seat_classes",
             conflicts=conflicts,
@@ -178,7 +178,7 @@ def _round(task: Task, state: _Members, conflicts: Relation, window: _Window) ->
             **params,
         )
         partners = engine.materialise(
-            "partners", "neighbours/repair/find_partners", seats=seats, **window.params(), **params
+            "partners", "neighbours/repair/find_partners", seats=slots, **window.params(), **params
         )
         ranked = engine.materialise(
             "ranked",

@@ -260,9 +260,9 @@ def incorporate(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], c
         )
         left = engine.count(residual)
         while left:
-            waiting, left = _round(task, state, residual)
+            unassigned, left = _round(task, state, residual)
             engine.drop(residual)  # all residual rows, once a round
-            residual = waiting
+            residual = unassigned
 
 
 def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> _GrownClasses:
@@ -290,14 +290,14 @@ def _round(task: Task, state: _GrownClasses, residual: Relation) -> tuple[Relati
             modulus=state.modulus,
         )
         settled = engine.group("settled", choices, "class_id", row_id=("min", "row_id"))
-        waiting = engine.materialise(
+        unassigned = engine.materialise(
             "residual", "bsgi/residue/keep_waiting", residual=residual, choices=choices, settled=settled
         )
         engine.extend(state.assigned, settled, "row_id", "class_id")
-        left = engine.count(waiting)
+        left = engine.count(unassigned)
         if left:
             _grow(task, state, settled)
-        return scope.keep(waiting), left
+        return scope.keep(unassigned), left
 
 
 def _grow(task: Task, state: _GrownClasses, settled: Relation) -> None:

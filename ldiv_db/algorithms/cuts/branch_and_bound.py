@@ -46,7 +46,7 @@ class Sweep:
         evaluator: Evaluator,
         best: Best,
         deadline: float | None = None,
-        progress: Callable[[SearchProgress], None] = lambda standing: None,
+        progress: Callable[[SearchProgress], None] = lambda progress: None,
     ):
         self._evaluator, self._best, self._deadline, self._progress = evaluator, best, deadline, progress
         self._problem, self._engine = evaluator.problem, evaluator.problem.task.engine

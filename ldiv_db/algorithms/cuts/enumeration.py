@@ -59,7 +59,7 @@ class Search:
         best: Best,
         prune: bool = True,
         deadline: float | None = None,
-        progress: Callable[[SearchProgress], None] = lambda standing: None,
+        progress: Callable[[SearchProgress], None] = lambda progress: None,
     ):
         self._evaluator = evaluator
         self._trees = {tree.number: tree for tree in trees}

@@ -194,17 +194,17 @@ def _freed(tree: CutTree) -> IntervalTree:
 def _progress_of(problem: CutProblem) -> Callable[[SearchProgress], None]:
     """Reports how a search stands."""
 
-    def progress(standing: SearchProgress) -> None:
-        problem.task.report(_progress_line(standing, problem.scale))
+    def progress(state: SearchProgress) -> None:
+        problem.task.report(_progress_line(state, problem.scale))
 
     return progress
 
 
-def _progress_line(standing: SearchProgress, scale: int) -> str:
+def _progress_line(state: SearchProgress, scale: int) -> str:
     """The line that a user sees of a search under way."""
-    best = "none yet" if standing.best is None else f"{standing.best / scale:,.6g}"
-    bound = "none" if standing.bound >= FORBIDDEN else f"{standing.bound / scale:,.6g}"
-    return f"{standing.visited:,} cuts visited, {standing.pruned:.2%} pruned, best {best}, bound {bound}"
+    best = "none yet" if state.best is None else f"{state.best / scale:,.6g}"
+    bound = "none" if state.bound >= FORBIDDEN else f"{state.bound / scale:,.6g}"
+    return f"{state.visited:,} cuts visited, {state.pruned:.2%} pruned, best {best}, bound {bound}"
 
 
 @dataclass(frozen=True)

@@ -168,12 +168,12 @@ def seat_rows(task: Grouping) -> tuple[Relation, int, list[tuple[int, int]]]:
     buckets = _buckets(task)
     counts, waits = [rows for _, rows, _ in buckets], [waited for *_, waited in buckets]
     groups, quotas = largest_l_quotas(counts, primary.l, waits)
-    start, seats = 0, []
+    start, slots = 0, []
     for (code, *_), quota in zip(buckets, quotas, strict=True):
-        seats.append((code, quota, start, max(0, start + quota - groups)))
+        slots.append((code, quota, start, max(0, start + quota - groups)))
         start = (start + quota) % groups if groups else 0
     columns = {"code": "INTEGER", "quota": "BIGINT", "start": "BIGINT", "wrapped": "BIGINT"}
-    loaded = engine.load("quotas", columns, seats)
+    loaded = engine.load("quotas", columns, slots)
     members = engine.materialise(
         "members",
         "decomposition/seat_rows",

@@ -1,8 +1,8 @@
 """Absorbing: rows that are no good class of their own join classes that stay good with them.
 
-In rising order of cost, rows that are left are dealt out to the classes that have rows in the same place, small
-ones with slack first. A class takes as many of its guests as it can bear, of 1, 2, 4, and so on. What nobody
-takes in the end is merged with the classes that have the most slack, at the worst with all of them: the whole
+In rising order of cost, rows that are left are dealt out to the classes that have rows in the same place, small ones
+with slack first. A class takes as many of the rows offered to it as it can bear, of 1, 2, 4, and so on. Rows that no
+class takes in the end are merged with the classes that have the most slack, at the worst with all of them: the whole
 table is good.
 
 Peeling: the rows that can be published cheaply go first, the rest is generalised further, until all are placed.
@@ -53,14 +53,14 @@ POWERS = 40
 
 @dataclass
 class Absorption:
-    """Rows that wait (`left`) and classes (`assigned`), both of `grid`; `standing` says what each class could bear."""
+    """Rows without a class (`left`) and classes (`assigned`), both of `grid`; `class_slack` is one row a class."""
 
     task: Task
     checker: ClassChecker
     grid: Relation
     left: Relation
     assigned: Relation
-    waiting: int
+    unassigned_rows: int
     hierarchies: Sequence[ValueHierarchy]
     vectors: Sequence[Vector]
     spread: Value
@@ -77,7 +77,7 @@ class Absorption:
             counts, margins = self._judged(self.assigned, CLASS_ID)
             params = {"counts": counts, "margins": margins, "assigned": by_key, "costs": self.costs}
             by = {"hierarchies": self.hierarchies, "spread": self.spread}
-            self.standing = scope.keep(engine.materialise("standing", "local/peel/list_standing", **params, **by))
+            self.class_slack = scope.keep(engine.materialise("standing", "local/peel/list_standing", **params, **by))
 
     def _load_costs(self) -> Relation:
         """Load the costs of each vector on each hierarchy."""
@@ -93,53 +93,53 @@ class Absorption:
         """Deal out rows by their places (row_id, class_no) by a vector, as `keys` has them; how many found a class."""
         engine = self.task.engine
         with engine.scope() as scope:
-            waiting, all_keys = keys(self.left), keys(self.grid)
+            unassigned, all_keys = keys(self.left), keys(self.grid)
             by = {"costs": self.costs, "hierarchies": self.hierarchies, "vector": Value(number)}
-            params = {"keys": all_keys, "waiting": waiting, "assigned": self.assigned, "standing": self.standing}
-            guests = engine.materialise("guests", "local/peel/list_guests", **params, **by, limit=Value(self.limit))
-            engine.drop(waiting, all_keys)  # all the rows
-            taken = self._settle(guests, by) if engine.count(guests) else 0
-            scope.keep(self.standing)
+            params = {"keys": all_keys, "waiting": unassigned, "assigned": self.assigned, "standing": self.class_slack}
+            offered = engine.materialise("guests", "local/peel/list_guests", **params, **by, limit=Value(self.limit))
+            engine.drop(unassigned, all_keys)  # all the rows
+            taken = self._take(offered, by) if engine.count(offered) else 0
+            scope.keep(self.class_slack)
         return taken
 
-    def _settle(self, guests: Relation, by: dict[str, Any]) -> int:
-        """Seat the guests that the classes can bear; how many."""
+    def _take(self, offered: Relation, by: dict[str, Any]) -> int:
+        """Put offered rows into classes, as many as each can bear; how many."""
         engine, most = self.task.engine, Value(POWERS)
-        params = {"assigned": self.assigned, "guests": guests, "powers": self.powers, "most": most}
+        params = {"assigned": self.assigned, "guests": offered, "powers": self.powers, "most": most}
         trials = engine.materialise("trials", "local/peel/list_trials", **params)
         _, margins = self._judged(trials)
         settled = engine.materialise(
             "settled", "local/peel/settle_trials", margins=margins, powers=self.powers, most=most
         )
-        taken = engine.materialise("taken", "local/peel/take_guests", guests=guests, settled=settled)
-        params = {"standing": self.standing, "settled": settled, "guests": guests, "margins": margins, "most": most}
+        taken = engine.materialise("taken", "local/peel/take_guests", guests=offered, settled=settled)
+        params = {"standing": self.class_slack, "settled": settled, "guests": offered, "margins": margins, "most": most}
         renewed = engine.materialise("standing", "local/peel/renew_standing", **params, **by)
-        engine.drop(self.standing)
-        self.standing = renewed
-        return self._seat(taken)
+        engine.drop(self.class_slack)
+        self.class_slack = renewed
+        return self._assign(taken)
 
-    def _seat(self, taken: Relation) -> int:
+    def _assign(self, taken: Relation) -> int:
         engine = self.task.engine
         count = engine.count(taken)
         engine.extend(self.assigned, taken)
         engine.delete_listed(self.left, Identifier("row_id"), taken)
-        self.waiting -= count
+        self.unassigned_rows -= count
         return count
 
     def merge(self) -> None:
-        """Put all rows that wait into one class with as many of the classes with most slack as it takes."""
+        """Put all rows without a class into one with as many of the classes with most slack as it takes."""
         engine = self.task.engine
-        params = {"assigned": self.assigned, "standing": self.standing, "waiting": self.left, "powers": self.powers}
+        params = {"assigned": self.assigned, "standing": self.class_slack, "waiting": self.left, "powers": self.powers}
         trials = engine.materialise("trials", "local/peel/rank_classes", **params)
         _, margins = self._judged(trials)
         first = engine.least(margins, "class_no", GOOD)
         if first is None:  # of monotone requirements all classes together are good
-            what = f"{self.waiting:,} rows fit no class"
+            what = f"{self.unassigned_rows:,} rows fit no class"
             raise nothing_found(self.task, "peel", what, "algorithm.residue: suppress leaves them out")
         numbers = {"power": Value(first), "merged": Value(0)}
         params = {"assigned": self.assigned, "trials": trials}
         self.assigned = engine.materialise("assigned", "local/peel/merge_classes", **params, **numbers)
-        self.waiting = 0
+        self.unassigned_rows = 0
 
     def _judged(self, members: Relation, number: Identifier = CLASS_NO) -> tuple[Relation, Relation]:
         """The counts and margins of the classes of these members, by the column of their number."""
@@ -173,7 +173,7 @@ class Peeling:
     grid: Relation
     left: Relation
     assigned: Relation
-    waiting: int
+    unassigned_rows: int
     steps: list[int] = field(default_factory=list)
     #: The rows of classes that were not good beside the table without the rows that are left out.
     resettled: int = 0
@@ -184,11 +184,11 @@ class Peeling:
         with engine.scope():
             keys = self.keys(numbers, vectors)
             good = self._good(keys, self.left, least=self.checker.least)
-            seats = engine.materialise("seats", "local/peel/choose_classes", keys=keys, good=good)
+            cheapest = engine.materialise("seats", "local/peel/choose_classes", keys=keys, good=good)
             engine.drop(keys)  # a row for every row and vector
             columns = ("row_id", ("class_no", "class_id"))
-            kept = self._good(seats, self.left)
-            return self._place(engine.select_among("placed", seats, kept, "class_no", columns=columns))
+            kept = self._good(cheapest, self.left)
+            return self._place(engine.select_among("placed", cheapest, kept, "class_no", columns=columns))
 
     def keys(self, numbers: range, vectors: Sequence[Vector], of: Relation | None = None) -> Relation:
         engine = self.task.engine
@@ -216,13 +216,13 @@ class Peeling:
             counts = count_classes(engine, self.task.encoded.sensitive, rows, members, number, least=least)
             return scope.keep(engine.select("good", self.checker.margins(counts), "class_no", where=[GOOD]))
 
-    def absorption(self, left: Relation, waiting: int, vectors: Sequence[Vector], limit: int) -> Absorption:
+    def absorption(self, left: Relation, rows: int, vectors: Sequence[Vector], limit: int) -> Absorption:
         """An absorption by which the rows `left` join classes that lose no more than `limit` by it."""
         fixed = (self.hierarchies, vectors, self.spread, limit)
-        return Absorption(self.task, self.checker, self.grid, left, self.assigned, waiting, *fixed)
+        return Absorption(self.task, self.checker, self.grid, left, self.assigned, rows, *fixed)
 
     def compare_with_published(self) -> None:
-        """ClassChecker from here on by the shares of the rows that have a class, not of those that wait."""
+        """Judge classes from here on by the shares of the rows that have a class alone."""
         encoded = self.task.encoded
         sensitive = tuple(self._published(axis) for axis in encoded.sensitive)
         self.task = replace(self.task, encoded=replace(encoded, sensitive=sensitive))
@@ -250,9 +250,9 @@ class Peeling:
         if count:
             engine.extend(self.assigned, placed)
             engine.delete_listed(self.left, Identifier("row_id"), placed)
-            self.waiting -= count
+            self.unassigned_rows -= count
             self.steps.append(count)
-            self.task.progress(self.task.encoded.row_count - self.waiting, self.task.encoded.row_count)
+            self.task.progress(self.task.encoded.row_count - self.unassigned_rows, self.task.encoded.row_count)
         return count
 
 
@@ -274,12 +274,12 @@ class Peel(LocalAlgorithm):
             state = Peeling(task, checker, hierarchies, grid, left, assigned, task.encoded.row_count)
             vectors = vectors_of(hierarchies)
             self._peel(state, vectors)
-            left_over = state.waiting
+            left_over = state.unassigned_rows
             if left_over == task.encoded.row_count and not checker.monotone:
                 raise nothing_found(task, self.name, "no rows alike do", "ask for less")
             if left_over:
                 self._absorb(state, vectors)
-            if state.waiting and any(requirement.of_whole for requirement in task.requirements):
+            if state.unassigned_rows and any(requirement.of_whole for requirement in task.requirements):
                 self._settle(state, vectors)
             engine.drop(grid, left)  # all the rows, while trades are tried
             assigned, trades = improve(TRADES, Improving(task, state.checker, measures), state.assigned)
@@ -293,11 +293,11 @@ class Peel(LocalAlgorithm):
         least = state.task.encoded.row_count // LEAST_PART
         tries = MOST_TRIES if state.checker.monotone else 1  # a second try adds rows to classes that stand
         first = 0
-        while first < len(vectors) and state.waiting:
-            last = min(len(vectors), first + max(1, min(MOST_AT_ONCE, BATCH // state.waiting)))
+        while first < len(vectors) and state.unassigned_rows:
+            last = min(len(vectors), first + max(1, min(MOST_AT_ONCE, BATCH // state.unassigned_rows)))
             batch = range(first, last)
             for _ in range(tries):
-                if state.peel(batch, vectors[first:last]) <= least or not state.waiting:
+                if state.peel(batch, vectors[first:last]) <= least or not state.unassigned_rows:
                     break
             first = last
 
@@ -306,17 +306,17 @@ class Peel(LocalAlgorithm):
         suppresses = self.options.residue == "suppress"
         limit = sum(hierarchy.full for hierarchy in state.hierarchies) if suppresses else NO_LIMIT
         with state.task.engine.scope() as scope:
-            absorption = state.absorption(state.left, state.waiting, vectors, limit)
+            absorption = state.absorption(state.left, state.unassigned_rows, vectors, limit)
             self._deal_out(state, absorption, vectors)
-            if absorption.waiting and self.options.residue == "incorporate":
+            if absorption.unassigned_rows and self.options.residue == "incorporate":
                 absorption.merge()
-            state.assigned, state.waiting = scope.keep(absorption.assigned), absorption.waiting
+            state.assigned, state.unassigned_rows = scope.keep(absorption.assigned), absorption.unassigned_rows
 
     def _deal_out(self, state: Peeling, absorption: Absorption, vectors: Sequence[Vector]) -> None:
         last = len(vectors) - 1
         places = max(1, min(PLACES, 8 + state.task.encoded.row_count // ROWS_A_PLACE))
         for number in [*range(0, last, max(1, last // places)), *[last] * LAST_ROUNDS]:
-            if absorption.waiting:
+            if absorption.unassigned_rows:
                 absorption.absorb(number, partial(state.keys, range(1), [vectors[number]]))
 
     def _settle(self, state: Peeling, vectors: Sequence[Vector]) -> None:
@@ -330,11 +330,11 @@ class Peel(LocalAlgorithm):
                 return
             absorption = state.absorption(bad, state.resettled, vectors, NO_LIMIT)
             self._deal_out(state, absorption, vectors)
-            if absorption.waiting:
+            if absorption.unassigned_rows:
                 absorption.merge()
             state.assigned = scope.keep(absorption.assigned)
 
     def _search(self, state: Peeling, vectors: Sequence[Vector], left_over: int) -> dict[str, Any]:
         """The entry on the work for the result."""
-        search = {"vectors": len(vectors), "steps": len(state.steps), "absorbed": left_over - state.waiting}
+        search = {"vectors": len(vectors), "steps": len(state.steps), "absorbed": left_over - state.unassigned_rows}
         return search | ({"resettled": state.resettled} if state.resettled else {})
