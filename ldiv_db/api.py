@@ -47,7 +47,7 @@ from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.branches import counting_sql
 from ldiv_db.reporting.forms import enter_forms
 from ldiv_db.reporting.report import Report, make_report
-from ldiv_db.reporting.request import QUERIES, ReportRequest, said_of
+from ldiv_db.reporting.request import QUERIES, ReportRequest, check_written_fields
 from ldiv_db.running.attack import attack
 from ldiv_db.running.exploring.explore import explore
 from ldiv_db.running.exploring.outcomes import Exploration
@@ -327,7 +327,7 @@ def report(
         seed,
         "public" if public else "internal",
         folder=beside if folder is None else Path(folder),
-        **said_of(said),
+        **check_written_fields(said),
     )
     return make_report(con, table, asked, catalog=catalog)
 

@@ -24,12 +24,12 @@ from ldiv_db.commands.options import (
     ClassColumn,
     CountColumn,
     Database,
+    DatabaseOptions,
     Group,
     Json,
     PopulationSize,
     Published,
     QuasiIdentifiers,
-    Resources,
     SensitiveTable,
     grouped,
 )
@@ -48,7 +48,7 @@ attack_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @dataclass(frozen=True)
-class Described:
+class TableOptions:
     """The published table: its columns and what is promised of it."""
 
     qi: QuasiIdentifiers = None
@@ -187,14 +187,14 @@ def attack_command(
     *,
     database: Database,
     published: Published,
-    table: Described,
+    table: TableOptions,
     attributes: Attributes,
     knowledge: Knowledge,
     replaying: ReplayOptions,
     budget: Annotated[
         int, typer.Option(min=1, max=LARGEST, help="So many pairs of people and classes each attack makes, about.")
     ] = BUDGET,
-    resources: Resources,
+    resources: DatabaseOptions,
     json: Json = False,
 ) -> None:
     """Attack a published table: what an attacker gains at best, and what is promised at most.

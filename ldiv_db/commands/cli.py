@@ -35,7 +35,7 @@ from ldiv_db.database.interrupts import INTERRUPTED
 _NO_ROOM = ("duckdb_temp", "max_temp_directory_size", "Out of Memory")
 #: So many problems are told, and so many characters of each: a name may be as long as its file.
 _PROBLEMS, _LONGEST = 100, 2_000
-_USAGE, _UNHEARD = 2, 141
+_USAGE, _OUTPUT_CLOSED = 2, 141
 #: What failures are called in JSON; all others are of usage.
 _KINDS = {
     PolicyError: "policy",
@@ -65,8 +65,8 @@ def guarded(work: Callable[[], Any], as_json: bool = False) -> Any:
         code = _report(error)
         if code is None:
             raise
-        if as_json and code != _UNHEARD:
-            problems = error.problems if isinstance(error, PolicyError) else [Problem("", _said(error))]
+        if as_json and code != _OUTPUT_CLOSED:
+            problems = error.problems if isinstance(error, PolicyError) else [Problem("", _message_of(error))]
             remedies = error.remedies if isinstance(error, LdivError) else ()
             _print_error("interrupted" if code == INTERRUPTED else _kind(error), problems, remedies)
         raise typer.Exit(code) from error
@@ -94,10 +94,10 @@ def _report(error: BaseException) -> int | None:
         return _USAGE
     if isinstance(error, BrokenPipeError):
         _discard_output()
-        return _UNHEARD
+        return _OUTPUT_CLOSED
     if isinstance(error, RuntimeError):  # how click and typer end, or a defect
         return None
-    lines = list(map(str, error.problems)) if isinstance(error, PolicyError) else [_said(error)]
+    lines = list(map(str, error.problems)) if isinstance(error, PolicyError) else [_message_of(error)]
     for line in lines[:_PROBLEMS]:
         typer.echo(f"error: {_shortened(line)}", err=True)
     if len(lines) > _PROBLEMS:
@@ -115,7 +115,7 @@ def _is_full(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno == errno.ENOSPC
 
 
-def _said(error: BaseException) -> str:
+def _message_of(error: BaseException) -> str:
     """The failure's message, with the way out where memory and disk are full."""
     if isinstance(error, DatabaseError) and any(word in str(error) for word in _NO_ROOM):
         return f"{error}; what does not fit into memory found no room: give another --temp-dir or --memory-limit"

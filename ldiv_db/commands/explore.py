@@ -15,10 +15,10 @@ from rich.table import Table
 from ldiv_db.commands.console import ProgressDisplay, print_json, printer
 from ldiv_db.commands.options import (
     Database,
+    DatabaseOptions,
     Json,
     PolicyFile,
     Quiet,
-    Resources,
     ShowValues,
     grouped,
 )
@@ -28,7 +28,7 @@ from ldiv_db.policy.reading import examine_file
 from ldiv_db.publishing.result import DISTINCT_CLASSES
 from ldiv_db.reporting.exploration_page import write_page
 from ldiv_db.running.exploring.explore import explore, processors
-from ldiv_db.running.exploring.outcomes import Exploration, Outcome, findings
+from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome, findings
 from ldiv_db.running.exploring.variants import MOST_VARIANTS
 
 explore_app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -79,7 +79,7 @@ def explore_command(
         typer.Option(min=1, max=_MOST_WORKERS, help="Variants rehearsed at once; as many as processors if not given."),
     ] = None,
     json: Json = False,
-    resources: Resources,
+    resources: DatabaseOptions,
     quiet: Quiet = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -189,7 +189,7 @@ def print_exploration(console: Console, found: Exploration) -> None:
         console.print(line)
 
 
-def _cells(found: Exploration, outcome: Outcome, is_best: bool) -> list[str]:
+def _cells(found: Exploration, outcome: VariantOutcome, is_best: bool) -> list[str]:
     loss, risk = outcome.loss, outcome.risk
     assert loss is not None and risk is not None  # noqa: S101 - it was rehearsed
     risks = [risk.posterior, risk.prosecutor] if found.sensitive else [risk.prosecutor]

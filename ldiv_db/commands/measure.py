@@ -15,9 +15,9 @@ from ldiv_db.commands.console import print_json, printer
 from ldiv_db.commands.options import (
     ClassColumn,
     Database,
+    DatabaseOptions,
     Json,
     Published,
-    Resources,
     ShowValues,
     grouped,
 )
@@ -73,7 +73,7 @@ def measure_command(
         list[str] | None, typer.Option(help="Without a policy: a sensitive attribute; repeated.", show_default=False)
     ] = None,
     wanted: MeasureOptions,
-    resources: Resources,
+    resources: DatabaseOptions,
     show_values: ShowValues = False,
     json: Json = False,
 ) -> None:

@@ -159,7 +159,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Resources(Limits):
+class DatabaseOptions(Limits):
     """Limits of a command's database, and the file of its catalog."""
 
     catalog: Catalog = None

@@ -12,11 +12,11 @@ from rich.table import Table
 from ldiv_db.commands.console import ProgressDisplay, print_json, printer, split_names
 from ldiv_db.commands.options import (
     Database,
+    DatabaseOptions,
     Json,
     PopulationSize,
     Published,
     Quiet,
-    Resources,
     grouped,
 )
 from ldiv_db.database.catalog import columns_of
@@ -68,7 +68,7 @@ def profile_command(
         bool, typer.Option("--show-values", help="Show the sensitive values that comments of the policy name.")
     ] = False,
     json: Json = False,
-    resources: Resources,
+    resources: DatabaseOptions,
     quiet: Quiet = False,
 ) -> None:
     """Show how identifying a table's columns are, and a policy to start from; writes nothing to the database.

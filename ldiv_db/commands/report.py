@@ -13,10 +13,10 @@ from ldiv_db.commands.console import ProgressDisplay, print_json, printer, split
 from ldiv_db.commands.options import (
     ClassColumn,
     Database,
+    DatabaseOptions,
     Json,
     QuasiIdentifiers,
     Quiet,
-    Resources,
     SensitiveColumns,
     grouped,
 )
@@ -106,7 +106,7 @@ def report_command(
         Path | None,
         typer.Option(help="A report's JSON: work its numbers out again, and write no report.", show_default=False),
     ] = None,
-    resources: Resources,
+    resources: DatabaseOptions,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:

@@ -12,10 +12,10 @@ from ldiv_db.commands.console import ProgressDisplay, print_json, printer, refus
 from ldiv_db.commands.options import (
     MOST_THREADS,
     Database,
+    DatabaseOptions,
     Json,
     PolicyFile,
     Quiet,
-    Resources,
     ShowSeed,
     ShowValues,
     grouped,
@@ -51,7 +51,7 @@ def run_command(
     database: Database,
     policy: PolicyFile,
     json: Json = False,
-    resources: Resources,
+    resources: DatabaseOptions,
     quiet: Quiet = False,
     kl: Annotated[bool, typer.Option("--kl", help="Work out the KL divergence as well, which takes longer.")] = False,
     show_values: ShowValues = False,
@@ -86,7 +86,13 @@ def run_command(
 
 
 def _run_on_spark(
-    wanted: Examined, folder: Path, resources: Resources, quiet: bool, kl: bool, show_values: bool, workers: int | None
+    wanted: Examined,
+    folder: Path,
+    resources: DatabaseOptions,
+    quiet: bool,
+    kl: bool,
+    show_values: bool,
+    workers: int | None,
 ) -> Result:
     """The run in the session of the environment; raises PolicyError for limits that are Spark's own to say."""
     from ldiv_db.running.spark.run import run_on_spark  # noqa: PLC0415 - few runs are on Spark
@@ -109,7 +115,7 @@ def plan_command(
     policy: PolicyFile,
     json: Json = False,
     sql: Annotated[bool, typer.Option("--sql", help="Show the SQL of every step: the run is rehearsed.")] = False,
-    resources: Resources,
+    resources: DatabaseOptions,
     quiet: Quiet = False,
     show_values: ShowValues = False,
 ) -> None:

@@ -66,7 +66,7 @@ def bar_chart(
         y += _height(bar)
     parts += [text(across(t), height + 14, short(t), "tick", _anchor(t, across)) for t in across.ticks]
     parts.append(text(0, height + 32, shortened(unit, WIDTH, SIZE), "soft"))
-    return chart(_said(title, bars, unit, series, bound_name), height + 38, parts, "bars")
+    return chart(_bars_in_words(title, bars, unit, series, bound_name), height + 38, parts, "bars")
 
 
 def _shown(bar: Bar) -> list[tuple[int, float | None]]:
@@ -104,7 +104,7 @@ def _anchor(tick: float, across: Scale) -> str:
     return "start" if across(tick) < 12 else "middle"
 
 
-def _said(title: str, bars: Sequence[Bar], unit: str, series: Sequence[str], bound_name: str) -> str:
+def _bars_in_words(title: str, bars: Sequence[Bar], unit: str, series: Sequence[str], bound_name: str) -> str:
     """The chart in words."""
     lines = []
     for bar in bars:
@@ -167,7 +167,7 @@ def histogram(
     parts += _axis(across, top + _HIGH)
     parts.append(text(WIDTH - 4, top + _HIGH + 34, shortened(x, WIDTH, SIZE), "soft", "end"))
     parts += _marks(marks, across, top)
-    return chart(_histogram_said(title, bins, after, x, y, marks), top + _HIGH + _BELOW, parts, "histogram")
+    return chart(_histogram_in_words(title, bins, after, x, y, marks), top + _HIGH + _BELOW, parts, "histogram")
 
 
 def _grid(up: Scale) -> Iterator[Markup]:
@@ -212,7 +212,7 @@ def _marks(marks: Sequence[Mark], across: Scale, top: float) -> Iterator[Markup]
         yield text(x - 6 if room else x + 6, y, shortened(mark.label, WIDTH - 60, SIZE), "", "end" if room else "start")
 
 
-def _histogram_said(
+def _histogram_in_words(
     title: str, bins: Sequence[Bin], after: Sequence[Bin], x: str, y: str, marks: Sequence[Mark]
 ) -> str:  # fmt: skip
     """The chart in words: a reader who sees none of it has the largest column, and all marks."""

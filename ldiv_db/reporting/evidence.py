@@ -34,7 +34,7 @@ from ldiv_db.reporting.release_facts import (
     find_run,
     question_about,
 )
-from ldiv_db.reporting.request import TEXTS, ReportRequest, policy_hash, policy_text, written_policy
+from ldiv_db.reporting.request import WRITTEN_FIELDS, ReportRequest, policy_hash, policy_text, written_policy
 from ldiv_db.reporting.risks import attack_documents, attacks_on, identifiability, source_document, three_risks
 
 #: The form of documents; a document of another form is not verified.
@@ -151,7 +151,7 @@ def _statement(subject: ReportSubject, holds: bool, found: Attacks, threshold: f
     return {
         "table": subject.noted.table,
         "run": subject.noted.about,
-        **{key: getattr(asked, key) for key in TEXTS},
+        **{key: getattr(asked, key) for key in WRITTEN_FIELDS},
         "rows": found.rows,
         "classes": found.classes,
         "holds": holds,

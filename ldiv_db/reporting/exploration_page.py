@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from ldiv_db.reporting.charts import Bar, Point, bar_chart, scatter
 from ldiv_db.reporting.drawing import CHART_STYLE, element
-from ldiv_db.running.exploring.outcomes import Exploration, Outcome, findings, is_beaten
+from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome, findings, is_beaten
 
 #: The colours are those of charts; paper is white.
 _COLOURS = "--ink:#1b1f24;--soft:#57606a;--grid:#d8dee4;--paper:#fff;--tint:#f6f8fa;--link:#0550ae"
@@ -164,24 +164,24 @@ def _chart(found: Exploration, risk: str, name: str, linked: Set[int]) -> Markup
     return element("figure", scatter("Loss against risk", points, name, _LOSS, line, groups))
 
 
-def _point(found: Exploration, outcome: Outcome, risk: str, linked: bool) -> Point:
+def _point(found: Exploration, outcome: VariantOutcome, risk: str, linked: bool) -> Point:
     at = getattr(outcome.risk, risk) or 0.0
     anchor = _anchor(outcome) if linked else None
     return Point(at, found.loss_of(outcome), outcome.variant.label, _group(outcome), anchor)
 
 
-def _group(outcome: Outcome) -> str:
+def _group(outcome: VariantOutcome) -> str:
     """The group of an outcome, which decides the colour of its mark."""
     varied = outcome.variant.varied
     kind = "a column left out" if "without" in varied else "a level less" if "coarser" in varied else ""
     return kind or outcome.algorithm
 
 
-def _number(outcome: Outcome) -> int:
+def _number(outcome: VariantOutcome) -> int:
     return outcome.variant.number
 
 
-def _anchor(outcome: Outcome) -> str:
+def _anchor(outcome: VariantOutcome) -> str:
     return f"v{outcome.variant.number}"
 
 
@@ -204,7 +204,7 @@ def _table(found: Exploration, linked: Set[int]) -> Iterable[Markup]:
     )
 
 
-def _row(found: Exploration, outcome: Outcome, is_best: bool, linked: bool) -> Markup:
+def _row(found: Exploration, outcome: VariantOutcome, is_best: bool, linked: bool) -> Markup:
     loss, risk = outcome.loss, outcome.risk
     assert loss is not None and risk is not None  # noqa: S101 - it was rehearsed
     label = outcome.variant.label
@@ -241,7 +241,7 @@ def _others(found: Exploration) -> Iterable[Markup]:
     yield _scrolling(element("thead", heads), element("tbody", *rows))
 
 
-def _why(outcome: Outcome) -> tuple[str, str]:
+def _why(outcome: VariantOutcome) -> tuple[str, str]:
     return outcome.status, "; ".join(outcome.reason.splitlines())
 
 
@@ -267,7 +267,7 @@ def parts_of(found: Exploration) -> dict[int, Markup]:
     return parts
 
 
-def _part(found: Exploration, outcome: Outcome) -> Markup:
+def _part(found: Exploration, outcome: VariantOutcome) -> Markup:
     """A variant: its figures, its loss by column and its policy."""
     loss, label = outcome.loss, outcome.variant.label
     assert loss is not None  # noqa: S101 - it was rehearsed
@@ -286,7 +286,7 @@ def _part(found: Exploration, outcome: Outcome) -> Markup:
     )
 
 
-def _facts(found: Exploration, outcome: Outcome) -> list[tuple[str, str]]:
+def _facts(found: Exploration, outcome: VariantOutcome) -> list[tuple[str, str]]:
     loss, risk = outcome.loss, outcome.risk
     assert loss is not None and risk is not None  # noqa: S101 - it was rehearsed
     sizes = f"{loss.average_class_size:.2f} rows on average, {loss.smallest_class:,} to {loss.largest_class:,}"
@@ -309,7 +309,7 @@ def _list(facts: Sequence[tuple[str, str]]) -> Markup:
     return element("dl", *(element("div", element("dt", name), element("dd", text)) for name, text in facts))
 
 
-def _policy(found: Exploration, outcome: Outcome) -> Markup:
+def _policy(found: Exploration, outcome: VariantOutcome) -> Markup:
     """The policy as YAML, without its secrets; a long one by what changes in it."""
     text = _yaml(found.policy_of(outcome))
     if len(text) > _LONGEST_POLICY or found.document is None:

@@ -60,14 +60,14 @@ Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Figure:
+class ReportFigure:
     """A chart with its caption."""
 
     caption: str
     chart: Markup
 
 
-def figures(document: Document) -> dict[str, list[Figure]]:
+def figures(document: Document) -> dict[str, list[ReportFigure]]:
     """The charts by the sections in which they stand; those of numbers that the document lacks are left out."""
     source = document.get("source") or {}
     utility = source.get("utility")
@@ -80,14 +80,14 @@ def figures(document: Document) -> dict[str, list[Figure]]:
     }
 
 
-def _sizes(sizes: Document) -> list[Figure]:
+def _sizes(sizes: Document) -> list[ReportFigure]:
     """Chart the number of classes by their number of rows."""
     if not sizes["bins"]:
         return []
     bins = [_size_bin(one, sizes["width"]) for one in sizes["bins"]]
     marks = [Mark(sizes["least"], f"smallest class: {number(sizes['least'])} rows")]
     chart = histogram("Class sizes", bins, "rows of a class", "number of classes", marks=marks, whole=True)
-    return [Figure("Class sizes", chart)]
+    return [ReportFigure("Class sizes", chart)]
 
 
 def _size_bin(one: Document, width: int) -> Bin:
@@ -96,7 +96,7 @@ def _size_bin(one: Document, width: int) -> Bin:
     return Bin(low - 0.5, high + 0.5, one["classes"], label)
 
 
-def _largest_shares(document: Document) -> Iterator[Figure]:
+def _largest_shares(document: Document) -> Iterator[ReportFigure]:
     """Chart the number of classes by the share of their most frequent value, with the bound that is promised."""
     bounds = {
         attack["sensitive"]: attack["gains"][0]["bound"]
@@ -114,10 +114,10 @@ def _largest_shares(document: Document) -> Iterator[Figure]:
         bound = bounds.get(name)
         marks = [] if bound is None else [Mark(bound, f"bound {number(bound)}")]
         title = f"Largest share of a value of {name} in a class"
-        yield Figure(title, histogram(title, bins, "largest share (0 to 1)", "number of classes", marks=marks))
+        yield ReportFigure(title, histogram(title, bins, "largest share (0 to 1)", "number of classes", marks=marks))
 
 
-def _risks(found: Document, before: Document | None) -> list[Figure]:
+def _risks(found: Document, before: Document | None) -> list[ReportFigure]:
     """Risk before and after, each kind's largest and mean."""
     threshold = found["threshold"]
     rows = []
@@ -130,10 +130,10 @@ def _risks(found: Document, before: Document | None) -> list[Figure]:
         rows = [Bar(row.label, row.values[1:], row.bound) for row in rows]
     title = "Risk of re-identification" + (", before and after" if before else "")
     series = ("before (source)", "after (release)") if before else ()
-    return [Figure(title, bar_chart(title, rows, "probability (0 to 1)", series, "threshold"))]
+    return [ReportFigure(title, bar_chart(title, rows, "probability (0 to 1)", series, "threshold"))]
 
 
-def _attacks(attacks: Sequence[Document]) -> list[Figure]:
+def _attacks(attacks: Sequence[Document]) -> list[ReportFigure]:
     """Chart gains of attackers against promised bounds; ratios do not fit an axis of shares and stay in the table."""
     several = len({attack["sensitive"] for attack in attacks} - {None}) > 1
     rows = [
@@ -143,7 +143,7 @@ def _attacks(attacks: Sequence[Document]) -> list[Figure]:
         if gain["bound"] is not None and gain["measure"] != "posterior / prior"
     ]
     title = "Attacks against what is promised"
-    return [Figure(title, bar_chart(title, rows, "gain (share or probability, 0 to 1)"))] if rows else []
+    return [ReportFigure(title, bar_chart(title, rows, "gain (share or probability, 0 to 1)"))] if rows else []
 
 
 def _gain_name(attack: Document, measure: str, several: bool) -> str:
@@ -153,13 +153,13 @@ def _gain_name(attack: Document, measure: str, several: bool) -> str:
     return f"{attack['attack'].capitalize()}{about}{'' if same else f': {measure}'}"
 
 
-def _loss(by_column: Mapping[str, float]) -> list[Figure]:
+def _loss(by_column: Mapping[str, float]) -> list[ReportFigure]:
     rows = [Bar(name, (value,)) for name, value in by_column.items()]
     title = "Information lost by column"
-    return [Figure(title, bar_chart(title, rows, "LM per cell (0: as in the source, 1: all lost)"))]
+    return [ReportFigure(title, bar_chart(title, rows, "LM per cell (0: as in the source, 1: all lost)"))]
 
 
-def _columns(spreads: Sequence[Document]) -> Iterator[Figure]:
+def _columns(spreads: Sequence[Document]) -> Iterator[ReportFigure]:
     """The distribution of each column before and after, without its values."""
     for spread in spreads[:MOST_COLUMNS]:
         before, after = (_shares(spread[key]) for key in ("before", "after"))
@@ -173,7 +173,7 @@ def _columns(spreads: Sequence[Document]) -> Iterator[Figure]:
         chart = histogram(
             spread["column"], bins, x, "share of rows (%)", after=later, series=("before", "after"), whole=True
         )
-        yield Figure(f"{spread['column']}, before and after", chart)
+        yield ReportFigure(f"{spread['column']}, before and after", chart)
 
 
 def _shares(rows: Sequence[float]) -> list[float]:

@@ -28,7 +28,7 @@ QUERIES = 300
 
 
 #: What people say of a release, which no table tells.
-TEXTS = ("recipient", "purpose", "release_model", "why", "review")
+WRITTEN_FIELDS = ("recipient", "purpose", "release_model", "why", "review")
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class ReportRequest:
 
     def as_dict(self) -> dict[str, Any]:
         """The question without its policy, folder and texts for people, and what a public report leaves out."""
-        left_out = {"policy", "folder", *TEXTS}
+        left_out = {"policy", "folder", *WRITTEN_FIELDS}
         if self.is_public:
             left_out |= {"source", "known", "population", "control", "queries", "tries", "seed"}
         return {key: _plain(value) for key, value in _items(self) if key not in left_out}
@@ -103,9 +103,13 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
 
 
-def said_of(texts: Mapping[str, str | None]) -> dict[str, Any]:
+def check_written_fields(texts: Mapping[str, str | None]) -> dict[str, Any]:
     """The texts for people, by their keys; raises PolicyError for other keys, and for a release model that is none."""
-    problems = [Problem(key, "is no text of a report", nearest(key, TEXTS)) for key in texts if key not in TEXTS]
+    problems = [
+        Problem(key, "is no text of a report", nearest(key, WRITTEN_FIELDS))
+        for key in texts
+        if key not in WRITTEN_FIELDS
+    ]
     model, models = texts.get("release_model"), get_args(ReleaseModel)
     if model is not None and model not in models:
         problems.append(Problem("release_model", f"{model!r} is none", ", ".join(models)))

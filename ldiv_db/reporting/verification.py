@@ -28,7 +28,15 @@ from ldiv_db.policy.document import QuasiIdentifier
 from ldiv_db.policy.reading import Policy
 from ldiv_db.reporting.evidence import FORM, Document, ReportSubject, Tell, document_of, opened
 from ldiv_db.reporting.release_facts import Table
-from ldiv_db.reporting.request import QUERIES, TEXTS, Audience, ReleaseModel, ReportRequest, read_again, written_policy
+from ldiv_db.reporting.request import (
+    QUERIES,
+    WRITTEN_FIELDS,
+    Audience,
+    ReleaseModel,
+    ReportRequest,
+    read_again,
+    written_policy,
+)
 
 Figures = Iterator[tuple[str, Any]]
 _PROSECUTOR = "identifiability.risks[0]"
@@ -288,7 +296,7 @@ def question_again(reported: Document, given: ReportRequest) -> ReportRequest:
     if not known or not all(isinstance(reported.get(key), dict) for key in ("asked", "annex", "statement")):
         raise PolicyError([Problem("verify", f"is no report ({FORM})", "give what `ldiv report --json` printed")])
     try:
-        texts = {key: reported["statement"][key] for key in TEXTS}
+        texts = {key: reported["statement"][key] for key in WRITTEN_FIELDS}
         quoted = _Quoted.model_validate(reported["asked"] | texts).model_dump(exclude_unset=True)
     except (KeyError, ValidationError):
         raise PolicyError([Problem("verify", "is a report that lacks parts of its question")]) from None

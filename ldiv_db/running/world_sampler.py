@@ -53,7 +53,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class People:
+class NumberedPeople:
     """The source's rows: `relation` has their working columns, row_no and payload_no, `donors` a row a payload.
 
     `known` are the columns that the attacker knows of everybody, `told` those that a world gives out anew.
@@ -79,7 +79,7 @@ class People:
         )
 
 
-def number_people(engine: Engine, snapshot: Relation, told: str, key: Renamed | None) -> People:
+def number_people(engine: Engine, snapshot: Relation, told: str, key: Renamed | None) -> NumberedPeople:
     """The rows of a source's copy; columns whose names begin with a letter of `told` are given out by worlds."""
     columns = [Identifier(column.name) for column in columns_of(engine, snapshot)]
     parts = {
@@ -88,7 +88,7 @@ def number_people(engine: Engine, snapshot: Relation, told: str, key: Renamed | 
     }
     people = engine.materialise("people", "running/replaying/number_people", snapshot=snapshot, key=key, **parts)
     donors = engine.group("donors", people, "payload_no", row_no=("min", "row_no"))
-    return People(engine, people, donors, **parts)
+    return NumberedPeople(engine, people, donors, **parts)
 
 
 @dataclass
@@ -100,7 +100,7 @@ class Method(ABC):
 
     engine: Engine
     resolved: Resolved
-    people: People
+    people: NumberedPeople
     release: Sequence[Compared]
     axes: Sequence[LabelAxis]
 

@@ -12,7 +12,7 @@ from test_report import CONTRASTS, OVERLAPS, WIDTHS
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.reporting.exploration_page import page
-from ldiv_db.running.exploring.outcomes import Exploration, Outcome, Risk
+from ldiv_db.running.exploring.outcomes import Exploration, Risk, VariantOutcome
 from ldiv_db.running.exploring.variants import Variant
 
 pytestmark = [
@@ -33,7 +33,7 @@ def outcome(number, varied, risk, lost):
     mean = sum(columns.values()) / 3
     loss = Loss(900 // number, 900, 0, 0, number, number + 3, mean * 2700, mean, mean * 2700, mean, 900, columns, 12)
     found = Risk(risk, risk / 2, 1 / number, 1 / (number + 1))
-    return Outcome(Variant(number, policy, varied, keys), "done", "", "bsgi", number, loss, found)
+    return VariantOutcome(Variant(number, policy, varied, keys), "done", "", "bsgi", number, loss, found)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,9 @@ def path(tmp_path_factory):
     """The page of a dozen variants, of which one was refused."""
     outcomes = [outcome(l, {"l": l}, 1 / l, 0.1 * l) for l in range(2, 9)]  # noqa: E741
     outcomes += [outcome(20 + i, {"without": name}, 0.3, 0.6 + i / 9) for i, name in enumerate(NAMES)]
-    outcomes.append(Outcome(Variant(40, outcomes[0].variant.policy, {"l": 40}), "infeasible", "too few values\nof x"))
+    outcomes.append(
+        VariantOutcome(Variant(40, outcomes[0].variant.policy, {"l": 40}), "infeasible", "too few values\nof x")
+    )
     document = {"source": "main.people", "target": "r", "require": [{"k": 2}], "sensitive": ["disease"], "seed": 3}
     found = tmp_path_factory.mktemp("map") / "map.html"
     text = page(Exploration("main.people", 900, NAMES, ("disease",), outcomes, True, document=document))

@@ -11,7 +11,7 @@ from ldiv_db.policy.parts import TaxonomySpec
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.reporting.exploration_page import page
-from ldiv_db.running.exploring.outcomes import Exploration, Outcome, Risk
+from ldiv_db.running.exploring.outcomes import Exploration, Risk, VariantOutcome
 from ldiv_db.running.exploring.variants import MOST_VARIANTS, Variant, coarser
 from ldiv_db.taxonomies.taxonomy import Tree, number
 
@@ -142,7 +142,7 @@ def test_a_page_of_the_most_variants_is_small():
         lost = {name: (i % 17) / 40 + j / 100 for j, name in enumerate(names)}
         loss = Loss(9, 99, 1, 0, 3, 5, 1.0, 0.5, 1.0, 0.5, 99, lost, 7)
         variant = Variant(i + 1, policy, {"coarser": f"{names[i % 20]}"}, {"require": [{"k": i}]})
-        outcomes.append(Outcome(variant, "done", "", "bsgi", 3, loss, Risk(1 / (i + 1), 0.01, 0.5, 0.1)))
+        outcomes.append(VariantOutcome(variant, "done", "", "bsgi", 3, loss, Risk(1 / (i + 1), 0.01, 0.5, 0.1)))
     document = {"source": "t", "quasi_identifiers": {name: {"taxonomy": {"file": f"{name}.csv"}} for name in names}}
     text = page(Exploration("t", 100, names, ("s",), outcomes, True, document=document))
     assert 50 < text.count("<article") < MOST_VARIANTS and len(text.encode()) <= 1_000_000

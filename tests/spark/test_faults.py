@@ -19,7 +19,7 @@ DEATHS = {
     "table": [
         (f"{TARGETS}:CatalogTable.stage", "before", "old", []),
         (f"{TARGETS}:CatalogTable.stage", "after", "old", []),
-        ("ldiv_db.running.spark.ledger:InTables.enter", "after", "old", ["dropped"]),
+        ("ldiv_db.running.spark.ledger:TableLedger.enter", "after", "old", ["dropped"]),
         ("ldiv_db.database.spark:rename", "after", "none", ["dropped"]),
         ("ldiv_db.database.spark:rename", "after 3", "new", ["published"]),
         (f"{TARGETS}:CatalogTable.commit", "after", "new", ["published"]),
@@ -83,7 +83,7 @@ def full_disk(session):
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of other processes are Linux's alone")
-@pytest.mark.parametrize("step", [None, (targets.CatalogTable, "stage"), (ledger.InTables, "enter")])
+@pytest.mark.parametrize("step", [None, (targets.CatalogTable, "stage"), (ledger.TableLedger, "enter")])
 def test_a_full_disk(spark, lasting, tmp_path, monkeypatch, step):
     policy = {**lasting, "target": {"table": "full", "if_exists": "replace"}}
     spark.createDataFrame([("old",)], "age STRING").write.mode("overwrite").saveAsTable("full")

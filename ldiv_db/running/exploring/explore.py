@@ -22,7 +22,7 @@ from ldiv_db.policy.reading import GivenPolicy, examine, names_of
 from ldiv_db.policy.resolve import QuasiColumn
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.snapshot import bounds_of
-from ldiv_db.running.exploring.outcomes import Exploration, Outcome
+from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome
 from ldiv_db.running.exploring.rehearsal import Codes, Job, in_turn, job_of, resolve_variant, side_by_side
 from ldiv_db.running.exploring.variants import ExploreRequest, Variant, list_variants
 from ldiv_db.solving.choose import WORK
@@ -111,12 +111,12 @@ def _bounds(engine: Engine, coding: Coding) -> Any:
     return bounds
 
 
-def _tried(context: Context, jobs: Sequence[Job]) -> tuple[list[Outcome], bool]:
+def _tried(context: Context, jobs: Sequence[Job]) -> tuple[list[VariantOutcome], bool]:
     """The outcomes by number, and whether Ctrl-C left some of them out; those that take longest begin first."""
     engine, listener = context.engine, context.listener
     in_order = sorted(jobs, key=_work, reverse=True)
     most = 1 if engine.in_transaction() else context.workers or processors()
-    found: dict[int, Outcome] = {}
+    found: dict[int, VariantOutcome] = {}
     listener.on_stage(f"rehearsing {len(jobs):,} variants")
     tell = _telling(jobs, listener)
     try:
@@ -126,16 +126,16 @@ def _tried(context: Context, jobs: Sequence[Job]) -> tuple[list[Outcome], bool]:
                 tell(outcome)
     except KeyboardInterrupt:
         _settle()
-    left = [Outcome(job.variant, "interrupted", "Ctrl-C came first") for job in jobs]
+    left = [VariantOutcome(job.variant, "interrupted", "Ctrl-C came first") for job in jobs]
     return [found.get(one.variant.number, one) for one in left], len(found) < len(jobs)
 
 
-def _telling(jobs: Sequence[Job], listener: Listener) -> Callable[[Outcome], None]:
+def _telling(jobs: Sequence[Job], listener: Listener) -> Callable[[VariantOutcome], None]:
     """A function that tells the listener after each outcome how much of the work is done."""
     left = {job.variant.number: _work(job) for job in jobs}
     total = sum(left.values())
 
-    def tell(outcome: Outcome) -> None:
+    def tell(outcome: VariantOutcome) -> None:
         del left[outcome.variant.number]
         listener.on_search(f"{len(jobs) - len(left):,} are done")
         listener.on_progress(total - sum(left.values()), total)

@@ -42,7 +42,7 @@ class Risk:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class VariantOutcome:
     """The outcome of a variant: `loss`, `risk` and `l` if it was rehearsed, else the `reason`; `algorithm` made it."""
 
     variant: Variant
@@ -101,7 +101,7 @@ class Exploration:
     rows: int
     columns: Sequence[str]
     sensitive: Sequence[str]
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[VariantOutcome]
     seed_is_written: bool
     interrupted: bool = False
     seconds: float = 0.0
@@ -109,22 +109,22 @@ class Exploration:
     document: Mapping[str, Any] | None = field(default=None, repr=False)
 
     @property
-    def done(self) -> list[Outcome]:
+    def done(self) -> list[VariantOutcome]:
         """Those that were rehearsed."""
         return [outcome for outcome in self.outcomes if outcome.loss is not None]
 
     @property
-    def ranked(self) -> list[Outcome]:
+    def ranked(self) -> list[VariantOutcome]:
         """Those that were rehearsed, by risk, then by loss."""
         return sorted(self.done, key=lambda one: (*self._place(one), one.variant.number))
 
     @property
-    def frontier(self) -> list[Outcome]:
+    def frontier(self) -> list[VariantOutcome]:
         """Of those that were rehearsed the ones than which no other has less loss without more risk, or the reverse."""
         places = [self._place(one) for one in self.done]
         return [one for one in self.ranked if not is_beaten(self._place(one), places)]
 
-    def loss_of(self, outcome: Outcome) -> float:
+    def loss_of(self, outcome: VariantOutcome) -> float:
         """The mean LM of a cell of the policy's quasi-identifiers; one that is left out is lost wholly."""
         return outcome.total_loss(len(self.columns))
 
@@ -146,7 +146,7 @@ class Exploration:
         ]
         return sorted(found, key=lambda cost: (cost[2] - cost[1], cost[0]))
 
-    def _place(self, outcome: Outcome) -> tuple[float, float]:
+    def _place(self, outcome: VariantOutcome) -> tuple[float, float]:
         return (outcome.risk.largest if outcome.risk else 0.0, self.loss_of(outcome))
 
     def as_dict(self) -> dict[str, Any]:
@@ -170,7 +170,7 @@ class Exploration:
             ],
         }
 
-    def policy_of(self, outcome: Outcome) -> dict[str, Any]:
+    def policy_of(self, outcome: VariantOutcome) -> dict[str, Any]:
         """The policy of the variant without its secrets if the document is known, else what changes in it."""
         whole = {**(self.document or {}), **outcome.variant.keys}
         return {key: value for key, value in whole.items() if key not in SECRET}

@@ -29,7 +29,7 @@ from ldiv_db.database.templates import Relation, Statement
 from ldiv_db.policy.reading import Examined, problems_of
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.recoding.encode import Coding, read_source
-from ldiv_db.running.exploring.outcomes import Outcome, Risk, Status
+from ldiv_db.running.exploring.outcomes import Risk, Status, VariantOutcome
 from ldiv_db.running.exploring.variants import Variant
 from ldiv_db.running.preparation import check_ready, make_ready
 from ldiv_db.running.run import rehearsed
@@ -94,17 +94,17 @@ _STATUS: Mapping[type[LdivError], Status] = {
 _HINT = "--show-values"
 
 
-def rehearse(job: Job, connection: Any, listener: Listener) -> Outcome:
+def rehearse(job: Job, connection: Any, listener: Listener) -> VariantOutcome:
     """Run the variant on that connection, leave nothing behind and return its outcome; errors are outcomes."""
     if job.refused:
-        return Outcome(job.variant, "refused", job.refused)
+        return VariantOutcome(job.variant, "refused", job.refused)
     try:
         with open_context(connection, listener) as context:
             return _rehearsed(job, context)
     except LdivError as error:
         found = [word for kind, word in _STATUS.items() if isinstance(error, kind)]
         status: Status = found[0] if found else "error"
-        return Outcome(job.variant, status, _shortly(error, status))
+        return VariantOutcome(job.variant, status, _shortly(error, status))
 
 
 def _shortly(error: LdivError, status: Status) -> str:
@@ -116,7 +116,7 @@ def _shortly(error: LdivError, status: Status) -> str:
     return lines[0] if status == "error" else "\n".join(line for line in lines if not line.startswith(_HINT))
 
 
-def _rehearsed(job: Job, context: Context) -> Outcome:
+def _rehearsed(job: Job, context: Context) -> VariantOutcome:
     engine = context.engine
     resolved, algorithm, coding = job.resolved, job.algorithm, job.coding
     assert resolved and algorithm and coding  # noqa: S101 - it was not refused
@@ -126,7 +126,7 @@ def _rehearsed(job: Job, context: Context) -> Outcome:
     found = rehearsed(ready)
     name = found.plan.algorithm or ready.algorithm.name
     risk = _risk(_attacked(job, engine, found.release))
-    return Outcome(job.variant, "done", algorithm=name, l=found.plan.l, loss=found.loss, risk=risk)
+    return VariantOutcome(job.variant, "done", algorithm=name, l=found.plan.l, loss=found.loss, risk=risk)
 
 
 def _attacked(job: Job, engine: Engine, release: Relation) -> Attacks:
@@ -160,13 +160,13 @@ def _most(found: Any) -> float | None:
 _PAUSE = 0.05
 
 
-def in_turn(engine: Engine, jobs: Sequence[Job]) -> Generator[Outcome]:
+def in_turn(engine: Engine, jobs: Sequence[Job]) -> Generator[VariantOutcome]:
     """The outcomes, each as soon as it is there."""
     for job in jobs:
         yield rehearse(job, engine.connection, Listener())
 
 
-def side_by_side(engine: Engine, jobs: Sequence[Job], workers: int) -> Generator[Outcome]:
+def side_by_side(engine: Engine, jobs: Sequence[Job], workers: int) -> Generator[VariantOutcome]:
     """The same in the order in which they end; on close what is under way is stopped."""
     with ExitStack() as stack:
         move = cache(stack.enter_context(shared_memory(engine)))
@@ -187,7 +187,7 @@ class _Team:
 
     def __init__(self, todo: queue.SimpleQueue[Job]):
         self._todo = todo
-        self._done: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[VariantOutcome | BaseException] = queue.SimpleQueue()
         self._stopped = threading.Event()
         self._members: list[tuple[threading.Thread, Any]] = []
 
@@ -196,7 +196,7 @@ class _Team:
         self._members.append((thread, connection))
         thread.start()
 
-    def next(self) -> Outcome:
+    def next(self) -> VariantOutcome:
         """The next outcome; raises what ended a thread."""
         found = self._done.get()
         if isinstance(found, BaseException):

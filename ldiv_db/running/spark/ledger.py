@@ -51,7 +51,7 @@ class Ledger(ABC):
         """Write what became of runs to the target whose driver died: those that are `left` were not put into place."""
 
 
-class InFile(Ledger):
+class FileLedger(Ledger):
     """A DuckDB file, the catalog of an engine."""
 
     def __init__(self, engine: Engine):
@@ -74,7 +74,7 @@ class InFile(Ledger):
                 ledger.settle_run(self._engine, run["run_id"], run["run_id"] not in gone)
 
 
-class InTables(Ledger):
+class TableLedger(Ledger):
     """Tables `run`, `run_secret` and `run_requirement` of a schema of Spark's catalog.
 
     The column `seed` of runs is of older versions, and empty: seeds stand in a table that has grants of its own.

@@ -28,7 +28,7 @@ from ldiv_db.publishing.draft import require_rows
 from ldiv_db.publishing.result import Result
 from ldiv_db.requirements import Requirement
 from ldiv_db.running.spark.divided import Solved
-from ldiv_db.running.spark.ledger import InFile, InTables, Ledger
+from ldiv_db.running.spark.ledger import FileLedger, Ledger, TableLedger
 from ldiv_db.running.spark.resolve import SparkChoices, SparkSource, open_on_spark, resolve_on_spark
 from ldiv_db.running.spark.rows import solve_there
 from ldiv_db.running.spark.targets import SparkTarget, compare_columns, target_of
@@ -126,7 +126,7 @@ def _driver(session: Any, catalog: str | None, listener: Listener | None) -> Ite
         working_engine(connection, listener, None if file is None else CATALOG) as engine,
     ):
         schema = table_named(catalog or SCHEMA, "--catalog") if file is None else None
-        yield engine, InFile(engine) if schema is None else InTables(session, schema)
+        yield engine, FileLedger(engine) if schema is None else TableLedger(session, schema)
 
 
 def _database_files() -> list[str]:
