@@ -30,9 +30,9 @@ class Kind:
     type: str
     extension: str | None = None
     is_file: bool = False
-    #: Whether DuckDB may make a table in it and take that back: MySQL commits every CREATE by itself.
+    #: True if DuckDB may make a table in it and take that back: MySQL commits every CREATE by itself.
     takes_back: bool = True
-    #: What ATTACH has before the text, in place of a type.
+    #: The text that ATTACH puts before the address, in place of a type.
     prefix: str = ""
 
 
@@ -50,7 +50,7 @@ KINDS = {
 }
 _WORD = re.compile(rf"({'|'.join(KINDS)}):(.*)", re.IGNORECASE | re.DOTALL)
 _VARIABLE = re.compile(r"\$\{(\w*)\}")
-#: What a connection to PostgreSQL is opened with, unless it says otherwise: a server that is silent or a table that
+#: Options of a connection to PostgreSQL, unless it gives others: a server that is silent or a table that
 #: somebody holds is waited for so long.
 #: To its administrator it is known by our name, unless the address, its service or PGAPPNAME give another.
 _WAITS = {

@@ -27,7 +27,7 @@ from ldiv_db.database.templates import Identifier, Relation, literal
 CATALOG, _SOURCE = "ldiv_catalog", "ldiv_source"
 #: The names that DuckDB, or we, keep for other databases and schemas.
 _TAKEN = ("memory", "temp", "system", "main", "information_schema", "pg_catalog", "ldiv", CATALOG)
-#: What runs on Spark.
+#: The function that runs on Spark.
 _TAKES_SESSIONS = "ldiv_db.run"
 _ATTACHED = "SELECT database_name FROM duckdb_databases()"
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -111,7 +111,7 @@ _HUGE = {
 }
 #: Those that join no two tables by IS NOT DISTINCT FROM, or only pair by pair, where lists or texts hash.
 _HASHES = ("postgres", "redshift")
-#: What stands behind the whole statement: without it an outer join fills what is missing with 0 and ''.
+#: The text that ends the whole statement: without it an outer join fills what is missing with 0 and ''.
 _ENDINGS = {"clickhouse": "SETTINGS join_use_nulls = 1"}
 
 

@@ -25,9 +25,9 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.failures import has_half_character
 
 MEGABYTE = 2**20
-#: How large a policy may be, or anything else that people write by hand; a nested taxonomy; one of levels.
+#: Most bytes of a policy, or of anything else that people write by hand; of a nested taxonomy; of one of levels.
 POLICY_BYTES, NESTED_BYTES, LEVELS_BYTES = MEGABYTE, 8 * MEGABYTE, 64 * MEGABYTE
-#: How deep YAML and taxonomies may be nested, and how many nodes all aliases of a document may stand for.
+#: The deepest nesting of YAML and taxonomies, and the most nodes that all aliases of a document may stand for.
 MAX_DEPTH, MAX_ALIASED = 100, 100_000
 
 

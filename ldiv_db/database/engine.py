@@ -63,7 +63,7 @@ class Scope:
         return relation
 
 
-#: Who writes a database, by its file; those in memory are told by their names.
+#: The lock of each database's writer, by its file; those in memory are told by their names.
 _WRITERS: dict[str, threading.RLock] = {}
 
 

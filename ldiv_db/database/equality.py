@@ -33,7 +33,7 @@ _REFUSED = {
     "VARIANT": "holds variants, of which 1 as INTEGER and 1 as BIGINT are equal",
 }
 _NESTED = ("STRUCT", "MAP", "UNION", "TUPLE")
-#: How equal values may be written differently: by the sign of a zero or NaN, or as their members or parts are.
+#: The ways in which equal values may differ as written: by the sign of a zero or NaN, or as their members or parts are.
 Looseness = Literal["signs", "members"]
 #: Steps after which texts are one: without blanks at their ends; in small letters, composed.
 Step = Literal["trim", "casefold"]

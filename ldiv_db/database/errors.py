@@ -155,7 +155,7 @@ class PolicyError(LdivError):
         super().__init__("\n".join(map(str, self.problems)))
 
 
-#: What a value takes that is of another kind, by the beginning of pydantic's name for the error.
+#: The kind that a value should be of, by the beginning of pydantic's name for the error.
 _KINDS = {
     "string": "takes a text",
     "int": "takes a whole number",

@@ -14,7 +14,7 @@ import re
 from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem, place_in_file
 from ldiv_db.database.templates import BUILT_IN, Statement
 
-#: What the server says, and what we say. A group stands for a name of a table or schema, which is no secret.
+#: The server's sentences, and ours. A group stands for a name of a table or schema, which is no secret.
 _FORMS = (
     (r"permission denied for (schema|table|database|view|sequence|function) (\S+)", "permission denied for {} {}"),
     (r"must be owner of (\w+) (\S+)", "the user is not the owner of {} {}"),
@@ -102,7 +102,7 @@ _OF_ROWS = frozenset(
         "TypeMismatchException",
     }
 )
-#: How errors of databases that are attached begin.
+#: The beginnings of errors of databases that are attached.
 _OF_SERVERS = re.compile(
     r"(?:[\w ]*Error: )?(?:Failed to (?:execute|prepare|query|begin|commit|fetch|copy|open|create|connect)"
     r"|Unable to connect|Error (?:while|executing|in)|unable to|SQLite|DuckLake|MySQL|Postgres)",

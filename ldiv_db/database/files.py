@@ -16,9 +16,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 _LOCK = "lock"
-#: What folders for a database's overflow are for, and how often a new one is tried.
+#: The purpose in the names of folders for a database's overflow, and the most attempts at a new one.
 _SPILL, _ATTEMPTS = "spill", 5
-#: Whoever may enter such a folder: what is in it is not audited yet.
+#: Only the owner may enter such a folder: its contents are not audited yet.
 _OWNER_ONLY = 0o700
 
 

@@ -33,7 +33,7 @@ from ldiv_db.database.engine import Engine, attempt, connect, stoppable
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal
 
-#: What is read as a frame, for messages, and what one is called that has no name.
+#: The kinds of frames that are read, for messages, and the name of a frame that has none.
 KINDS, FRAME = "pandas, Polars, Arrow, or a relation of DuckDB's", "frame"
 #: The libraries of frames, and of their classes those that are read again and again.
 _LIBRARIES = ("pandas", "polars", "pyarrow")

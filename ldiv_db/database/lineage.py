@@ -3,7 +3,7 @@
 Tables are those of the database's own plan, before it leaves out what it need not read. The plan does not name files,
 so these are read off the definitions of the views and macros where the plan reads something that is no table.
 
-What lies beside a table in its database: the tables that its foreign keys name, and the columns of all others.
+A table's neighbours are found too: the tables that its foreign keys name, and the columns of all others.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def available(folder: Path | None = None) -> list[Migration]:
 
 #: The columns of a table of the catalog, by name, with their types.
 _Tables = dict[str, list[tuple[str, str]]]
-#: What is read of the ledger of migrations.
+#: The columns that are read of the ledger of migrations.
 _LEDGER_COLUMNS = [("number", "INTEGER"), ("name", "VARCHAR"), ("checksum", "VARCHAR")]
 
 

@@ -16,7 +16,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import Identifier, Relation, literal
 
-#: What PostgreSQL calls the types of DuckDB's that have another name, or another width, there.
+#: PostgreSQL's names for the types of DuckDB's that have another name, or another width, there.
 _TYPES = {
     "VARCHAR": "text", "JSON": "json", "TINYINT": "smallint", "UTINYINT": "smallint", "USMALLINT": "integer",
     "UINTEGER": "bigint", "UBIGINT": "numeric(20,0)", "HUGEINT": "numeric(39,0)", "UHUGEINT": "numeric(39,0)",
@@ -79,7 +79,7 @@ _SESSION = (
     " pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS is_read_only"
 )
 
-#: What may be done with the rows of a table.
+#: The privileges on the rows of a table.
 READ, ADD, CHANGE, REMOVE = "SELECT", "INSERT", "UPDATE", "DELETE"
 
 

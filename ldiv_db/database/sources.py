@@ -29,7 +29,7 @@ from ldiv_db.database.templates import ICEBERG_STATE, FileRelation, Identifier, 
 
 #: The last version of DuckDB for which PyPI has wheels of extensions.
 _LAST_WHEELS = "1.5.5"
-#: What an extension cannot be loaded without: it would be looked for in DuckDB's folder alone.
+#: Extensions that another needs loaded first: it would look for them in DuckDB's folder alone.
 _NEEDS = {"iceberg": ("avro",)}
 
 

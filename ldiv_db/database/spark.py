@@ -41,7 +41,7 @@ def is_remote(session: Any) -> bool:
 
 
 _CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]\s*(.*)")
-#: What stands between the names of exceptions of Java's and what they say.
+#: The names of Java's exceptions, which stand before their messages.
 _CLASS = re.compile(r"^(?:[\w$]+\.)+[\w$]*(?:Exception|Error):?\s*")
 #: Conditions whose sentences quote values of the data.
 _QUOTING = ("CAST_", "INVALID_INPUT", "CANNOT_PARSE", "MALFORMED", "DIVIDE", "ARITHMETIC", "NUMERIC_VALUE", "UDF")
@@ -133,7 +133,7 @@ def arrow_schema(fields: Any, zone: str) -> Any:
 
 
 DIALECT = "spark"
-#: How our statements are to be read, whatever the session's settings are.
+#: The settings under which our statements are read, whatever the session's own are.
 SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",

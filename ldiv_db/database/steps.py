@@ -54,9 +54,9 @@ class Steps(Protocol):
         """Refuse to judge if what `template` has `found` (one row) is not 0; `problem` says it of the number."""
 
 
-#: What a comment of the statement has beside its dashes at most.
+#: The most characters of a comment of the statement beside its dashes.
 WIDTH = 116
-#: What stands before the lines of a step.
+#: The indent of the lines of a step.
 _MARGIN = "  "
 
 
@@ -86,7 +86,7 @@ class Composer:
     def __init__(self, dialect: str, taken: Iterable[str] = ()) -> None:
         """`taken` are names that no step may have: those of the tables that the statement reads."""
         self.dialect = dialect
-        #: Whether the times that steps place on a line are points in time, rather than days.
+        #: True if the times that steps place on a line are points in time, rather than days.
         self.has_instants = False
         self._taken = {name.lower() for name in taken}
         self.doubts: list[Doubt] = []

@@ -11,7 +11,7 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 
 #: A column, or a column and the name that it gets.
 ColumnName = str | tuple[str, str]
-#: What an aggregate is of the values of a group.
+#: Aggregates of the values of a group.
 Function = Literal["min", "max", "sum"]
 
 

@@ -30,8 +30,8 @@ DIALECT = "duckdb"
 CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + ", " UNION", " UNION ALL", "=", "<>", "<", "<=", ">", ">="})
 #: The reader of headers: the fast one, where YAML was built with it.
 _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-#: What the header of a template declares; `returns` and `implements` are prose, `example` is one that a test works, the
-#: others list parameters.
+#: The kinds of parameters that a template's header lists. Its other entries are prose (`returns`, `implements`), and an
+#: `example` that a test works.
 PARAM_KINDS = ("relations", "identifiers", "values", "options")
 
 
@@ -116,7 +116,7 @@ class SqlType:
         return self.name
 
 
-#: How the file ends in which a table of Iceberg has one of its states.
+#: The ending of the files in which a table of Iceberg has its states.
 ICEBERG_STATE = ".metadata.json"
 
 
@@ -128,7 +128,7 @@ class FileRelation:
     path: str
     #: The columns of a CSV file that we wrote: then nothing about it is guessed, and all of it is text.
     columns: tuple[str, ...] = ()
-    #: Whether the names of folders, as `year=2020`, are columns.
+    #: True if the names of folders, as `year=2020`, are columns.
     hive: bool = False
     #: The version of a table of Delta Lake that is read, also where others write meanwhile.
     version: int | None = None
@@ -180,7 +180,7 @@ class Figure:
         return f"(SELECT {Identifier(self.column).sql()} FROM {self.relation.sql()})"
 
 
-#: What a statement that no template wrote is called.
+#: The name of a statement that no template wrote.
 BUILT_IN = "(built in)"
 
 
@@ -214,7 +214,7 @@ def _bind(value: Any) -> Markup:
     return Markup(f"${name}")
 
 
-#: How a CSV file is read that `Engine.export` wrote: nothing between two commas is NULL, two quotes are the empty text.
+#: Options for a CSV file that `Engine.export` wrote: nothing between two commas is NULL, two quotes are the empty text.
 AS_WRITTEN = (
     ", auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '',"
     " allow_quoted_nulls = false, columns = "

@@ -22,7 +22,7 @@ from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
-#: How to have values named that an error only counts.
+#: The way to have values named that an error only counts.
 NAMED = "--show-values (in Python show_values=True) names up to ten"
 
 

@@ -27,7 +27,7 @@ from ldiv_db.recoding.rules import GlobalRecoding, RecodedColumn, Rule
 
 #: The template of the counts.
 TEMPLATE = "recoding/statement/count_source"
-#: What a policy that names no column of counts is given one for.
+#: The name of the column of counts where the policy gives none.
 DEFAULT_WEIGHT = "n"
 
 

@@ -15,7 +15,7 @@ NUMBER_SCALE = 2**30
 #: Losses per value are integers, in billionths, so that sums do not depend on their order.
 LOSS_UNIT = 10**9
 
-#: What the working tables call the column of counts.
+#: The name of the column of counts in the working tables.
 WEIGHT = Identifier("weight")
 
 
@@ -25,7 +25,7 @@ class Renamed:
 
     column: Identifier
     alias: Identifier
-    #: How equal values may be written differently, if they may.
+    #: The way in which equal values may be written differently, if they may.
     loose: Looseness | None = None
     #: The steps after which its texts are one.
     same: Sequence[Step] = ()

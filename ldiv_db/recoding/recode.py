@@ -89,7 +89,7 @@ PUBLISHED = "recoding/publish/recode_rows"
 MANY_ROWS = 100_000
 #: The bits that a number may have which tells what a class publishes.
 _BITS = 126
-#: What spans have in place of a label.
+#: The columns that spans have in place of a label.
 _SHOWN = {"bounds": ("smallest", "largest"), "value": ("value",)}
 
 

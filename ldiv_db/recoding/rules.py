@@ -38,7 +38,7 @@ from ldiv_db.recoding.recode import Recoding, Spans
 from ldiv_db.requirements import Requirement
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Node, Taxonomy
 
-#: What an error says of labels that cannot be read as ranges.
+#: The remedy in an error about labels that cannot be read as ranges.
 RANGE_FORMS = "ranges are written [20-30], [20-30), 20-30, 20 to 30, 60+, >60, >=60, <20 or <=20"
 
 

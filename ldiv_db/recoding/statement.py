@@ -41,7 +41,7 @@ from ldiv_db.requirements.values import Named, in_order
 TEMPLATE = "recoding/statement/select_recoded"
 #: Multiples of thresholds beyond this would not fit an integer together with counts of rows.
 _FINEST = 10**9
-#: What the SELECT says of a requirement that it does not keep.
+#: The SELECT's comment on a requirement that it does not keep.
 _NOT_KEPT = "-- {} is not kept on a table that has changed since the run: audit the result, e.g. with `ldiv check`."
 
 

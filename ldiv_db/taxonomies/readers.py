@@ -25,7 +25,7 @@ MAX_LEAVES = 1_000_000
 _NARROWEST, _WIDEST, _EXACT = Decimal("1e-18"), Decimal("1e38"), Context(prec=100)
 _EMPTY = "a value that is empty stands in quotes in a .yml or .json file"
 
-#: What a header calls a level.
+#: The names of levels in a header.
 _LEVEL = re.compile(r"(leaf|value|parent|child|root|(level|lvl)[ _-]?\d+)", re.IGNORECASE)
 
 # -- reading ---------------------------------------------------------------------------------------

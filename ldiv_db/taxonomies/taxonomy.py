@@ -21,7 +21,7 @@ from ldiv_db.database.templates import Relation, Value
 
 #: The label of a root that had to be added, and of everything that is fully generalised.
 ROOT_LABEL = "*"
-#: How the leaf of NULL is called among nodes; it is published as NULL.
+#: The name of NULL's leaf among nodes; it is published as NULL.
 NULL_LABEL = "NULL"
 
 NODE_COLUMNS = {
