@@ -233,7 +233,7 @@ def attack_command(
             split_columns(connection, published, table.qi),
             {name: described.get(name) for name in table.sensitive or []},
             table.require or None,
-            policy=policy and _completed(policy, described),
+            policy=policy and _with_settings(policy, described),
             folder=table.policy.parent if table.policy else Path(),
             class_column=table.class_column,
             **knowledge.asked,
@@ -249,7 +249,7 @@ def attack_command(
     raise typer.Exit(1 if found.holds is False or found.undecided else 0)
 
 
-def _completed(policy: Policy, described: Mapping[str, Sensitive]) -> Policy:
+def _with_settings(policy: Policy, described: Mapping[str, Sensitive]) -> Policy:
     """The policy with what the options say of sensitive attributes, of which it says nothing itself."""
     said = {name: setting for name, setting in described.items() if setting != Sensitive()}
     twice = [name for name in said if policy.sensitive[name] != Sensitive()]

@@ -147,7 +147,7 @@ def _print(console: Console, audits: Sequence[Audit], found: Violations, listed:
         for sensitive, requirement in dict.fromkeys((row["sensitive"], row["requirement"]) for row in found.rows):
             rows = [r for r in found.rows if (r["sensitive"], r["requirement"]) == (sensitive, requirement)]
             columns = list(rows[0])[2:]
-            shown = [[_cell(row[name]) for name in columns] for row in rows]
+            shown = [[_cell_text(row[name]) for name in columns] for row in rows]
             heads = [f"reached ({figures[requirement]})" if name == "reached" else name for name in columns]
             about = f" on {sensitive}" if sensitive else ""
             report.print_rows(console, f"worst classes: {requirement}{about}", heads, shown)
@@ -155,5 +155,5 @@ def _print(console: Console, audits: Sequence[Audit], found: Violations, listed:
         console.print(f"violations written to {found.into}")
 
 
-def _cell(value: Any) -> Any:
+def _cell_text(value: Any) -> Any:
     return f"{value:.6g}" if isinstance(value, float) else value

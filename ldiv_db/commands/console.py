@@ -172,12 +172,12 @@ def open_for_command(
     if address.path is not None and not address.path.is_file():
         raise DatabaseError(f"no database file {address.path}")
     with ExitStack() as stack:
-        folder = stack.enter_context(_spill(address, settings.temp_directory if settings else None))
+        folder = stack.enter_context(_overflow_folder(address, settings.temp_directory if settings else None))
         settings = replace(settings or Settings(), temp_directory=str(folder))
         try:
             connection = stack.enter_context(open_address(address, read_only, settings, catalog))
         except DatabaseError as error:
-            raise DatabaseError(_plainly(str(error))) from None
+            raise DatabaseError(_short_lock_message(str(error))) from None
         yield connection
 
 
@@ -189,7 +189,7 @@ def refuse_memory(database: str, wanted: Examined) -> None:
         raise PolicyError([Problem("target", what, "name a file: `target: {file: release.parquet}`")])
 
 
-def _plainly(message: str) -> str:
+def _short_lock_message(message: str) -> str:
     """The message, in fewer words if it is that another process holds the file."""
     held = re.search(r'lock on file "(.+?)": .*? held in (.+?) \(PID (\d+)\)', message)
     if held:
@@ -199,7 +199,7 @@ def _plainly(message: str) -> str:
 
 
 @contextmanager
-def _spill(address: Address, asked: str | None) -> Iterator[Path]:
+def _overflow_folder(address: Address, asked: str | None) -> Iterator[Path]:
     """A folder of our own for what does not fit into memory, where the user wants it or beside the database.
 
     Where none can be made beside the database it is in the system's folder for temporary files.
@@ -207,10 +207,10 @@ def _spill(address: Address, asked: str | None) -> Iterator[Path]:
     system = Path(tempfile.gettempdir())
     beside = address.path.resolve().parent if address.path else system
     with ExitStack() as stack:
-        yield _first(stack, [Path(asked)] if asked else [beside, system])
+        yield _first_writable(stack, [Path(asked)] if asked else [beside, system])
 
 
-def _first(stack: ExitStack, parents: Sequence[Path]) -> Path:
+def _first_writable(stack: ExitStack, parents: Sequence[Path]) -> Path:
     """A folder for overflow in the first of `parents` where one can be made; `stack` removes it."""
     for parent in parents:
         try:

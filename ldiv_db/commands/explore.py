@@ -122,7 +122,7 @@ def explore_command(
         print_json(found.as_dict())
     else:
         print_exploration(printer(), found)
-    _end(found)
+    _exit_unless_done(found)
 
 
 def _threads(workers: int | None) -> int:
@@ -133,7 +133,7 @@ def _threads(workers: int | None) -> int:
     return max(1, processors() // (workers or processors()))
 
 
-def _end(found: Exploration) -> None:
+def _exit_unless_done(found: Exploration) -> None:
     """End with the exit code of what went wrong, if anything did."""
     if found.interrupted:
         done = sum(outcome.status != "interrupted" for outcome in found.outcomes)

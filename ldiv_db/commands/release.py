@@ -104,7 +104,7 @@ def publish(
 
 
 @contextmanager
-def _settled(database: str, catalog: Path | None) -> Iterator[Engine]:
+def _settled_engine(database: str, catalog: Path | None) -> Iterator[Engine]:
     """The database open for reading, after what a crashed release left there is finished or rolled back."""
     with catalog_engine(database, catalog, read_only=True) as engine:
         crashed = ledger.unsettled(engine)
@@ -169,7 +169,7 @@ def list_command(
     Examples:
       ldiv release list warehouse.duckdb
     """
-    with _settled(database, catalog) as engine:
+    with _settled_engine(database, catalog) as engine:
         found = ledger.releases(engine, series and name_of(engine, series))
     if json:
         print_json({"releases": [entry.as_dict() for entry in found]})
@@ -203,7 +203,7 @@ def show_command(
     Examples:
       ldiv release show warehouse.duckdb published.census 2
     """
-    with _settled(database, catalog) as engine:
+    with _settled_engine(database, catalog) as engine:
         entry = require_release(engine, series, release)
     if json:
         print_json(entry.as_dict())
@@ -227,7 +227,7 @@ def diff_command(
     Examples:
       ldiv release diff warehouse.duckdb published.census 1 3
     """
-    with _settled(database, catalog) as engine:
+    with _settled_engine(database, catalog) as engine:
         found = releases.difference(engine, series, first, last)
     if json:
         print_json(found)
@@ -267,8 +267,8 @@ def check_command(
       ldiv release check warehouse.duckdb published.census
       ldiv release check warehouse.duckdb --table jan --table feb --key id --group class_id --sensitive disease:3
     """
-    with _settled(database, catalog) as engine:
-        found = _checked(engine, series, table, values, key, group, sensitive, count)
+    with _settled_engine(database, catalog) as engine:
+        found = _checked_inference(engine, series, table, values, key, group, sensitive, count)
     if json:
         print_json(found.as_dict())
     else:
@@ -279,7 +279,7 @@ def check_command(
         raise typer.Exit(1)
 
 
-def _checked(
+def _checked_inference(
     engine: Engine, series: str | None, table: Any, values: Any, key: Any, group: Any, *rest: Any
 ) -> Inference:
     sensitive, count = rest

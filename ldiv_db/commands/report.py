@@ -155,7 +155,7 @@ def report_command(
             if reported is None
             else verify_report(connection, reported, release, *how)
         )
-    _give(found, release, files, json)
+    _write_and_print(found, release, files, json)
     raise typer.Exit(0 if found.holds else 1)
 
 
@@ -177,7 +177,7 @@ def _folder(policy: Path | None, verify: Path | None) -> Path:
     return beside.parent if beside else Path()
 
 
-def _give(found: Report | Verification, release: str, files: list[Path], json: bool) -> None:
+def _write_and_print(found: Report | Verification, release: str, files: list[Path], json: bool) -> None:
     """Write the files, and print what was found."""
     if isinstance(found, Report):
         for file in files:

@@ -64,7 +64,7 @@ def import_command(
         if found is None:
             found = _read_edges(engine, str(table), str(child), str(parent))
         _store(engine, name, found, replace)
-    _say_stored(name, found, json)
+    _print_stored(name, found, json)
 
 
 @taxonomy_app.command("build")
@@ -93,7 +93,7 @@ def build_command(
     found = taxonomy_sources.from_ranges(widths, _whole(origin), _whole(smallest), _whole(largest), not decimal)
     with catalog_engine(database, catalog) as engine:
         _store(engine, name, found, replace)
-    _say_stored(name, found, json)
+    _print_stored(name, found, json)
 
 
 @taxonomy_app.command("show")
@@ -243,7 +243,7 @@ def _node(node: taxonomies.Node) -> dict[str, Any]:
     return dict(zip(columns, node.as_row(), strict=True))
 
 
-def _say_stored(name: str, taxonomy: Taxonomy, json: bool) -> None:
+def _print_stored(name: str, taxonomy: Taxonomy, json: bool) -> None:
     summary = _summary(name, taxonomy)
     if json:
         print_json(summary)

@@ -134,8 +134,8 @@ class InOtherDatabase(InTable):
             draft.write(staged)
         if postgres.is_in_postgres(engine, self.table) and (lost := postgres.lost_with(engine, self.table)):
             draft.note(f"{lost} of {self.table} are not kept, as a table of another database is made anew")
-        left = self._left(but=staged)
-        _tell_left(draft, len(left))
+        left = self._abandoned_tables(but=staged)
+        _note_abandoned(draft, len(left))
         outcome = draft.audit(staged)
         with engine.transaction():
             migrate.migrate(engine)
@@ -151,15 +151,15 @@ class InOtherDatabase(InTable):
 
     def _staged(self, run_id: str) -> Relation:
         """The table of a run until it is renamed."""
-        return Relation((*self.table.parts[:-1], f"{_STAGED}{run_id}_{self._mark}"))
+        return Relation((*self.table.parts[:-1], f"{_STAGED}{run_id}_{self._name_hash}"))
 
     @property
-    def _mark(self) -> str:
+    def _name_hash(self) -> str:
         return hashlib.sha256(self.name.encode()).hexdigest()[:8]
 
-    def _left(self, but: Relation) -> list[Relation]:
+    def _abandoned_tables(self, but: Relation) -> list[Relation]:
         """The tables of runs to this target that were never renamed."""
-        form = re.compile(f"{_STAGED}[0-9a-f]{{32}}_{self._mark}")
+        form = re.compile(f"{_STAGED}[0-9a-f]{{32}}_{self._name_hash}")
         there = catalog.relations_in(self.engine, self.table.parts[0])
         found = [Relation((self.table.parts[0], *table.parts)) for table in there if form.fullmatch(table.name)]
         return [table for table in found if table != but]
@@ -207,7 +207,7 @@ class InFile(Destination):
             shutil.copyfile(self.path, staging_path)
         with self.writing(staging_path) as where:
             draft.write(where)
-        _tell_left(draft, len(abandoned(self.path.parent, self.path.name)))
+        _note_abandoned(draft, len(abandoned(self.path.parent, self.path.name)))
         with self.reading(staging_path) as where:
             outcome = draft.audit(where)
         flush(staging_path)
@@ -236,7 +236,7 @@ class InFile(Destination):
             settle_run(self.engine, run_id, in_place=not (folder / self.path.name).exists())
 
 
-def _tell_left(draft: Draft[Outcome], count: int) -> None:
+def _note_abandoned(draft: Draft[Outcome], count: int) -> None:
     """Have the outcome say that runs to the same target died, whose leavings are removed now."""
     if count:
         runs_of = count_phrase(count, "run", "runs")

@@ -116,7 +116,7 @@ class Inference:
             return
         lines = [
             f"{channel.attribute} of {count_phrase(channel.keys, 'key', 'keys')} can be inferred with probability"
-            f" {channel.best:.3g}, more than 1/{self.limits[channel.attribute]}, by {_means(channel)}"
+            f" {channel.best:.3g}, more than 1/{self.limits[channel.attribute]}, by {_channel_in_words(channel)}"
             for channel in self.channels
         ]
         whose = f" of {count_phrase(self.keys_exposed, 'key', 'keys')}" if self.keys_exposed else ""
@@ -246,7 +246,7 @@ def _weigh_changes(engine: Engine, members: Relation, cells: Relation, since: in
     return weighed, keys
 
 
-def _means(channel: Channel) -> str:
+def _channel_in_words(channel: Channel) -> str:
     names = channel.releases
     if channel.known:
         return f"{channel.known} and the combinations of {' and '.join(names)}"

@@ -71,7 +71,9 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
 
 def path(points: Iterable[tuple[float, float]], kind: str) -> Markup:
     """A line through the points."""
-    steps = " ".join(f"{'L' if number else 'M'}{_place(x)} {_place(y)}" for number, (x, y) in enumerate(points))
+    steps = " ".join(
+        f"{'L' if number else 'M'}{_coordinate(x)} {_coordinate(y)}" for number, (x, y) in enumerate(points)
+    )
     return element("path", d=steps, class_=kind)
 
 
@@ -82,8 +84,8 @@ def chart(
 
     One that `has_links` is a group, as what is in an image cannot be reached.
     """
-    view = f"0 0 {_place(width)} {_place(height)}"
-    params = {"viewbox": view, "width": _place(width), "height": _place(height)}
+    view = f"0 0 {_coordinate(width)} {_coordinate(height)}"
+    params = {"viewbox": view, "width": _coordinate(width), "height": _coordinate(height)}
     role = "group" if has_links else "img"
     return element("svg", *parts, class_=f"chart {kind}", role=role, aria_label=said, **params)
 
@@ -105,10 +107,10 @@ def _clean(child: str | Markup) -> Markup:
 
 
 def _attribute(value: str | float) -> Markup:
-    return _clean(value if isinstance(value, str) else _place(value))
+    return _clean(value if isinstance(value, str) else _coordinate(value))
 
 
-def _place(value: float) -> str:
+def _coordinate(value: float) -> str:
     """A number as SVG has it: two digits are a hundredth of a pixel."""
     return f"{value:.2f}".rstrip("0").rstrip(".").replace("-0", "0" if abs(value) < 0.005 else "-0")
 

@@ -165,7 +165,9 @@ def _data(subject: ReportSubject) -> Document:
     """The columns by their roles; of direct identifiers a public report says nothing."""
     question, policy = subject.question, subject.asked.policy
     ways = (
-        {} if policy is None else {name: _way(qi.numeric, qi.is_open) for name, qi in policy.quasi_identifiers.items()}
+        {}
+        if policy is None
+        else {name: _recoding_kind(qi.numeric, qi.is_open) for name, qi in policy.quasi_identifiers.items()}
     )
     names = list(ways) or list(question.quasi_identifiers)
     return {
@@ -177,7 +179,7 @@ def _data(subject: ReportSubject) -> Document:
     }
 
 
-def _way(numeric: bool, is_open: bool) -> str:
+def _recoding_kind(numeric: bool, is_open: bool) -> str:
     return "to ranges of numbers" if numeric else "by its type" if is_open else "along a taxonomy"
 
 

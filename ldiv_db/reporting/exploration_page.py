@@ -118,7 +118,7 @@ def page(found: Exploration) -> str:
         element("ul", *(element("li", _sentence(line)) for line in findings(found))),
         *_charts(found, set(parts)),
         *_table(found, set(parts)),
-        *_others(found),
+        *_not_rehearsed(found),
         element("section", *(parts[number] for number in sorted(parts)), id="parts"),
         element("section", element("h2", "What the figures mean"), _list(_MEANINGS)),
     ]
@@ -227,21 +227,25 @@ def _decimal(number: float | None) -> str:
     return "< 0.0001" if 0 < number < _LEAST else f"{number:.4f}"
 
 
-def _others(found: Exploration) -> Iterable[Markup]:
+def _not_rehearsed(found: Exploration) -> Iterable[Markup]:
     """Those that could not be rehearsed, with the reasons."""
     others = [outcome for outcome in found.outcomes if outcome.loss is None]
     if not others:
         return
     yield element("h2", "Not possible, or not come to")
     rows = [
-        element("tr", element("th", one.variant.label, scope="row"), *(element("td", part) for part in _why(one)))
+        element(
+            "tr",
+            element("th", one.variant.label, scope="row"),
+            *(element("td", part) for part in _status_and_reason(one)),
+        )
         for one in others
     ]
     heads = element("tr", *(element("th", head, scope="col") for head in ("Variant", "Status", "Reason")))
     yield _scrolling(element("thead", heads), element("tbody", *rows))
 
 
-def _why(outcome: VariantOutcome) -> tuple[str, str]:
+def _status_and_reason(outcome: VariantOutcome) -> tuple[str, str]:
     return outcome.status, "; ".join(outcome.reason.splitlines())
 
 

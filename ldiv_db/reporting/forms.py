@@ -25,20 +25,20 @@ from ldiv_db.running.preview import describe_plan
 
 def result_line(result: Result) -> str:
     where = f"{result.source} → {result.target}, {result.algorithm}, l = {result.l}"
-    return f"Release of {where}: {_lost(result.loss)}; {_holds(result.audits)}"
+    return f"Release of {where}: {_loss_in_words(result.loss)}; {_verdict_in_words(result.audits)}"
 
 
 def measurement_line(measurement: Measurement) -> str:
-    return f"Loss of {measurement.published} against {measurement.source}: {_lost(measurement.loss)}"
+    return f"Loss of {measurement.published} against {measurement.source}: {_loss_in_words(measurement.loss)}"
 
 
 def released_line(released: Released) -> str:
-    return f"Release {released.figures.get('release', '')}: {_holds(released.audits)}"
+    return f"Release {released.figures.get('release', '')}: {_verdict_in_words(released.audits)}"
 
 
 def audits_line(audits: Sequence[Audit]) -> str:
     parts = [f"{audit.sensitive or 'rows alone'}: {audit.classes:,} classes, {audit.rows:,} rows" for audit in audits]
-    return f"Audit of {'; '.join(parts)}: {_holds(audits)}"
+    return f"Audit of {'; '.join(parts)}: {_verdict_in_words(audits)}"
 
 
 def profile_line(profile: Profile) -> str:
@@ -63,13 +63,13 @@ def plan_line(ready: Preparation) -> str:
     return f"Plan of {where}: up to {feasible.classes:,} classes, {suppressed}; nothing was written"
 
 
-def _lost(loss: Loss) -> str:
+def _loss_in_words(loss: Loss) -> str:
     rows = f"{loss.rows_published:,} rows in {loss.classes:,} classes"
     left_out = f", {loss.rows_suppressed:,} suppressed" if loss.rows_suppressed else ""
     return f"{rows}{left_out}, {loss.lm_mean:.4f} of 1 lost per cell"
 
 
-def _holds(audits: Sequence[Audit]) -> str:
+def _verdict_in_words(audits: Sequence[Audit]) -> str:
     return "every requirement holds" if all(audit.holds for audit in audits) else "NOT every requirement holds"
 
 

@@ -165,7 +165,7 @@ def _columns(spreads: Sequence[Document]) -> Iterator[ReportFigure]:
         before, after = (_shares(spread[key]) for key in ("before", "after"))
         places = list(zip(spread["edges"], spread["edges"][1:], strict=False))
         bins, later = (
-            [Bin(low, high, share, _place(low, high)) for (low, high), share in zip(places, shares, strict=True)]
+            [Bin(low, high, share, _range_label(low, high)) for (low, high), share in zip(places, shares, strict=True)]
             for shares in (before, after)
         )
         order = "by falling frequency" if spread["role"] == "sensitive" else "in their order"
@@ -182,7 +182,7 @@ def _shares(rows: Sequence[float]) -> list[float]:
     return [100 * one / whole if whole else 0.0 for one in rows]
 
 
-def _place(low: int, high: int) -> str:
+def _range_label(low: int, high: int) -> str:
     return f"value {low + 1}" if high == low + 1 else f"values {low + 1} to {high}"
 
 
@@ -246,7 +246,7 @@ def write_pdf(page: str, target: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder) / "report.html", Path(folder) / "report.pdf"
         source.write_text(page, encoding="utf-8")
-        call = _call(program, source, made, Path(folder))
+        call = _pdf_command(program, source, made, Path(folder))
         try:
             done = subprocess.run(call, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - a path of ours
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -256,7 +256,7 @@ def write_pdf(page: str, target: Path) -> None:
         shutil.copyfile(made, target)
 
 
-def _call(program: str, source: Path, made: Path, folder: Path) -> list[str]:
+def _pdf_command(program: str, source: Path, made: Path, folder: Path) -> list[str]:
     """The command; a browser gets a profile of its own, and no sandbox where it runs as root, which it refuses."""
     if Path(program).name in _OTHERS:
         return [program, str(source), str(made)]

@@ -106,10 +106,10 @@ def three_risks(found: Attacks, threshold: float) -> list[dict[str, Any]]:
     A rate bounds from above the risk beyond a control. So without a control a rate within the threshold decides, and
     one above leaves open how much of it is due to being in the release. What decides are the intervals of 95 %.
     """
-    return [_tried(attack, threshold) for attack in found.attacks if attack.name in _BY_TRIAL]
+    return [_trial_document(attack, threshold) for attack in found.attacks if attack.name in _BY_TRIAL]
 
 
-def _tried(attack: Attack, threshold: float) -> dict[str, Any]:
+def _trial_document(attack: Attack, threshold: float) -> dict[str, Any]:
     figures, controlled = attack.figures, len(attack.gains) > 1
     gain = attack.gains[-1]
     interval = figures["risk_interval"] if controlled else figures["interval"]

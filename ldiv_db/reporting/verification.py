@@ -76,7 +76,7 @@ class _Counting:
             yield from self._of_source(self._read(self._subject.people), released)
 
     @property
-    def _keys(self) -> Mapping[str, QuasiIdentifier]:
+    def _quasi_identifiers(self) -> Mapping[str, QuasiIdentifier]:
         """The quasi-identifiers as the policy describes them."""
         policy = self._subject.asked.policy
         return policy.quasi_identifiers if policy else {}
@@ -103,7 +103,7 @@ class _Counting:
     # -- the source ------------------------------------------------------------------------------------
 
     def _of_source(self, source: Table, released: Mapping[str, int]) -> Figures:
-        names = list(self._keys)
+        names = list(self._quasi_identifiers)
         found = self._groups(source, names)
         yield from _of_groups("source.risk_before", found)
         for key, of in {"rows": "rows", "combinations": "groups", "unique_rows": "", "rare_rows": ""}.items():
@@ -132,7 +132,7 @@ class _Counting:
                     yield f"{place}.before[{bin_}]", before
                     if not differing:  # else it matters which of two values of the same frequency is the first
                         yield f"{place}.after[{bin_}]", after
-            elif self._keys[spread["column"]].numeric:
+            elif self._quasi_identifiers[spread["column"]].numeric:
                 for bin_, before, *_ in self._bins(source, spread, by_frequency=False):
                     yield f"{place}.before[{bin_}]", before
                 if column.name.lower() in published and (column.is_number or column.kind == "date"):

@@ -92,7 +92,7 @@ def _replayed(subject: ReplaySubject, wanted: Replay, budget: int) -> _Tried:
     sampled, rows, classes = _sampled(method, seed, min(wanted.limit, max(affordable, 2)))
     listener.on_stage(f"trying {sampled.count:,} worlds")
     moves = engine.load("moves", _MOVES, sampled.moves())
-    tally = _tried(method, sampled, moves, seed, wanted.tries, listener.on_progress)
+    tally = _count_hits(method, sampled, moves, seed, wanted.tries, listener.on_progress)
     found = Replayed(engine, method.people.relation, method.people.donors, moves, tally)
     return _Tried(method, found, rows, classes)
 
@@ -108,19 +108,19 @@ def _sampled(method: Method, seed: int, most: int) -> tuple[SampledWorlds, int, 
         try:
             made = method.make(method.people.world(none, 0), seed)
         except InfeasibleError:
-            raise _no_release(seed) from None
+            raise _no_release_error(seed) from None
         if not method.is_release(made):
-            raise _no_release(seed)
+            raise _no_release_error(seed)
         classes = engine.count(engine.select("classes", made.assigned, made.class_id.name, distinct=True))
         return sample_worlds(method, made, most), engine.count(made.assigned), classes
 
 
-def _no_release(seed: int) -> PolicyError:
+def _no_release_error(seed: int) -> PolicyError:
     what = f"{_NO_RELEASE} by this policy and its seed"
     return PolicyError([Problem("replay", what, "source, policy or seed are others than those of its run")])
 
 
-def _tried(
+def _count_hits(
     method: Method, sampled: SampledWorlds, moves: Relation, seed: int, tries: int, on_progress: Progress
 ) -> WorldTally:
     """In how many runs each world gave the release: one by the seed, or `tries` by others."""
@@ -131,13 +131,15 @@ def _tried(
             hits[number] = 1  # nothing is open, or it was seen to give the release
             continue
         for _ in range(max(tries, 1)):
-            hits[number] += _gives(method, moves, number, coins.getrandbits(_SEED_BITS) if tries else seed)
+            hits[number] += _world_gives_release(
+                method, moves, number, coins.getrandbits(_SEED_BITS) if tries else seed
+            )
         done += max(tries, 1)
         on_progress(done, total)
     return WorldTally(sampled, hits, tries)
 
 
-def _gives(method: Method, moves: Relation, world: int, seed: int) -> bool:
+def _world_gives_release(method: Method, moves: Relation, world: int, seed: int) -> bool:
     with method.engine.scope():
         return method.gives_release(method.people.world(moves, world), seed)
 

@@ -104,7 +104,7 @@ class Pace:
             return
         whole = sum(stage.seconds for stage in stages)
         self._took = self._planned = whole * TRUST
-        self._take(self.stage)
+        self._enter_known(self.stage)
 
     def enter(self, name: str) -> None:
         """A stage begins; those expected before it are left out."""
@@ -114,7 +114,7 @@ class Pace:
             self._planned += self._here.seconds
         self._since = self._counted = now
         self._share = 0.0
-        self._take(name)
+        self._enter_known(name)
 
     def count(self, done: int, total: int) -> None:
         """So much of the stage's work is done."""
@@ -151,7 +151,7 @@ class Pace:
             return f"{self.seconds:.0f} s so far"
         return f"about {round(self.share * 20) * 5:.0f} % done in {self.seconds:.0f} s, {about(left)} left"
 
-    def _take(self, name: str) -> None:
+    def _enter_known(self, name: str) -> None:
         """The stage that is entered, as it was expected to come, or as it was before."""
         self._here = self._known.get(name, Stage(name))
         found = next((number for number, stage in enumerate(self._ahead) if stage.name == name), None)

@@ -191,7 +191,7 @@ def plan_groups(start: Start, source: Decomposed) -> DecomposedDraft:
     )
     groups = make_groups(task, matched.rows, waits)
     if not groups.count and not series.groups:
-        raise InfeasibleError(_why_none(source, groups))
+        raise InfeasibleError(_no_group_reason(source, groups))
     if resolved.transparent:
         _require_everybody(matched, groups)
     combined = _plan_combined(start, source, groups, options)
@@ -226,7 +226,7 @@ def decomposition_options(name: str, given: Mapping[str, Any]) -> DecompositionO
     return options
 
 
-def _why_none(source: Decomposed, groups: Groups) -> str:
+def _no_group_reason(source: Decomposed, groups: Groups) -> str:
     """The reason why there is not one group, and what could be."""
     primary = source.primary
     if not groups.formed:

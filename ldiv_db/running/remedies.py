@@ -111,7 +111,7 @@ class WhatIf:
                 algorithm = algorithm.chosen(task)[0]
                 algorithm.refuse_unfit(task)
                 feasible = algorithm.checked(task)
-                if not _is_left_open(task):
+                if not _needs_classes(task):
                     return feasible.rows_suppressed
                 left_out = task.encoded.row_count - engine.count(algorithm.run(task).assigned)
                 task.refuse_left_out(left_out)
@@ -120,7 +120,7 @@ class WhatIf:
                 return None
 
 
-def _is_left_open(task: Task) -> bool:
+def _needs_classes(task: Task) -> bool:
     """True if counts alone do not tell how many rows find a class, so that classes have to be made."""
     return len(task.encoded.keys) > 1 or task.transparent
 
@@ -159,12 +159,12 @@ def remedied(what_if: WhatIf, is_running: bool = False) -> Iterator[None]:
         raise
     except (InfeasibleError, PolicyError) as error:
         error.remedies = [
-            remedy for way in _ways(error, is_running) for remedy in _first_accepted(what_if, way(what_if))
+            remedy for way in _remedy_finders(error, is_running) for remedy in _first_accepted(what_if, way(what_if))
         ]
         raise
 
 
-def _ways(error: LdivError, is_running: bool) -> list[Callable[[WhatIf], Iterator[Change]]]:
+def _remedy_finders(error: LdivError, is_running: bool) -> list[Callable[[WhatIf], Iterator[Change]]]:
     """The ways out of an error, in the order of what they give up."""
     if isinstance(error, SuppressionError) and is_running:
         return [_other_algorithm, partial(_budget_of, rows=error.rows)]

@@ -129,7 +129,7 @@ def publish_run(context: Context, spec: RunSpec, kl: bool = False, start: float 
         plan, recoding = work_out(ready)
     context.listener.on_stage(MEASURING)
     loss, similarity = _measured(ready, recoding)
-    people = _told_of_people(ready, recoding)
+    people = _note_on_people(ready, recoding)
     plan = replace(plan, notes=(*plan.notes, *([people] if people else [])))
     if kl:
         loss = replace(loss, kl=_divergence(ready, recoding))
@@ -221,10 +221,10 @@ def _measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Simil
     """The loss of what is to be published, and how many of its rows are open to the similarity attack."""
     engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.resolved.released.has_class_ids
     similarity = measure_similarity(engine, encoded, recoding, ready.resolved.required.attributes, has_ids)
-    return _lost(ready, recoding), similarity
+    return _loss_of(ready, recoding), similarity
 
 
-def _told_of_people(ready: Preparation, recoding: Recoding) -> str:
+def _note_on_people(ready: Preparation, recoding: Recoding) -> str:
     """A note on what counting rows hides in the classes of the release, where people may have several."""
     if ready.people is None:
         return ""
@@ -235,7 +235,7 @@ def _told_of_people(ready: Preparation, recoding: Recoding) -> str:
     return told
 
 
-def _lost(ready: PreparedRun, recoding: Recoding) -> Loss:
+def _loss_of(ready: PreparedRun, recoding: Recoding) -> Loss:
     """The loss of what is to be published."""
     return measure_recoding(ready.task.engine, ready.encoded, recoding, ready.resolved.released.has_class_ids)
 

@@ -152,7 +152,7 @@ def sample_worlds(method: Method, made: Made, most: int) -> SampledWorlds:
         blanked=made.blanked,
         blank=_FIRST,
     )
-    return _all_worlds(method, made, placed, most) or _drawn(engine, placed, most)
+    return _all_worlds(method, made, placed, most) or _draw_worlds(engine, placed, most)
 
 
 # -- all worlds ----------------------------------------------------------------------------------------
@@ -176,12 +176,12 @@ def _all_worlds(method: Method, made: Made, placed: Relation, most: int) -> Samp
     listed = engine.columns(counted, "place_no", "payload_no", "rows")
     cells = {(place, payload): rows for place, payload, rows in listed}
     fits: dict[int, set[int]] = defaultdict(set)
-    found = _fits(method, made, placed)
+    found = _possible_places(method, made, placed)
     if made.blanked is not None:
         found = engine.materialise("fits", "running/replaying/list_hidden_fits", fits=found, placed=placed)
     for row, place in engine.columns(found, "row_no", "place_no"):
         fits[row].add(place)
-    left = _left_open(fits, cells)
+    left = _open_rows_and_cells(fits, cells)
     worlds = consistent_worlds(list(left.rows.values()), left.cells, most)
     if worlds is None:
         return None
@@ -197,7 +197,7 @@ def _world_set(rows: Iterable[int], worlds: list[World] | None, true: Mapping[in
     return WorldSet(list(rows), payloads, tried, [1] * len(tried))
 
 
-def _left_open(fits: Mapping[int, set[int]], cells: Mapping[Cell, int]) -> _Open:
+def _open_rows_and_cells(fits: Mapping[int, set[int]], cells: Mapping[Cell, int]) -> _Open:
     """The rows and cells that the release leaves open: a row that fits one place, all of one payload, has that."""
     payloads: dict[int, list[int]] = defaultdict(list)
     for place, payload in cells:
@@ -212,7 +212,7 @@ def _left_open(fits: Mapping[int, set[int]], cells: Mapping[Cell, int]) -> _Open
     return _Open(rows, left, list(sure))
 
 
-def _fits(method: Method, made: Made, placed: Relation) -> Relation:
+def _possible_places(method: Method, made: Made, placed: Relation) -> Relation:
     """(row_no, place_no): where the attacker, who knows what people are known by, may look for them."""
     engine, people = method.engine, method.people
     if made.labels is None:
@@ -243,7 +243,7 @@ def _fits(method: Method, made: Made, placed: Relation) -> Relation:
 # -- drawn classes -------------------------------------------------------------------------------------
 
 
-def _drawn(engine: Engine, placed: Relation, most: int) -> SampledWorlds:
+def _draw_worlds(engine: Engine, placed: Relation, most: int) -> SampledWorlds:
     """Classes drawn by coins, each a set of worlds: its rows may have any of their payloads, all else is known."""
     coins = Random(_COINS)  # noqa: S311 - draws what is tried, and hides nothing
     sets: list[WorldSet] = []

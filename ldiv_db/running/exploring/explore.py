@@ -74,7 +74,7 @@ def explore(
         coding = codes.of(resolved.source)
         variants = list_variants(base, resolved, asked, _bounds(engine, coding))
         jobs = [job_of(engine, variant, where, codes) for variant in variants]
-        outcomes, interrupted = _tried(context, jobs)
+        outcomes, interrupted = _rehearse_all(context, jobs)
     return Exploration(
         source=resolved.source.name,
         rows=coding.rows_in,
@@ -111,28 +111,28 @@ def _bounds(engine: Engine, coding: Coding) -> Any:
     return bounds
 
 
-def _tried(context: Context, jobs: Sequence[Job]) -> tuple[list[VariantOutcome], bool]:
+def _rehearse_all(context: Context, jobs: Sequence[Job]) -> tuple[list[VariantOutcome], bool]:
     """The outcomes by number, and whether Ctrl-C left some of them out; those that take longest begin first."""
     engine, listener = context.engine, context.listener
-    in_order = sorted(jobs, key=_work, reverse=True)
+    in_order = sorted(jobs, key=_work_of, reverse=True)
     most = 1 if engine.in_transaction() else context.workers or processors()
     found: dict[int, VariantOutcome] = {}
     listener.on_stage(f"rehearsing {len(jobs):,} variants")
-    tell = _telling(jobs, listener)
+    tell = _progress_reporter(jobs, listener)
     try:
         with closing(in_turn(engine, in_order) if most == 1 else side_by_side(engine, in_order, most)) as running:
             for outcome in running:
                 found[outcome.variant.number] = outcome
                 tell(outcome)
     except KeyboardInterrupt:
-        _settle()
+        _settle_interrupt()
     left = [VariantOutcome(job.variant, "interrupted", "Ctrl-C came first") for job in jobs]
     return [found.get(one.variant.number, one) for one in left], len(found) < len(jobs)
 
 
-def _telling(jobs: Sequence[Job], listener: Listener) -> Callable[[VariantOutcome], None]:
+def _progress_reporter(jobs: Sequence[Job], listener: Listener) -> Callable[[VariantOutcome], None]:
     """A function that tells the listener after each outcome how much of the work is done."""
-    left = {job.variant.number: _work(job) for job in jobs}
+    left = {job.variant.number: _work_of(job) for job in jobs}
     total = sum(left.values())
 
     def tell(outcome: VariantOutcome) -> None:
@@ -145,7 +145,7 @@ def _telling(jobs: Sequence[Job], listener: Listener) -> Callable[[VariantOutcom
     return tell
 
 
-def _settle() -> None:
+def _settle_interrupt() -> None:
     """Take Ctrl-C as heard; its exception may still be on the way, as threads and the database tell of it as well."""
     while True:
         try:
@@ -155,7 +155,7 @@ def _settle() -> None:
         return
 
 
-def _work(job: Job) -> int:
+def _work_of(job: Job) -> int:
     """About how long a rehearsal takes, in the time of the quickest."""
     if job.refused:
         return 0

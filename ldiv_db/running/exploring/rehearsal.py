@@ -145,14 +145,14 @@ def _risk(attacks: Attacks) -> Risk:
         by_name.setdefault(attack.name, []).append(attack)
     return Risk(
         # Where some values are harmless the last gain is that of the others.
-        posterior=_most(attack.gains[-1].gain for attack in by_name.get("posterior", ())),
-        posterior_mean=_most(attack.figures["mean"] for attack in by_name.get("posterior", ())),
-        prosecutor=_most(attack.gains[0].gain for attack in by_name["prosecutor"]),
-        prosecutor_mean=_most(attack.figures["mean"] for attack in by_name["prosecutor"]),
+        posterior=_largest(attack.gains[-1].gain for attack in by_name.get("posterior", ())),
+        posterior_mean=_largest(attack.figures["mean"] for attack in by_name.get("posterior", ())),
+        prosecutor=_largest(attack.gains[0].gain for attack in by_name["prosecutor"]),
+        prosecutor_mean=_largest(attack.figures["mean"] for attack in by_name["prosecutor"]),
     )
 
 
-def _most(found: Any) -> float | None:
+def _largest(found: Any) -> float | None:
     return max((number for number in found if number is not None), default=None)
 
 

@@ -36,16 +36,16 @@ def coarser(qi: QuasiIdentifier, column: QuasiColumn, bounds: Bounds) -> dict[st
 
     Of plain numbers these are ranges of one width, of dates months and years.
     """
-    settings = {key: value for key, value in _written(qi).items() if key not in ("numeric", "taxonomy")}
-    taxonomy = _ranges(column, bounds) if qi.numeric else _less(qi.taxonomy, column)
+    settings = {key: value for key, value in _settings_of(qi).items() if key not in ("numeric", "taxonomy")}
+    taxonomy = _ranges(column, bounds) if qi.numeric else _without_lowest_level(qi.taxonomy, column)
     return settings | {"taxonomy": taxonomy} if taxonomy else None
 
 
-def _written(qi: QuasiIdentifier) -> dict[str, Any]:
+def _settings_of(qi: QuasiIdentifier) -> dict[str, Any]:
     return qi.model_dump(exclude_unset=True)
 
 
-def _less(spec: TaxonomySpec | None, column: QuasiColumn) -> dict[str, Any] | None:
+def _without_lowest_level(spec: TaxonomySpec | None, column: QuasiColumn) -> dict[str, Any] | None:
     """The taxonomy without the level next above the values."""
     if spec is None:
         return None
@@ -173,14 +173,14 @@ def _changes(policy: Policy, resolved: Resolved, asked: ExploreRequest, bounds: 
     yield algorithms[0]
     for algorithm in algorithms:
         for values in _crossed(policy, ls, ks):
-            yield _both(values, algorithm)
+            yield _merged(values, algorithm)
     if "columns" in asked.vary:
-        yield from (_both(change, algorithms[0]) for change in _left_out(policy))
+        yield from (_merged(change, algorithms[0]) for change in _left_out(policy))
     if "taxonomy" in asked.vary:
-        yield from (_both(change, algorithms[0]) for change in _coarser(policy, resolved, bounds))
+        yield from (_merged(change, algorithms[0]) for change in _coarser(policy, resolved, bounds))
 
 
-def _both(first: _Change, second: _Change) -> _Change:
+def _merged(first: _Change, second: _Change) -> _Change:
     return {**first[0], **second[0]}, {**first[1], **second[1]}
 
 
