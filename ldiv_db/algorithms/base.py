@@ -60,7 +60,7 @@ def read_options(name: str, options_type: type[Given], given: Mapping[str, Any])
 
 
 @dataclass(frozen=True)
-class People:
+class PopulationCells:
     """The people of populations, as algorithms see them that publish nodes of taxonomies.
 
     `spans` are intervals of codes, by quasi-identifier, each from 1 on; `cells` is, by the name of a population, (a
@@ -95,7 +95,7 @@ class Task:
     #: Whether these are some rows of a table that is divided, so that they are split as those of a large one.
     is_part: bool = False
     #: The people of the populations that requirements name; None where they were not counted.
-    people: People | None = None
+    people: PopulationCells | None = None
     #: The share of the rows that may be left out, None for any.
     suppression: Decimal | None = None
     #: Told in a few words what begins.

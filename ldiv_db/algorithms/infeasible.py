@@ -48,7 +48,9 @@ def blame_values(
         (ceiling, name, frequent_values(engine, axis, ceiling, show_values)) for ceiling, name in ceilings.items()
     ]
     return [
-        f"too frequent in {axis.column.name} for {name}: {_listed(axis, ceiling, rows)}" if show_values else HINT
+        f"too frequent in {axis.column.name} for {name}: {_threshold_list(axis, ceiling, rows)}"
+        if show_values
+        else HINT
         for ceiling, name, rows in exceeded
         if rows
     ]
@@ -71,7 +73,7 @@ def frequent_values(
     return rows
 
 
-def _listed(axis: SensitiveAxis, ceiling: Ceiling, frequent: Sequence[tuple[str | None, int, int]]) -> str:
+def _threshold_list(axis: SensitiveAxis, ceiling: Ceiling, frequent: Sequence[tuple[str | None, int, int]]) -> str:
     """The values; of those with thresholds the smallest that can be met, which is their share of the whole table."""
     rows, listed = axis.judged_distribution.rows, []
     for value, count, most in frequent[:MOST_VALUES]:
@@ -101,7 +103,7 @@ def too_many_left_out(rows: int, total: int, most: int, share: Decimal) -> str:
     return f"{rows:,} of {total:,} rows ({_rounded_up(rows * 100, total, 2)} %) would be left out; {allowed}"
 
 
-def _what(encoded: Encoded, key: SensitiveAxis, plain: str, individual: str) -> str:
+def _value_words(encoded: Encoded, key: SensitiveAxis, plain: str, individual: str) -> str:
     """The words of a message for a key's value, with its attribute where there are several."""
     if key is encoded.individual:
         return individual
@@ -128,7 +130,7 @@ def too_few_values(encoded: Encoded, key: SensitiveAxis, l: int) -> str:  # noqa
 
 def too_frequent(encoded: Encoded, key: SensitiveAxis, l: int) -> str:  # noqa: E741
     """That a key has a value in more than 1/l of the rows, and what can be met by an algorithm that minds it."""
-    what = _what(encoded, key, "the most frequent sensitive value", "the individual with the most rows")
+    what = _value_words(encoded, key, "the most frequent sensitive value", "the individual with the most rows")
     rows, most = key.distribution.rows, max(key.distribution.counts, default=0)
     said = f"{what} holds {most:,} of {rows:,} rows, more than 1/{l}{_one_more(encoded)}"
     return f"l = {l} is infeasible for this algorithm: {said}. {_largest(encoded)}"
@@ -293,18 +295,18 @@ def _failure_of_size(axis: SensitiveAxis, requirement: Requirement) -> Failure |
     if size is None or size <= max(most, 1):
         return None
     reason = (
-        f"{_about(requirement, axis)} asks for classes of {size} different values; classes of {most} meet"
+        f"{_requirement_words(requirement, axis)} asks for classes of {size} different values; classes of {most} meet"
         f" {requirement.nearest_at(most)}"
     )
     return Failure(axis, requirement, reason, requirement.weaker_at(most), is_of_table=False)
 
 
-def _about(requirement: Requirement, axis: SensitiveAxis) -> str:
+def _requirement_words(requirement: Requirement, axis: SensitiveAxis) -> str:
     return f"{requirement.label} on {axis.column.name}" if axis.is_said else requirement.label
 
 
 def _fails(requirement: Requirement, axis: SensitiveAxis) -> str:
-    return f"{_about(requirement, axis)} fails even in the whole table as one class"
+    return f"{_requirement_words(requirement, axis)} fails even in the whole table as one class"
 
 
 def fails_for_those_who_know(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, People, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, PopulationCells, Task
 from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.attacking.covering import KnownAxis, list_cells
 from ldiv_db.attacking.matching import cover
@@ -50,7 +50,7 @@ class _Placed:
 
 def place_people(
     engine: Engine, resolved: Resolved, encoded: Encoded, requirements: Sequence[Requirement]
-) -> People | None:
+) -> PopulationCells | None:
     """The people of all populations that are named; None if none is.
 
     Raises PolicyError for a population that is not to be had, or lacks a quasi-identifier, and for quasi-identifiers
@@ -70,7 +70,7 @@ def place_people(
             found = engine.materialise("people", "running/populations/count_people", cells=values, axes=placed)
             left_out[name] = engine.total(values, "people") - engine.total(found, "rows")
             cells[name] = scope.keep(found)
-    return People(spans, cells, left_out)
+    return PopulationCells(spans, cells, left_out)
 
 
 def _place(engine: Engine, axis: Axis, known: KnownAxis, spans: Sequence[tuple[int, int]], cells: Relation) -> _Placed:

@@ -39,7 +39,7 @@ from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_read_only, resolve_run
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import recode
-from ldiv_db.solving.solve import Dividing
+from ldiv_db.solving.solve import PartwiseSolver
 
 
 def measure_similarity(
@@ -177,7 +177,7 @@ def work_out(ready: PreparedRun) -> tuple[Plan, Recoding]:
         return found
 
     improve = isinstance(ready.algorithm, Auto) and ready.algorithm.improves
-    dividing = Dividing(ready.resolved.part_rows, ready.context.workers, improve)
+    dividing = PartwiseSolver(ready.resolved.part_rows, ready.context.workers, improve)
     task = replace(task, divergence=divergence)
     plan = dividing.plan(ready.algorithm, task)
     return plan, recode(task, plan)

@@ -87,7 +87,7 @@ class Auto(Chooser):
         """As the first candidate that the counts allow, with what will be tried; raises what the first of all says."""
         found = self._checked(task)
         tried, left = within(found, self._budget(task))
-        notes = (*found[0].feasible.notes, _planned(tried, left, _is_large(task)))
+        notes = (*found[0].feasible.notes, _plan_note(tried, left, _is_large(task)))
         return replace(found[0].feasible, notes=notes, tries=_names(tried))
 
     def choose(self, task: Task, solver: Solver) -> Plan:
@@ -102,7 +102,7 @@ class Auto(Chooser):
         assert better.plan is not None  # noqa: S101 - the best has one
         tried = [*before, *trials]
         search = better.plan.search | {"tried": [trial.as_dict() for trial in tried], "loss": better.loss}
-        notes = (*better.plan.notes, _told(tried, best, better))
+        notes = (*better.plan.notes, _trials_note(tried, best, better))
         return replace(better.plan, notes=notes, search=search, algorithm=best.candidate.name)
 
     def stages(self, task: Task, feasible: Feasibility) -> Stages:
@@ -170,7 +170,7 @@ def _is_large(task: Task) -> bool:
     return LARGE <= task.encoded.row_count < MANY_ROWS
 
 
-def _planned(tried: list[Checked], left: list[Checked], on_sample: bool) -> str:
+def _plan_note(tried: list[Checked], left: list[Checked], on_sample: bool) -> str:
     """A note that lists the trials to come."""
     fails = "it fails" if len(tried) == 1 else "they fail"
     then = f"; if {fails} {', '.join(_names(left))}" if left else ""
@@ -179,7 +179,7 @@ def _planned(tried: list[Checked], left: list[Checked], on_sample: bool) -> str:
     return f"auto tries {', '.join(_names(tried))}{where}{then}, and takes what loses least. {first.name}: {first.why}"
 
 
-def _told(trials: list[Trial], best: Trial, better: Trial) -> str:
+def _trials_note(trials: list[Trial], best: Trial, better: Trial) -> str:
     """A note that lists the trials and their results."""
     listed = ", ".join(map(str, trials))
     after = f"; changes of neighbouring classes brought that to {better.loss:.4f}" if better.loss < best.loss else ""

@@ -251,7 +251,7 @@ class FromCounts(Algorithm):
     def chosen(self, task: Task) -> tuple[Algorithm, str]:
         """The first candidate that takes the policy, or the last, which says what is wrong; and why."""
         candidates = list(self._candidates(task))
-        algorithm, why = next((one for one in candidates if _takes(one[0], task)), candidates[-1])
+        algorithm, why = next((one for one in candidates if _accepts_policy(one[0], task)), candidates[-1])
         return algorithm, f"algorithm {algorithm.name}: {why}"
 
     def _candidates(self, task: Task) -> Iterator[tuple[Algorithm, str]]:
@@ -275,7 +275,7 @@ class FromCounts(Algorithm):
         return self.chosen(task)[0].run(task)
 
 
-def _takes(algorithm: Algorithm, task: Task) -> bool:
+def _accepts_policy(algorithm: Algorithm, task: Task) -> bool:
     """True if the algorithm takes the policy, whatever the counts allow."""
     try:
         algorithm.refuse_unfit(task)

@@ -132,7 +132,7 @@ def _can_judge(task: Task) -> bool:
     return not any(r.of_whole or r.named_population or not r.monotone for r in task.requirements)
 
 
-def _price(task: Task) -> Value:
+def _row_price(task: Task) -> Value:
     """The cost of a row that is left out: every cell, by weights relative to the largest."""
     weights = [axis.weight for axis in task.encoded.axes]
     return Value(sum(round(COST_UNIT * weight / (max(weights) or 1.0)) for weight in weights))
@@ -172,7 +172,7 @@ def _round(search: Improving, assigned: Relation, most: int) -> Relation:
             measures=search.measures,
             rest=Identifier("r"),
             gains=GAINS,
-            price=_price(search.task),
+            price=_row_price(search.task),
         )
         counts = engine.materialise("counts", "local/outliers/count_others", outliers=outliers, **params)
         margins = search.checker.margins(counts)

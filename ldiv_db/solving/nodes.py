@@ -150,9 +150,9 @@ class HalvedNodes:
         self.rows.settle([node for node, _ in nodes])
         self.parts += nodes
 
-    def _plan(self, nodes: dict[int, int]) -> _Planned:
+    def _plan(self, nodes: dict[int, int]) -> _SplitPlan:
         """Plan the splits: each way in turn splits the nodes that no earlier way could."""
-        engine, planned = self.task.engine, _Planned()
+        engine, planned = self.task.engine, _SplitPlan()
         counts = self.rows.count("counts", "solving/count_codes", scales=self._scales, positions=self.positions)
         trying = engine.load("trying", {"node": "BIGINT"}, [(node,) for node in nodes])
         for attempt, way in self._ways():
@@ -204,7 +204,7 @@ class HalvedNodes:
         params = {"counts": counts, "choices": choices, "grains": grains, "inside": inside}
         return engine.materialise("placed", "solving/list_positions", **params)
 
-    def _try(self, planned: _Planned, trying: Relation, sides: Relation) -> None:
+    def _try(self, planned: _SplitPlan, trying: Relation, sides: Relation) -> None:
         """Split the nodes both of whose sides are good; they are tried no longer."""
         engine, sensitive = self.task.engine, self.task.encoded.sensitive
         params = {"sides": sides, "positions": self.positions}
@@ -223,7 +223,7 @@ class HalvedNodes:
         engine.delete_listed(trying, _NODE, splits)
 
 
-class _Planned:
+class _SplitPlan:
     """A plan of splits: where rows go (`sides`, `cells`), and the nodes that result."""
 
     def __init__(self) -> None:

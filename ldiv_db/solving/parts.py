@@ -29,7 +29,7 @@ from ldiv_db.solving.improve import improved, recode, without_outliers
 
 
 @dataclass(frozen=True)
-class Work:
+class PartJob:
     """Everything but the rows that solving a part takes; it can be pickled.
 
     `encoded` is the whole table's, of which a part has other rows; `tables` are those that it refers to, empty where
@@ -48,20 +48,20 @@ class Work:
     suppression: Decimal | None = None
     tables: Mapping[Relation, Packed] | None = None
 
-    def carried(self, engine: Engine, folder: Path | None = None) -> Work:
+    def carried(self, engine: Engine, folder: Path | None = None) -> PartJob:
         """The same with the tables that it refers to; on the way they are written to a private folder in `folder`."""
         return replace(self, tables=pack(engine, _tables(self.encoded), folder))
 
 
-def work_of(task: Task, algorithm: Algorithm, improve: bool = False) -> Work:
+def work_of(task: Task, algorithm: Algorithm, improve: bool = False) -> PartJob:
     """The work on parts of a task by an algorithm."""
     numbering = as_numbered(task.engine, task.encoded.axes)
-    return Work(task.encoded, task.wanted, algorithm, task.seed, task.forms, numbering, improve, task.suppression)
+    return PartJob(task.encoded, task.wanted, algorithm, task.seed, task.forms, numbering, improve, task.suppression)
 
 
 @contextmanager
 def opened(
-    work: Work, settings: Settings | None = None, folder: Path | None = None, database: str = ":memory:"
+    work: PartJob, settings: Settings | None = None, folder: Path | None = None, database: str = ":memory:"
 ) -> Iterator[Engine]:
     """An engine on a database of its own that has the tables of the work, under their names."""
     with open_database(database, create=True, settings=settings) as connection:
@@ -72,7 +72,7 @@ def opened(
 
 
 def part_task(
-    work: Work,
+    work: PartJob,
     engine: Engine,
     rows: Relation,
     progress: Progress = lambda done, total: None,
@@ -87,7 +87,7 @@ def part_task(
     return replace(task, forms=work.forms, is_part=True, suppression=work.suppression)
 
 
-def solve(work: Work, task: Task) -> Plan:
+def solve(work: PartJob, task: Task) -> Plan:
     """The plan of a part's task; of an algorithm that leaves rows out itself no outliers are left out beside these."""
     plan = work.algorithm.run(task)
     if work.improve:
@@ -96,7 +96,7 @@ def solve(work: Work, task: Task) -> Plan:
     return plan if leaves else without_outliers(task, work.algorithm, plan)
 
 
-def solved(work: Work, engine: Engine, rows: Relation) -> Relation:
+def solved(work: PartJob, engine: Engine, rows: Relation) -> Relation:
     """The classes (row_id, class_id) of the rows of a part; all other tables made on the way are gone."""
     with engine.scope() as scope:
         return scope.keep(solve(work, part_task(work, engine, rows)).assigned)
@@ -111,7 +111,7 @@ class PartRelease:
     search: Mapping[str, Any]
 
 
-def released(work: Work, engine: Engine, rows: Relation, class_id: bool = False, last_class: int = 0) -> PartRelease:
+def released(work: PartJob, engine: Engine, rows: Relation, class_id: bool = False, last_class: int = 0) -> PartRelease:
     """The rows of a part as they are published; class ids, if they are shown, follow `last_class`."""
     with engine.scope() as scope:
         task = part_task(work, engine, rows)
@@ -122,7 +122,7 @@ def released(work: Work, engine: Engine, rows: Relation, class_id: bool = False,
         return PartRelease(release, measure_recoding(engine, task.encoded, recoding, class_id), plan.search)
 
 
-def numbered(work: Work, engine: Engine, cells: Relation) -> Relation:
+def numbered(work: PartJob, engine: Engine, cells: Relation) -> Relation:
     """The rows that weighted cells stand for, numbered from 1 by content, in the order of an encoded table.
 
     `cells` is (codes, the columns of what is published as it is, `weight`), equal ones once.
@@ -172,7 +172,7 @@ class SolvedPart:
 
 
 def solve_part(
-    work: Work,
+    work: PartJob,
     engine: Engine,
     rows: Relation | FileRelation,
     node: int | None = None,

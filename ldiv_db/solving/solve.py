@@ -17,7 +17,7 @@ from ldiv_db.solving.workers import solve_by_workers, solve_here, workers_for
 
 
 @dataclass(frozen=True)
-class Dividing:
+class PartwiseSolver:
     """Plans tasks in parts: the most rows of a part, the processes (None: as many as pay).
 
     With `improve` a part's classes are taken through improvements, as `auto` does.
@@ -49,7 +49,7 @@ class Dividing:
                 task.engine.drop(division.rows)
             plan = algorithm.run(task)
             return replace(
-                plan, notes=(*plan.notes, _one_part(task, reason or "no good part of them can be split off"))
+                plan, notes=(*plan.notes, _undivided_note(task, reason or "no good part of them can be split off"))
             )
         return self._solved(algorithm, task, division)
 
@@ -78,12 +78,12 @@ def planned_parts(task: Task, algorithm: Algorithm, part_rows: int) -> str:
         return ""
     reason = "" if isinstance(algorithm, Chooser) else why_whole(task, algorithm)
     if reason:
-        return _one_part(task, reason)
+        return _undivided_note(task, reason)
     parts = -(-rows // part_rows)
     return f"{rows:,} rows are divided into {parts:,} parts or more, of at most {part_rows:,} rows if they can be"
 
 
-def _one_part(task: Task, reason: str) -> str:
+def _undivided_note(task: Task, reason: str) -> str:
     return f"all {task.encoded.row_count:,} rows are one part: {reason}"
 
 

@@ -33,14 +33,14 @@ from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.frames import scatter, scattered
 from ldiv_db.database.templates import FileRelation, Relation, Value
 from ldiv_db.solving.divide import Division
-from ldiv_db.solving.parts import Work, opened, solve_part
+from ldiv_db.solving.parts import PartJob, opened, solve_part
 
 
 @dataclass(frozen=True)
 class Setup:
     """The first message to a worker: the work, and how its database may use the machine."""
 
-    work: Work
+    work: PartJob
     settings: Settings
 
 
@@ -80,7 +80,7 @@ def _listen(source: BinaryIO, told: queue.SimpleQueue[Any]) -> None:
         os._exit(0)
 
 
-def _outcome(work: Work, engine: Engine, folder: Path, node: int, answers: BinaryIO) -> Done | Exception:
+def _outcome(work: PartJob, engine: Engine, folder: Path, node: int, answers: BinaryIO) -> Done | Exception:
     """Solve a part and report progress meanwhile; returns the answer or the error."""
 
     def progress(done: int, total: int) -> None:
@@ -107,7 +107,7 @@ _ASSIGNED = {"row_id": "BIGINT", "class_id": "BIGINT"}
 
 
 @dataclass(frozen=True)
-class Solved:
+class SolvedDivision:
     """The classes of all parts, and what the algorithm says of its work on each."""
 
     assigned: Relation
@@ -120,7 +120,7 @@ def workers_for(wanted: int | None, engine: Engine, parts: int) -> int:
     return max(1, min(able if wanted is None else wanted, parts))
 
 
-def solve_here(work: Work, task: Task, division: Division) -> Solved:
+def solve_here(work: PartJob, task: Task, division: Division) -> SolvedDivision:
     """Solve part by part in this process."""
     engine, searches, last, done = task.engine, list[Mapping[str, Any]](), 0, 0
     total = sum(rows for _, rows in division.parts)
@@ -135,10 +135,10 @@ def solve_here(work: Work, task: Task, division: Division) -> Solved:
         done += rows
     engine.drop(division.rows)
     task.progress(total, total)
-    return Solved(assigned, searches)
+    return SolvedDivision(assigned, searches)
 
 
-def solve_by_workers(work: Work, task: Task, division: Division, workers: int) -> Solved:
+def solve_by_workers(work: PartJob, task: Task, division: Division, workers: int) -> SolvedDivision:
     """Have so many processes solve the parts; raises what one of them raises, and DatabaseError if one dies twice."""
     engine = task.engine
     with _private_folder(engine) as folder:
@@ -148,17 +148,17 @@ def solve_by_workers(work: Work, task: Task, division: Division, workers: int) -
         settings = Settings(max(1, threads(engine) // workers), memory, "spilled")
         crew = Crew(folder, pickle.dumps(Setup(work.carried(engine, folder), settings)), division.parts)
         outcomes = crew.solve(workers, task.progress)
-        return _gathered(engine, folder, division, outcomes)
+        return _join_classes(engine, folder, division, outcomes)
 
 
-def _gathered(engine: Engine, folder: Path, division: Division, outcomes: Mapping[int, Done]) -> Solved:
+def _join_classes(engine: Engine, folder: Path, division: Division, outcomes: Mapping[int, Done]) -> SolvedDivision:
     """The classes of all parts, numbered in the order of the parts."""
     assigned, last = engine.load("assigned", _ASSIGNED, []), 0
     for node, _ in division.parts:
         found = FileRelation("read_parquet", str(classes_of(folder, node)))
         engine.insert(assigned, "bsgi/residue/shift_classes", assigned=found, last=Value(last))
         last += outcomes[node].last_class
-    return Solved(assigned, [outcomes[node].search for node, _ in division.parts])
+    return SolvedDivision(assigned, [outcomes[node].search for node, _ in division.parts])
 
 
 @contextmanager

@@ -19,10 +19,10 @@ from pydantic import Field
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cuts.cuts import CutOptions, Cuts
-from ldiv_db.algorithms.cuts.enumeration import Outcome, generalised
+from ldiv_db.algorithms.cuts.enumeration import SearchOutcome, generalised
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
 from ldiv_db.algorithms.cuts.problem import CutProblem
-from ldiv_db.algorithms.cuts.search import Found, labels_of
+from ldiv_db.algorithms.cuts.search import SearchResult, labels_of
 from ldiv_db.database import interrupts
 from ldiv_db.database.errors import Problem
 
@@ -46,7 +46,7 @@ class Annealing(Cuts):
     options_type = AnnealingOptions
     options: AnnealingOptions
 
-    def _search(self, problem: CutProblem, began: float) -> Found:
+    def _search(self, problem: CutProblem, began: float) -> SearchResult:
         evaluator, best = Evaluator(problem), Best(self.options.top)
         walk = Walk(evaluator, best, self.options.steps, random.Random(problem.task.seed))  # noqa: S311
         deadline = None if self.options.time_limit is None else began + self.options.time_limit
@@ -58,7 +58,7 @@ class Annealing(Cuts):
         except KeyboardInterrupt:
             interrupts.check()  # it has been heard: what follows is not to be stopped by it again
         evaluator.evaluated = len(walk.costs)
-        return Found(evaluator, best, Outcome(walk.done, False, 0))
+        return SearchResult(evaluator, best, SearchOutcome(walk.done, False, 0))
 
     def _number_problems(self, task: Task) -> Iterator[Problem]:
         for axis in task.encoded.axes:
@@ -66,7 +66,7 @@ class Annealing(Cuts):
                 hint = "taxonomy: {ranges: [5, 10, 20]}"
                 yield Problem(f"quasi_identifiers.{axis.name}", "cuts run through taxonomies: it needs one", hint)
 
-    def _report(self, found: Found, chosen: Cut) -> dict[str, Any]:
+    def _report(self, found: SearchResult, chosen: Cut) -> dict[str, Any]:
         evaluator, best = found.evaluator, found.best
         problem = evaluator.problem
         return {

@@ -55,7 +55,7 @@ class Subtask:
 
 def whole_subtask(task: Task, l: int) -> Subtask:  # noqa: E741 - the field's name for it
     """All rows."""
-    return Subtask(_hardest_first(task), _most(task, l))
+    return Subtask(_hardest_first(task), _most_classes(task, l))
 
 
 def residual_subtask(task: Task, assigned: Relation, l: int) -> Subtask:  # noqa: E741
@@ -93,7 +93,7 @@ def subtask_of(task: Task, rows: Relation, l: int) -> Subtask:  # noqa: E741
     sensitive = tuple(_counted(task, rows, key) for key in encoded.sensitive)
     individual = _counted(task, rows, encoded.individual) if encoded.individual else None
     some = replace(task, encoded=replace(encoded, rows=rows, cells=None, sensitive=sensitive, individual=individual))
-    return Subtask(_hardest_first(some), _most(some, l))
+    return Subtask(_hardest_first(some), _most_classes(some, l))
 
 
 def _hardest_first(task: Task) -> Task:
@@ -103,7 +103,7 @@ def _hardest_first(task: Task) -> Task:
     return replace(task, encoded=replace(encoded, sensitive=tuple(hardest_first(encoded))))
 
 
-def _most(task: Task, l: int) -> int:  # noqa: E741
+def _most_classes(task: Task, l: int) -> int:  # noqa: E741
     return min(most_classes(key.distribution.counts, l) for key in task.encoded.keys)
 
 

@@ -209,7 +209,7 @@ def _choose_step(
             rows=candidates.free,
             draws=candidates.draws,
             grown=grown,
-            held=_held(task, candidates, batch) if candidates.others else None,
+            held=_held_codes(task, candidates, batch) if candidates.others else None,
             others=candidates.others,
             measures=candidates.measures,
             step=Value(step),
@@ -225,7 +225,7 @@ def _choose_step(
     return [(class_id, batch.choose(class_id, rows)) for class_id, rows in best.items()]
 
 
-def _held(task: Task, candidates: Candidates, batch: _Batch) -> Relation:
+def _held_codes(task: Task, candidates: Candidates, batch: _Batch) -> Relation:
     """The codes of the other keys in the rows that the classes of a batch hold, as (codes, class_id)."""
     engine = task.engine
     taken = engine.load("taken", {"row_id": "BIGINT", "class_id": "BIGINT"}, batch.held())

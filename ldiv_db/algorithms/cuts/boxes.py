@@ -247,7 +247,7 @@ def blow_up(digits: Sequence[Digit]) -> float:
 
 
 @dataclass(frozen=True)
-class Sum:
+class SumColumn:
     """A column of counts that is the sum of others."""
 
     column: Identifier
@@ -293,12 +293,12 @@ class CoreStep:
     shares: list[Share]
 
 
-def sums_of(problem: CutProblem) -> list[Sum]:
+def sums_of(problem: CutProblem) -> list[SumColumn]:
     """The rows of sensitive values and of labels, where those that have both are counted."""
     if not problem.cost.both:
         return []
     sums: list[SensitiveValue | Label] = [*problem.values, *problem.labels]
-    return [Sum(sensitive.rows, sensitive.both) for sensitive in sums]
+    return [SumColumn(sensitive.rows, sensitive.both) for sensitive in sums]
 
 
 def shares_of(problem: CutProblem) -> list[Share]:

@@ -21,7 +21,7 @@ from math import prod
 from typing import Any
 
 from ldiv_db.algorithms.cuts.boxes import Digit, blow_up, lay_out, make_boxes, refused_cost
-from ldiv_db.algorithms.cuts.enumeration import Outcome, SearchProgress
+from ldiv_db.algorithms.cuts.enumeration import SearchOutcome, SearchProgress
 from ldiv_db.algorithms.cuts.evaluation import Best, Evaluator
 from ldiv_db.algorithms.cuts.intervals import IntervalTree
 from ldiv_db.database import interrupts
@@ -65,7 +65,7 @@ class Sweep:
         """True if keys are small enough, and cuts few enough to be told apart."""
         return bool(self._digits) and all(digit.tree.cuts <= MOST_CUTS for digit in self._decided)
 
-    def run(self, start: Callable[[], None] = lambda: None) -> Outcome | None:
+    def run(self, start: Callable[[], None] = lambda: None) -> SearchOutcome | None:
         """Search everything, or until the deadline or Ctrl-C, after `start`; None if there are too many boxes."""
         try:
             start()
@@ -84,7 +84,7 @@ class Sweep:
             except KeyboardInterrupt:  # the database was stopped first, and Python's own exception comes only now
                 interrupts.settle()
         left = [bound for _, bound in self._left()]
-        return Outcome(self.visited, not left, min([self._best.limit, *left]))
+        return SearchOutcome(self.visited, not left, min([self._best.limit, *left]))
 
     @property
     def _limit(self) -> int:

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, Traits, forming
-from ldiv_db.algorithms.cuts.enumeration import Outcome
+from ldiv_db.algorithms.cuts.enumeration import SearchOutcome
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
 from ldiv_db.algorithms.cuts.judged import bounds_shares
 from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, intervals_of, make_problem, thresholds_of
-from ldiv_db.algorithms.cuts.search import Found, Published, find_best, labels_of, number_problems, publish_cut
+from ldiv_db.algorithms.cuts.search import Published, SearchResult, find_best, labels_of, number_problems, publish_cut
 from ldiv_db.algorithms.infeasible import cannot_promise, explain, no_cut
 from ldiv_db.algorithms.local.class_checker import ClassChecker, refuse_whole
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, UnprovedError
@@ -98,7 +98,7 @@ class Cuts(Algorithm):
         notes = _notes(search, found.evaluator.problem)
         return Plan(published.assigned, feasible.l, notes, search, published.classes, published.blanked)
 
-    def _search(self, problem: CutProblem, began: float) -> Found:
+    def _search(self, problem: CutProblem, began: float) -> SearchResult:
         """The best cuts and how they were found; raises UnprovedError without the proof that the policy wants."""
         deadline = None if self.options.time_limit is None else began + self.options.time_limit
         found = find_best(problem, self.options.top, self.options.unproved == "publish", deadline)
@@ -106,7 +106,7 @@ class Cuts(Algorithm):
             raise UnprovedError(_unproved(problem, found.best, found.outcome, deadline is not None))
         return found
 
-    def _report(self, found: Found, chosen: Cut) -> dict[str, Any]:
+    def _report(self, found: SearchResult, chosen: Cut) -> dict[str, Any]:
         """The figures of the search that the result reports; costs in the metric's own units."""
         best, outcome, evaluator = found.best, found.outcome, found.evaluator
         problem, cost = evaluator.problem, best.costs[chosen]
@@ -121,7 +121,7 @@ class Cuts(Algorithm):
             "best_cost": best.ranked()[0][1] / problem.scale,
             # Where `top` asks for more cuts than are allowed, the search has seen them all.
             "bound": None if outcome.bound >= FORBIDDEN else outcome.bound / problem.scale,
-            "gap": _gap(best, outcome),
+            "gap": _optimality_gap(best, outcome),
             "top": len(best.costs),
             "cut": labels_of(problem.trees, chosen),
         }
@@ -228,18 +228,18 @@ def _named_codes(task: Task) -> dict[int, str]:
     return {code: shown_value(named[place]) for code, place in codes_of(task, named).items()}
 
 
-def _gap(best: Best, outcome: Outcome) -> float:
+def _optimality_gap(best: Best, outcome: SearchOutcome) -> float:
     """By what share of the best cost the bound falls short of it."""
     cost = best.ranked()[0][1]
     return max(0.0, (cost - outcome.bound) / cost) if cost else 0.0
 
 
-def _unproved(problem: CutProblem, best: Best, outcome: Outcome, is_limited: bool) -> str:
+def _unproved(problem: CutProblem, best: Best, outcome: SearchOutcome, is_limited: bool) -> str:
     cost, bound = best.ranked()[0][1] / problem.scale, min(outcome.bound, FORBIDDEN) / problem.scale
     hint = "Raise algorithm.time_limit, or set" if is_limited else "Set"
     return (
         f"the search was stopped before it was done: the best cut so far costs {cost:,.6g}, and none can cost less than"
-        f" {bound:,.6g} (gap {_gap(best, outcome):.1%}). {hint} algorithm.unproved: publish"
+        f" {bound:,.6g} (gap {_optimality_gap(best, outcome):.1%}). {hint} algorithm.unproved: publish"
     )
 
 

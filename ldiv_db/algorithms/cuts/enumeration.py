@@ -31,7 +31,7 @@ from ldiv_db.database import interrupts
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SearchOutcome:
     """The end of a search: `bound` is the least that a cut it has not seen can cost, FORBIDDEN if it has seen all."""
 
     visited: int
@@ -74,7 +74,7 @@ class Search:
         """All cuts: the most general one with everything open."""
         return node_of(self._trees, (tree.root for tree in self._trees.values()))
 
-    def run(self, start: Callable[[], None] = lambda: None) -> Outcome:
+    def run(self, start: Callable[[], None] = lambda: None) -> SearchOutcome:
         """Search everything, or until the deadline or Ctrl-C, after `start` has offered what it found quickly."""
         self._stack = [self.root()]
         self.visited = 1
@@ -92,7 +92,7 @@ class Search:
             except KeyboardInterrupt:  # the database was stopped first, and Python's own exception comes only now
                 interrupts.settle()
         left = [node for node in [*self._stack, *batch] if self._alive(node.bound)]
-        return Outcome(self.visited, not left, self._bound(left))
+        return SearchOutcome(self.visited, not left, self._bound(left))
 
     def _standing(self) -> SearchProgress:
         total = self._cuts(self.root())
@@ -219,10 +219,10 @@ def _descend(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: C
         evaluator.offer(best, {node.cut: probe.cost})  # at once: whoever stops it now is to have this one
         if late() or min(seen[-_PATIENCE:]) > min(seen):
             break
-        tried = [reduce(partial(specialise, numbered), values, node) for values in _further(probe)]
+        tried = [reduce(partial(specialise, numbered), values, node) for values in _next_values(probe)]
 
 
-def _further(probe: Probe) -> Iterator[list[CutValue]]:
+def _next_values(probe: Probe) -> Iterator[list[CutValue]]:
     """The values to specialise at once: the one that leaves the least cost.
 
     With it the 1, 3, 7... next that save too.

@@ -18,7 +18,7 @@ from math import prod
 from typing import Any
 
 from ldiv_db.algorithms.cuts.bounds import FORBIDDEN, Cut, CutNode, Probe, assemble
-from ldiv_db.algorithms.cuts.judged import Bad, Pack, PackedCount, find_bad
+from ldiv_db.algorithms.cuts.judged import Pack, PackedCount, ViolatingCounts, find_bad
 from ldiv_db.algorithms.cuts.problem import ROWS, CutProblem, judged_packs, packs_of
 from ldiv_db.algorithms.cuts.trees import NumberedAxis
 from ldiv_db.database.templates import Identifier, Relation, Value
@@ -33,7 +33,7 @@ _EXACT = 8
 
 
 @dataclass(frozen=True)
-class Steps:
+class SpecialisedPartitions:
     """The partitions of cuts in which the open values of some quasi-identifiers are specialised."""
 
     relation: Relation
@@ -161,7 +161,7 @@ class Evaluator:
         paths = problem.layout.paths_of(engine, (value for node in nodes for value in node.cut))
         return engine.materialise("places", "cuts/place_codes", marked=marked, paths=paths)
 
-    def _step(self, places: Relation, nodes: Sequence[CutNode]) -> tuple[Relation | None, list[Steps]]:
+    def _step(self, places: Relation, nodes: Sequence[CutNode]) -> tuple[Relation | None, list[SpecialisedPartitions]]:
         """The partitions of the nodes' most specific cuts, and those of their cuts with open values specialised.
 
         Under LM the former are not needed.
@@ -170,7 +170,9 @@ class Evaluator:
         params: dict[str, Any] = {"cells": cells, "places": places, **self._bits}
         if cost.metric == "LM":
             return None, [
-                Steps(engine.materialise("steps", "cuts/group_steps", ahead=ahead, packs=self._packs, **params), ahead)
+                SpecialisedPartitions(
+                    engine.materialise("steps", "cuts/group_steps", ahead=ahead, packs=self._packs, **params), ahead
+                )
                 for ahead in _ahead(self.problem, nodes)
             ]
         groups = engine.materialise("groups", "cuts/group_cells", counts=self._counts, **params)
@@ -185,9 +187,9 @@ class Evaluator:
             both=cost.both,
             **self._bits,
         )
-        return groups, [Steps(steps, self.problem.axes)]
+        return groups, [SpecialisedPartitions(steps, self.problem.axes)]
 
-    def _judge(self, steps: Sequence[Steps], places: Relation, exact: bool) -> Relation:
+    def _judge(self, steps: Sequence[SpecialisedPartitions], places: Relation, exact: bool) -> Relation:
         """The partitions of the nodes' cuts and of those one value further, each with what its scheme suppresses.
 
         Unless it is to be `exact`, the l-eligible core is taken to be as large as two steps towards it allow.
@@ -230,7 +232,7 @@ class Evaluator:
             loose = engine.total(parts, "kept") < engine.total(parts, "once")
         return parts
 
-    def _bad(self, counted: Relation) -> list[Bad]:
+    def _bad(self, counted: Relation) -> list[ViolatingCounts]:
         """The counts of partitions that violate, where counts are judged."""
         problem = self.problem
         if not problem.judged:

@@ -259,7 +259,7 @@ def _joined(values: Sequence[Stretch]) -> Stretch:
 
 
 @dataclass(frozen=True)
-class Layout:
+class KeyLayout:
     """The words of keys and of bits, the unit of losses, and the values of taxonomies by leaf, as `PATH_COLUMNS`.
 
     `numbers` are the quasi-identifiers without a taxonomy, each with its place value and its lowest bit.
@@ -284,7 +284,7 @@ class Layout:
         return [self.paths, engine.load("interval_paths", PATH_COLUMNS, rows)]
 
 
-def lay_out_keys(engine: Engine, trees: Sequence[CutTree]) -> Layout:
+def lay_out_keys(engine: Engine, trees: Sequence[CutTree]) -> KeyLayout:
     """The layout of some trees; its tables are TEMP."""
     unit, digits, bits = loss_unit(trees), words_of(trees), places_of_bits(trees)
     placed = [(tree, part, bits[tree.number][1]) for word in digits for tree, part in word]
@@ -296,4 +296,4 @@ def lay_out_keys(engine: Engine, trees: Sequence[CutTree]) -> Layout:
         for place in sorted({word for word, _ in bits.values()})
     )
     numbers = tuple((tree, part, bit) for tree, part, bit in placed if isinstance(tree, IntervalTree))
-    return Layout(words, bit_words, unit, engine.load("paths", PATH_COLUMNS, paths), numbers)
+    return KeyLayout(words, bit_words, unit, engine.load("paths", PATH_COLUMNS, paths), numbers)

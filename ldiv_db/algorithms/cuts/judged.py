@@ -63,7 +63,7 @@ class Pack:
 
 
 @dataclass(frozen=True)
-class Bad:
+class ViolatingCounts:
     """The counts of partitions that violate: a table of these columns, and its alias."""
 
     relation: Relation
@@ -105,10 +105,10 @@ def _judged_attributes(task: Task, number: int, axes: tuple[SensitiveAxis, ...])
 
 def find_bad(
     task: Task, judged: Sequence[JudgedAttributes], packs: Sequence[Sequence[Pack]], tables: Sequence[Relation]
-) -> list[Bad]:
+) -> list[ViolatingCounts]:
     """The counts in the tables that violate, for all that is asked; `packs` are the columns that hold its counts."""
     return [
-        Bad(_find_bad(task, one, own, tables), own, Identifier(f"bad_{number}"))
+        ViolatingCounts(_find_bad(task, one, own, tables), own, Identifier(f"bad_{number}"))
         for number, (one, own) in enumerate(zip(judged, packs, strict=True), 1)
     ]
 

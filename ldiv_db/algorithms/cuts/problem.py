@@ -18,7 +18,7 @@ from itertools import product
 from math import lcm
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.cuts.intervals import IntervalTree, Layout, interval_tree, lay_out_keys
+from ldiv_db.algorithms.cuts.intervals import IntervalTree, KeyLayout, interval_tree, lay_out_keys
 from ldiv_db.algorithms.cuts.judged import JudgedAttributes, Pack, PackedCount, Tally, bounds_shares, judged_together
 from ldiv_db.algorithms.cuts.trees import BitWord, CutTree, NumberedAxis, Word
 from ldiv_db.database.errors import PolicyError, Problem
@@ -134,7 +134,7 @@ class CutProblem:
     label_codes: Relation | None
     cells: Relation
     cell_count: int
-    layout: Layout
+    layout: KeyLayout
 
     @property
     def words(self) -> tuple[Word, ...]:
@@ -199,7 +199,7 @@ def tallies_of(
     tallies += [Tally(label.rows, label=Value(label.code)) for label in labels]
     if both:
         tallies += [
-            Tally(_both(value.code, label.code), ((code, Value(value.code)),), Value(label.code))
+            Tally(_pair_column(value.code, label.code), ((code, Value(value.code)),), Value(label.code))
             for value, label in product(values, labels)
         ]
     return tallies
@@ -239,7 +239,7 @@ def trees_of(task: Task) -> tuple[CutTree, ...]:
     )
 
 
-def _both(value: int, label: int) -> Identifier:
+def _pair_column(value: int, label: int) -> Identifier:
     return Identifier(f"x{value}_{label}")
 
 
@@ -252,7 +252,9 @@ def _labels(task: Task, cost: Cost) -> tuple[Relation | None, tuple[Label, ...]]
     )
     count = task.engine.count(codes)
     values = range(1, task.encoded.sensitive[0].distribution.distinct + 1) if cost.both else ()
-    return codes, tuple(Label(code, tuple(_both(value, code) for value in values)) for code in range(1, count + 1))
+    return codes, tuple(
+        Label(code, tuple(_pair_column(value, code) for value in values)) for code in range(1, count + 1)
+    )
 
 
 def _values(task: Task, labels: Sequence[Label]) -> tuple[SensitiveValue, ...]:
@@ -262,7 +264,7 @@ def _values(task: Task, labels: Sequence[Label]) -> tuple[SensitiveValue, ...]:
     if common > _FINEST:
         raise PolicyError([Problem("require", "cuts: thresholds with fewer digits, please: their products overflow")])
     return tuple(
-        SensitiveValue(code, theta, common, tuple(_both(code, label.code) for label in labels))
+        SensitiveValue(code, theta, common, tuple(_pair_column(code, label.code) for label in labels))
         for code, theta in sorted(thetas.items())
     )
 

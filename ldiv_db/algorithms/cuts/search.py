@@ -16,7 +16,7 @@ from functools import partial
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cuts.boxes import MOST_BOXES, lay_out
 from ldiv_db.algorithms.cuts.branch_and_bound import MOST_CUTS, Sweep
-from ldiv_db.algorithms.cuts.enumeration import Outcome, Search, SearchProgress, find_start, offer_root
+from ldiv_db.algorithms.cuts.enumeration import Search, SearchOutcome, SearchProgress, find_start, offer_root
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, CutNode, Evaluator
 from ldiv_db.algorithms.cuts.intervals import IntervalTree, Stretch, lay_out_keys, stretched
 from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of, trees_of
@@ -31,12 +31,12 @@ _RANGES = "taxonomy: {ranges: [5, 10, 20]}"
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The best cuts of a problem, by whom they were evaluated, and how the search ended."""
 
     evaluator: Evaluator
     best: Best
-    outcome: Outcome
+    outcome: SearchOutcome
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class _Finder:
     publishes: bool
     deadline: float | None
 
-    def find(self, problem: CutProblem) -> Found:
+    def find(self, problem: CutProblem) -> SearchResult:
         """By boxes; of taxonomies from cut to cut where boxes are too many, and of numbers on a grid."""
         evaluator, best = Evaluator(problem), Best(self.most)
         descend, root = (partial(start, evaluator, best) for start in (self._descend, offer_root))
@@ -61,9 +61,9 @@ class _Finder:
         if outcome is None:
             search = Search(evaluator, problem.trees, best, deadline=self.deadline, progress=_progress_of(problem))
             outcome = search.run(root if descends_first else descend)
-        return _offered(Found(evaluator, best, outcome))
+        return _offered(SearchResult(evaluator, best, outcome))
 
-    def _on_grid(self, problem: CutProblem, grid: CutProblem | None) -> Found:
+    def _on_grid(self, problem: CutProblem, grid: CutProblem | None) -> SearchResult:
         """On the finest grid, from this one on, whose boxes are not too many, with a bound on all cuts of the problem.
 
         Raises UnprovedError if no cut is published without a proof.
@@ -75,16 +75,16 @@ class _Finder:
             sweep = Sweep(evaluator, best, self.deadline, _progress_of(grid))
             outcome = sweep.run(partial(offer_root, evaluator, best))
             if outcome is not None:
-                found = _offered(Found(evaluator, best, outcome))
+                found = _offered(SearchResult(evaluator, best, outcome))
                 return replace(found, outcome=self._bounded(problem, found))
             grid = coarser(grid)
         raise PolicyError([_too_many(problem)])
 
-    def _bounded(self, problem: CutProblem, found: Found) -> Outcome:
+    def _bounded(self, problem: CutProblem, found: SearchResult) -> SearchOutcome:
         """The outcome of a search on a grid as one of the whole problem."""
         bound = min(found.outcome.bound, sum(map(self._least, bounding(problem, found.evaluator.problem))))
         cost = found.best.limit
-        return Outcome(found.outcome.visited, bound >= cost, min(bound, cost))
+        return SearchOutcome(found.outcome.visited, bound >= cost, min(bound, cost))
 
     def _least(self, problem: CutProblem) -> int:
         """A bound: no cut of the problem costs less."""
@@ -95,7 +95,7 @@ class _Finder:
         find_start(evaluator, evaluator.problem.trees, best, self.deadline)
 
 
-def find_best(problem: CutProblem, most: int, publishes: bool, deadline: float | None) -> Found:
+def find_best(problem: CutProblem, most: int, publishes: bool, deadline: float | None) -> SearchResult:
     """The `most` best cuts of the problem.
 
     Numbers that have too many intervals are put on a grid if a cut without a proof would be published; UnprovedError
@@ -104,7 +104,7 @@ def find_best(problem: CutProblem, most: int, publishes: bool, deadline: float |
     return _Finder(most, publishes, deadline).find(problem)
 
 
-def _offered(found: Found) -> Found:
+def _offered(found: SearchResult) -> SearchResult:
     """The same with a cut at least: one is allowed, or the policy had been refused."""
     if not found.best.costs:  # stopped before any cut was offered
         offer_root(found.evaluator, found.best)
@@ -174,9 +174,9 @@ def bounding(problem: CutProblem, grid: CutProblem) -> list[CutProblem]:
         return []
     bounded = replace(problem, cost=replace(problem.cost, scheme=scheme))
     coarse = {tree.number for tree in intervals_of(grid) if tree.is_coarse}
-    found = [_with_trees(bounded, lambda tree: _freed(tree) if tree.number in coarse else tree)]
+    found = [_with_trees(bounded, lambda tree: _lossless_tree(tree) if tree.number in coarse else tree)]
     if not any(tree.is_coarse for tree in intervals_of(problem)):
-        found.append(_with_trees(bounded, lambda tree: tree if tree.number in coarse else _freed(tree)))
+        found.append(_with_trees(bounded, lambda tree: tree if tree.number in coarse else _lossless_tree(tree)))
     return found
 
 
@@ -185,7 +185,7 @@ def _with_trees(problem: CutProblem, of: Callable[[CutTree], CutTree]) -> CutPro
     return replace(problem, trees=trees, layout=lay_out_keys(problem.task.engine, trees))
 
 
-def _freed(tree: CutTree) -> IntervalTree:
+def _lossless_tree(tree: CutTree) -> IntervalTree:
     """All values of a quasi-identifier as one, which loses nothing."""
     everything = Stretch(tuple(sorted(tree.leaf_of)), 0, "", "")
     return IntervalTree(tree.axis, tree.number, (everything,), 1, costs_nothing=True)
@@ -241,7 +241,7 @@ def publish_cut(evaluator: Evaluator, cut: Cut) -> Published:
             axes=problem.axes,
             bounds=[tree.axis for tree in problem.trees],
         )
-        blanked = _blank(problem, assigned, parts, thetas)
+        blanked = _blanked_values(problem, assigned, parts, thetas)
         return Published(scope.keep(assigned), scope.keep(classes), scope.keep(blanked) if blanked else None)
 
 
@@ -264,7 +264,7 @@ def _assign(problem: CutProblem, places: Relation, parts: Relation, thetas: Rela
     )
 
 
-def _blank(problem: CutProblem, assigned: Relation, parts: Relation, thetas: Relation) -> Relation | None:
+def _blanked_values(problem: CutProblem, assigned: Relation, parts: Relation, thetas: Relation) -> Relation | None:
     """The sensitive values that are not shown, if the scheme blanks any."""
     if problem.cost.scheme not in ("vioSA", "allSA"):
         return None

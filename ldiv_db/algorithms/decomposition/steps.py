@@ -29,7 +29,7 @@ _NOISE = {"row_id": "BIGINT", "group_no": "BIGINT", "code": "INTEGER", "other": 
 
 
 @dataclass(frozen=True)
-class Lost:
+class NoiseLoss:
     """The cost of noise to an attribute: values changed of `values`, their mean distance, and that of random noise."""
 
     attribute: str
@@ -107,7 +107,7 @@ def release_refused(task: Grouping, members: Relation) -> tuple[Relation, list[R
     return members, shortfalls
 
 
-def add_noise(task: Grouping, members: Relation) -> tuple[Grouping, list[Lost]]:
+def add_noise(task: Grouping, members: Relation) -> tuple[Grouping, list[NoiseLoss]]:
     """The task whose attributes have their `noise` (row_id, group_no, code, other, height), and what it cost."""
     engine = task.engine
     others, lost = [], []
@@ -159,11 +159,11 @@ def _distances(engine: Engine, attribute: Secret, surplus: Relation) -> Relation
     return engine.materialise("distances", "decomposition/measure_distances", surplus=surplus, **params)
 
 
-def _lost(engine: Engine, attribute: SensitiveAxis, rows: int, noise: Relation, random: Relation) -> Lost:
+def _lost(engine: Engine, attribute: SensitiveAxis, rows: int, noise: Relation, random: Relation) -> NoiseLoss:
     height = getattr(attribute, "height", 1)
     changed = engine.count(noise)
     means = [engine.total(part, "height") / (height * changed) if changed else 0.0 for part in (noise, random)]
-    return Lost(attribute.column.name, rows, changed, *means)
+    return NoiseLoss(attribute.column.name, rows, changed, *means)
 
 
 #: How many groups a row tries at most.
@@ -231,7 +231,7 @@ class Groups:
     formed: int
     residual: Sequence[tuple[int, int]]
     refused: Sequence[Refused]
-    lost: Sequence[Lost]
+    lost: Sequence[NoiseLoss]
     placed: int
     exchanges: Sequence[int]
 

@@ -40,7 +40,7 @@ MOST, BUDGET = 1024, 2**20
 
 
 @dataclass(frozen=True)
-class Way:
+class SplitCandidate:
     """A way in which a node parts, with its number: by the nodes of a level, or into halves of a range."""
 
     number: Value
@@ -54,7 +54,7 @@ class Branch:
     measure: Measure
     number: Value
     full: Value
-    ways: Sequence[Way]
+    ways: Sequence[SplitCandidate]
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ def _branches(measures: Sequence[Measure]) -> list[Branch]:
             measure,
             Value(number),
             Value(max(1, int(measure.full.value))),
-            [Way(Value(next(numbers)), level) for level in (measure.levels if measure.paths else [None])],
+            [SplitCandidate(Value(next(numbers)), level) for level in (measure.levels if measure.paths else [None])],
         )
         for number, measure in enumerate(measures, 1)
     ]

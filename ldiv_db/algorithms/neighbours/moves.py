@@ -35,7 +35,7 @@ MOST, GAINS = 2**31, Value(2 * COST_UNIT)
 
 
 @dataclass(frozen=True)
-class _Pass:
+class _PassNames:
     """The names of what one pass of choosing trades sees, takes, and leaves to the next."""
 
     number: int
@@ -50,10 +50,10 @@ class _Pass:
 
     @property
     def left(self) -> Identifier:
-        return _Pass(self.number + 1).good
+        return _PassNames(self.number + 1).good
 
 
-PASSES = tuple(map(_Pass, range(3)))
+PASSES = tuple(map(_PassNames, range(3)))
 
 
 def _trading(state: Improving) -> Round:

@@ -95,7 +95,7 @@ def run_phases(histogram: Histogram, on_gap: Callable[[int], None] = lambda gap:
         batches += drain(histogram, on_gap)
         residues.append(histogram.removed)
     while histogram.gap:
-        rounds += _cover(histogram)
+        rounds += _cover_pillars(histogram)
         batches += 1 + drain(histogram, on_gap)
     if rounds:
         residues.append(histogram.removed)
@@ -200,7 +200,7 @@ def _take_pillars(histogram: Histogram, alive: Relation, level: int, most: int) 
 # -- phase three -------------------------------------------------------------------------------------
 
 
-def _cover(histogram: Histogram) -> int:
+def _cover_pillars(histogram: Histogram) -> int:
     """Remove rows of the pillars of groups that cover the residue's pillars; for how many rounds at once."""
     engine = histogram.engine
     with engine.scope() as scope:

@@ -143,7 +143,7 @@ class TpPlus(Tp):
 
     def _split(self, task: Task, assigned: Relation, l: int) -> Relation:  # noqa: E741
         engine, rows = task.engine, task.encoded.rows
-        kept = _kept(engine, assigned)
+        kept = _kept_rows(engine, assigned)
         removed = engine.select_others("removed", rows, kept, "row_id")
         classes, last = cut(task, removed, l)
         engine.insert(classes, "bsgi/residue/shift_classes", assigned=kept, last=Value(last))
@@ -179,7 +179,7 @@ def _assign(task: Task, l: int) -> tuple[Relation, Phases]:  # noqa: E741 - the 
         return scope.keep(assign_groups(task, cells, histogram.state)), phases
 
 
-def _kept(engine: Engine, assigned: Relation) -> Relation:
+def _kept_rows(engine: Engine, assigned: Relation) -> Relation:
     """(row_id, class_id) of the rows that stay in their groups."""
     return engine.select("kept", assigned, where=[Where("class_id", 0, "<>")])
 
@@ -261,7 +261,7 @@ class Matching(Tp):
             surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in listed]
             flows = number_pairs(match(surplus), engine.most(cells, "group_no") or 0)
             assigned = assign_groups(task, cells, state)
-            kept = scope.keep(_kept(engine, assigned))
+            kept = scope.keep(_kept_rows(engine, assigned))
             loaded = engine.load("flows", dict.fromkeys(("group_no", "first", "last", "class_id"), "BIGINT"), flows)
             params = {"assigned": assigned, "cells": cells, "flows": loaded, **keys}
             engine.insert(kept, "tp/pair_rows", seed=Value(task.seed), **params)

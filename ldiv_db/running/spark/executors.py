@@ -35,7 +35,7 @@ from ldiv_db.requirements import Requirement
 from ldiv_db.running.run import publish_run
 from ldiv_db.running.run_spec import RunSpec
 from ldiv_db.running.spark.resolve import SparkChoices
-from ldiv_db.solving.parts import Work, numbered, opened, part_task, solve
+from ldiv_db.solving.parts import PartJob, numbered, opened, part_task, solve
 from ldiv_db.solving.solve import combined
 
 
@@ -73,7 +73,7 @@ class PartWork:
     columns of the release, `schema` is Arrow's of what is handed on: what is told, the part, and these columns.
     """
 
-    work: Work
+    work: PartJob
     names: tuple[str, ...]
     typed: tuple[str, ...]
     class_id: bool
