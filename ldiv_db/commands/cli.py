@@ -130,7 +130,7 @@ def _shortened(line: str) -> str:
 
 
 def _discard_output() -> None:
-    """Have what is left to print go nowhere, lest it fail again at the end."""
+    """Discard all further output, so that it does not fail again at the end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -145,7 +145,7 @@ def print_measurement(console: Console, found: Measurement) -> None:
 
 
 def _optional(found: Measurement) -> list[tuple[str, str]]:
-    """The lines for what was asked for, or can be known."""
+    """The lines of measures that were asked for, or can be known."""
     lines = []
     if found.l:
         lines.append((f"CAVG for l = {found.l}", f"{found.loss.cavg(found.l):.4f}"))

@@ -56,7 +56,7 @@ class Destination(ABC):
 
     @abstractmethod
     def publish(self, draft: Draft[Outcome]) -> Outcome:
-        """Have the draft written, audited, published and entered in the ledger, or nothing of it."""
+        """Write the draft, audit it, publish it and enter it in the ledger, or do nothing of it."""
 
 
 class InTable(Destination):
@@ -229,7 +229,7 @@ class InFile(Destination):
             shutil.rmtree(folder, ignore_errors=True)
 
     def _settle_runs(self, left: dict[str, Path]) -> None:
-        """Have the ledger say what became of runs to this file that died: their files are moved, or still there."""
+        """Settle runs to this file that died in the ledger: their files are moved, or still there."""
         if left:
             migrate.migrate(self.engine)
         for run_id, folder in left.items():
@@ -237,7 +237,7 @@ class InFile(Destination):
 
 
 def _note_abandoned(draft: Draft[Outcome], count: int) -> None:
-    """Have the outcome say that runs to the same target died, whose leavings are removed now."""
+    """Note with the outcome that runs to the same target died, and that their remains are removed now."""
     if count:
         runs_of = count_phrase(count, "run", "runs")
         draft.note(

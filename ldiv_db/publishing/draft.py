@@ -52,7 +52,7 @@ class Draft(ABC, Generic[Outcome]):
         return False
 
     def announce(self) -> None:
-        """Have the ledger say that it is being written, if what a dead process leaves would not tell."""
+        """Enter in the ledger that it is being written, if the remains of a dead process would not tell."""
 
     def require_announced(self) -> None:
         """Raise PolicyError if it was taken for one whose process is dead."""
@@ -73,7 +73,7 @@ class Draft(ABC, Generic[Outcome]):
         """Write it into the ledger; inside a transaction."""
 
     def note(self, text: str) -> None:
-        """Have it said with the outcome; called before the audit."""
+        """Add a note to the outcome; called before the audit."""
 
     def committed(self, outcome: Outcome, snapshot: int | None) -> Outcome:
         """The outcome once it is committed, as `snapshot` where the database numbers them."""
@@ -81,7 +81,7 @@ class Draft(ABC, Generic[Outcome]):
 
     @abstractmethod
     def settle(self, in_place: bool) -> None:
-        """Have the ledger say what became of its file, which it has as written."""
+        """Settle its file in the ledger, which has it as written."""
 
 
 def audit_classes(
@@ -159,7 +159,7 @@ class RunDraft(Draft[Result]):
                 engine.create(where, ROWS, replace=target.if_exists == "replace", **params)
 
     def _write_to_postgres(self, table: Relation) -> None:
-        """Have the rows in a table that has the types of the source's, and keeps what is granted on it."""
+        """Write the rows to a table that has the types of the source's, and keeps what is granted on it."""
         engine, source = self.engine, self.resolved.source
         own = {}
         if postgres.is_in_postgres(engine, source.relation):

@@ -23,7 +23,7 @@ from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import AuditError, count_phrase
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.publishing.pairings import Channel, Limited, tell_pairings
+from ldiv_db.publishing.pairings import Channel, LimitedAttribute, tell_pairings
 
 
 def weigh_together(
@@ -126,7 +126,7 @@ class Inference:
 def check_releases(
     engine: Engine,
     releases: Sequence[Release],
-    limits: Sequence[Limited],
+    limits: Sequence[LimitedAttribute],
     since: int = 1,
     allowed: bool = False,
     jointly: bool = False,
@@ -163,7 +163,7 @@ def check_releases(
 
 
 def _channels(
-    engine: Engine, exposed: Relation, limits: Sequence[Limited], releases: Sequence[Release]
+    engine: Engine, exposed: Relation, limits: Sequence[LimitedAttribute], releases: Sequence[Release]
 ) -> tuple[tuple[Channel, ...], int]:
     """The channels, and the different keys that all of them expose."""
     rows = engine.records("publishing/summarise_exposed", exposed=exposed)
@@ -181,7 +181,7 @@ def _channels(
 
 
 def _pairings(
-    engine: Engine, cells: Relation, releases: Sequence[Release], limits: Sequence[Limited], since: int
+    engine: Engine, cells: Relation, releases: Sequence[Release], limits: Sequence[LimitedAttribute], since: int
 ) -> list[Channel]:
     """Channels by combinations of the groups that are new since the last release that published combinations."""
     channels: list[Channel] = []
@@ -199,7 +199,7 @@ def _pairings(
     return channels
 
 
-def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[Limited]) -> tuple[Relation, Relation]:
+def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[LimitedAttribute]) -> tuple[Relation, Relation]:
     """The TEMP tables of keys (release_no, key, group_id) and cells (release_no, group_id, attribute_no, value, n)."""
     members = engine.load("members", {"release_no": "INTEGER", "key": "VARCHAR", "group_id": "VARCHAR"}, [])
     columns = {"release_no": "INTEGER", "group_id": "VARCHAR", "attribute_no": "INTEGER", "value": "VARCHAR"}

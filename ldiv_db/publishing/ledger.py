@@ -109,7 +109,7 @@ def enter_run(engine: Engine, result: Result, status: str) -> None:
 
 
 def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
-    """Have the ledger say what became of a run's file that was written beside: it is in place, or never was."""
+    """Settle in the ledger a run's file that was written beside: it is in place, or never was."""
     if in_place:
         engine.update(table(engine, "run"), {"status": PUBLISHED}, {"run_id": run_id})
         return
@@ -233,13 +233,13 @@ def release_seed(engine: Engine, series: str, release: int) -> int | None:
 
 
 def advance_release(engine: Engine, series: str, release: int, report: dict[str, Any], status: str) -> None:
-    """Have the ledger say how far a release has come, and what it is."""
+    """Enter in the ledger how far a release has come, and what it is."""
     values = {"status": status, "report": _text(report)}
     engine.update(table(engine, "release"), values, {"series": series, "release": release})
 
 
 def settle_release(engine: Engine, series: str, release: int, in_place: bool) -> None:
-    """Have the ledger say what became of a release to a file: it is published, or never was."""
+    """Settle in the ledger a release to a file: it is published, or never was."""
     key = {"series": series, "release": release}
     if in_place:
         engine.update(table(engine, "release"), {"status": PUBLISHED}, key)

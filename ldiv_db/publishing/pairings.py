@@ -24,7 +24,7 @@ from ldiv_db.database.templates import Identifier, Relation, Value
 
 
 @dataclass(frozen=True)
-class Limited:
+class LimitedAttribute:
     """A sensitive attribute, by its number and column, and its l: nobody may come to more than 1/l."""
 
     number: Value
@@ -59,17 +59,19 @@ class Channel:
         return what + who + " and ".join(self.releases)
 
 
-def limits_of(settings: Sequence[tuple[str, int]]) -> list[Limited]:
+def limits_of(settings: Sequence[tuple[str, int]]) -> list[LimitedAttribute]:
     """The attributes with their l, numbered."""
-    return [Limited(Value(number), Identifier(name), least) for number, (name, least) in enumerate(settings, 1)]
+    return [
+        LimitedAttribute(Value(number), Identifier(name), least) for number, (name, least) in enumerate(settings, 1)
+    ]
 
 
 Option = Literal["checked", "first", "none"]
 
 
 @dataclass(frozen=True)
-class Combined:
-    """The decision on combinations of a release: what was asked for, whether they are published, what they tell."""
+class CombinationsDecision:
+    """The decision on combinations of a release: the option, the verdict, and what the combinations reveal."""
 
     option: Option
     published: bool
@@ -99,11 +101,13 @@ class Combined:
         return f"there is no table of combinations: it would reveal {what}{more}"
 
 
-def plan_combinations(engine: Engine, option: Option, shown: Relation, secrets: Sequence[Secret]) -> Combined:
+def plan_combinations(
+    engine: Engine, option: Option, shown: Relation, secrets: Sequence[Secret]
+) -> CombinationsDecision:
     """Decide if the first groups, `shown` (group_no, the codes to be published), get a table of combinations."""
     if option == "none":
-        return Combined(option, published=False)
-    coded = [Limited(secret.number, secret.code, secret.l) for secret in secrets]
+        return CombinationsDecision(option, published=False)
+    coded = [LimitedAttribute(secret.number, secret.code, secret.l) for secret in secrets]
     group = [Identifier("group_no")]
     cells = engine.materialise(
         "cells", "publishing/list_cells", published=shown, attributes=coded, group=group, count=None, release=Value(1)
@@ -114,7 +118,7 @@ def plan_combinations(engine: Engine, option: Option, shown: Relation, secrets: 
         for channel in tell_pairings(engine, cells, shown, None, coded, ("release 1",))
     )
     engine.drop(cells)
-    return Combined(option, option == "first" or not told, told)
+    return CombinationsDecision(option, option == "first" or not told, told)
 
 
 def tell_pairings(
@@ -122,7 +126,7 @@ def tell_pairings(
     cells: Relation,
     combined: Relation,
     before: Relation | None,
-    limits: Sequence[Limited],
+    limits: Sequence[LimitedAttribute],
     releases: tuple[str, ...],
 ) -> list[Channel]:
     """Channels by the combinations of groups, `cells` (group_id, attribute_no, value, n).

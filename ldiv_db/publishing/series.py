@@ -226,6 +226,6 @@ def record_members(engine: Engine, series: Series, rows: Relation, shown: Relati
 
 
 def events(engine: Engine, series: str) -> list[dict[str, Any]]:
-    """For each release of a series how many keys it published and kept back for the first time, and its new groups."""
+    """Count the keys each release of a series published and kept back for the first time, and its new groups."""
     members = table(engine, "release_member")
     return engine.records("publishing/summarise_events", members=members, series=Value(series))

@@ -22,16 +22,23 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.draft import Draft
 from ldiv_db.publishing.inference import check_releases
 from ldiv_db.publishing.ledger import Entry
-from ldiv_db.publishing.pairings import Combined, limits_of
+from ldiv_db.publishing.pairings import CombinationsDecision, limits_of
 from ldiv_db.publishing.refusals import refused
 from ldiv_db.publishing.result import Released, versions
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, known_keys, record_members, record_series
-from ldiv_db.publishing.series_target import Expected, ReleaseTables, SeriesTarget, releases_of, settle_entry, tables_of
+from ldiv_db.publishing.series_target import (
+    ExpectedTotals,
+    ReleaseTables,
+    SeriesTarget,
+    releases_of,
+    settle_entry,
+    tables_of,
+)
 from ldiv_db.recoding.encoded import Renamed
 
 
 @dataclass(frozen=True)
-class Start:
+class ReleaseStart:
     """The start of a release: a policy held against its source, and the series so far.
 
     `begun` is when its work began.
@@ -54,7 +61,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Matched:
+class MatchedRows:
     """The source's `rows` with what earlier releases made of them, and all keys `known` to these.
 
     `rows` is the encoded table with group_id (NULL if not published before), waited, changed and is_new.
@@ -70,8 +77,8 @@ class Matched:
 class SeriesDraft(Draft[Released]):
     """The next release of a series; `shown` is (row_id, group_no, ...) of its new groups, from 1."""
 
-    start: Start
-    matched: Matched
+    start: ReleaseStart
+    matched: MatchedRows
     shown: Relation
     groups_new: int
     rows_new: int
@@ -84,7 +91,7 @@ class SeriesDraft(Draft[Released]):
         """Each sensitive attribute with its l: nobody may come to more than 1/l."""
 
     @property
-    def combined(self) -> Combined | None:
+    def combined(self) -> CombinationsDecision | None:
         """The decision on combinations of sensitive values, None if the algorithm knows none."""
         return None
 
@@ -98,7 +105,7 @@ class SeriesDraft(Draft[Released]):
         """Make the tables; what was published before stays as it is in the tables `before`."""
 
     @abstractmethod
-    def audit_tables(self, tables: ReleaseTables, expected: Expected) -> list[Audit]:
+    def audit_tables(self, tables: ReleaseTables, expected: ExpectedTotals) -> list[Audit]:
         """The audits of the tables as they stand, one a sensitive attribute; raises AuditError if one fails."""
 
     @abstractmethod
@@ -177,12 +184,12 @@ class SeriesDraft(Draft[Released]):
         tables = tables_of(prefix, self.start.resolved.algorithm, self.start.series.next)
         return tables if self.combined and self.combined.published else tables.plain
 
-    def _counted(self) -> tuple[dict[str, Any], Expected]:
+    def _counted(self) -> tuple[dict[str, Any], ExpectedTotals]:
         """Counts of what became of rows, and what the tables must add up to."""
         params = {"rows": self.matched.rows, "known": self.matched.known, "shown": self.shown}
         counts = self.start.engine.record("publishing/summarise_rows", **params, threshold=Value(self.threshold))
         short = counts.pop("short_groups")
-        return counts, Expected(counts["rows_kept"] + self.rows_new, counts["counterfeits"], short)
+        return counts, ExpectedTotals(counts["rows_kept"] + self.rows_new, counts["counterfeits"], short)
 
     def _figures(self, counts: dict[str, Any], people: int) -> dict[str, Any]:
         """The figures of the result."""
@@ -231,7 +238,7 @@ def _notes(counts: dict[str, Any]) -> list[str]:
     return notes
 
 
-def match_rows(start: Start, rows: Relation, rows_in: int, left_out: int) -> Matched:
+def match_rows(start: ReleaseStart, rows: Relation, rows_in: int, left_out: int) -> MatchedRows:
     """The encoded rows, matched with earlier releases by the hashes of their keys.
 
     Raises PolicyError if keys are written otherwise than in earlier releases, so that they would not be matched.
@@ -242,10 +249,10 @@ def match_rows(start: Start, rows: Relation, rows_in: int, left_out: int) -> Mat
         _check_spelling(start, rows, known)
     matched = engine.materialise("matched", "publishing/match_rows", rows=rows, known=known, release=Value(series.next))
     engine.drop(rows)
-    return Matched(matched, known, rows_in, left_out)
+    return MatchedRows(matched, known, rows_in, left_out)
 
 
-def _check_spelling(start: Start, rows: Relation, known: Relation) -> None:
+def _check_spelling(start: ReleaseStart, rows: Relation, known: Relation) -> None:
     """Raise PolicyError if keys of another type than before, or of one not noted, are not written as before."""
     name = start.source.key_name
     key = Identifier(name)

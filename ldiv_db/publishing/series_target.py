@@ -43,7 +43,7 @@ class ReleaseTables:
 
     @property
     def plain(self) -> ReleaseTables:
-        """Those that every release has: without combinations."""
+        """The tables that every release has: without combinations."""
         return replace(self, marginals=None)
 
     @property
@@ -68,7 +68,7 @@ def tables_of(prefix: Relation, algorithm: str, release: int) -> ReleaseTables:
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedTotals:
     """Totals that tables must add up to: rows of people, places whose row is gone, and groups that have such places."""
 
     people: int
@@ -198,7 +198,7 @@ def settle_crashed(engine: Engine, series: str | None = None) -> None:
 
 
 def settle_entry(engine: Engine, entry: Entry) -> None:
-    """Have the ledger say of a release whether the file has its tables: then it is published, or never was."""
+    """Settle a release in the ledger: published if the file has its tables, else it never was."""
     ledger.settle_release(engine, entry.series, entry.release, _is_in_place(engine, entry))
 
 

@@ -121,7 +121,7 @@ _LEFT, _HIGH, _BELOW = 44.0, 150.0, 40.0
 
 @dataclass(frozen=True)
 class Bin:
-    """So many between two sizes, of which a reader is told `label`."""
+    """A count of sizes between two bounds; readers see `label`."""
 
     low: float
     high: float

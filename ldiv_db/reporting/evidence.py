@@ -24,7 +24,7 @@ from ldiv_db.policy.sources import open_source
 from ldiv_db.publishing.result import versions
 from ldiv_db.reporting.protection import not_tried, protection_of, residual_risks
 from ldiv_db.reporting.release_facts import (
-    Noted,
+    ReportedTable,
     Table,
     audit_document,
     audit_sql,
@@ -52,7 +52,7 @@ class ReportSubject:
     table: Table
     question: CheckRequest
     asked: ReportRequest
-    noted: Noted
+    noted: ReportedTable
     source: Table | None
     why_not: str | None
 

@@ -228,7 +228,7 @@ def _decimal(number: float | None) -> str:
 
 
 def _not_rehearsed(found: Exploration) -> Iterable[Markup]:
-    """Those that could not be rehearsed, with the reasons."""
+    """The variants that could not be rehearsed, with the reasons."""
     others = [outcome for outcome in found.outcomes if outcome.loss is None]
     if not others:
         return

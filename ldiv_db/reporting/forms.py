@@ -226,7 +226,7 @@ def _notes(notes: Iterable[str]) -> Markup:
 
 
 def enter_forms() -> None:
-    """Have what is returned look as it does here."""
+    """Register the forms of this module for the objects that calls return."""
     FORMS[Result] = Form(result_line, result_rows, result_page)
     FORMS[Released] = Form(released_line, released_rows, released_page)
     FORMS[Measurement] = Form(measurement_line, measurement_rows, measurement_page)

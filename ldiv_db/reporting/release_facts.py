@@ -56,7 +56,7 @@ _SHOWN = ("run_id", "algorithm", "target", "rows_published", "rows_suppressed", 
 
 
 @dataclass(frozen=True)
-class Noted:
+class ReportedTable:
     """The table that a report is of, and its row in the ledger if it has one."""
 
     table: str
@@ -68,7 +68,7 @@ class Noted:
         return None if self.run is None else _shown(self.run)
 
 
-def find_run(engine: Engine, name: str) -> Noted:
+def find_run(engine: Engine, name: str) -> ReportedTable:
     """The table that is named, or that the run of that id published; raises PolicyError for a run to a file."""
     runs = [run for run in ledger.runs(engine) if run["status"] == ledger.PUBLISHED]
     for run in runs:
@@ -76,9 +76,9 @@ def find_run(engine: Engine, name: str) -> Noted:
             if ":" in run["target"] or "/" in run["target"]:
                 what = f"run {name} was published to {run['target']}"
                 raise PolicyError([Problem("table", what, "name the file or the table, and its database")])
-            return Noted(run["target"], run)
+            return ReportedTable(run["target"], run)
     same = [run for run in runs if run["target"].lower() == name.lower()]
-    return Noted(name, same[-1] if same else None)
+    return ReportedTable(name, same[-1] if same else None)
 
 
 def earlier_releases(engine: Engine, run: dict[str, Any] | None, source: str | None) -> dict[str, Any]:

@@ -166,7 +166,7 @@ def _of_release(found: Mapping[str, int]) -> Figures:
 
 
 def _of_groups(place: str, found: Mapping[str, int]) -> Figures:
-    """The risk of who is known by his quasi-identifiers to be in the table: one of the rows of his group."""
+    """The risk of people known by their quasi-identifiers to be in the table: one of the rows of their group."""
     yield f"{place}.largest", 1 / found["least"] if found["least"] else None
     yield f"{place}.mean", found["groups"] / found["rows"] if found["rows"] else None
     yield f"{place}.rows_above", found["rows_above"]
@@ -180,7 +180,7 @@ _OF_THE_PLACE = (("annex", "audit"), ("algorithm", "name"), ("algorithm", "prote
 _NEAR, _NEAR_PLAIN = 1e-9, 1e-6
 
 
-class _Quoted(BaseModel):
+class _QuotedRequest(BaseModel):
     """The question as a report has it, whoever may have changed it since."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -297,7 +297,7 @@ def question_again(reported: Document, given: ReportRequest) -> ReportRequest:
         raise PolicyError([Problem("verify", f"is no report ({FORM})", "give what `ldiv report --json` printed")])
     try:
         texts = {key: reported["statement"][key] for key in WRITTEN_FIELDS}
-        quoted = _Quoted.model_validate(reported["asked"] | texts).model_dump(exclude_unset=True)
+        quoted = _QuotedRequest.model_validate(reported["asked"] | texts).model_dump(exclude_unset=True)
     except (KeyError, ValidationError):
         raise PolicyError([Problem("verify", "is a report that lacks parts of its question")]) from None
     asked = ReportRequest(**quoted, folder=given.folder)

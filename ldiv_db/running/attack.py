@@ -42,7 +42,7 @@ _NO_RELEASE = "no world, not even the source's own values, gives this release"
 
 
 @dataclass(frozen=True)
-class _Tried:
+class _WorldTrial:
     """The worlds tried of a release by its method, and which of them gave it."""
 
     method: Method
@@ -73,7 +73,9 @@ def replay_groups(subject: ReplaySubject, wanted: Replay, budget: int) -> Attack
     return Attacks(tried.rows, tried.classes, tuple(_attacks(subject, wanted, tried, promises)))
 
 
-def _attacks(subject: ReplaySubject, wanted: Replay, tried: _Tried, promises: Mapping[str, Guarantee]) -> list[Attack]:
+def _attacks(
+    subject: ReplaySubject, wanted: Replay, tried: _WorldTrial, promises: Mapping[str, Guarantee]
+) -> list[Attack]:
     """The attack on each sensitive attribute; a promise binds where coins are secret, and the policy is transparent."""
     promised = bool(wanted.tries) and subject.policy.transparent
     attributes = tried.method.resolved.required.attributes
@@ -83,7 +85,7 @@ def _attacks(subject: ReplaySubject, wanted: Replay, tried: _Tried, promises: Ma
     ]
 
 
-def _replayed(subject: ReplaySubject, wanted: Replay, budget: int) -> _Tried:
+def _replayed(subject: ReplaySubject, wanted: Replay, budget: int) -> _WorldTrial:
     engine, listener, folder = subject.engine, subject.context.listener, subject.context.folder
     seed = wanted.seed if wanted.seed is not None else seed_of_release(engine, subject.policy, folder)
     listener.on_stage("making the release again")
@@ -94,7 +96,7 @@ def _replayed(subject: ReplaySubject, wanted: Replay, budget: int) -> _Tried:
     moves = engine.load("moves", _MOVES, sampled.moves())
     tally = _count_hits(method, sampled, moves, seed, wanted.tries, listener.on_progress)
     found = Replayed(engine, method.people.relation, method.people.donors, moves, tally)
-    return _Tried(method, found, rows, classes)
+    return _WorldTrial(method, found, rows, classes)
 
 
 def _sampled(method: Method, seed: int, most: int) -> tuple[SampledWorlds, int, int]:
@@ -123,7 +125,7 @@ def _no_release_error(seed: int) -> PolicyError:
 def _count_hits(
     method: Method, sampled: SampledWorlds, moves: Relation, seed: int, tries: int, on_progress: Progress
 ) -> WorldTally:
-    """In how many runs each world gave the release: one by the seed, or `tries` by others."""
+    """Count the runs in which each world gave the release: one by the seed, or `tries` by others."""
     coins, hits = Random(_COINS), Counter[int]()  # noqa: S311 - tries seeds, and hides nothing
     done, total = 0, sampled.count * max(tries, 1)
     for number, _, world_set, world, _ in sampled.numbered():

@@ -117,7 +117,7 @@ class Pace:
         self._enter_known(name)
 
     def count(self, done: int, total: int) -> None:
-        """So much of the stage's work is done."""
+        """Note that so much of the stage's work is done."""
         self._counted = self._clock()
         self._share = _share_of_time(self.stage, done / total) if total else 0.0
 

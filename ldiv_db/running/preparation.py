@@ -40,7 +40,7 @@ from ldiv_db.solving.solve import planned_parts
 
 
 @dataclass(frozen=True)
-class _Placed:
+class _PlacedPeople:
     """A quasi-identifier's code and an alias: `places` is (cell_no, code) of the people's values."""
 
     code: Identifier
@@ -73,7 +73,9 @@ def place_people(
     return PopulationCells(spans, cells, left_out)
 
 
-def _place(engine: Engine, axis: Axis, known: KnownAxis, spans: Sequence[tuple[int, int]], cells: Relation) -> _Placed:
+def _place(
+    engine: Engine, axis: Axis, known: KnownAxis, spans: Sequence[tuple[int, int]], cells: Relation
+) -> _PlacedPeople:
     """The smallest span whose label covers each value of one quasi-identifier."""
     columns = {"class_no": "BIGINT", axis.low.name: "INTEGER", axis.high.name: "INTEGER"}
     listed = engine.load("spans", columns, [(number, *span) for number, span in enumerate(spans, 1)])
@@ -85,7 +87,7 @@ def _place(engine: Engine, axis: Axis, known: KnownAxis, spans: Sequence[tuple[i
     )
     matches = cover(engine, labels, [known], cells)
     places = engine.materialise("places", "running/populations/find_spans", matches=matches, **params)
-    return _Placed(axis.code, axis.table, places)
+    return _PlacedPeople(axis.code, axis.table, places)
 
 
 def _refuse(resolved: Resolved, encoded: Encoded) -> None:

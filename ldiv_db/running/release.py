@@ -37,9 +37,9 @@ from ldiv_db.publishing.draft import audit_classes
 from ldiv_db.publishing.refusals import compare_columns, refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import Released
 from ldiv_db.publishing.series import key_of, open_series
-from ldiv_db.publishing.series_draft import SeriesDraft, Start, match_rows
+from ldiv_db.publishing.series_draft import ReleaseStart, SeriesDraft, match_rows
 from ldiv_db.publishing.series_target import (
-    Expected,
+    ExpectedTotals,
     ReleaseTables,
     SeriesTarget,
     require_earlier,
@@ -97,7 +97,7 @@ class ClassesDraft(SeriesDraft):
             else:
                 engine.create(tables.people, PUBLISHED, **params)
 
-    def audit_tables(self, tables: ReleaseTables, expected: Expected) -> list[Audit]:
+    def audit_tables(self, tables: ReleaseTables, expected: ExpectedTotals) -> list[Audit]:
         earlier = expected.people + expected.counterfeits - self.rows_new
         start, recoding = self.start, self.recoding
         return audit_classes(
@@ -111,20 +111,20 @@ class ClassesDraft(SeriesDraft):
         }
 
 
-def check_classes_before(start: Start, tables: ReleaseTables) -> None:
+def check_classes_before(start: ReleaseStart, tables: ReleaseTables) -> None:
     """Raise PolicyError unless the last release's table is there, with the columns that the next one has."""
     require_tables(start.engine, tables)
     compare_columns(start.engine, start.resolved.types, tables.people)
 
 
-def plan_classes(start: Start) -> ClassesDraft:
+def plan_classes(start: ReleaseStart) -> ClassesDraft:
     """The release as it will be; raises before any work if it cannot be made."""
     encoded = encode(start.engine, start.source, start.series.secret, start.context.show_values)
     require_keys(start.engine, start.source, encoded.rows, Identifier("key_hash"))
     return plan_encoded(start, encoded)
 
 
-def plan_encoded(start: Start, encoded: Encoded) -> ClassesDraft:
+def plan_encoded(start: ReleaseStart, encoded: Encoded) -> ClassesDraft:
     """The release of an encoded source as it will be; raises if it cannot be made."""
     engine, resolved, source = start.engine, start.resolved, start.source
     algorithm = SeriesBsgi(dict(resolved.options))
@@ -142,7 +142,7 @@ def plan_encoded(start: Start, encoded: Encoded) -> ClassesDraft:
     return ClassesDraft(start, matched, shown, classes, rows_new, encoded, recoding, plan, requirements, loss)
 
 
-def _plan(start: Start, algorithm: SeriesBsgi, task: Task) -> Plan:
+def _plan(start: ReleaseStart, algorithm: SeriesBsgi, task: Task) -> Plan:
     """Classes of the rows that are in none; none at all if there cannot be any and some were published before."""
     l = class_size(task)  # noqa: E741 - the field's name for it
     subtask = _unpublished(start, task, l)
@@ -155,7 +155,7 @@ def _plan(start: Start, algorithm: SeriesBsgi, task: Task) -> Plan:
     return Plan(start.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []), l)
 
 
-def _unpublished(start: Start, task: Task, l: int) -> Subtask:  # noqa: E741
+def _unpublished(start: ReleaseStart, task: Task, l: int) -> Subtask:  # noqa: E741
     """The rows that no release has published; of the most frequent values those that have waited longest."""
     engine = start.engine
     params: dict[str, Any] = {"rows": task.encoded.rows, "seed": Value(start.source.seed)}
@@ -176,7 +176,7 @@ def _counted(task: Task, rows: Relation, l: int) -> Subtask:  # noqa: E741
     return subtask_of(replace(task, encoded=replace(task.encoded, rows_in=count, left_out=0)), rows, l)
 
 
-def _shown(start: Start, encoded: Encoded, recoding: Recoding) -> Relation:
+def _shown(start: ReleaseStart, encoded: Encoded, recoding: Recoding) -> Relation:
     """The rows of new classes, with the numbers that these are published under."""
     engine = start.engine
     with published_rows(engine, encoded, recoding, True) as params:
@@ -260,7 +260,7 @@ def judge_series_algorithm(found: Findings) -> None:
         Bsgi(policy.algorithm.options)
 
 
-def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: float) -> Start:
+def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseStart:
     """The start of the next release, once target and earlier releases are known to go together."""
     engine, algorithm, source = context.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one
@@ -273,7 +273,7 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
         tables = [table for number in numbers for table in tables_of(target.prefix, algorithm, number).all]
         refuse_read_tables(engine, source.relation, tables)
     target.check_next(series.next)
-    start = Start(context, resolved, series, target, begun=begun)
+    start = ReleaseStart(context, resolved, series, target, begun=begun)
     if series.releases:
         with target.opened() as prefix:
             require_earlier(engine, prefix, algorithm, series.releases)

@@ -31,16 +31,16 @@ from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import GROUP_ID
 from ldiv_db.publishing.draft import require_rows
-from ldiv_db.publishing.pairings import Combined, plan_combinations
-from ldiv_db.publishing.series_draft import Matched, SeriesDraft, Start, match_rows
-from ldiv_db.publishing.series_target import Expected, ReleaseTables, require_tables, sql_name_of
+from ldiv_db.publishing.pairings import CombinationsDecision, plan_combinations
+from ldiv_db.publishing.series_draft import MatchedRows, ReleaseStart, SeriesDraft, match_rows
+from ldiv_db.publishing.series_target import ExpectedTotals, ReleaseTables, require_tables, sql_name_of
 from ldiv_db.requirements import Attribute, RequirementSpec
 
 #: Makes a table of what a template selects, given the table, the template and what fills its parameters.
 Create = Callable[..., None]
 
 
-def check_decomposed_before(start: Start, tables: ReleaseTables) -> None:
+def check_decomposed_before(start: ReleaseStart, tables: ReleaseTables) -> None:
     """Raise PolicyError unless the last release's tables are there, with the columns that the policy still has."""
     engine, names = start.engine, start.resolved.limits
     require_tables(engine, tables)
@@ -89,7 +89,7 @@ def write_tables(
         create(tables.marginals, "publishing/list_marginals", secrets=source.secrets, shown=shown)
 
 
-def audit_tables(engine: Engine, tables: ReleaseTables, resolved: Resolved, expected: Expected) -> list[Audit]:
+def audit_tables(engine: Engine, tables: ReleaseTables, resolved: Resolved, expected: ExpectedTotals) -> list[Audit]:
     """The audits of the tables as they stand, one a sensitive attribute; raises AuditError if one fails."""
     pair = Pair(tables.values, GROUP_ID, tables.count)
     subject = Subject(tables.people, [], pair=pair)
@@ -133,14 +133,14 @@ class DecomposedDraft(SeriesDraft):
     source: Decomposed
     groups: Groups
     waits: int
-    combinations: Combined | None
+    combinations: CombinationsDecision | None
 
     @property
     def limits(self) -> list[tuple[str, int]]:
         return [(secret.name, secret.l) for secret in self.source.secrets]
 
     @property
-    def combined(self) -> Combined | None:
+    def combined(self) -> CombinationsDecision | None:
         return self.combinations
 
     @property
@@ -151,7 +151,7 @@ class DecomposedDraft(SeriesDraft):
         rows, last = self.matched.rows, self.start.series.last_group
         write_tables(self.start.engine, tables, before, self.source, rows, self.shown, last, create)
 
-    def audit_tables(self, tables: ReleaseTables, expected: Expected) -> list[Audit]:
+    def audit_tables(self, tables: ReleaseTables, expected: ExpectedTotals) -> list[Audit]:
         return audit_tables(self.start.engine, tables, self.start.resolved, expected)
 
     def figures(self) -> dict[str, Any]:
@@ -173,12 +173,12 @@ class DecomposedDraft(SeriesDraft):
         return [*map(str, self.groups.refused), *warnings, *([note] if note else [])]
 
 
-def plan_decomposition(start: Start) -> DecomposedDraft:
+def plan_decomposition(start: ReleaseStart) -> DecomposedDraft:
     """The release as it will be; raises before any work if it cannot be made."""
     return plan_groups(start, encode_source(start.engine, start.resolved, start.series.secret))
 
 
-def plan_groups(start: Start, source: Decomposed) -> DecomposedDraft:
+def plan_groups(start: ReleaseStart, source: Decomposed) -> DecomposedDraft:
     """The release of an encoded source as it will be; raises if it cannot be made."""
     engine, resolved, series = start.engine, start.resolved, start.series
     options = decomposition_options(resolved.algorithm, resolved.options)
@@ -198,7 +198,7 @@ def plan_groups(start: Start, source: Decomposed) -> DecomposedDraft:
     return DecomposedDraft(start, matched, groups.shown, groups.count, groups.rows, source, groups, waits, combined)
 
 
-def _require_everybody(matched: Matched, groups: Groups) -> None:
+def _require_everybody(matched: MatchedRows, groups: Groups) -> None:
     """Raise InfeasibleError if rows are kept back, as frequent values are: of those who are not there more is known."""
     if groups.rows < matched.rows_in - matched.left_out:
         rows = matched.rows_in - matched.left_out - groups.rows
@@ -206,12 +206,14 @@ def _require_everybody(matched: Matched, groups: Groups) -> None:
         raise InfeasibleError(f"{what}: lower l, or leave out `transparent`, which keeps them back")
 
 
-def _plan_combined(start: Start, source: Decomposed, groups: Groups, options: DecompositionOptions) -> Combined | None:
+def _plan_combined(
+    start: ReleaseStart, source: Decomposed, groups: Groups, options: DecompositionOptions
+) -> CombinationsDecision | None:
     """Plans the table of combinations; None for anatomy, which has one attribute."""
     if start.resolved.algorithm == "anatomy":
         return None
     if start.series.releases:
-        return Combined(options.combinations, published=False)
+        return CombinationsDecision(options.combinations, published=False)
     return plan_combinations(start.engine, options.combinations, groups.shown, source.secrets)
 
 

@@ -25,7 +25,7 @@ from ldiv_db.policy.resolve import Resolved, resolve
 from ldiv_db.policy.sources import GROUP_ID
 from ldiv_db.publishing.ledger import release_seed, seed_of
 from ldiv_db.publishing.series import Series, key_of
-from ldiv_db.publishing.series_draft import Start
+from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series_target_of, sql_name_of, tables_of
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded
@@ -36,7 +36,7 @@ from ldiv_db.running.release import judge_series_algorithm, plan_encoded
 from ldiv_db.running.release_groups import plan_groups
 from ldiv_db.running.run import work_out
 from ldiv_db.running.run_spec import PreparedRun, resolve_algorithm, resolve_requirements
-from ldiv_db.running.world_sampler import ROW_NO, Compared, Made, Method, number_people
+from ldiv_db.running.world_sampler import ROW_NO, ComparedTable, MadeRelease, Method, number_people
 
 Wanted = Mapping[str, Sequence[Requirement]]
 _CLASS_ID = Identifier("class_id")
@@ -54,18 +54,18 @@ class ClassesMethod(Method):
         """The codes by another seed."""
         return self.coding if seed == self.coding.source.seed else self.coding.reseeded(seed)
 
-    def shown(self, encoded: Encoded, recoding: Recoding, class_id: bool) -> Made:
+    def shown(self, encoded: Encoded, recoding: Recoding, class_id: bool) -> MadeRelease:
         """The release of an encoded world, whose classes are recoded."""
         engine, names = self.engine, self.resolved.released.all
         with published_rows(engine, encoded, recoding, class_id, texts=self.texts) as params:
             release = engine.materialise("release", PUBLISHED, **params)
             labels = engine.copy("labels", params["labels"])
         columns = [Identifier(name) for name in names]
-        return Made(
+        return MadeRelease(
             encoded.rows,
             recoding.assigned,
             _CLASS_ID,
-            [Compared(release, columns)],
+            [ComparedTable(release, columns)],
             labels,
             params["shown"],
             recoding.blanked,
@@ -79,7 +79,7 @@ class RunMethod(ClassesMethod):
     algorithm: Algorithm
     context: Context
 
-    def make(self, world: Relation, seed: int) -> Made:
+    def make(self, world: Relation, seed: int) -> MadeRelease:
         encoded = self.coded(seed).encode(world, [ROW_NO])
         task = make_task(self.context, encoded, self._wanted(encoded), seed, self.resolved.transparent)
         task = replace(task, suppression=self.resolved.suppression)
@@ -97,15 +97,15 @@ class RunMethod(ClassesMethod):
 class SeriesMethod(ClassesMethod):
     """The method of the first release of a series of classes."""
 
-    start: Start
+    start: ReleaseStart
 
-    def make(self, world: Relation, seed: int) -> Made:
+    def make(self, world: Relation, seed: int) -> MadeRelease:
         encoded = self.coded(seed).encode(world, [ROW_NO])
         draft = plan_encoded(reseeded(self.start, seed), encoded)
         return self.shown(draft.encoded, draft.recoding, True)
 
 
-def reseeded(start: Start, seed: int) -> Start:
+def reseeded(start: ReleaseStart, seed: int) -> ReleaseStart:
     """The start of the same release by another seed."""
     source = replace(start.resolved.source, seed=seed)
     return replace(start, resolved=replace(start.resolved, source=source))
@@ -121,11 +121,11 @@ class GroupsMethod(Method):
     Numbers are drawn: who lacks the seed is told nothing by them, and compares what groups hold.
     """
 
-    start: Start
+    start: ReleaseStart
     coding: DecompositionCoding
     numbered: bool
 
-    def make(self, world: Relation, seed: int) -> Made:
+    def make(self, world: Relation, seed: int) -> MadeRelease:
         source = self.coding.encode(world, [ROW_NO])
         draft = plan_groups(reseeded(self.start, seed), source)
         made: dict[Relation, Relation] = {}
@@ -136,24 +136,24 @@ class GroupsMethod(Method):
         tables = draft.tables(self.start.target.prefix)
         draft.write_tables(tables, None, create)
         found = compared(self.engine, self.resolved, tables, made, self.numbered)
-        return Made(draft.matched.rows, draft.shown, _GROUP_NO, found)
+        return MadeRelease(draft.matched.rows, draft.shown, _GROUP_NO, found)
 
 
 def compared(
     engine: Engine, resolved: Resolved, tables: ReleaseTables, found: Mapping[Relation, Relation], numbered: bool
-) -> list[Compared]:
+) -> list[ComparedTable]:
     """The tables of a release as they are compared; `found` says where they are."""
     released, group = resolved.released, Identifier(GROUP_ID)
     known = [Identifier(name) for name in [*(qi.name for qi in resolved.source.quasi_identifiers), *released.keep]]
     told = [Identifier(name) for name in released.sensitive]
     counts = [Identifier(tables.count)] if tables.count else []
-    marginals = [Compared(found[tables.marginals], told)] if tables.marginals else []
+    marginals = [ComparedTable(found[tables.marginals], told)] if tables.marginals else []
     people, values = found[tables.people], found[tables.values]
     if numbered:
-        return [Compared(people, [group, *known]), Compared(values, [group, *told, *counts]), *marginals]
+        return [ComparedTable(people, [group, *known]), ComparedTable(values, [group, *told, *counts]), *marginals]
     params: dict[str, Any] = {"people": people, "values": values, "known": known, "told": told, "counts": counts}
     groups = engine.materialise("groups", "running/replaying/list_groups", group_id=group, **params)
-    return [Compared(groups, [Identifier("shown")]), *marginals]
+    return [ComparedTable(groups, [Identifier("shown")]), *marginals]
 
 
 Table = Relation | FileRelation
@@ -215,7 +215,7 @@ def _seeded(policy: Policy, seed: int) -> Policy:
     return policy.model_copy(update={"seed": seed})
 
 
-def _one_table(subject: ReplaySubject, resolved: Resolved) -> tuple[list[Compared], bool]:
+def _one_table(subject: ReplaySubject, resolved: Resolved) -> tuple[list[ComparedTable], bool]:
     """The release of one table, and whether all of it is text; raises PolicyError if it lacks a column."""
     assert subject.table is not None  # noqa: S101 - a release of one table is one
     names = resolved.released.all
@@ -228,7 +228,7 @@ def _one_table(subject: ReplaySubject, resolved: Resolved) -> tuple[list[Compare
     table = subject.table
     if texts and isinstance(table, FileRelation):
         table = FileRelation(table.reader, table.path, tuple(names))
-    return [Compared(table, [Identifier(name) for name in names])], texts
+    return [ComparedTable(table, [Identifier(name) for name in names])], texts
 
 
 # -- series --------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def _method_of_series(subject: ReplaySubject, seed: int) -> Method:
     target = series_target_of(engine, policy.target, resolved.algorithm, subject.context.folder)
     assert resolved.source.key is not None  # noqa: S101 - releases over time have one
     series = Series(target.name, _BEFORE_KEYS, key_of(resolved.source.key))
-    start = Start(subject.context, resolved, series, target)
+    start = ReleaseStart(subject.context, resolved, series, target)
     tables = _first_tables(subject, target, resolved.algorithm)
     return _groups(subject, start, tables) if policy.decomposes else _classes(subject, start)
 
@@ -266,14 +266,14 @@ def _first_tables(subject: ReplaySubject, target: SeriesTarget, algorithm: str) 
     return tables if with_marginals else tables.plain
 
 
-def _classes(subject: ReplaySubject, start: Start) -> Method:
+def _classes(subject: ReplaySubject, start: ReleaseStart) -> Method:
     release, _ = _one_table(subject, start.resolved)
     coding = read_source(subject.engine, start.source, _BEFORE_KEYS)
     people = number_people(subject.engine, coding.snapshot, _VALUES_AND_KEPT, coding.key)
     return SeriesMethod(subject.engine, start.resolved, people, release, subject.labels, coding, False, start)
 
 
-def _groups(subject: ReplaySubject, start: Start, tables: ReleaseTables) -> Method:
+def _groups(subject: ReplaySubject, start: ReleaseStart, tables: ReleaseTables) -> Method:
     coding = read_decomposed(subject.engine, start.resolved, _BEFORE_KEYS)
     people = number_people(subject.engine, coding.snapshot, _VALUES, coding.key)
     release = compared(subject.engine, start.resolved, tables, {table: table for table in tables.all}, subject.numbered)

@@ -196,7 +196,7 @@ class Rehearsal:
 
 
 def rehearsed(ready: PreparedRun) -> Rehearsal:
-    """All that a run does, with a TEMP table in place of the release; raises as a run does."""
+    """Do all that a run does, with a TEMP table in place of the release; raises as a run does."""
     made, recoding = work_out(ready)
     loss, similarity = _measured(ready, recoding)
     draft = _draft(ready, recoding)

@@ -27,7 +27,7 @@ ROW_NO = Renamed(Identifier("row_no"), Identifier("row_no"))
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedTable:
     """A table of a release, and the columns in which it is compared with the same table of another."""
 
     table: Relation | FileRelation
@@ -35,7 +35,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeRelease:
     """The release that the method made of a world: rows (row_id, row_no, ...), their classes, and the tables.
 
     `assigned` is (row_id, `class_id`), `blanked` (class_id, code) are values of the first sensitive attribute that are
@@ -46,7 +46,7 @@ class Made:
     rows: Relation
     assigned: Relation
     class_id: Identifier
-    tables: Sequence[Compared]
+    tables: Sequence[ComparedTable]
     labels: Relation | None = None
     shown: Sequence[SpanColumn] = ()
     blanked: Relation | None = None
@@ -101,11 +101,11 @@ class Method(ABC):
     engine: Engine
     resolved: Resolved
     people: NumberedPeople
-    release: Sequence[Compared]
+    release: Sequence[ComparedTable]
     axes: Sequence[LabelAxis]
 
     @abstractmethod
-    def make(self, world: Relation, seed: int) -> Made:
+    def make(self, world: Relation, seed: int) -> MadeRelease:
         """The release that the program makes of a world; raises InfeasibleError if there is none."""
 
     def gives_release(self, world: Relation, seed: int) -> bool:
@@ -116,7 +116,7 @@ class Method(ABC):
             return False
         return self.is_release(made)
 
-    def is_release(self, made: Made) -> bool:
+    def is_release(self, made: MadeRelease) -> bool:
         """True if that is what was published."""
         if len(made.tables) != len(self.release):
             return False
@@ -138,7 +138,7 @@ _SHOWN = "qk"
 _FIRST = Identifier("s1")
 
 
-def sample_worlds(method: Method, made: Made, most: int) -> SampledWorlds:
+def sample_worlds(method: Method, made: MadeRelease, most: int) -> SampledWorlds:
     """Worlds to try of the release that was `made` of the source, about `most` of them."""
     engine = method.engine
     placed = engine.materialise(
@@ -159,7 +159,7 @@ def sample_worlds(method: Method, made: Made, most: int) -> SampledWorlds:
 
 
 @dataclass(frozen=True)
-class _Open:
+class _UndecidedRows:
     """Rows whose payload the release leaves open, what each fits, and the cells left; of others it is sure."""
 
     rows: dict[int, set[int]]
@@ -167,7 +167,7 @@ class _Open:
     sure: Sequence[int]
 
 
-def _all_worlds(method: Method, made: Made, placed: Relation, most: int) -> SampledWorlds | None:
+def _all_worlds(method: Method, made: MadeRelease, placed: Relation, most: int) -> SampledWorlds | None:
     """One set of every world that the release leaves open; None if they are more than `most`."""
     engine = method.engine
     if engine.count(placed) > _FEW_ROWS:
@@ -197,7 +197,7 @@ def _world_set(rows: Iterable[int], worlds: list[World] | None, true: Mapping[in
     return WorldSet(list(rows), payloads, tried, [1] * len(tried))
 
 
-def _open_rows_and_cells(fits: Mapping[int, set[int]], cells: Mapping[Cell, int]) -> _Open:
+def _open_rows_and_cells(fits: Mapping[int, set[int]], cells: Mapping[Cell, int]) -> _UndecidedRows:
     """The rows and cells that the release leaves open: a row that fits one place, all of one payload, has that."""
     payloads: dict[int, list[int]] = defaultdict(list)
     for place, payload in cells:
@@ -209,10 +209,10 @@ def _open_rows_and_cells(fits: Mapping[int, set[int]], cells: Mapping[Cell, int]
             sure[row] = (place, payloads[place][0])
     left = Counter(cells) - Counter(sure.values())
     rows = {row: places for row, places in sorted(fits.items()) if row not in sure}
-    return _Open(rows, left, list(sure))
+    return _UndecidedRows(rows, left, list(sure))
 
 
-def _possible_places(method: Method, made: Made, placed: Relation) -> Relation:
+def _possible_places(method: Method, made: MadeRelease, placed: Relation) -> Relation:
     """(row_no, place_no): where the attacker, who knows what people are known by, may look for them."""
     engine, people = method.engine, method.people
     if made.labels is None:

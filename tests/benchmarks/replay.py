@@ -23,7 +23,7 @@ from ldiv_db.database.errors import InfeasibleError, LdivError
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.replay_methods import ReplaySubject, method_of
-from ldiv_db.running.world_sampler import Made, Method
+from ldiv_db.running.world_sampler import MadeRelease, Method
 from tests.benchmarks.command import AsJson, Tabled, command_of, refuse_unknown, show
 
 #: What is measured: the algorithm with its options, by the name that the table has for it.
@@ -150,7 +150,7 @@ def _method(context: Context, case: Case, worlds: Sequence[tuple[str, ...]]) -> 
     raise LdivError(f"{case.variant} publishes none of the tables of {case.values}")
 
 
-def _text(engine: Engine, made: Made) -> str:
+def _text(engine: Engine, made: MadeRelease) -> str:
     rows = [engine.rows("database/list_rows", rows=one.table, columns=one.columns) for one in made.tables]
     return repr([sorted(table, key=repr) for table in rows])
 

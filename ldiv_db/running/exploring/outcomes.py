@@ -110,17 +110,17 @@ class Exploration:
 
     @property
     def done(self) -> list[VariantOutcome]:
-        """Those that were rehearsed."""
+        """The outcomes that were rehearsed."""
         return [outcome for outcome in self.outcomes if outcome.loss is not None]
 
     @property
     def ranked(self) -> list[VariantOutcome]:
-        """Those that were rehearsed, by risk, then by loss."""
+        """The outcomes that were rehearsed, by risk, then by loss."""
         return sorted(self.done, key=lambda one: (*self._place(one), one.variant.number))
 
     @property
     def frontier(self) -> list[VariantOutcome]:
-        """Of those that were rehearsed the ones than which no other has less loss without more risk, or the reverse."""
+        """The rehearsed outcomes that no other beats: none has less loss without more risk, or the reverse."""
         places = [self._place(one) for one in self.done]
         return [one for one in self.ranked if not is_beaten(self._place(one), places)]
 

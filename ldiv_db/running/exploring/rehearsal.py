@@ -174,7 +174,7 @@ def side_by_side(engine: Engine, jobs: Sequence[Job], workers: int) -> Generator
         for job in jobs:
             todo.put(job.moved(move))
         connections = [stack.enter_context(another_connection(engine)) for _ in range(min(workers, len(jobs)))]
-        team = _Team(todo)
+        team = _WorkerThreads(todo)
         stack.callback(team.stop)  # before connections are closed
         for connection in connections:
             team.start(connection)
@@ -182,7 +182,7 @@ def side_by_side(engine: Engine, jobs: Sequence[Job], workers: int) -> Generator
             yield team.next()
 
 
-class _Team:
+class _WorkerThreads:
     """Threads that take jobs until there are none left, each with a connection of its own."""
 
     def __init__(self, todo: queue.SimpleQueue[Job]):
@@ -204,7 +204,7 @@ class _Team:
         return found
 
     def stop(self) -> None:
-        """Have all threads end, in the middle of a statement too; another Ctrl-C meanwhile asks for nothing more."""
+        """End all threads, in the middle of a statement too; another Ctrl-C meanwhile asks for nothing more."""
         self._stopped.set()
         for thread, connection in self._members:
             while thread.is_alive():
