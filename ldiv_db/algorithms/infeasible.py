@@ -84,7 +84,7 @@ def _threshold_list(axis: SensitiveAxis, ceiling: Ceiling, frequent: Sequence[tu
 
 
 def no_class(what: str, l: int, name: str, distinct: int, rows: int) -> str:  # noqa: E741
-    """That there are not even enough different values for one class or group."""
+    """The message that one class or group needs more different values than there are."""
     return (
         f"{what} of {l} different values of {name} are impossible: it has {distinct} in {rows:,} rows."
         f" The largest feasible l is {distinct}"
@@ -92,13 +92,13 @@ def no_class(what: str, l: int, name: str, distinct: int, rows: int) -> str:  # 
 
 
 def none_found(encoded: Encoded, l: int) -> str:  # noqa: E741
-    """That no rows differ in every key."""
+    """The message that no rows differ in every key."""
     names = ", ".join(key.column.name for key in encoded.keys)
     return f"no {l} rows were found that differ in each of {names}: lower l"
 
 
 def too_many_left_out(rows: int, total: int, most: int, share: Decimal) -> str:
-    """That more rows would be left out than the policy's budget."""
+    """The message that more rows would be left out than the policy's budget."""
     allowed = f"suppression: {plain_decimal(share)} allows {most:,}"
     return f"{rows:,} of {total:,} rows ({_rounded_up(rows * 100, total, 2)} %) would be left out; {allowed}"
 
@@ -116,7 +116,7 @@ def _one_more(encoded: Encoded) -> str:
 
 
 def too_few_values(encoded: Encoded, key: SensitiveAxis, l: int) -> str:  # noqa: E741
-    """That a key has fewer than l values, and what can be met."""
+    """The message that a key has fewer than l values, with the l that can be met."""
     distribution = key.distribution
     if key is encoded.individual:
         who = "a single individual" if distribution.distinct == 1 else f"{distribution.distinct} individuals"
@@ -129,7 +129,7 @@ def too_few_values(encoded: Encoded, key: SensitiveAxis, l: int) -> str:  # noqa
 
 
 def too_frequent(encoded: Encoded, key: SensitiveAxis, l: int) -> str:  # noqa: E741
-    """That a key has a value in more than 1/l of the rows, and what can be met by an algorithm that minds it."""
+    """The message that a key has a value in more than 1/l of the rows, with the l that can be met."""
     what = _value_words(encoded, key, "the most frequent sensitive value", "the individual with the most rows")
     rows, most = key.distribution.rows, max(key.distribution.counts, default=0)
     said = f"{what} holds {most:,} of {rows:,} rows, more than 1/{l}{_one_more(encoded)}"
@@ -145,7 +145,7 @@ def _largest(encoded: Encoded) -> str:
 
 
 def no_cut(over: Mapping[int, int], thetas: Mapping[int, Fraction], rows: int, names: Mapping[int, str]) -> str:
-    """That values (rows by code) exceed their thresholds in the whole table, and so under every cut."""
+    """The message that values (rows by code) exceed their thresholds in the whole table, and so under every cut."""
     return (
         f"no cut is allowed without suppression: {len(over):,} sensitive values exceed their thresholds in the"
         f" whole table. {_nearest_thresholds(over, thetas, rows, names)}"
@@ -277,7 +277,7 @@ def met_by_table(engine: Engine, axis: SensitiveAxis, requirements: Sequence[Req
 def _failure_of_table(
     engine: Engine, axis: SensitiveAxis, classes: Classes, requirement: Requirement
 ) -> Failure | None:
-    """That the whole table violates the requirement, if it does; `classes` are the table as one class."""
+    """The message that the whole table violates the requirement, if it does; `classes` are the table as one class."""
     if not requirement.monotone:
         return None
     verdict = judge(engine, requirement, classes)
@@ -290,7 +290,7 @@ def _failure_of_table(
 
 
 def _failure_of_size(axis: SensitiveAxis, requirement: Requirement) -> Failure | None:
-    """That there are no classes of as many different values as the requirement takes, if there are none."""
+    """The message that no class has as many different values as the requirement takes, if none can."""
     size, most = requirement.unique_class_size(), axis.asked_distribution.largest_l
     if size is None or size <= max(most, 1):
         return None
@@ -312,7 +312,7 @@ def _fails(requirement: Requirement, axis: SensitiveAxis) -> str:
 def fails_for_those_who_know(
     requirement: Requirement, axis: SensitiveAxis, known: Sequence[SensitiveAxis], verdict: Verdict
 ) -> str:
-    """That the whole table violates the requirement for those who know the other sensitive attributes."""
+    """The message that the whole table violates the requirement for those who know the other sensitive attributes."""
     names = ", ".join(other.column.name for other in known)
     reached = "nothing" if verdict.worst is None else f"{verdict.worst:.9g}"
     return (
@@ -322,5 +322,5 @@ def fails_for_those_who_know(
 
 
 def cannot_promise(algorithm: str, requirement: Requirement, why: str, hint: str = "") -> Problem:
-    """That no classes of the algorithm are sure to meet the requirement, whatever the data."""
+    """The message that no classes of the algorithm are sure to meet the requirement, whatever the data."""
     return Problem("require", f"{algorithm} cannot promise {requirement.label}: {why}", hint)

@@ -121,7 +121,7 @@ def without_outliers(task: Task, algorithm: Algorithm, plan: Plan) -> Plan:
 
 
 def told_of_outliers(search: Mapping[str, Any]) -> tuple[str, ...]:
-    """That rows were left out where that loses less, in words, if any were."""
+    """A note on rows left out where that loses less, if any were."""
     rows = sum(search.get("outliers", ()))
     what = count_phrase(rows, "row is", "rows are")
     return (f"{what} left out of classes that lose less without them, as `suppression` allows",) if rows else ()

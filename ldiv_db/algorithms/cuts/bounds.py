@@ -47,7 +47,7 @@ class BranchCosts:
 
 @dataclass(frozen=True)
 class ValueBounds:
-    """Of a node's subtree, and of its parts where an open value is specialised or locked."""
+    """The bounds of a node's subtree, and of its parts where an open value is specialised or locked."""
 
     node: int
     specialised: Mapping[CutValue, int]

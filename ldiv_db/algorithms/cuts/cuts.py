@@ -229,7 +229,7 @@ def _named_codes(task: Task) -> dict[int, str]:
 
 
 def _optimality_gap(best: Best, outcome: SearchOutcome) -> float:
-    """By what share of the best cost the bound falls short of it."""
+    """The share of the best cost by which the bound falls short of it."""
     cost = best.ranked()[0][1]
     return max(0.0, (cost - outcome.bound) / cost) if cost else 0.0
 

@@ -178,7 +178,7 @@ class CutProblem:
 
     @property
     def scale(self) -> int:
-        """By what an integer cost is to be divided."""
+        """The divisor of integer costs."""
         return self.loss_unit if self.cost.metric == "LM" else 1
 
     def root(self) -> tuple[tuple[int, int], ...]:

@@ -112,7 +112,7 @@ def _offered(found: SearchResult) -> SearchResult:
 
 
 def _too_many(problem: CutProblem) -> Problem:
-    """That there are too many intervals of those numbers that have the most."""
+    """The problem that the numbers with the most intervals have too many."""
     tree = max(intervals_of(problem), key=lambda tree: (tree.values, tree.number))
     what = f"the intervals of {tree.values:,} values make more than {MOST_BOXES:,} partitions with the others'"
     return Problem(f"quasi_identifiers.{tree.axis.name}", what, _RANGES)
@@ -137,7 +137,7 @@ def number_problems(task: Task, most: int) -> Iterator[Problem]:
 
 
 def _untold(tree: CutTree, largest: IntervalTree, most: int) -> Problem:
-    """That the cuts of one quasi-identifier cannot be told apart."""
+    """The problem that the cuts of one quasi-identifier cannot be told apart."""
     if isinstance(tree, IntervalTree):
         what = f"{tree.values:,} values without a taxonomy have too many cuts"
         which = "as top asks for several" if most > 1 else f"beside those of {largest.axis.name}"

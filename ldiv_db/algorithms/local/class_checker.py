@@ -205,7 +205,7 @@ def _refuse(task: Task, name: str) -> None:
 
 
 def nothing_found(task: Task, name: str, what: str, hint: str) -> InfeasibleError:
-    """That a search found no good classes, which does not say that there are none; and what the whole table meets."""
+    """The error of a search without good classes, though there may be some, with what the table meets."""
     found = f"{name} found no classes of all rows that meet {nonmonotone(task)}: {what}; {hint}"
     return InfeasibleError("\n".join([found, *_nearest(task)]))
 
