@@ -43,8 +43,8 @@ class Content:
 def content_of(engine: Engine, table: Relation | FileRelation) -> Content:
     """The content of a table, worked out by the database: values count as the texts that they are written as.
 
-    The hash of a table tells who holds all of it but one row, and can guess that row, whether he is right: that of a
-    source is for those who may read the source.
+    An attacker who holds all of a table but one row can check a guess at that row by the table's hash: they may not
+    see the hash of a source, which is for those who may read the source.
     """
     names = tuple(column.name for column in columns_of(engine, table))
     found = engine.record("reporting/hash_rows", source=table, columns=[Identifier(name) for name in names])
