@@ -35,6 +35,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axis
 from ldiv_db.attacking.gains import Attack, Gain, gain_of
 from ldiv_db.attacking.matching import BUDGET, Matches
@@ -42,7 +43,6 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.document import AlgorithmSpec
 from ldiv_db.recoding.rules import read_parts, read_ranges
-from ldiv_db.solving.registry import ALGORITHMS, algorithm_of
 from ldiv_db.taxonomies import taxonomy as taxonomies
 
 #: The people of classes of two rows are tried in pairs of kinds, those of few kinds first; one costs as many pairs.

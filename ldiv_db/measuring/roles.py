@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES, NEARLY_UNIQUE, tells_one, tells_somebody
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import equal_problems, is_nested
@@ -28,7 +29,6 @@ from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.lineage import ColumnBeside, columns_beside, foreign_keys
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.measuring.uniqueness import Summary, Texts
-from ldiv_db.policy.people_columns import CATEGORY_ROWS, FEW_VALUES, NEARLY_UNIQUE, tells_one, tells_somebody
 from ldiv_db.policy.quasi_identifiers import covers
 from ldiv_db.recoding.snapshot import bounds_of, refuse_odd_years
 from ldiv_db.taxonomies import taxonomy as taxonomies

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.measuring.population_uniqueness import PopulationUniqueness, estimate_uniqueness
-from ldiv_db.policy.people_columns import CATEGORY_ROWS, FEW_VALUES
 from ldiv_db.recoding.encoded import Renamed
 
 

@@ -22,7 +22,6 @@ from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.sources import open_source
 from ldiv_db.publishing.result import versions
-from ldiv_db.reporting.protection import not_tried, protection_of, residual_risks
 from ldiv_db.reporting.release_facts import (
     ReportedTable,
     Table,
@@ -35,7 +34,16 @@ from ldiv_db.reporting.release_facts import (
     question_about,
 )
 from ldiv_db.reporting.request import WRITTEN_FIELDS, ReportRequest, policy_hash, policy_text, written_policy
-from ldiv_db.reporting.risks import attack_documents, attacks_on, identifiability, source_document, three_risks
+from ldiv_db.reporting.risks import (
+    attack_documents,
+    attacks_on,
+    identifiability,
+    not_tried,
+    protection_of,
+    residual_risks,
+    source_document,
+    three_risks,
+)
 
 #: The form of documents; a document of another form is not verified.
 FORM = "ldiv report 1"

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Stages, forming
+from ldiv_db.algorithms.local.stratified import SPLITS
 from ldiv_db.algorithms.neighbours.flows import FLOWS
-from ldiv_db.algorithms.neighbours.moves import TRADES
-from ldiv_db.algorithms.neighbours.resplit import SPLITS
+from ldiv_db.algorithms.neighbours.trades import TRADES
 from ldiv_db.database import databases
 from ldiv_db.database.context import Stage
 from ldiv_db.database.engine import Engine

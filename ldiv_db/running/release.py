@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.algorithms.base import Feasibility, Plan, Task
+from ldiv_db.algorithms.base import Feasibility, Plan, Task, check_counts
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi, Subtask, class_size, subtask_of
-from ldiv_db.algorithms.feasibility import check_counts
 from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database import migrate

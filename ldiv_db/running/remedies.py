@@ -16,6 +16,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.algorithms.infeasible import MOST_VALUES, Failure, failures, frequent_values
+from ldiv_db.algorithms.registry import algorithm_of
 from ldiv_db.auditing.audit import refuse_unknown
 from ldiv_db.database.errors import (
     InfeasibleError,
@@ -35,7 +36,6 @@ from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.parameters import DIGITS, rounded
 from ldiv_db.requirements.values import Named
 from ldiv_db.running.run_spec import PreparedRun, make_algorithm, resolve_requirements
-from ldiv_db.solving.registry import algorithm_of
 
 
 @dataclass(frozen=True)

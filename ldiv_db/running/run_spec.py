@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ldiv_db.algorithms.base import Algorithm, Task
+from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
 from ldiv_db.auditing.audit import require_listed
 from ldiv_db.database import catalog, databases, migrate
 from ldiv_db.database.context import Context
@@ -30,7 +31,6 @@ from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named
 from ldiv_db.solving.choose import FromCounts
-from ldiv_db.solving.registry import ALGORITHMS, algorithm_of
 
 #: The tables of the ledger that every run reads, and writes; and what one writes that recodes globally.
 _READ = ("run", "run_secret", "taxonomy", "taxonomy_node")

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Task
+from ldiv_db.algorithms.base import Algorithm, Task, quotas
 from ldiv_db.algorithms.bsgi.bisection import DEPTH, PART, RANKED, SIMPLE, fill_root
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.algorithms.costs import SpanCosts, lm_measures, span_costs
-from ldiv_db.algorithms.feasibility import quotas
 from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value

@@ -22,10 +22,9 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Stages, Task
 from ldiv_db.algorithms.costs import COST_UNIT
+from ldiv_db.algorithms.local.stratified import SPLITS
 from ldiv_db.algorithms.neighbours.flows import FLOWS
-from ldiv_db.algorithms.neighbours.moves import GAINS, TRADES, measured_classes, rests_of
-from ldiv_db.algorithms.neighbours.resplit import SPLITS
-from ldiv_db.algorithms.neighbours.rounds import Improving, Pass, improve
+from ldiv_db.algorithms.neighbours.trades import GAINS, TRADES, Improving, Pass, improve, measured_classes, rests_of
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.loss import measure_recoding

@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from ldiv_db.algorithms.registry import ALGORITHMS
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.templates import Relation, resource_folder
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
@@ -22,7 +23,6 @@ from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.running.demo import PUBLIC_SEED, adult_policy, load_adult
 from ldiv_db.running.run import run
-from ldiv_db.solving.registry import ALGORITHMS
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.child_processes import measure_in_children, settings_of
 from tests.benchmarks.command import engine_on

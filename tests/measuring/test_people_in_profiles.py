@@ -9,10 +9,10 @@ import pytest
 from what_profiles_write import ASKED, EVENTS, make, profiled, starter
 
 import ldiv_db
+from ldiv_db.auditing.individuals import tells_one, tells_somebody
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
 from ldiv_db.measuring.profile import profile_table
-from ldiv_db.policy.people_columns import tells_one, tells_somebody
 
 NAMES = (
     "user", "username", "ip", "ip_address", "login", "customer", "account", "patient_nr", "kundennummer", "mac",

@@ -15,7 +15,7 @@ import pytest
 from hospitals import HOSTILE, SEED, fill_hospital, hospital_policy, quoted
 
 import ldiv_db
-from ldiv_db.reporting.protection import PROTECTION
+from ldiv_db.reporting.risks import PROTECTION
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

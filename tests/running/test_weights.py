@@ -9,12 +9,12 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
+from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.snapshot import MOST_COUNTED
 from ldiv_db.recoding.statement import find_run, recoding_sql
 from ldiv_db.running.preview import describe_plan
-from ldiv_db.solving.registry import ALGORITHMS, algorithm_of
 
 SHARES, MONOTONE = {"frequency": "1.9"}, {"distinct": 2}
 #: Every way to plan from counts, with a requirement that it promises.

@@ -9,9 +9,10 @@ import pytest
 from times import seeds
 from towns import cost, run_on
 
-from ldiv_db.algorithms.neighbours import flows, moves
-from ldiv_db.algorithms.neighbours.resplit import SPLITS
-from ldiv_db.algorithms.neighbours.rounds import Changed
+from ldiv_db.algorithms.local.stratified import SPLITS
+from ldiv_db.algorithms.neighbours import flows
+from ldiv_db.algorithms.neighbours import trades as moves
+from ldiv_db.algorithms.neighbours.trades import Changed
 from ldiv_db.database.templates import Value
 from ldiv_db.solving import improve
 

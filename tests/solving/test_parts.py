@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import tables
 
+from ldiv_db.algorithms.registry import algorithm_of
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.frames import pack, unpack
@@ -17,7 +18,6 @@ from ldiv_db.policy.reading import examine
 from ldiv_db.running.preparation import prepare
 from ldiv_db.running.run_spec import resolve_run
 from ldiv_db.solving.parts import numbered, opened, part_task, released, row_columns, solved, work_of
-from ldiv_db.solving.registry import algorithm_of
 
 ROWS = Relation(("carried_rows",))
 REQUIRED = [[{"distinct": 2}], [{"t_closeness": 0.6}], [{"threshold": {"base": 0.8}}], [{"k": 3}, {"entropy": 1.5}]]

@@ -10,7 +10,7 @@ from times import seeds
 from towns import cost, run_on
 
 from ldiv_db.algorithms.local import peel
-from ldiv_db.algorithms.neighbours import moves
+from ldiv_db.algorithms.neighbours import trades as moves
 from ldiv_db.database.templates import Value
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.algorithms.neighbours.rounds import LEAST_PART, Orders
+from ldiv_db.algorithms.neighbours.trades import LEAST_PART, Orders
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 _LEFT, _RIGHT = Identifier("a"), Identifier("b")

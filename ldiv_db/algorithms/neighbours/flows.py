@@ -16,17 +16,21 @@ from collections.abc import Sequence
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.local.class_checker import ClassChecker
-from ldiv_db.algorithms.neighbours.moves import (
+from ldiv_db.algorithms.neighbours.trades import (
+    FEWEST_PARTS,
     GAINS,
-    LEAST_PART,
     MOST,
     PASSES,
     PRIME,
+    Changed,
+    Improving,
+    Orders,
+    Pass,
+    Round,
     measured_classes,
     measured_neighbours,
     stride,
 )
-from ldiv_db.algorithms.neighbours.rounds import Changed, Improving, Orders, Pass, Round
 from ldiv_db.database.templates import Relation, Value
 
 #: The most rounds, the orders of each in which classes are near, and the turns in which flows are made.
@@ -47,7 +51,7 @@ FLOWS = Pass(
     "letting rows flow between classes",
     lambda task: ROUNDS,
     _flowing,
-    LEAST_PART,
+    FEWEST_PARTS,
     until_idle=True,
     small_only=True,
 )

@@ -18,11 +18,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ldiv_db.algorithms.base import Plan, Task
+from ldiv_db.algorithms.base import Plan, Task, quotas
 from ldiv_db.algorithms.bsgi.bisection import bisect
 from ldiv_db.algorithms.bsgi.bsgi import subtask_of
 from ldiv_db.algorithms.bsgi.selection import incorporate
-from ldiv_db.algorithms.feasibility import quotas
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import Identifier, Relation, Value

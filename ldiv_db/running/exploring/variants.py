@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
+from ldiv_db.algorithms.registry import ALGORITHMS
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.policy.changes import changed, requiring
 from ldiv_db.policy.document import Policy, QuasiIdentifier
 from ldiv_db.policy.parts import TaxonomySpec
 from ldiv_db.policy.resolve import QuasiColumn, Resolved
 from ldiv_db.requirements.parameters import LARGEST
-from ldiv_db.solving.registry import ALGORITHMS
 
 #: A column of numbers has about so many of the ranges, and each of them so many of the narrowest where those are not
 #: single numbers.
