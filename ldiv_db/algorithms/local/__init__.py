@@ -22,14 +22,14 @@ is not monotone is kept by checking every class that is made, or nothing is foun
 2. Peel off, by the cheapest vectors first, the rows that stand in good classes.
 3. Have the rows that are left join classes that can bear them (`absorb`).
 4. Where rows are left out, check the classes against the table as it is published, and settle those that fail.
-5. Exchange and move rows between classes near each other (`neighbours.moves`).
+5. Exchange and move rows between classes near each other (`neighbours.trades`).
 
-`stratified` (ours, after BUREL's ECTree), a round for all nodes at once (`stratified_splits`):
+`stratified` (ours, after BUREL's ECTree), a round for all nodes at once (`stratified`):
 
 1. Place the rows of each sensitive value along every quasi-identifier, and list the cuts to try.
 2. Mix, for each cut, where rows stand with the shares of their node, and judge both sides of every mix.
 3. Choose the cut that loses least; settle the rows of nodes that have none, move the others.
-4. In the end put classes near each other together, and cut them anew (`neighbours.resplit`).
+4. In the end put classes near each other together, and cut them anew (`SPLITS`).
 
 `outliers`, after any of them and after `bsgi`, where the policy has a budget of rows left out: rows leave classes that
 lose so much less without them that it pays.
