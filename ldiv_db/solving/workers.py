@@ -214,6 +214,8 @@ class Crew:
             self._stopped.set()
             for worker in self._workers:
                 worker.kill()
+            for worker in self._workers:  # none outlives a run, whoever of the drivers is still to notice
+                worker.wait()
 
     def _drive(self) -> None:
         """Have one worker after the other solve parts, as long as there are any."""
