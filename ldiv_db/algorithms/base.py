@@ -1,11 +1,9 @@
 """The contract of algorithms: tasks, options, traits, feasibility and plans.
 
-Feasibility from counts alone: the most classes there can be.
-
-Rows of a class differ on every key: on each sensitive attribute, and in the individual. So every key bounds
-l and the number of classes, and the one that bounds them most is the hardest. For up to two keys the
-bounds are reached by some classes (rows are edges of a bipartite graph, classes are matchings of l edges;
-de Werra 1971); for more they need not be.
+Counts alone bound the most classes there can be. Rows of a class differ on every key: on each sensitive attribute, and
+in the individual. So every key bounds l and the number of classes, and the one that bounds them most is the hardest.
+For up to two keys the bounds are reached by some classes (rows are edges of a bipartite graph, classes are matchings of
+l edges; de Werra 1971); for more they need not be.
 """
 
 from __future__ import annotations

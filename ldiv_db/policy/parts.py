@@ -1,8 +1,6 @@
-"""Problems collected, so that all of them are reported at once.
+"""Parts of a policy: taxonomies, sensitive attributes and requirements as they are written.
 
-What is wrong with a document or a part of one, in our words, each with its key and the nearest right name.
-
-Parts of a policy: taxonomies, sensitive attributes and requirements as they are written.
+Problems are collected and reported at once, each with its key and the nearest right name.
 """
 
 from __future__ import annotations

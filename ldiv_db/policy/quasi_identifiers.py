@@ -1,12 +1,9 @@
-"""A policy held against the columns of its source: all of them classified, none missing, types that fit.
+"""Quasi-identifiers of a policy, held against the columns of its source, and how their values generalise.
 
-What a policy leaves open of its quasi-identifiers, inferred from their columns: how values generalise, and why.
-
+Every column must be classified. Where a policy leaves open how values generalise, it is inferred from the column.
 A taxonomy of the column's name in the catalog comes first, if it has a leaf for each value. Otherwise the type decides:
 numbers, dates and times become ranges, anything else is published as itself or as `*`. Nothing is guessed from what
 values look like: that numbers are codes, or that the beginning of a text is a region, is for people to say.
-
-How the values of a quasi-identifier generalise, as its policy says, and what of that is known without the data.
 """
 
 from __future__ import annotations

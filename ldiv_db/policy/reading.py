@@ -1,8 +1,6 @@
 """Policies read from YAML or a mapping, with everything that is wrong with them at once.
 
-Each problem has its key, what is wrong and the nearest right name.
-
-What callers give beside a policy, or in place of one: names, requirements and sensitive attributes as written.
+So are the parts that callers give in place of a policy: names, requirements and sensitive attributes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a release's columns are: the form in which each quasi-identifier is published, its columns and their types."""
+"""Columns of a release: the form in which each quasi-identifier is published, its columns and their types."""
 
 from __future__ import annotations
 

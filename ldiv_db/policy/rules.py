@@ -1,13 +1,11 @@
-"""What a policy may not say beside `same`: what compares values as they are written.
+"""Rules on what a policy may not say together.
 
-What a policy may not say with `weight`: whatever needs rows where the source only counts them.
+`same` excludes what compares values as they are written; `weight` what needs rows where the source only counts them;
+`transparent: true` whatever no proof covers. There are two proofs: that of `algorithms/transparent`, for classes with
+labels, and that of `decomposition/grouping`, for groups that coins alone make. Both are of one release, one sensitive
+attribute and all rows.
 
-What a policy may not say with `transparent: true`: whatever no proof covers.
-
-There are two: that of `algorithms/transparent`, for classes with labels, and that of `decomposition/grouping`, for
-groups that coins alone make. Both are of one release, one sensitive attribute and all rows.
-
-What a policy lacks, or says in vain, of releases over time and of sensitive values in tables of their own.
+Releases over time, and sensitive values in tables of their own, need some keys and exclude others.
 """
 
 from __future__ import annotations

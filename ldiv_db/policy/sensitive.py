@@ -1,7 +1,4 @@
-"""What a policy says of sensitive attributes, read: their categories, weights, taxonomies and harmless values.
-
-What a policy requires of sensitive attributes, read: the values that it names are as their columns write them.
-"""
+"""Sensitive attributes of a policy, and requirements on them, with values as their columns write them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""What a policy may name as its source: a table or files by name, a query, or in Python a frame or a relation.
+"""Sources that a policy may name: a table or files, a query, or in Python a frame or a relation.
 
-What a policy says for releases over time, and for sensitive values in tables of their own.
-
-A policy as the YAML document that says it.
+With them the keys of releases over time, and the YAML document of a policy.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The sentences are those of docs/explanation/guarantees.md and docs/explanation/attacks.md, each where it applies.
 
-The attacks of a report: identifiability, the three risks of the Working Party, and losses against the source.
+Then the attacks of a report: identifiability, the three risks of the Working Party, and losses against the source.
 
 Nothing is defined here: gains come from `attacking`, losses from `measuring`. Everything worked out from the source is
 for internal eyes.

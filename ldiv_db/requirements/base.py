@@ -1,4 +1,4 @@
-"""What every requirement has: parameters, an attribute, a measure, a way to mend a class, and what follows from it.
+"""The base of requirements: parameters, an attribute, a measure, a way to mend a class, and what follows from it.
 
 All that is known of a requirement is said in its class; nothing else asks which one it is.
 """

@@ -1,9 +1,4 @@
-"""Requirements on how many rows and how many sensitive values a class has.
-
-The entropy of the sensitive values of a class.
-
-How far the most frequent sensitive value of a class exceeds the rare ones.
-"""
+"""Requirements on the size of a class and on the diversity of its sensitive values: distinct, entropy, recursive."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Thresholds of single sensitive values, and those that follow from how frequent values are.
-
-Requirements on the largest share of a class that a sensitive value may have.
-"""
+"""Requirements on the share of a class that a sensitive value may have: one bound for all, or thresholds of each."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""The sensitive values of a table as counts, and how frequent a value may be among them.
+"""Limits that requirements promise against an attacker, and the counts of sensitive values that decide them.
 
 What the whole table as one class violates every release of all its rows violates: a value above its ceiling is to
 blame, and a release is possible only with a requirement that allows it the share it has.
 
-What requirements promise against an attacker: limits of every class that meets them, whoever made it.
-
-All of them hold for the union of good classes too.
+Limits are those of every class that meets a requirement, whoever made it; all of them hold for the union of good
+classes too.
 """
 
 from __future__ import annotations

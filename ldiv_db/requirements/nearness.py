@@ -1,6 +1,6 @@
-"""How far apart values are asked to be: a number, or of times a stretch such as `30 days`; exact.
+"""Requirements on numbers and times, of which near ones are as good as one: (k,e)-anonymity and (epsilon,m)-anonymity.
 
-Requirements on numbers and times, of which near ones are as good as one: (k,e)-anonymity and (epsilon,m)-anonymity.
+Distances are exact: a number, or of times a stretch such as `30 days`.
 
 A value has a `place`: a number is its decimal as it is written (of a FLOAT or DOUBLE the shortest that stands for it),
 up to 18 digits after the point; a time is its seconds since 1970, to the microsecond. Places are compared exactly. NULL

@@ -1,6 +1,6 @@
-"""Parameters, read and checked, where every reader raises ValueError that says what it takes; and numbers in words.
+"""Parameters of requirements, as written in a policy or on the command line, read and checked.
 
-The parameters of a requirement as they are written, in a policy or on the command line.
+Every reader raises ValueError that says what it takes.
 """
 
 from __future__ import annotations

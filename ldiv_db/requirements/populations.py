@@ -1,4 +1,4 @@
-"""What a class is to be among the people of a population, a table with the quasi-identifiers of all who could be in it.
+"""Requirements on a class among the people of a population, a table of all who could be in it.
 
 The people of a class are those whose quasi-identifiers its labels cover. Classes that are regions of the domain, as
 under a global recoding, part the people; those of local recodings may share some. Of two classes as one the labels

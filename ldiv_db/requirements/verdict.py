@@ -1,7 +1,6 @@
-"""Whether a requirement holds on the classes of a table.
+"""Verdicts on whether a requirement holds on the classes of a table.
 
-Values that differ and are one to a reader: spellings of one text, one value beside NULL, numbers that hardly differ.
-
+Values may differ and be one to a reader: spellings of one text, one value beside NULL, numbers that hardly differ.
 Requirements count such values as many. What is said here holds nothing up: it says how many rows it bears on.
 """
 

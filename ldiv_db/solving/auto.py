@@ -1,8 +1,8 @@
-"""Trials: candidates are run, what each would publish is measured, and what loses least is kept.
+"""`auto` and `fast`: candidates are tried and what loses least is published, or the quickest is taken.
+
+Candidates are run, what each would publish is measured, and what loses least is kept.
 
 Budgets are of counted work, never of time: the same table gives the same release on any machine.
-
-`auto` tries candidates and publishes what loses least; `fast` takes the quickest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Stratified splits: both sides keep as much of the shares of their node as requirements ask for.
+"""Stratified: classes by splits that keep shares of sensitive values, and splits anew of classes near each other.
+
+Stratified splits: both sides keep as much of the shares of their node as requirements ask for.
 
 A round splits all nodes at once. Along each quasi-identifier the ends of a node's quarters are tried, and the
 boundaries between codes that are nearest to them. The rows of a stratum (a combination of sensitive values) go left in

@@ -17,11 +17,11 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.algorithms.neighbours.trades import (
-    FEWEST_PARTS,
     GAINS,
     MOST,
     PASSES,
     PRIME,
+    SLOW_LEAST_PART,
     Changed,
     Improving,
     Orders,
@@ -51,7 +51,7 @@ FLOWS = Pass(
     "letting rows flow between classes",
     lambda task: ROUNDS,
     _flowing,
-    FEWEST_PARTS,
+    SLOW_LEAST_PART,
     until_idle=True,
     small_only=True,
 )

@@ -1,6 +1,7 @@
 """Passes that improve classes round by round: their one loop, its stop rule, and the orders that find neighbours.
 
-Trades: classes of any size give rows to the classes of near rows, or exchange rows with them, where that saves.
+Of the passes trades are here. Classes of any size give rows to the classes of near rows, or exchange rows with them,
+where that saves.
 
 A round sorts all rows in several orders, and takes for each row the classes of the rows next to it. What moves of the
 row to these classes save, and exchanges with rows of theirs, is worked out for all rows at once. The best of each class
@@ -130,7 +131,7 @@ class Orders:
 #: The most rounds and the fewest, and how many cells all of them may look at together.
 ROUNDS, FEWEST_ROUNDS, CELLS = 16, 2, 12_000_000
 #: Rounds end when two in a row lower the cost by less than this part of it.
-FEWEST_PARTS = 500
+SLOW_LEAST_PART = 500
 #: The orders of a round, and how far a row looks in each on either side.
 ORDERS, STEPS = 2, tuple(Value(step) for step in (1, 2))
 #: The trades of each kind that are judged of a class, and how many rows of a class, about, a row is exchanged with.
@@ -175,7 +176,7 @@ def _rounds(task: Task) -> int:
 
 
 #: Classes trade rows with those of near rows.
-TRADES = Pass("polish", "trading rows", _rounds, _trading, FEWEST_PARTS)
+TRADES = Pass("polish", "trading rows", _rounds, _trading, SLOW_LEAST_PART)
 
 
 def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measure]], number: int) -> Changed:
